@@ -27,7 +27,7 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
 .PHONY: demo
-demo: $(VENV)/.installed ## the whole way on the bundled data, in a minute or two
+demo: $(VENV)/.installed ## all steps on the bundled data, in a minute or two
 	$(BIN)/venn-admit demo
 
 .PHONY: test

@@ -1,4 +1,4 @@
-"""The whole way of a large installation, stage by stage: `python -m benchmarks.installation FOLDER --rows 1000000`.
+"""A large installation, stage by stage: `python -m benchmarks.installation FOLDER --rows 1000000`.
 
 Each stage is recorded in FOLDER once it is done, so that a run that was interrupted goes on after it; given a larger
 number of rows, another folder is needed. What a stage took is printed beside the bare thing that does the same work.

@@ -75,7 +75,7 @@ class Classifier(StoredClassifier):
             progress: Is called after each block; of `data`, at the end alone.
 
         Raises:
-            InvalidInputError: A row is not as it must be; the message names it.
+            InvalidInputError: A row is invalid; the message names it.
             ConflictError: A row contradicts what is stored, or the data come from another extractor.
         """
         columns = self._columns(vectors, logits, labels, ids, documents)
@@ -124,7 +124,7 @@ class Classifier(StoredClassifier):
             progress: Is called after each block; of a table, at the end alone.
 
         Raises:
-            InvalidInputError: A row is not as it must be.
+            InvalidInputError: A row is invalid.
             NotFoundError: An id is not stored.
             ConflictError: An exemplar calibrates and would train.
         """
@@ -303,17 +303,17 @@ class Classifier(StoredClassifier):
 
         Args:
             vectors: (n, D) floats; None if the classifier has logits only.
-            logits: (n, C) floats; as for `decide`.
+            logits: (n, C) floats; as in `decide`.
             ids: n texts or integers, what the decisions call the points.
-            weighted: As for `decide`.
-            require_full_match: As for `decide`.
-            extractor: As for `decide`.
+            weighted: As in `decide`.
+            require_full_match: As in `decide`.
+            extractor: As in `decide`.
             neighbours: How many of the nearest training exemplars each decision names; none by default.
             progress: Is called after each block.
 
         Raises:
-            InvalidInputError: A row is not as it must be.
-            ConflictError: As for `decide`.
+            InvalidInputError: A row is invalid.
+            ConflictError: As in `decide`.
             NotReadyError: There is no calibration yet.
         """
         columns = {
@@ -355,17 +355,17 @@ class Classifier(StoredClassifier):
 
         Args:
             data: A file or table, as the class describes it.
-            weighted: As for `decide`.
-            require_full_match: As for `decide`.
+            weighted: As in `decide`.
+            require_full_match: As in `decide`.
             calibration: The number of a calibration; by default the current one.
-            vectors: As for `ingest`.
-            logits: As for `ingest`.
-            labels: As for `ingest`; they serve evaluation alone.
-            ids: As for `ingest`.
-            documents: As for `ingest`.
-            attributes: As for `ingest`.
-            source: As for `ingest`.
-            extractor: As for `ingest`.
+            vectors: As in `ingest`.
+            logits: As in `ingest`.
+            labels: As in `ingest`; they serve evaluation alone.
+            ids: As in `ingest`.
+            documents: As in `ingest`.
+            attributes: As in `ingest`.
+            source: As in `ingest`.
+            extractor: As in `ingest`.
             out: A .parquet file to write the decisions to as well.
             progress: Is called with the rows that are done and all rows, while workers decide.
 
@@ -375,7 +375,7 @@ class Classifier(StoredClassifier):
             `predicted_class` is right.
 
         Raises:
-            InvalidInputError: A row is not as it must be.
+            InvalidInputError: A row is invalid.
             ConflictError: The data come from another extractor.
             NotReadyError: There is no calibration yet.
             JobError: The job failed or was cancelled.
@@ -401,7 +401,7 @@ class Classifier(StoredClassifier):
 
         Args:
             job: Its number.
-            out: As for `score`.
+            out: As in `score`.
 
         Raises:
             InvalidInputError: The job decides on nothing.

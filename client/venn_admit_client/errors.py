@@ -34,7 +34,7 @@ class VennAdmitError(Exception):
 
 
 class InvalidInputError(VennAdmitError):
-    """An array, an argument or a request is not as it must be; nothing of the request was stored."""
+    """An array, an argument or a request is invalid; nothing of the request was stored."""
 
     general = "invalid-input"
 

@@ -200,7 +200,7 @@ class Decision:
         predicted: The class predicted.
         reason: Why the prediction is rejected; None if it is admitted.
         lower: The lower bound on the probability that the prediction is right; None if it was rejected before.
-        upper: The upper bound likewise.
+        upper: The upper bound.
         match_count: q, how many of the nearest exemplars match in a row, 0 to K; None with logits only.
         distance: d, the distance to the nearest training exemplar; None with logits only.
         neighbours: The nearest training exemplars that were asked for, nearest first; none with logits only.
@@ -268,7 +268,7 @@ class Decisions(Sequence[Decision]):
 
     @property
     def upper(self) -> Array:
-        """(n,) float64: upper bounds likewise."""
+        """(n,) float64: upper bounds."""
         return self._floats("upper")
 
     @property
@@ -304,7 +304,7 @@ class StoredDecision:
         predicted: The class predicted.
         reason: Why the prediction is rejected; None if it is admitted.
         lower: The lower bound on the probability that the prediction is right; None if it was rejected before.
-        upper: The upper bound likewise.
+        upper: The upper bound.
         calibration: The number of the calibration that it was made by.
         weighted: Whether probabilities were weighted.
         require_full_match: Whether predictions with q < K were rejected.

@@ -10,8 +10,8 @@ INTRODUCTION = """\
 # Errors and exit codes
 
 A command exits with 0 when it is done. Otherwise it prints one line to standard error, which says what was expected,
-what came, where, and what to do, and exits with the code of the error's family. `monitor` prints its result first, and
-then exits with 7 if an alarm stands. `venn-admit --debug COMMAND` also prints the traceback."""
+what was received, where, and what to do, and exits with the code of the error's family. `monitor` prints its result
+first, and then exits with 7 if an alarm stands. `venn-admit --debug COMMAND` also prints the traceback."""
 
 CODES = """\
 ## Codes

@@ -1,8 +1,8 @@
 """The errors venn-admit raises: one root, one family for each kind of cause, and a code for each cause to act on.
 
-A message says what was expected, what came, where, and what to do about it. It names no command, because commands,
-Python functions and requests over HTTP raise the same errors: each of these shells looks the code up in a table of its
-own, and adds how its users do what the message asks for.
+A message says what was expected, what was received, where, and what to do about it. It names no command, because
+commands, Python functions and requests over HTTP raise the same errors: each of these shells looks the code up in a
+table of its own, and adds how its users do what the message asks for.
 """
 
 from enum import StrEnum
@@ -180,7 +180,7 @@ class VennAdmitError(Exception):
 
 
 class InvalidInputError(VennAdmitError):
-    """A file, an array or an argument is not as it must be; nothing of it was stored."""
+    """A file, an array or an argument is invalid; nothing of it was stored."""
 
     exit_code = 2
     general = Code.INVALID_INPUT

@@ -73,7 +73,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Disturbed:
-    """A run with kills: what it left, what went wrong in it, and what the clients and the killer counted."""
+    """A run with kills: what it left, its errors, and what the clients and the killer counted."""
 
     found: Found
     problems: list[str]

@@ -98,7 +98,7 @@ BEYOND_UTF_8 = '["\u2200"' + ",[]" * (4 << 20)
 ENCODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
 # Of one such body: twice its bytes, and its text.
 MOST_GROWTH_BEYOND_UTF_8 = 4 * MOST_BODY_BYTES
-# Of a form: objects for each escape while it is parsed, what came a few times over, and what allocators keep.
+# For a form: objects for each escape while it is parsed, its bytes a few times over, and what allocators keep.
 MOST_GROWTH_OF_FORM = 48 * MOST_BYTES
 HOSTILE_FORMS = {
     "escapes": b"key=" + b"%41" * (3 << 20),
@@ -165,7 +165,7 @@ def unharmed(served: Served) -> Iterator[None]:
 def check_refused(answer: httpx.Response, *statuses: int) -> None:
     assert answer.status_code in statuses, answer.text[:1000]
     assert answer.headers["content-type"] == "application/problem+json"
-    assert len(answer.content) < 16_384, "the answer repeats what came"
+    assert len(answer.content) < 16_384, "the answer repeats the body"
     ProblemAnswer.model_validate(answer.json())
 
 

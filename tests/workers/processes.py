@@ -108,7 +108,7 @@ def running_worker(url: str, home: Path, *, concurrency: int = 1, **environment:
 def running_beat(url: str, home: Path, **environment: object) -> Iterator[subprocess.Popen[bytes]]:
     """Beat on the database at `url`, with its log in its home; killed at the end.
 
-    environment: as for `running_worker`.
+    environment: as in `running_worker`.
     """
     home.mkdir()
     settings = {f"VENN_ADMIT_{name.upper()}": str(value) for name, value in environment.items()}

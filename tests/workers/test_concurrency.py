@@ -122,7 +122,7 @@ def unlabelled(part: str, n: int) -> Arrays:
 
 
 def everybody(crowd: Crowd, seconds: float, is_enough: Callable[[], bool]) -> None:
-    """Let all of them work at once, for so long and until it is enough, or until one fails; raises what went wrong."""
+    """Let all of them work at once, for so long and until it is enough, or until one fails; raises the error."""
     work: list[tuple[Callable[..., None], tuple[Any, ...]]] = [
         *((crowd.write_labels, (number,)) for number in range(WRITERS)),
         *((crowd.score, (number,)) for number in range(READERS)),

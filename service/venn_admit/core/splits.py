@@ -40,7 +40,7 @@ def assign_splits(
         keys: The document id of each point, or its external id if it has no document; equal keys share a split.
         seed: The classifier's seed, in [-2**63, 2**63).
         knn_share: Expected share of `knn`, an exact decimal of at least 0.
-        mc_share: Expected share of `mc`, likewise; together the two are at most 1.
+        mc_share: Expected share of `mc`; together the two are at most 1.
 
     Returns:
         One split for each key, in order.

@@ -269,9 +269,9 @@ class AdmitOutcome:
     Attributes:
         included: (n, C) bool, the ADMIT set.
         lower_plain: (n,) float64, the plain lower probability of the prediction; NaN if the set is not a singleton.
-        upper_plain: (n,) float64, the upper probability, likewise.
-        lower_weighted: (n,) float64, the weighted lower probability, likewise.
-        upper_weighted: (n,) float64, the weighted upper probability, likewise.
+        upper_plain: (n,) float64, the upper probability, under the same condition.
+        lower_weighted: (n,) float64, the weighted lower probability, under the same condition.
+        upper_weighted: (n,) float64, the weighted upper probability, under the same condition.
         admitted_plain: (n,) bool, whether plain Venn-ADMIT admits the prediction, whatever q is.
         admitted_weighted: (n,) bool, the same for weighted Venn-ADMIT.
     """

@@ -46,8 +46,8 @@ def read_exemplars(
         Batches of checked rows.
 
     Raises:
-        InvalidInputError: The file is not as it must be. The message names the row (counted from 0) and column, what
-            was expected and what came.
+        InvalidInputError: The file is invalid. The message names the row (counted from 0) and column, what
+            was expected and received.
     """
     for name, value in (("dimension", dimension), ("class_count", class_count), ("batch_rows", batch_rows)):
         if value is not None and value < 1:

@@ -72,8 +72,8 @@ def read_labels(
         memory_budget: Bytes that reading may take.
 
     Raises:
-        InvalidInputError: The file is not as it must be. The message names the row (counted from 0) and column, what
-            was expected and what came.
+        InvalidInputError: The file is invalid. The message names the row (counted from 0) and column, what
+            was expected and received.
     """
     check_is_file(path)
     names, columns = _read(path, memory_budget)
@@ -94,9 +94,9 @@ def read_label_table(
     Args:
         name: What messages call the table.
         table: The table.
-        class_names: As for `read_labels`.
-        selection: As for `read_labels`.
-        retract: As for `read_labels`.
+        class_names: As in `read_labels`.
+        selection: As in `read_labels`.
+        retract: As in `read_labels`.
         memory_budget: Bytes that this may take, beside the table itself.
 
     Raises:
@@ -129,9 +129,9 @@ def read_label_batches(
         place: What messages call them.
         schema: Of each batch.
         batches: To be read once.
-        class_names: As for `read_labels`.
-        selection: As for `read_labels`.
-        retract: As for `read_labels`.
+        class_names: As in `read_labels`.
+        selection: As in `read_labels`.
+        retract: As in `read_labels`.
         memory_budget: Bytes that this may take, beside the batches themselves.
 
     Raises:

@@ -29,7 +29,7 @@ def read_parameters(path: Path) -> GivenParameters:
 
     Any other content is ignored.
 
-    Raises InvalidInputError naming the field, what was expected and what came.
+    Raises InvalidInputError naming the field, what was expected and received.
     """
     check_is_file(path)
     try:

@@ -36,7 +36,7 @@ class ExemplarSource(Protocol):
         ...
 
     def count_rows(self) -> int | None:
-        """Return the number of rows if it is known before they are read. InvalidInputError as for `batches`."""
+        """Return the number of rows if it is known before they are read. InvalidInputError as in `batches`."""
         ...
 
     def batches(
@@ -50,7 +50,7 @@ class ExemplarSource(Protocol):
             class_names: Names that labels may use instead of numbers; may be empty.
 
         Raises:
-            InvalidInputError: The content is not as it must be; the message names the row (counted from 0) and column.
+            InvalidInputError: The content is invalid; the message names the row (counted from 0) and column.
         """
         ...
 

@@ -139,7 +139,7 @@ def calibrate(
         keep: How many snapshots of the setting are kept, beside those that decisions or jobs refer to; None: all.
         reason: Why it is made, as it is kept with the snapshot.
         even_if_nearly_nothing_is_usable: Whether a setting that leaves nearly nothing to admit is stored all the same.
-        on_stored: As for `calibration.calibrate`.
+        on_stored: As in `calibration.calibrate`.
         memory_budget: Bytes that temporary arrays may take.
 
     Raises:
@@ -204,8 +204,8 @@ def recalibrate(
         name: A classifier's name; None: all.
         chunk_rows: Rows of a chunk of a job.
         shell: Sees jobs through.
-        keep: As for `calibrate`.
-        memory_budget: As for `calibrate`.
+        keep: As in `calibrate`.
+        memory_budget: As in `calibrate`.
 
     Returns:
         The requests with their last steps; None if another process made the snapshot.
@@ -308,15 +308,15 @@ def score(
         engine: The database.
         name: The classifier's name.
         source: The exemplars.
-        weighted: As for `request_score`.
-        require_full_match: As for `request_score`.
-        calibration_id: As for `request_score`.
+        weighted: As in `request_score`.
+        require_full_match: As in `request_score`.
+        calibration_id: As in `request_score`.
         chunk_rows: Rows of a chunk of the job.
         shell: Sees the job through.
         out: The file that the decisions are written to, .parquet or .csv; None: they are only stored.
 
     Raises:
-        InvalidInputError: The source is not as it must be, or `out` cannot be written.
+        InvalidInputError: The source is invalid, or `out` cannot be written.
         NotReadyError: There is no calibration yet.
         JobError: The job failed.
     """

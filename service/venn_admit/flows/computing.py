@@ -27,5 +27,5 @@ def chunk_runner(
     worker: str,
     log: FilteringBoundLogger | None = None,
 ) -> ChunkRunner:
-    """Return a runner of chunks of every kind; worker and log are as for `ChunkRunner`."""
+    """Return a runner of chunks of every kind; worker and log are as in `ChunkRunner`."""
     return ChunkRunner(engine, job_kinds(engine, cache), settings, worker=worker, log=log)

@@ -14,7 +14,7 @@ MOST_BODY_BYTES = 32 << 20
 RETRY_SECONDS = 1
 # What libraries send with a request that needs no body, such as {}, is shorter.
 MOST_UNUSED_BYTES = 4 << 10
-# How long a request is waited for: this long, and as much longer as what came takes at the least rate.
+# A request may take this long, and longer by what its body takes at the least rate below.
 BODY_SECONDS = 20.0
 LEAST_BYTES_PER_SECOND = 64 << 10
 

@@ -32,7 +32,7 @@ class Problem(StrEnum):
         member.heading = heading
         return member
 
-    INVALID_REQUEST = "invalid-request", "The request is not as it must be"
+    INVALID_REQUEST = "invalid-request", "The request is invalid"
     UNAUTHENTICATED = "unauthenticated", "A valid key is needed"
     FORBIDDEN = "forbidden", "The key does not allow this"
     NO_SUCH_ROUTE = "no-such-route", "There is no such address"
@@ -76,9 +76,9 @@ STATUS: Mapping[str, int] = {
 
 TITLES: Mapping[str, str] = {
     Code.FAILED: "The request failed",
-    Code.INVALID_INPUT: "The input is not as it must be",
+    Code.INVALID_INPUT: "The input is invalid",
     Code.CONFLICT: "The input contradicts what is stored",
-    Code.NOT_FOUND: "There is no such thing",
+    Code.NOT_FOUND: "Not found",
     Code.NOT_READY: "An earlier step is missing",
     Code.OUTDATED: "An earlier step is out of date",
     Code.DATABASE: "The database failed",
@@ -129,9 +129,9 @@ def problem_answer(
         status: Of HTTP.
         code: What the error is about.
         title: The same for every error of its kind.
-        detail: What was expected, what came, where, and what to do.
+        detail: What was expected, what was received, where, and what to do.
         parameters: Those of the code.
-        errors: Each value of the request that is not as it must be.
+        errors: Each value of the request that is invalid.
         headers: Further headers.
     """
     body: dict[str, Any] = {
@@ -217,7 +217,7 @@ def _on_refusal(_: Request, error: Exception) -> Response:
 
 
 def _on_invalid(_: Request, error: Exception) -> Response:
-    """Name every value that is not as it must be, without repeating it: it may be long, or a secret."""
+    """Name every value that is invalid, without repeating it: it may be long, or a secret."""
     assert isinstance(error, RequestValidationError)
     found = error.errors()
     errors = [

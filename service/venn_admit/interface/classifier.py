@@ -136,7 +136,7 @@ class Classifier:
             extractor: The version of what the vectors come from, if the data do not state it.
 
         Raises:
-            InvalidInputError: A row is not as it must be; the message names it.
+            InvalidInputError: A row is invalid; the message names it.
             ConflictError: A row contradicts what is stored, or the data come from another extractor.
         """
         from venn_admit.flows import awaited
@@ -168,7 +168,7 @@ class Classifier:
             source: A name to be recorded with them; by default that of the file.
 
         Raises:
-            InvalidInputError: A row is not as it must be.
+            InvalidInputError: A row is invalid.
             NotFoundError: An id is not stored.
             ConflictError: An exemplar calibrates and would train.
         """
@@ -411,14 +411,14 @@ class Classifier:
                 A certified calibration decides without weights only.
             require_full_match: Whether predictions with q < K are rejected.
             calibration: The id of a calibration; by default the current one.
-            vectors: As for `ingest`.
-            logits: As for `ingest`.
-            labels: As for `ingest`; they serve evaluation alone.
-            ids: As for `ingest`.
-            documents: As for `ingest`.
-            attributes: As for `ingest`.
-            source: As for `ingest`.
-            extractor: As for `ingest`.
+            vectors: As in `ingest`.
+            logits: As in `ingest`.
+            labels: As in `ingest`; they serve evaluation alone.
+            ids: As in `ingest`.
+            documents: As in `ingest`.
+            attributes: As in `ingest`.
+            source: As in `ingest`.
+            extractor: As in `ingest`.
             out: A .parquet or .csv file to write the decisions to as well.
 
         Returns:
@@ -426,7 +426,7 @@ class Classifier:
             is rejected; `reason` says why. `lower` and `upper` bound the probability that `predicted_class` is right.
 
         Raises:
-            InvalidInputError: A row is not as it must be.
+            InvalidInputError: A row is invalid.
             NotReadyError: There is no calibration yet.
         """
         from venn_admit.flows import awaited
@@ -463,8 +463,8 @@ class Classifier:
         Args:
             vector: (D,) floats; None if the classifier has logits only.
             logits: (C,) floats, the network's; a calibration by Venn-Abers needs them.
-            weighted: As for `score`.
-            require_full_match: As for `score`.
+            weighted: As in `score`.
+            require_full_match: As in `score`.
             extractor: The version of what the vector comes from; by default, that it is the classifier's own.
 
         Raises:
@@ -506,18 +506,18 @@ class Classifier:
         Args:
             data: A file, a table or hooked batches, as the class describes it; without data or arrays, everything
                 labelled that the calibration has decided on.
-            calibration: As for `score`.
-            vectors: As for `ingest`.
-            logits: As for `ingest`.
-            labels: As for `ingest`.
-            ids: As for `ingest`.
-            documents: As for `ingest`.
-            attributes: As for `ingest`.
+            calibration: As in `score`.
+            vectors: As in `ingest`.
+            logits: As in `ingest`.
+            labels: As in `ingest`.
+            ids: As in `ingest`.
+            documents: As in `ingest`.
+            attributes: As in `ingest`.
             source: What the report calls the data; by default the file's name.
-            extractor: As for `ingest`.
+            extractor: As in `ingest`.
 
         Raises:
-            InvalidInputError: A row is not as it must be, or there is nothing labelled.
+            InvalidInputError: A row is invalid, or there is nothing labelled.
             NotReadyError: There is no calibration yet.
         """
         from venn_admit.flows import awaited
@@ -679,7 +679,7 @@ class Classifier:
             The number of rows. Points of a calibration that were forgotten since are not among them.
 
         Raises:
-            InvalidInputError: There is no such thing, or the file cannot be written.
+            InvalidInputError: It does not exist, or the file cannot be written.
             NotReadyError: It does not exist yet.
         """
         path = Path(out)

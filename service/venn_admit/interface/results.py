@@ -268,7 +268,7 @@ class Decision:
         predicted: The class predicted.
         reason: Why the prediction is rejected; None if it is admitted.
         lower: The lower bound on the probability that the prediction is right; None if it was rejected before.
-        upper: The upper bound likewise.
+        upper: The upper bound.
         match_count: q, how many of the nearest exemplars match in a row, 0 to K; None with logits only.
         distance: d, the distance to the nearest training exemplar; None with logits only.
         neighbours: The K nearest training exemplars, nearest first; none with logits only.

@@ -98,7 +98,7 @@ def training_exemplars(
         The exemplars, until the context ends.
 
     Raises:
-        InvalidInputError: As for `extract`, or the folder cannot be written.
+        InvalidInputError: As in `extract`, or the folder cannot be written.
         NotReadyError: Nothing is labelled.
     """
     from venn_admit.core.neighbours.index import NeighbourIndex
@@ -199,7 +199,7 @@ def fit_on(
         memory_budget: Bytes that this may take.
 
     Raises:
-        InvalidInputError: As for `extract`.
+        InvalidInputError: As in `extract`.
         NotReadyError: There are fewer than two documents to fit on, or fewer than K training exemplars.
     """
     from venn_admit.core.approximation.knn_fit import fit_knn

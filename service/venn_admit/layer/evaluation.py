@@ -95,7 +95,7 @@ class Partitions:
 
     Attributes:
         network: Points that the network predicts right; None without labels.
-        knn: Points that the KNN predicts right, likewise.
+        knn: Points that the KNN predicts right.
         agreement: Points for which both predict the same.
     """
 

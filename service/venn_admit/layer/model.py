@@ -180,7 +180,7 @@ def load_model(folder: Path) -> MemoryModel:
         folder: As training filled it.
 
     Raises:
-        InvalidInputError: A file is missing, was changed, or is not as it must be.
+        InvalidInputError: A file is missing, was changed, or is invalid.
     """
     return _load(folder)[0]
 
@@ -192,7 +192,7 @@ def load_training(folder: Path) -> tuple[MemoryModel, str, int, tuple[MemoryEpoc
         folder: As training filled it.
 
     Raises:
-        InvalidInputError: A file is missing, was changed, or is not as it must be.
+        InvalidInputError: A file is missing, was changed, or is invalid.
     """
     model, described = _load(folder)
     lines = json.loads(_content(folder / LOG_NAME, described.log_sha256))

@@ -43,7 +43,7 @@ class Runtime:
         Args:
             settings: The addresses of database and broker, and the limits.
             application_name: The name under which the server lists the sessions of this process.
-            idle_in_transaction_seconds: As for `create_engine`.
+            idle_in_transaction_seconds: As in `create_engine`.
 
         Raises:
             DatabaseError: The embedded Postgres does not start.

@@ -52,9 +52,7 @@ class PageRoute(APIRoute):
             except Refused as refusal:
                 return page_of_problem(request, refusal.answer())
             except RequestValidationError:
-                invalid = Refused(
-                    422, Problem.INVALID_REQUEST, "the address is not as it must be; go back and try again"
-                )
+                invalid = Refused(422, Problem.INVALID_REQUEST, "the address is invalid; go back and try again")
                 return page_of_problem(request, invalid.answer())
             except (HTTPException, ClientDisconnect):
                 raise

@@ -1,4 +1,4 @@
-"""Ten classes on real data, the whole way: decisions are what the procedure gives, point by point, and are right."""
+"""Ten classes on real data: decisions are what the procedure gives, point by point, and are right."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -411,7 +411,7 @@ def test_documents_are_the_units_and_count_once(scored: Bench) -> None:
     give(scored, {f"token-{row}": known[row] for row in range(600, 900, SIZE)})
     give(scored, {f"token-{row}": known[row] for row in range(601, 900, SIZE)})
     later = assert_as_from_scratch(scored)
-    assert (later.documents, later.points) == (300, 700), "what came later of a document does not count"
+    assert (later.documents, later.points) == (300, 700), "later points of a document do not count"
 
 
 def test_a_document_of_which_a_part_calibrates_does_not_count(scored: Bench) -> None:

@@ -68,7 +68,7 @@ class AnswerPage(Model):
 
 
 class InvalidValue(Model):
-    """A value of a request that is not as it must be."""
+    """A value of a request that is invalid."""
 
     at: list[str | int] = Field(description="Where it stands.", examples=[["body", "points", 3, "vector"]])
     message: str = Field(description="What was expected.", examples=["Field required"])
@@ -83,7 +83,7 @@ class ProblemAnswer(Model):
     title: str = Field(description="The kind of error.", examples=["An earlier step is missing"])
     status: int = Field(ge=400, le=599, description="The status of the answer.", examples=[409])
     detail: str = Field(
-        description="What was expected, what came, where, and what to do.",
+        description="What was expected, what was received, where, and what to do.",
         examples=[
             "classifier 'reviews' has no calibration yet; POST /v1/classifiers/reviews/calibrations makes the first"
         ],
@@ -95,5 +95,5 @@ class ProblemAnswer(Model):
     )
     parameters: dict[str, Any] = Field(description="What the error names.", examples=[{"classifier": "reviews"}])
     errors: list[InvalidValue] | None = Field(
-        default=None, description="Each value of the request that is not as it must be, if there are such."
+        default=None, description="Each value of the request that is invalid, if any is."
     )

@@ -61,14 +61,14 @@ FIRST_PAGE = DEFAULT_PAGE
 _DESCRIPTIONS = {
     401: "No key was shown, or one that is not valid.",
     403: "The key does not allow this.",
-    404: "There is no such thing.",
+    404: "Not found.",
     406: "The answer has no such type.",
     408: "The body arrives too slowly.",
     409: "An earlier step is missing or out of date, or the input contradicts what is stored.",
     412: "The settings have changed since the ETag in If-Match was given.",
     413: "The body is too large.",
     415: "The body has another type, or is compressed.",
-    422: "The request is not as it must be.",
+    422: "The request is invalid.",
     428: "The header If-Match is needed.",
     429: "The key has sent too many requests, or has too many requests, files, jobs or streams at a time; try again "
     "later.",

@@ -104,8 +104,8 @@ class LocalizerSupport:
         """Prepare the support.
 
         Args:
-            support: As for `category_weight`.
-            eta_loc: As for `category_weight`.
+            support: As in `category_weight`.
+            eta_loc: As in `category_weight`.
             keep_tiles: Whether the tiles of the support stay in memory, if those of one precision take no more than a
                 third of the budget, which makes passes for few queries several times as fast. Those of both
                 precisions take half of it at most.

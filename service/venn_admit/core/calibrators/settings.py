@@ -80,7 +80,7 @@ def check_settings(settings: CalibratorSettings, *, class_count: int, neighbour_
         neighbour_count: K.
 
     Raises:
-        InvalidInputError: They do not fit; the message says what was expected and what came.
+        InvalidInputError: They do not fit; the message says what was expected and received.
     """
     if class_count < 2:
         raise InvalidInputError(f"a classifier needs at least 2 classes; got {class_count}")

@@ -58,8 +58,8 @@ def cross_fitted_candidates(
         alpha: The error level, exact decimal in (0, 1).
         seed: The classifier's seed, for the folds.
         reliability: The model of that score; None if there is none, which leaves the score out.
-        localizer: As for `cross_fitted_settings`.
-        judged: As for `cross_fitted_settings`.
+        localizer: As in `cross_fitted_settings`.
+        judged: As in `cross_fitted_settings`.
         memory_budget: In bytes.
 
     Raises:

@@ -30,7 +30,7 @@ class ComparisonPoints:
     Attributes:
         network_logits: (n, C) float32, f.
         knn_logits: (n, C) float64, KNN(x); None if the classifier has logits only.
-        vectors: (n, D) float32, r; None likewise.
+        vectors: (n, D) float32, r; None for the same reason.
         draws: (n,) float64 in [0, 1), from `uniform_draws`.
     """
 
@@ -49,7 +49,7 @@ class ComparisonCalibration:
         label: (n,) int64 in [0, C).
         network_logits: (n, C) float32, f.
         nonconformity: (n,) float64 in [0, 1], 1 - pi^y under the KNN; None if the classifier has logits only.
-        vectors: (n, D) float32, r; None likewise.
+        vectors: (n, D) float32, r; None for the same reason.
         draws: (n,) float64 in [0, 1), from `uniform_draws`.
     """
 

@@ -83,7 +83,7 @@ def rivals_on_mc(
         rows: (m,) int64, those of `mc` to judge.
         promise: What is asked of the methods.
         eta_loc: The localizer's parameter; None if the classifier has logits only.
-        neighbour_count: K; None likewise.
+        neighbour_count: K; None for the same reason.
         seed: The classifier's seed, for the folds.
         memory_budget: In bytes.
 

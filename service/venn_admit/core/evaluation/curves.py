@@ -26,8 +26,8 @@ class Reliability:
         count: (b,) int64.
         mean_probability: (b,) float64, NaN for an empty bin.
         frequency: (b,) float64, the share right; NaN for an empty bin.
-        interval_low: (b,) float64, of the 95 % interval of the frequency.
-        interval_high: (b,) float64, likewise.
+        interval_low: (b,) float64, the lower ends of the 95 % intervals of the frequency.
+        interval_high: (b,) float64, the upper ends.
         few: (b,) bool, whether there are points, but too few of them, or of the documents that hold them, to judge.
     """
 

@@ -63,7 +63,7 @@ class EvaluationPoints:
         localizer_predicted: (n,) int64, or None if the localizer was not evaluated.
         admit: Of ADMIT and Venn-ADMIT; None if they are left out.
         comparisons: Other methods that give sets, on the same points, in the order shown.
-        selective: Other methods that admit or reject a prediction, likewise.
+        selective: Other methods that admit or reject a prediction, in the same form.
         documents: Of the points, if points of one document are not independent.
         calibrated_by: The method that is judged, one of those above; None for weighted Venn-ADMIT.
     """

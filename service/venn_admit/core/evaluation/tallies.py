@@ -51,7 +51,7 @@ class Tally:
         total: N.
         documents: The number of documents that hold the n points, if points of one document are not independent; else
             None.
-        resampled: The 95 % interval of the share from resampled documents, likewise.
+        resampled: The 95 % interval of the share from resampled documents, if there are any.
     """
 
     correct: int

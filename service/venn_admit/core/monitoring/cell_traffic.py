@@ -92,7 +92,7 @@ def compare_cells(
         mc_documents: Of these points; None if no two share one.
         recent: The comparable points, in their order; None if there are none.
         decided: Recent traffic.
-        documents: Of its points, likewise.
+        documents: The documents of its points, in the same form.
     """
     if recent is None:
         return None

@@ -54,7 +54,7 @@ class Shift:
 
     Attributes:
         calibrated: (5,) float64, values at `QUANTILES` (inverse of the distribution function).
-        decided: (5,) float64, likewise.
+        decided: (5,) float64, the same of what was decided.
         test: The comparison of the two.
     """
 
@@ -152,7 +152,7 @@ def shift(
         calibrated: (n,) float64, finite, not empty.
         decided: (m,) float64, finite, not empty.
         calibrated_size: Effective size of the first, as in `kolmogorov_smirnov`.
-        decided_size: Effective size of the second, likewise.
+        decided_size: Effective size of the second sample.
 
     Raises:
         InvalidInputError: A sample is empty.

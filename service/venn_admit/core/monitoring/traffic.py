@@ -183,7 +183,7 @@ class Sides:
         calibrated: The number of its points.
         calibrated_documents: Of these points; None if no two share one.
         rows: (m,) int64, the comparable rows of recent traffic.
-        documents: Of all recent traffic, likewise.
+        documents: The documents of all recent traffic, in the same form.
     """
 
     reference: Split

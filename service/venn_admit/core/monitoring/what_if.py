@@ -130,7 +130,7 @@ def count_flips(before: IntArray, after: IntArray, class_count: int) -> Flips:
 
     Args:
         before: (n,) int64, the admitted class, -1 if rejected.
-        after: (n,) int64, likewise.
+        after: (n,) int64, the classes afterwards, in the same form.
         class_count: C.
 
     Examples:

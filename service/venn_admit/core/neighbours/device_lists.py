@@ -106,7 +106,7 @@ class DeviceLists:
         )
 
     def _check_lists(self, least: Float32Array, rows: IntArray) -> None:
-        """Raise UnusableDeviceError unless each list is as long as it must be, and all of its bounds are numbers."""
+        """Raise UnusableDeviceError unless each list has the expected length, and all of its bounds are numbers."""
         expected, shortest = min(self.kept, len(self.index.vectors)), (rows >= 0).sum(axis=1).min(initial=self.kept)
         if shortest < expected:
             raise UnusableDeviceError(f"it lists {shortest} candidates of a query, expected {expected}")

@@ -23,10 +23,10 @@ def neighbours_without(
 
     Args:
         queries: (n, D) float32, finite.
-        support: (N, D) float32, finite, as for `exact_neighbours`.
+        support: (N, D) float32, finite, as in `exact_neighbours`.
         neighbour_count: K, 1 <= K <= N - m.
         left_out: (m,) int64, distinct rows of the support.
-        memory_budget: As for `exact_neighbours`.
+        memory_budget: As in `exact_neighbours`.
 
     Returns:
         Indices (n, K) int64, rows of the support with all its exemplars, and distances (n, K) float64.

@@ -36,7 +36,7 @@ def neighbours_on(
         queries: (n, D) float32, finite.
         support: (N, D) float32, finite.
         neighbour_count: K, 1 <= K <= N.
-        memory_budget: As for `exact_neighbours`, and again of the device's memory.
+        memory_budget: As in `exact_neighbours`, and again of the device's memory.
 
     Raises:
         NotReadyError: There are fewer than K training exemplars.
@@ -57,7 +57,7 @@ def search_on(
         queries: (n, D) float32, finite.
         support: (N, D) float32, finite.
         neighbour_count: K, 1 <= K <= N.
-        memory_budget: As for `neighbours_on`.
+        memory_budget: As in `neighbours_on`.
 
     Raises:
         NotReadyError: There are fewer than K training exemplars.

@@ -60,7 +60,7 @@ def merge_neighbours(first: Neighbours, second: Neighbours, *, neighbour_count: 
 
     Args:
         first: (n, K1), found in one part of a numbering of the training exemplars; may be shorter than K, or empty.
-        second: (n, K2), found in another, disjoint part of the same numbering; likewise.
+        second: (n, K2), found in another, disjoint part of the same numbering, in the same form.
         neighbour_count: K; by default the larger of K1 and K2.
 
     Returns:

@@ -130,7 +130,7 @@ def approximate_points(
         exemplar_ids: (n,) int64, distinct.
         parameters: Of the KNN; None: only neighbours.
         memory_budget: Bytes that temporary arrays of the search may take.
-        device: Where its products are computed, as for `neighbours_on`.
+        device: Where its products are computed, as in `neighbours_on`.
 
     Raises:
         SupportChangedError: The training exemplars have changed since `classifier` was read.

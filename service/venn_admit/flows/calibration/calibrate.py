@@ -76,7 +76,7 @@ def request_approximations(
 ) -> int:
     """Submit the job that brings mc and vp up to date under the current parameters, and return its key.
 
-    send: as for `submit_job`. Raises as `calibrate` does for settings, NotReadyError before the first fit, and
+    send: as in `submit_job`. Raises as `calibrate` does for settings, NotReadyError before the first fit, and
     InvalidInputError if the classifier has logits only, of which there is nothing to bring up to date.
     """
     take_in_waiting(engine, name)
@@ -183,7 +183,7 @@ def take_snapshot(
 
     guard: a transaction that holds the calibrator's lock. calibrator_id: None to put the setting in use, and to add
     it if it is new. leave_out: whether points without an approximation wait for the next snapshot; otherwise they raise
-    OutdatedError, as changed training data always do. on_stored: as for `calibrate`. Raises NotReadyError if data are
+    OutdatedError, as changed training data always do. on_stored: as in `calibrate`. Raises NotReadyError if data are
     missing.
     """
     # Read before the data, so that a request that arrives in between does not count as served.

@@ -78,7 +78,7 @@ class ComparedSettings:
 def request_mc(engine: Engine, name: str, alpha: Decimal, *, chunk_rows: int, send: Send | None = None) -> int | None:
     """Submit the job that brings mc up to date under the current parameters, and return its key; None if none is due.
 
-    send: as for `submit_job`. Raises InvalidInputError for alpha, and NotReadyError before the first fit or if data are
+    send: as in `submit_job`. Raises InvalidInputError for alpha, and NotReadyError before the first fit or if data are
     missing.
     """
     check_alpha(alpha)

@@ -107,7 +107,7 @@ class ComputedFit:
 def request_neighbours(engine: Engine, name: str, *, chunk_rows: int, send: Send | None = None) -> int:
     """Submit the job that finds the neighbours a fit needs, and return its key.
 
-    send: as for `submit_job`. Raises NotReadyError if data are missing, InvalidInputError if there are no vectors.
+    send: as in `submit_job`. Raises NotReadyError if data are missing, InvalidInputError if there are no vectors.
     """
     take_in_waiting(engine, name)
     with submit_job(engine, send) as submission:
@@ -140,7 +140,7 @@ def request_fit(
 ) -> FitRequest:
     """Record a job that fits: chunks that find neighbours, and a last one that fits on them.
 
-    requester: as for `submit_job`. on_stored: is called with the job in the transaction that records it. Raises
+    requester: as in `submit_job`. on_stored: is called with the job in the transaction that records it. Raises
     NotReadyError if data are missing, InvalidInputError if there are no vectors, TooManyJobsError if the requester has
     as many unfinished jobs as it may have.
     """

@@ -87,8 +87,8 @@ def recalibrate_due(
         chunk_rows: Rows of a chunk.
         quiet_seconds: A request is due once no other has come for this long,
         wait_seconds: or this long after the first.
-        keep: As for `calibrate`.
-        memory_budget: As for `calibrate`.
+        keep: As in `calibrate`.
+        memory_budget: As in `calibrate`.
     """
     with connect(engine) as connection:
         requests = recalibrations.due(connection, quiet_seconds=quiet_seconds, wait_seconds=wait_seconds)
@@ -157,7 +157,7 @@ def recalibrate_step(
 
     Training exemplars that wait join before the job is submitted, and those that arrived since, after the last step.
 
-    wait: whether to wait for another process that calibrates under the same setting. send: as for `submit_job`. The
+    wait: whether to wait for another process that calibrates under the same setting. send: as in `submit_job`. The
     result is None if the request has been served or is no longer due or, without waiting, if another process works on
     it.
     """

@@ -53,7 +53,7 @@ def show_parameters(engine: Engine, name: str, calibration_id: int | None) -> di
 
 
 def check_export(what: str, out: Path) -> Export:
-    """Return what is to be exported; InvalidInputError if there is no such thing, or it cannot be written to `out`."""
+    """Return what is to be exported; InvalidInputError if it does not exist, or cannot be written to `out`."""
     if what not in list(Export):
         raise InvalidInputError(f"what: expected {', '.join(Export)}, got {what!r}")
     if what in (Export.PARAMETERS, Export.POLICY):

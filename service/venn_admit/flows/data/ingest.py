@@ -71,8 +71,8 @@ def ingest(
         on_stored: Is called with what became of the source, in the transaction that stores it.
 
     Raises:
-        InvalidInputError: A row is not as it must be; the message names it, and nothing of the source is stored.
-        ConflictError: A row contradicts what is stored, likewise; or the source comes from another extractor.
+        InvalidInputError: A row is invalid; the message names it, and nothing of the source is stored.
+        ConflictError: A row contradicts what is stored, or the source comes from another extractor.
     """
     if split not in (HELD_OUT, Split.TRAIN, Split.KNN, Split.MC, Split.VP):
         raise InvalidInputError(f"unknown split {split!r}: expected train, held-out, knn, mc or vp")

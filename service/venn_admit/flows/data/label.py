@@ -77,7 +77,7 @@ def label(
         on_stored: Is called with what became of the labels, in the transaction that stores them.
 
     Raises:
-        InvalidInputError: The source is not as it must be, or exemplars are to train where there are no vectors.
+        InvalidInputError: The source is invalid, or exemplars are to train where there are no vectors.
         NotFoundError: An id is stored for no generation of the classifier.
         ConflictError: An exemplar calibrates and would train.
     """

@@ -82,7 +82,7 @@ def decide_points(
     neighbours: int | None = None,
     stated: Stated | None = None,
 ) -> list[DecidedVector]:
-    """Decide on each of some points by one snapshot, the current one; the rest is as for `PointScorer.score_each`."""
+    """Decide on each of some points by one snapshot, the current one; the rest is as in `PointScorer.score_each`."""
     decisions = scorer.score_each(
         name,
         points,
@@ -108,7 +108,7 @@ def decide_row(
 ) -> DecidedRow:
     """Decide on a row of a source by the current snapshot.
 
-    row: counted from 0. The other options, and what is raised, are as for `PointScorer.score`; InvalidInputError is
+    row: counted from 0. The other options, and what is raised, are as in `PointScorer.score`; InvalidInputError is
     raised too if the source has no such row.
     """
     count = source.count_rows()

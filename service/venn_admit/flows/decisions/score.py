@@ -98,12 +98,12 @@ def request_score(
         calibration_id: The snapshot to use; None: the current one.
         chunk_rows: Rows of a chunk of the job.
         on_rows: Is told the rows of each batch that is stored.
-        send: As for `submit_job`.
-        requester: As for `submit_job`.
+        send: As in `submit_job`.
+        requester: As in `submit_job`.
         on_stored: Is called with the job in the transaction that records it.
 
     Raises:
-        InvalidInputError: The source is not as it must be, or what is asked for needs vectors that the classifier does
+        InvalidInputError: The source is invalid, or what is asked for needs vectors that the classifier does
             not have, or a certified calibration is asked for weights; nothing is stored then.
         NotReadyError: There is no calibration yet.
         TooManyJobsError: The requester has as many unfinished jobs as it may have.

@@ -42,7 +42,7 @@ class EvaluatedLevel:
     Attributes:
         found: The measures.
         training_count: Training exemplars; None without a KNN.
-        fit_count: Exemplars that the KNN was fitted on, likewise.
+        fit_count: Exemplars that the KNN was fitted on.
     """
 
     found: "LevelEvaluation"

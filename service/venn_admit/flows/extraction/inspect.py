@@ -104,12 +104,12 @@ def check_document(
     Args:
         path: The file.
         options: How it is read.
-        external_id: As for `inspect_document`.
-        row: As for `inspect_document`.
+        external_id: As in `inspect_document`.
+        row: As in `inspect_document`.
         memory_budget: Bytes that this may take.
 
     Raises:
-        InvalidInputError: There is no such row, or the file is not as it must be.
+        InvalidInputError: There is no such row, or the file is invalid.
         NotFoundError: There is no document of this id.
     """
     form = form_of(path)

@@ -55,8 +55,8 @@ class SourceOptions:
         kind: What is labelled: documents or tokens.
         encoder: A folder, or the default encoder. Of states, the name of the network that they are of. None: the
             default encoder, or the one that is required.
-        layers: As for `load_encoder`.
-        max_tokens: As for `load_encoder`.
+        layers: As in `load_encoder`.
+        max_tokens: As in `load_encoder`.
         columns: Of a table of texts.
         class_names: The classes, in order; empty: those that the labels name.
         background: A class that must be one of them; None: none is.

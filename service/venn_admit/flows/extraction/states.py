@@ -91,7 +91,7 @@ def open_states(
         without: Digests of texts that are left out.
 
     Raises:
-        InvalidInputError: Something is not as it must be.
+        InvalidInputError: Something is invalid.
     """
     if options.class_names:
         check_class_names(options.class_names)
@@ -115,7 +115,7 @@ def open_states(
     display.show("Loading the encoder")
     name = options.encoder or DEFAULT_ENCODER
     encoder = _loaded(name, options.layers, options.max_tokens)
-    if options.required not in (None, encoder.identity):  # before hours of encoding, likewise
+    if options.required not in (None, encoder.identity):  # before hours of encoding
         raise InvalidInputError(
             f"{name}: expected the encoder that the memory layer was trained with, {options.required}, got "
             f"{encoder.identity}; name the folder of that encoder"
@@ -135,7 +135,7 @@ def text_digests(
         memory_budget: Bytes that this may take.
 
     Raises:
-        InvalidInputError: A file holds states, or is not as it must be.
+        InvalidInputError: A file holds states, or is invalid.
     """
     found = frozenset[bytes]()
     for path in paths:

@@ -85,7 +85,7 @@ def write_extracted(
         states: Of its encoder.
         out: The file, as `check_output` allows it.
         level: What an exemplar is; None: what it is for the layer.
-        inherit_labels: As for `extract`.
+        inherit_labels: As in `extract`.
         labelled_only: Whether exemplars without a label are left out, as those to train on and to calibrate by must be.
         display: Shows progress.
         memory_budget: Bytes that this may take.

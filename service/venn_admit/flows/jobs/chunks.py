@@ -56,7 +56,7 @@ class ChunkWork:
 
     classifier: as it is now. exemplar_ids: (n,) int64, in the order of the request. memory_budget: bytes that temporary
     arrays may take. is_last: whether the chunk has waited until all others of the job were done. device: where the
-    products of a neighbour search are computed, as for `venn_admit.core.neighbours.on_device.neighbours_on`.
+    products of a neighbour search are computed, as in `venn_admit.core.neighbours.on_device.neighbours_on`.
     """
 
     job: jobs.Job

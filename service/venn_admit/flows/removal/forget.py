@@ -120,7 +120,7 @@ def forget(
         dry_run: Whether to count only what would be removed.
         wait: Whether to wait for jobs of the classifier that score or fit. While they end, new ones are held back, but
             none for long: if jobs that take long overlap without a pause, it waits on.
-        send: As for `submit_job`.
+        send: As in `submit_job`.
         by: Who asks over HTTP; None: somebody else.
         on_stored: Is called with what was removed in a transaction that begins once all of it is gone.
         memory_budget: Bytes that temporary arrays may take.

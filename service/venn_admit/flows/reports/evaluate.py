@@ -65,7 +65,7 @@ def request_evaluation_of_source(
 ) -> EvaluationRequest:
     """Store a source's exemplars and submit the job that scores its labelled rows, recorded in the same transaction.
 
-    calibration_id: the snapshot to use; None: the current one. send: as for `submit_job`. Raises InvalidInputError if
+    calibration_id: the snapshot to use; None: the current one. send: as in `submit_job`. Raises InvalidInputError if
     no row has a label, or if the snapshot was made with all that have; nothing is stored then.
     """
     with submit_job(engine, send) as submission:

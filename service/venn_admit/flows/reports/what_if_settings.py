@@ -113,7 +113,7 @@ def what_if_settings(
         memory_budget: Bytes that temporary arrays may take.
 
     Raises:
-        InvalidInputError: There is no such part, or a value is not as it must be.
+        InvalidInputError: There is no such part, or a value is invalid.
         NotFoundError: There is no such classifier.
         NotReadyError: There is no calibration yet, data are missing, or the method cannot be cross-fitted.
         OutdatedError: Points of mc have no approximation yet.

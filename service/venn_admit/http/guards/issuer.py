@@ -13,7 +13,7 @@ MOST_BYTES = 1 << 20
 
 
 class IssuerError(Exception):
-    """The issuer cannot be reached, or its answer is not as it must be."""
+    """The issuer cannot be reached, or its answer is invalid."""
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

@@ -54,15 +54,15 @@ class BatchColumns:
         return _column(batch, self._labels(batch), "labels", first_row, count)
 
     def ids_of(self, batch: Any, first_row: int, count: int) -> Sequence[Any] | None:
-        """Return the ids, likewise."""
+        """Return the ids, in the same way."""
         return _column(batch, self.ids, "ids", first_row, count)
 
     def documents_of(self, batch: Any, first_row: int, count: int) -> Sequence[Any] | None:
-        """Return the documents, likewise."""
+        """Return the documents, in the same way."""
         return _column(batch, self.documents, "documents", first_row, count)
 
     def attributes_of(self, batch: Any, first_row: int, count: int) -> Mapping[str, Sequence[Any]] | None:
-        """Return the attributes by name, likewise."""
+        """Return the attributes by name, in the same way."""
         if self.attributes is None:
             return None
         if not isinstance(self.attributes, Mapping):

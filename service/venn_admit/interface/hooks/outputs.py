@@ -56,7 +56,7 @@ class HookedBatches:
             the arguments of `ingest` and `score`, also of the client of the HTTP service.
 
         Raises:
-            InvalidInputError: A batch is not as it must be.
+            InvalidInputError: A batch is invalid.
         """
         parts = list(self.parts())
         found: dict[str, Any] = {"logits": np.concatenate([part.logits for part in parts])}
@@ -94,7 +94,7 @@ class HookedBatches:
         """Run the model on each batch, and yield what comes out; batches without rows are left out.
 
         Raises:
-            InvalidInputError: A batch is not as it must be, there are no rows, or they were read before and cannot be
+            InvalidInputError: A batch is invalid, there are no rows, or they were read before and cannot be
                 read again.
         """
         if self._was_read and is_read_once(self._data):

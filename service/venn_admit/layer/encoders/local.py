@@ -167,7 +167,7 @@ def encoder_folder(name: str) -> Path:
     """Return where an encoder is.
 
     Args:
-        name: As for `load_encoder`.
+        name: As in `load_encoder`.
 
     Raises:
         InvalidInputError: The default encoder is wanted, and is not installed or was changed.

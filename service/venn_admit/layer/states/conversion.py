@@ -101,7 +101,7 @@ def document_ids(path: Path, *, kind: Kind, memory_budget: int = DEFAULT_MEMORY_
         memory_budget: Bytes that this may take.
 
     Raises:
-        InvalidInputError: The file is not as it must be, as far as that shows without its rows.
+        InvalidInputError: The file is invalid, as far as that shows without its rows.
     """
     if path.suffix.lower() == ".npz":
         with open_arrays(path) as arrays:
@@ -139,15 +139,15 @@ def convert_states(
 
     Args:
         path: The file, .npz or .parquet.
-        folder: As for `ShardWriter`.
+        folder: As in `ShardWriter`.
         kind: What is labelled.
         class_names: The C names of the classes.
         encoder: The network that the states are of.
-        source: As for `ShardWriter`.
+        source: As in `ShardWriter`.
         memory_budget: Bytes that this may take.
 
     Raises:
-        InvalidInputError: The file is not as it must be; the message names the row, what was expected and what came.
+        InvalidInputError: The file is invalid; the message names the row, what was expected and received.
     """
     if not class_names:
         raise InvalidInputError(f"{path}: expected the names of the classes beside states, got none; name them")

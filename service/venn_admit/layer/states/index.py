@@ -99,7 +99,7 @@ def read_index(path: Path) -> StatesIndex:
         path: `index.json` or `unfinished.json` of a folder.
 
     Raises:
-        InvalidInputError: The file is missing or not as it must be.
+        InvalidInputError: The file is missing or invalid.
     """
     check_is_file(path)
     with reading(path, "index of shards"), path.open("rb") as file:

@@ -40,7 +40,7 @@ class StateShards:
             folder: As `ShardWriter` filled it.
 
         Raises:
-            InvalidInputError: The folder is not complete, or a file is not as it must be.
+            InvalidInputError: The folder is not complete, or a file is invalid.
         """
         self.folder = folder
         if not (folder / INDEX_NAME).exists() and (folder / UNFINISHED_NAME).exists():
@@ -106,7 +106,7 @@ class StateShards:
             order: (m,) int64, rows in [0, n), in the order in which they are wanted, and as often; None: all in order.
 
         Raises:
-            InvalidInputError: A document is not as it must be; the message names file and place.
+            InvalidInputError: A document is invalid; the message names file and place.
         """
         for shard, row in self._places(np.arange(self.document_count) if order is None else order):
             yield shard.document(row)
@@ -115,7 +115,7 @@ class StateShards:
         """Yield the attributes of documents, whose states are not read.
 
         Args:
-            order: As for `documents`.
+            order: As in `documents`.
 
         Raises:
             InvalidInputError: A record is damaged; the message names file and place.

@@ -89,7 +89,7 @@ class Shard:
             index: Of its folder.
 
         Raises:
-            InvalidInputError: The file is not as it must be, or not the one that the index names.
+            InvalidInputError: The file is invalid, or not the one that the index names.
         """
         self._path, self._class_count = path, len(index.class_names)
         check_is_file(path)

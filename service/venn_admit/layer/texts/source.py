@@ -84,8 +84,8 @@ class TextFile:
         """Read the whole file once, and check all of it except that labels are known.
 
         Raises:
-            InvalidInputError: The file is not as it must be; the message names the row or line, what was expected and
-                what came.
+            InvalidInputError: The file is invalid; the message names the row or line, what was expected and
+                what was received.
         """
         labels: Counter[str] = Counter()
         digest = hashlib.sha256()
@@ -114,7 +114,7 @@ class TextFile:
         """Return the ids of the documents, in the order of the file.
 
         Raises:
-            InvalidInputError: As for `summary`.
+            InvalidInputError: As in `summary`.
         """
         return [external_id for external_id, raw in self._checked() if not self._is_left_out(raw)]
 
@@ -125,7 +125,7 @@ class TextFile:
             class_names: The C names of the classes.
 
         Raises:
-            InvalidInputError: As for `summary`, and for a label that names no class.
+            InvalidInputError: As in `summary`, and for a label that names no class.
         """
         classes = ClassLabels(class_names)
         for external_id, raw in self._checked():

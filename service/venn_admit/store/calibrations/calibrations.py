@@ -237,7 +237,7 @@ def latest_key(connection: Connection, name: str) -> tuple[int, UUID, str, str |
     its extractor, and the revision of its training exemplars. A snapshot itself never changes, so that what was read of
     it before can be used by these.
     """
-    if not name.isprintable():  # as for `classifiers.by_name`
+    if not name.isprintable():  # as in `classifiers.by_name`
         return None
     row = connection.execute(statement("calibrations.latest_key"), addressed(name)).one_or_none()
     return None if row is None else (row.id, row.revision, row.name, row.extractor, row.support_revision)

@@ -21,7 +21,7 @@ def offered_queries(
         setting: The number of its calibrator.
         split: That the calibration is described by.
         match_edges: Lower edges of the groups of q of the partition map; empty without vectors.
-        part_edges: Those of the tables of traffic by q, likewise.
+        part_edges: The edges of the tables of traffic by q.
     """
     values: dict[str, int | str | Sequence[int]] = {
         "classifier": classifier,

@@ -94,7 +94,7 @@ class BuildMemory:
 
 
 def build_memory(connection: Connection, classifier: Classifier, *, m: int) -> BuildMemory:
-    """Return what building an index takes. m: as for `create`."""
+    """Return what building an index takes. m: as in `create`."""
     row = connection.execute(statement("hnsw.build_memory"), {"classifier_id": classifier.id}).one()
     # A vector has twice as many links in the lowest layer; higher ones are rare.
     each = 4 * classifier.dimension + 2 * m * _LINK_BYTES + _VECTOR_BYTES

@@ -26,7 +26,7 @@ def evaluate(
     file: Annotated[
         Path,
         typer.Argument(
-            help="As for `extract train`, new to the model. A model of documents takes labelled words, and is then "
+            help="As in `extract train`, new to the model. A model of documents takes labelled words, and is then "
             "evaluated by token, and by document if it has a background class."
         ),
     ],

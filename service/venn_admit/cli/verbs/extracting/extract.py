@@ -150,7 +150,7 @@ def train(
 
 def apply(
     model: Model,
-    file: Annotated[Path, typer.Argument(help="As for `extract train`; labels may be missing.")],
+    file: Annotated[Path, typer.Argument(help="As in `extract train`; labels may be missing.")],
     out: Annotated[Path, typer.Option(help="The exemplars, .parquet, for `ingest`, `score` and `evaluate`.")],
     without: Annotated[
         list[Path] | None,

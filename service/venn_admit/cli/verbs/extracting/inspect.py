@@ -16,7 +16,7 @@ _NEAR = 3
 
 def inspect(
     model: Annotated[Path, typer.Argument(help="The folder of a model of documents.")],
-    file: Annotated[Path, typer.Argument(help="As for `extract apply`.")],
+    file: Annotated[Path, typer.Argument(help="As in `extract apply`.")],
     row: Annotated[
         int | None, typer.Option(min=0, help="The document, counted from 0. Default: the first, unless --id names one.")
     ] = None,

@@ -76,7 +76,7 @@ def cancel(job: JobId, as_json: Json = False) -> None:
 def resume(
     job: JobId,
     out: Annotated[
-        Path | None, typer.Option(help="Where the decisions of a score job go, .parquet or .csv, as for `score --out`.")
+        Path | None, typer.Option(help="Where the decisions of a score job go, .parquet or .csv, as in `score --out`.")
     ] = None,
     as_json: Json = False,
 ) -> None:

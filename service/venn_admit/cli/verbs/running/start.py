@@ -38,7 +38,7 @@ def start(
     train: Annotated[
         Path,
         typer.Argument(
-            help="Labelled texts or token states to train on, as for `extract train`; what has no label is left out."
+            help="Labelled texts or token states to train on, as in `extract train`; what has no label is left out."
         ),
     ],
     held_out: Annotated[

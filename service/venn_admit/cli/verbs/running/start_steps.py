@@ -94,7 +94,7 @@ def run(
     *,
     as_json: bool,
 ) -> None:
-    """Do every step, and print what came of it; an earlier run's states, memory layer and exemplars are used again."""
+    """Do every step, and print the result; an earlier run's states, memory layer and exemplars are used again."""
     check_name(name)
     this = _Run(name, files, options, alpha, as_json=as_json)
     inputs = files.inputs()

@@ -62,7 +62,7 @@ def policies_together(points: CertificatePoints, kinds: Sequence[ClassKind], cla
 
     Args:
         points: The points to count.
-        kinds: As for `tally`.
+        kinds: As in `tally`.
         class_count: C.
     """
     return max(1, TOGETHER_BYTES // (8 * len(points.p0) * len(kinds) * class_count))

@@ -148,7 +148,7 @@ def choose_score(
 
     Args:
         admitted_by_network: (n,) bool, whether p0 of `crossfitted_lower` reaches the threshold under this score.
-        admitted_by_reliability: (n,) bool, likewise.
+        admitted_by_reliability: (n,) bool, the same by the reliability score.
         keys: The document id of each point, or its external id if it has no document.
 
     Raises:

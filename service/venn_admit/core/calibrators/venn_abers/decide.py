@@ -69,7 +69,7 @@ def select_certified(
         bounds: Of m points, plain.
         predicted: (m,) int64 in [0, C), yhat.
         policy: Of C classes; None if none could be certified.
-        full_match: As for `select`.
+        full_match: As in `select`.
 
     Returns:
         The verdicts. Without a policy, the reason is `Reason.POLICY_NOT_CERTIFIED`; otherwise the reasons are those of

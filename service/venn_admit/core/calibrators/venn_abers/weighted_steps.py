@@ -33,7 +33,7 @@ class WeightedLower:
         minorant: Of the points.
         cell_first: (G + 1,) int64, the vertex at which the cell of each point starts; the last point of a cell, which
             is the first of the next, belongs to the cell that it ends.
-        block_first: (G + 1,) int64, the vertex before each point, likewise.
+        block_first: (G + 1,) int64, the vertex before each point.
         stop: (G + 1,) float64, >= 0, W.
         jumps: (levels, G + 1) int64, the vertex 2**level steps on; the last vertex of a hull leads to itself.
     """

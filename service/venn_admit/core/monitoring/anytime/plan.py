@@ -53,8 +53,8 @@ class MonitorPlan:
         alpha: The error level of the calibrator.
         largest_predicted: (C,) int64 >= 1, the most points of each predicted class in a document of the calibration
             data; a later document counts with as many at most.
-        largest_true: (C,) int64, likewise of each true class.
-        largest_partition: (P,) int64, likewise of each partition; P is 3C, or C if the classifier has logits only.
+        largest_true: (C,) int64, the same of each true class.
+        largest_partition: (P,) int64, the same of each partition; P is 3C, or C if the classifier has logits only.
         documents: (P,) int64, the documents of the calibration data whose drawn point is in each partition.
         wrong: (P,) int64, those of them whose drawn point is predicted wrong.
     """

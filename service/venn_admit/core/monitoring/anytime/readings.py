@@ -21,7 +21,7 @@ class Reading:
         right: Of the admitted points, those predicted right; None for the mix.
         lower_bound: Of the share right, at the confidence 0.95, whenever one looks; None for the mix.
         e_value: Of the evidence now; None for a partition that is not tested.
-        most: The largest e-value so far; None likewise.
+        most: The largest e-value so far; None for a partition that is not tested.
         needed: The e-value that lights the lamp.
         lit_at: The number of documents at which it was reached; None if it never was.
     """
