@@ -12,11 +12,10 @@ from structlog.testing import capture_logs
 
 from docs.generate.openapi import CHECKED_IN, http_page, openapi_text, references
 from tests.api.service import OWN, Service, check_problem
-from venn_admit.api import advice
 from venn_admit.api.application import DOCUMENT, create_application
 from venn_admit.api.models.common import Given
 from venn_admit.errors import Code, DatabaseError
-from venn_admit.http import problems
+from venn_admit.http import advice, problems
 from venn_admit.http.bodies import MOST_NESTING
 from venn_admit.http.headers import REQUEST_ID, SECURITY_HEADERS
 from venn_admit.http.limits import MOST_BODY_BYTES
