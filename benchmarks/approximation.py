@@ -1,7 +1,7 @@
 """`python -m benchmarks.approximation`: how near the KNN comes to a memory layer's network, on generated messages.
 
-By document: which of three teams should answer a message, as in `examples/messages`, but more of them and of another
-seed. By token: which words of a message are about billing, learnt from labels of messages alone, and evaluated by
+For documents: which of three teams should answer a message, as in `examples/messages`, but more of them and of another
+seed. For tokens: which words of a message are about billing, learnt from labels of messages alone, and evaluated by
 labels of words. Both print accuracy and F0.5 of network and KNN, how often the two agree, and the partitions by q and
 by d; by token also F0.5 of as many tokens at random as are detected. The encoder takes most of the time; `--train`,
 `--held-out` and `--test` are numbers of messages. If network and KNN differ by more than a point, the exit status is 1.
@@ -34,7 +34,7 @@ NEIGHBOURS = 25
 BUDGET = 1 << 30
 SUBJECT, OTHER = "billing", "other"
 MOST_POINTS = 1.0
-"""By which the accuracies of network and KNN may differ, as the source finds."""
+"""How far the accuracies of network and KNN may differ, as the source finds."""
 
 
 class _Files:
@@ -82,7 +82,7 @@ class _Files:
             if measures.network is not None and measures.knn is not None:
                 shares = [one.accuracy.tallies.overall.share for one in (measures.network, measures.knn)]
                 differences.append(100 * (shares[1] - shares[0]))
-                Console().print(f"By {measures.level}: KNN less network {differences[-1]:+.2f} points.")
+                Console().print(f"Level {measures.level}: KNN less network {differences[-1]:+.2f} points.")
         return all(abs(difference) <= MOST_POINTS for difference in differences)
 
 
@@ -145,7 +145,7 @@ def main(
         train: Messages to train on.
         held_out: Messages to fit the KNN on.
         test: Messages to evaluate; a quarter as many by token.
-        layer: Of the encoder, whose states are taken; by default the last.
+        layer: The layer of the encoder whose states are taken; by default the last.
         tokens: Whether to evaluate by token.
         documents: Whether to evaluate by document.
     """

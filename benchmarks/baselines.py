@@ -28,7 +28,7 @@ _ETA_LOC = 5.0
 
 def measure(large: bool) -> Iterator[Measurement]:
     case = _Case.draw()
-    # Of all the points that a method ranks: those it is calibrated on, and those it gives sets.
+    # The points that a method ranks: those it is calibrated on, and those it gives sets.
     logits = np.concatenate([case.knn_logits, case.scored])
     pi = softmax(logits)
     size = f"{_SCORED:,} by {_CALIBRATING:,}, C={_CLASS_COUNT}"

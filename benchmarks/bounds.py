@@ -21,7 +21,7 @@ _CLUSTERS, _ROUNDS = 256, 20
 _TOGETHER = 64
 _LEADING = (32, 128)
 
-# Of some queries (m, D) with the distances of their K-th neighbours (m,): which of N exemplars are left, (m, N) bool.
+# Some queries (m, D) and the distances of their K-th neighbours (m,) give which of N exemplars are left, (m, N) bool.
 Left = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 

@@ -33,7 +33,7 @@ _TURNS = 3
 _LOOK_UPS = 2048
 _DAY = 20
 
-# Of the last part: its day, its calibration of venn-admit, and the job of the day.
+# The last part: its day, its calibration of venn-admit, and the job of the day.
 _VIEWS = (
     "decision_v2 WHERE day = DATE '{day}'",
     "rejection_v1 WHERE day = DATE '{day}'",

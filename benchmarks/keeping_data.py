@@ -38,7 +38,7 @@ def filled(home: Path, *, parts: int, decisions: int) -> Iterator[Engine]:
     Args:
         home: Its folder.
         parts: How many classifiers, of which each decided after the one before.
-        decisions: Of each; a multiple of a hundred.
+        decisions: The number of decisions of each; a multiple of a hundred.
     """
     with database(home) as engine:
         fill_parts(engine, parts=parts, decisions=decisions)

@@ -161,7 +161,7 @@ class _Service:
         return written
 
     def cost(self, work: Callable[[], int]) -> _Cost:
-        """Of a step that returns the rows it wrote."""
+        """Measure a step that returns the rows it wrote."""
         before = self._log_position()
         start = time.perf_counter()
         rows = work()

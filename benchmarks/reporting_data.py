@@ -123,7 +123,7 @@ def fill(
         scored: Exemplars decided on; a multiple of `days`.
         days: Days of traffic.
         neighbour_count: K.
-        first_day: Of the traffic.
+        first_day: The first day of the traffic.
     """
     given = {
         "classifier": classifier_id,

@@ -54,8 +54,8 @@ class Classifier(StoredClassifier):
     ) -> Ingestion:
         """Store labelled exemplars; the key needs the scope `write`. Storing them again is a no-op.
 
-        Of `data` all exemplars are stored, or none. Of arrays, so it is with each block: if one is refused, the ones
-        before it are stored, so correct the data and send all of them again.
+        If `data` are given, all exemplars are stored, or none. For arrays this holds for each block: if one is refused,
+        the ones before it are stored, so correct the data and send all of them again.
 
         Args:
             data: A file or table, as the class describes it.
@@ -110,8 +110,8 @@ class Classifier(StoredClassifier):
     ) -> Labelling:
         """Record labels that arrived for stored exemplars; the key needs the scope `write`.
 
-        `recalibrate` takes them up. Of a table all labels are recorded, or none; of a mapping, so it is with each block
-        of 5,000.
+        `recalibrate` takes them up. All labels of a table are recorded, or none; for a mapping this holds for each
+        block of 5,000.
 
         Args:
             labels: A mapping of ids to class numbers or names; or a table with the columns `external_id`, `label` and
@@ -216,8 +216,8 @@ class Classifier(StoredClassifier):
                 leaves nearly nothing to admit.
             score: Venn-Abers only: what ranks predictions, `network`, `reliability` or `auto`, which is the default.
             certify: Venn-Abers only: `predicted`, `true` or both.
-            confidence: Of a certificate, in (0, 1); 0.95 by default.
-            test: Of a certificate: `finite-sample`, the default, or `asymptotic`.
+            confidence: The confidence of a certificate, in (0, 1); 0.95 by default.
+            test: The test of a certificate: `finite-sample`, the default, or `asymptotic`.
 
         Raises:
             InvalidInputError: A setting is out of range, or the method has no such setting.

@@ -74,7 +74,7 @@ class Connection:
             dimension: D, the length of a vector, 1 to 16,000; required unless there are logits only.
             neighbours: K, the nearest training exemplars that a decision looks at; 25 by default.
             logits_only: Whether there are no vectors.
-            seed: Of the division of held-out data, and of training.
+            seed: The seed of the division of held-out data, and of training.
             extractor: The version of what its vectors come from; by default the one that the first data state.
 
         Raises:

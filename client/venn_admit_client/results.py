@@ -37,7 +37,7 @@ class Labelling:
 
     Attributes:
         rows: How many there were.
-        new: Of exemplars that had none.
+        new: Labels of exemplars that had none.
         corrected: Other than what was stored.
         retracted: Taken back.
         unchanged: Known already.
@@ -433,7 +433,7 @@ class Policy:
         kinds: The classes for which it holds: `predicted`, `true` or both.
         confidence: The probability, over draws of the calibration data, with which the promise holds.
         test: How documents of several points were tested: `finite-sample` or `asymptotic`.
-        thresholds: By predicted class, the least p0 at which it is admitted, None for never; None if nothing is
+        thresholds: For each predicted class the least p0 at which it is admitted, None for never; None if nothing is
             certified.
         document: Everything, with each policy that was proposed and tested, as the service answers it.
     """

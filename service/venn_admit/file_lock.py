@@ -17,7 +17,7 @@ def file_lock(
     """Hold a lock while the context lasts; whoever else asks for it waits until it ends.
 
     Args:
-        path: Of the lock file, which is made if it is missing, for its owner only, and stays.
+        path: The path of the lock file, which is made if it is missing, for its owner only, and stays.
         on_wait: Is called before waiting, if the lock is held already.
         patience_seconds: How long to wait at most; None: as long as it takes.
 

@@ -36,7 +36,7 @@ def test_it_shows_what_each_setting_admits_and_what_to_run(own_calibrated: Progr
     assert all(name in said for name in CLASS_NAMES)
     assert "Nothing is admitted by Venn-ADMIT with kappa 1,000, every q; kappa 300, every q;" in said
     assert "The best of 19 settings looks better on mc than it is. That is why vp exists" in said
-    named = re.search(r"Of those with no class estimated below 0\.8, .* admits most: `venn-admit ([^`]*)`", said)
+    named = re.search(r"Among those with no class estimated below 0\.8, .* admits most: `venn-admit ([^`]*)`", said)
     assert named is not None
     assert own_calibrated(*named[1].split()).code == 0
 

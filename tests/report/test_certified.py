@@ -103,7 +103,7 @@ def test_of_many_classes_those_nearest_to_failing_are_shown() -> None:
     shown = [f"{kind} class {number} " in said for kind in BOTH for number in range(30)]
     assert sum(shown) == MOST_CLASSES
     assert f"{MOST_CLASSES} of 60 classes shown: those with the largest p-values." in said
-    assert "Of 30 predicted classes, 0 are never admitted." in said
+    assert "0 of 30 predicted classes are never admitted." in said
 
 
 def test_the_payload_holds_the_whole() -> None:

@@ -62,7 +62,7 @@ class JobEvents:
 
         Args:
             job_id: The job.
-            last_id: Of the last event that the client has seen.
+            last_id: The id of the last event that the client has seen.
             caller: Among whose streams it is.
             is_accepted: Whether what the caller has shown still is.
         """

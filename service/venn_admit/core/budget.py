@@ -26,7 +26,7 @@ def block_rows(memory_budget: int, row_bytes: int) -> int:
 
     Args:
         memory_budget: In bytes, for everything.
-        row_bytes: Of temporaries for each row.
+        row_bytes: The bytes of temporaries for each row.
 
     Examples:
         >>> block_rows(16 << 20, 1 << 10), block_rows(0, 8)
@@ -39,6 +39,6 @@ def tile_rows(row_bytes: int) -> int:
     """Return how many rows a tile has, at least one.
 
     Args:
-        row_bytes: Of temporaries for each row.
+        row_bytes: The bytes of temporaries for each row.
     """
     return max(1, TILE_BYTES // max(1, row_bytes))

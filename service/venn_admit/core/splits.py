@@ -18,7 +18,7 @@ from venn_admit.errors import InvalidInputError
 DEFAULT_KNN_SHARE = Decimal("0.10")
 DEFAULT_MC_SHARE = Decimal("0.45")
 LOGITS_ONLY_MC_SHARE = Decimal("0.50")
-"""Of a classifier without vectors, of which nothing is fitted on `knn`."""
+"""The shares for a classifier without vectors, for which nothing is fitted on `knn`."""
 
 _DIGEST_BYTES = 8
 _HASH_VALUES = 1 << (8 * _DIGEST_BYTES)

@@ -140,7 +140,7 @@ class Approximation:
         """Return these points, followed by those of another approximation.
 
         Args:
-            other: Of other points, under the same parameters.
+            other: An approximation of other points, under the same parameters.
         """
         return join_approximations([self, other])
 

@@ -127,7 +127,7 @@ def read_label_batches(
 
     Args:
         place: What messages call them.
-        schema: Of each batch.
+        schema: The schema of each batch.
         batches: To be read once.
         class_names: As in `read_labels`.
         selection: As in `read_labels`.

@@ -90,7 +90,7 @@ def fit(
 
     Args:
         engine: The database.
-        cache: Of its training exemplars.
+        cache: The cache of its training exemplars.
         name: The classifier's name.
         chunk_rows: Rows of a chunk of the job.
         shell: Sees the job through.
@@ -373,7 +373,7 @@ def evaluate(
 
     Args:
         engine: The database.
-        cache: Of its arrays.
+        cache: The cache of its arrays.
         name: The classifier's name.
         source: The exemplars; None: all labelled ones that the calibration has decided on.
         title: What the report calls them; None: the name of the source, or the calibration.

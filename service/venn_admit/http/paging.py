@@ -65,7 +65,7 @@ def page(rows: Sequence[Row], limit: int, key: Callable[[Row], int | str]) -> tu
     Args:
         rows: The rows of the page, in their order, and one more if there are more.
         limit: The most rows of the page.
-        key: Of a row, by which the rows are in order.
+        key: The key of a row, by which the rows are in order.
     """
     if len(rows) <= limit:
         return rows, None

@@ -126,7 +126,7 @@ def problem_answer(
     """Return an error as an answer.
 
     Args:
-        status: Of HTTP.
+        status: The HTTP status.
         code: What the error is about.
         title: The same for every error of its kind.
         detail: What was expected, what was received, where, and what to do.

@@ -29,7 +29,7 @@ EXEMPLAR_FILES: Mapping[str, str] = {PARQUET: ".parquet", ARROW_STREAM: STREAM_E
 LABEL_FILES: Mapping[str, str] = {CSV: ".csv", PARQUET: ".parquet", ARROW_STREAM: STREAM_ENDING}
 """What a body may be, by its media type, with the ending of such a file."""
 
-# Of one key in one process, so that uploads do not fill the disk.
+# The uploads of one key in one process, so that they do not fill the disk.
 MOST_AT_A_TIME = 4
 RETRY_SECONDS = 5
 _BLOCK_BYTES = 1 << 20

@@ -44,7 +44,7 @@ class Certificate:
         kinds: The classes for which it holds: `predicted`, `true` or both.
         confidence: Over the calibration data, with which it holds.
         test: How documents of several points were tested: `finite-sample` or `asymptotic`.
-        thresholds: By predicted class, the least p0 at which it is admitted, None for never; None if nothing is
+        thresholds: For each predicted class the least p0 at which it is admitted, None for never; None if nothing is
             certified.
         admitted: The share of split vp that the policy admits; None if nothing is certified.
         classes: The results of the certified policy, or of the one that came closest.

@@ -293,9 +293,9 @@ class Classifier:
             certify: Venn-Abers only: `predicted`, `true` or both, the classes for which thresholds are to be certified
                 by a test on split vp. If none pass the test, everything will be rejected; the result says how many
                 labels are lacking.
-            confidence: Of a certificate, in (0, 1); 0.95 by default.
-            test: Of a certificate: how documents of several points are tested, `finite-sample`, the default, or
-                `asymptotic`, which passes with fewer documents and is valid for very many only.
+            confidence: The confidence of a certificate, in (0, 1); 0.95 by default.
+            test: The test of a certificate: how documents of several points are tested, `finite-sample`, the default,
+                or `asymptotic`, which passes with fewer documents and is valid for very many only.
 
         Raises:
             InvalidInputError: A setting is out of range, or the method has no such setting.

@@ -104,7 +104,7 @@ class Connection:
             neighbours: K, the nearest training exemplars that a decision looks at; 25 by default.
             logits_only: Whether there are no vectors: nothing is fitted then, and decisions are plain ones by the
                 method venn-abers with the network's score.
-            seed: Of the division of held-out data, and of training.
+            seed: The seed of the division of held-out data, and of training.
             extractor: The version of what its vectors come from; by default the one that the first data state.
 
         Raises:

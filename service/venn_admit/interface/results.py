@@ -55,7 +55,7 @@ class Labelling:
 
     Attributes:
         rows: How many there were.
-        new: Of exemplars that had none.
+        new: Labels of exemplars that had none.
         corrected: Other than what was stored.
         retracted: Taken back.
         unchanged: Known already.
@@ -198,8 +198,8 @@ class SettingOutcome:
         settings: The setting, as arguments of `Classifier.calibrate`.
         admitted_share: The share of mc that is admitted.
         admitted_interval: The 95 % interval of that share.
-        per_true_class: Of each class, as the label has it.
-        per_predicted_class: Of each class, as the prediction has it.
+        per_true_class: The same by class, as labelled.
+        per_predicted_class: The same by class, as predicted.
         every_class_reaches: Whether no class of either kind is estimated to have a share right below 1 - alpha; None if
             nothing is admitted.
     """
@@ -223,7 +223,7 @@ class Comparison:
         mc_points: Points of split mc.
         judged_points: Points of split mc that were decided on: all, or a random sample of about ten thousand.
         documents: Documents of these; as many as points, if each stands alone.
-        outcomes: Of each setting.
+        outcomes: What each setting gives.
         left_out: What could not be computed, with the reason.
         proposal: The outcome that admits most, of those in which every class reaches 1 - alpha; None if there is none.
     """

@@ -134,6 +134,6 @@ def _proposal(found: "Comparison") -> str:
     if found.proposal is None:
         return f"In no setting does every class reach {target}, so none is proposed."
     return (
-        f"Of those in which every class reaches {target}, {found.proposal.settings['method']} with "
+        f"Among those in which every class reaches {target}, {found.proposal.settings['method']} with "
         f"{_setting(found.proposal)} admits most: classifier.calibrate(**comparison.proposal.settings)."
     )

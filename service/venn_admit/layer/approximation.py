@@ -165,7 +165,7 @@ def fit_share(shards: StateShards, seed: int) -> tuple[IntArray, IntArray]:
 
     Args:
         shards: The documents.
-        seed: Of the hash.
+        seed: The seed of the hash.
 
     Returns:
         Rows to fit on, and rows to evaluate, int64.

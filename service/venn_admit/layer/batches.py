@@ -39,7 +39,7 @@ def split_dev(shards: StateShards, rows: IntArray, *, dev_share: float, seed: in
         shards: The documents.
         rows: (m,) int64, those that are labelled.
         dev_share: In (0, 1), the expected share of the second part.
-        seed: Of the hash.
+        seed: The seed of the hash.
 
     Returns:
         Rows to train on and rows of the dev split, int64, ascending.

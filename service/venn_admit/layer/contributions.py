@@ -24,7 +24,7 @@ _DECIMALS = 6
 _NO_REST = 1e-5
 """What rounding may leave over if every token is named: some units of the last decimal."""
 _MARGIN_TOLERANCE = 1e-4
-"""By how much the sum may miss the difference of the stored logits: those in float32, this with six decimals."""
+"""How far the sum may miss the difference of the stored logits: those in float32, this with six decimals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class TokenShare:
     """What one token contributes.
 
     Attributes:
-        position: Of the token in its document, from 0.
+        position: The position of the token in its document, from 0.
         token: Its text, None if it is unknown; of a longer one, the first 80 characters.
         contribution: To the margin; below 0 it speaks for the runner-up rather than the class.
     """
@@ -52,8 +52,8 @@ class SumRow:
     """A row of a margin shown as a sum, with three decimals.
 
     Attributes:
-        position: Of a token; None for another row.
-        name: Of a token, its text; otherwise what the row is.
+        position: The position of a token; None for another row.
+        name: The name of a token, its text; otherwise what the row is.
         figure: With its sign.
         is_sum: Whether it is the sum of those above it.
     """
@@ -74,7 +74,7 @@ class Contributions:
     Attributes:
         class_name: The class.
         runner_up: The class with the next largest logit.
-        margin: By how much the logit of the class exceeds that of the runner-up.
+        margin: The logit of the class less that of the runner-up.
         intercept: What belongs to no token.
         tokens: The largest by amount first; tokens that contribute nothing are never among them.
         rest: What the other tokens contribute together.
@@ -153,7 +153,7 @@ def contributions_in(attributes: Mapping[str, Any], class_name: str | None) -> C
     """Return the contributions to a prediction that attributes hold.
 
     Args:
-        attributes: Of an exemplar, JSON values by name; they may come from anybody.
+        attributes: The attributes of an exemplar, JSON values by name; they may come from anybody.
         class_name: The class that the network of the classifier predicts for the exemplar; None if it is unknown.
 
     Returns:
@@ -176,7 +176,7 @@ def own_contributions(
     The runner-up must be the network's, too, and the margin that of its logits.
 
     Args:
-        attributes: Of the exemplar.
+        attributes: The attributes of the exemplar.
         class_names: The C classes of its classifier.
         network_logits: (C,) f, finite.
     """
@@ -236,7 +236,7 @@ def without_contributions(attributes: Mapping[str, Any], found: Contributions | 
     """Return the attributes other than the contributions that are shown apart.
 
     Args:
-        attributes: Of an exemplar.
+        attributes: The attributes of an exemplar.
         found: What `contributions_in` found in them.
     """
     return {name: value for name, value in attributes.items() if found is None or name != ATTRIBUTE}

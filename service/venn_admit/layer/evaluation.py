@@ -113,7 +113,7 @@ class LevelEvaluation:
         points: How many were evaluated: those with a label, or all if none has one.
         documents: Their documents.
         network: The predictions argmax f; None without labels.
-        evidence: Of tokens of a layer for documents: those whose local score, less the background's, exceeds 0, which
+        evidence: Tokens of a layer for documents whose local score, less the background's, exceeds 0, which
             may be evidence for several classes, or for none; empty otherwise.
         knn: The KNN's predictions; None without labels, or without a KNN.
         agreement: The share of points for which KNN and network predict the same; None without a KNN.

@@ -31,8 +31,8 @@ class MemoryLayer(torch.nn.Module):
             width: H.
             filters: M.
             class_count: C.
-            seed: Of the start.
-            dtype: Of the parameters.
+            seed: The seed of the start.
+            dtype: The dtype of the parameters.
         """
         super().__init__()
         generator = torch.Generator().manual_seed(seed % 2**63)

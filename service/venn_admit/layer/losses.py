@@ -21,7 +21,7 @@ def batch_logits(
         layer: The layer.
         states: (n, H), of the tokens of B documents, one document after the other.
         lengths: (B,) int64.
-        settings: Of the layer.
+        settings: The settings of the layer.
 
     Returns:
         (n, C) of the tokens or (B, C) of the documents; with the decomposition that they come from, None for the linear
@@ -39,7 +39,7 @@ def document_logits(parts: Decomposition) -> torch.Tensor:
     """Return f = V p + v + max_t s_t, the sum of each class's global score and its largest local one (settled here).
 
     Args:
-        parts: Of B documents.
+        parts: The parts of B documents.
 
     Returns:
         (B, C).
@@ -55,8 +55,8 @@ def example_losses(
     Args:
         logits: (n, C), of the labelled exemplars.
         labels: (n,) int64 in [0, C).
-        parts: Of the same n documents, if exemplars are documents.
-        settings: Of the layer.
+        parts: The parts of the same n documents, if exemplars are documents.
+        settings: The settings of the layer.
 
     Returns:
         (n,): the cross-entropy, for documents with the weighted min-max loss added.
@@ -78,7 +78,7 @@ def min_max_losses(parts: Decomposition, labels: torch.Tensor, background: int |
     variant). Settled here: a document of one token has no smallest score beside its largest.
 
     Args:
-        parts: Of B documents.
+        parts: The parts of B documents.
         labels: (B,) int64 in [0, C).
         background: The class that has no evidence, whose score is taken from the others; None if there is none.
 

@@ -56,7 +56,7 @@ class MemoryModel:
     """A memory layer as it is stored and applied.
 
     Attributes:
-        settings: Of the layer and its training.
+        settings: The settings of the layer and its training.
         class_names: The C names.
         encoder: The network whose states it takes.
         filter_weight: (M, H) float32, W.
@@ -147,7 +147,7 @@ def save_model(folder: Path, model: MemoryModel, *, training: str, best_epoch: i
         model: What to write.
         training: The digest of the settings and the data that it was trained with.
         best_epoch: The epoch whose parameters it has.
-        log: Of all epochs.
+        log: The log of all epochs.
 
     Raises:
         InvalidInputError: The folder cannot be written.

@@ -17,7 +17,7 @@ class Objective:
         """Compute the weights of the classes.
 
         Args:
-            settings: Of the layer.
+            settings: The settings of the layer.
             label_counts: (C,) int64, how often each class occurs in what is trained on.
 
         Raises:

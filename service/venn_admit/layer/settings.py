@@ -118,7 +118,7 @@ class MemorySettings:
         """Return the settings of a dictionary that `as_json` gave.
 
         Args:
-            values: By name.
+            values: Values by name.
 
         Raises:
             InvalidInputError: A setting is missing, unknown, or out of its range.

@@ -34,7 +34,7 @@ class SharedWeights:
         """Share a support.
 
         Args:
-            support: Of the snapshot.
+            support: The support of the snapshot.
         """
         self._support = support
         self._passes = SharedPasses(self._weigh, most=MOST_QUERIES)

@@ -26,7 +26,7 @@ class AuditEvent(Model):
     target: str | None = Field(
         description="The classifier, generation, key or job that is named.", examples=["reviews"]
     )
-    status: int | None = Field(description="Of the answer.", examples=[200])
+    status: int | None = Field(description="HTTP status of the answer.", examples=[200])
     is_replay: bool = Field(description="Whether an answer was given again, and nothing was done.", examples=[False])
     request_id: str | None = Field(
         description="X-Request-ID of the answer.", examples=["0f8fad5bd9cb469fa16570867728950e"]

@@ -43,7 +43,7 @@ class NewClassifier(Given):
     )
     logits_only: bool = Field(default=False, description="Whether there are no vectors.", examples=[False])
     seed: Annotated[int, Field(ge=-(2**63), le=LARGEST_KEY), WHOLE] = Field(
-        default=0, description="Of the split hash and of training.", examples=[0]
+        default=0, description="Seed of the split hash and of training.", examples=[0]
     )
     extractor: Extractor | None = Field(
         default=None,
@@ -80,7 +80,7 @@ class StandingSetting(Model):
     kappa: int | None = Field(description="Venn-ADMIT only: least points of each class in a band.", examples=[1000])
     score: str | None = Field(description="Venn-Abers only: network, reliability or auto.", examples=["auto"])
     certify: list[str] | None = Field(description="Kinds of classes that are certified.", examples=[["predicted"]])
-    confidence: str | None = Field(description="Of the certificate.", examples=["0.95"])
+    confidence: str | None = Field(description="Confidence of the certificate.", examples=["0.95"])
     test: str | None = Field(description="How documents of several points are tested.", examples=["finite-sample"])
     q_bins: list[int] = Field(description="Lower edges of the bins of q.", examples=[[0, 1, 25]])
     thresholds: list[str | None] | None = Field(
@@ -261,9 +261,12 @@ class NewCalibration(Given):
     certify: list[Annotated[str, StringConstraints(max_length=20)]] | None = Field(
         default=None, max_length=2, description="Venn-Abers only: predicted, true or both.", examples=[None]
     )
-    confidence: Decimals | None = Field(default=None, description="Of a certificate.", examples=[None])
+    confidence: Decimals | None = Field(default=None, description="Confidence of a certificate.", examples=[None])
     test: str | None = Field(
-        default=None, max_length=20, description="Of a certificate: finite-sample or asymptotic.", examples=[None]
+        default=None,
+        max_length=20,
+        description="How a certificate is tested: finite-sample or asymptotic.",
+        examples=[None],
     )
     delta: Number | None = Field(
         default=None, description='Venn-ADMIT only: band radius in deviations of d, or "inf".', examples=[1.0]

@@ -34,7 +34,7 @@ ClassNumber = Annotated[int, Field(ge=0, le=LARGEST_INTEGER), WHOLE]
 Decimals = Annotated[str, StringConstraints(max_length=100)]
 
 
-# Of the members of an object that are not known, so many are named.
+# How many of an object's unknown members are named.
 _MOST_UNKNOWN = 20
 
 

@@ -57,8 +57,8 @@ class DecideRequest(Given):
 _Attributes = Annotated[
     dict[str, Any],
     Field(
-        description="Of the exemplar. If a memory layer made it of a document, `contributions` says which tokens carry "
-        "the network's prediction over the runner-up.",
+        description="Attributes of the exemplar. If a memory layer made it of a document, `contributions` says which "
+        "tokens carry the network's prediction over the runner-up.",
         examples=[{"text": "A film to remember."}],
     ),
 ]
@@ -113,7 +113,7 @@ class DecidedAnswer(EvidenceAnswer):
     """A decision that was made at once."""
 
     external_id: str | None = Field(examples=["review-1"])
-    calibration: int = Field(description="By which it was made.", examples=[7])
+    calibration: int = Field(description="The calibration by which it was made.", examples=[7])
     class_names: list[str] = Field(examples=[["negative", "positive"]])
     predicted_class: str = Field(examples=["positive"])
     decided_class: str | None = Field(examples=["positive"])
@@ -159,7 +159,7 @@ class ShownDecisionAnswer(EvidenceAnswer):
     """A stored decision with its evidence."""
 
     decision_id: int = Field(examples=[4711])
-    classifier: str = Field(description="Of the generation that decided.", examples=["reviews@1"])
+    classifier: str = Field(description="The generation that decided.", examples=["reviews@1"])
     external_id: str = Field(examples=["review-1"])
     calibration: int = Field(examples=[7])
     weighted: bool = Field(examples=[True])
@@ -168,7 +168,7 @@ class ShownDecisionAnswer(EvidenceAnswer):
     class_names: list[str] = Field(examples=[["negative", "positive"]])
     predicted_class: str = Field(examples=["positive"])
     decided_class: str | None = Field(examples=["positive"])
-    label: int | None = Field(description="Of the exemplar, as it is now.", examples=[1])
+    label: int | None = Field(description="The exemplar's label as it is now.", examples=[1])
     label_class: str | None = Field(examples=["positive"])
     attributes: _Attributes
     neighbours: list[NearExemplar] | None = Field(
@@ -188,7 +188,7 @@ class ReplayedAnswer(Model):
     """A stored decision, computed again from its snapshot."""
 
     decision_id: int = Field(examples=[4711])
-    classifier: str = Field(description="Of the generation that decided.", examples=["reviews@1"])
+    classifier: str = Field(description="The generation that decided.", examples=["reviews@1"])
     external_id: str = Field(examples=["review-1"])
     class_names: list[str] = Field(examples=[["negative", "positive"]])
     label: int | None = Field(examples=[1])

@@ -24,7 +24,7 @@ class FittedAnswer(Model):
     fit: int = Field(description="Points of split knn that were fitted on.", examples=[500])
     dev: int = Field(description="Points of split knn that the epochs were compared on.", examples=[500])
     dev_discrepancies: int = Field(
-        description="Of those, the points on which the KNN and the network differ.", examples=[12]
+        description="Those of these points on which the KNN and the network differ.", examples=[12]
     )
     eta: Finite = Field(description="Temperature of the KNN.", examples=[4.7])
     eta_loc: Finite = Field(description="Temperature of the localizer.", examples=[0.6])
@@ -36,9 +36,9 @@ class ParametersAnswer(Model):
     model_config = ConfigDict(extra="allow")
 
     beta: list[Finite] | None = Field(
-        default=None, description="Of the KNN, C numbers; left out with logits only.", examples=[[-0.16, -0.23]]
+        default=None, description="The KNN's beta, C numbers; left out with logits only.", examples=[[-0.16, -0.23]]
     )
-    gamma: list[Finite] | None = Field(default=None, description="Of the KNN, C numbers.", examples=[[0.25, 0.25]])
+    gamma: list[Finite] | None = Field(default=None, description="The KNN's gamma, C numbers.", examples=[[0.25, 0.25]])
     eta: Finite | None = Field(default=None, description="Temperature of the KNN.", examples=[4.7])
     eta_loc: Finite | None = Field(default=None, description="Temperature of the localizer.", examples=[0.6])
     reliability: dict[str, Any] | None = Field(
@@ -54,11 +54,13 @@ _PerFeature = Annotated[list[Finite], Field(fail_fast=True, min_length=len(FEATU
 class ClassReliability(Given):
     """The model of right / wrong of a predicted class."""
 
-    mean: _PerFeature = Field(description="Of each feature.", examples=[[0.0] * len(FEATURES)])
+    mean: _PerFeature = Field(description="Mean of each feature.", examples=[[0.0] * len(FEATURES)])
     sd: Annotated[list[_Positive], Field(min_length=len(FEATURES), max_length=len(FEATURES))] = Field(
         description="Standard deviation of each feature.", examples=[[1.0] * len(FEATURES)]
     )
-    coefficients: _PerFeature = Field(description="Of the standardised features.", examples=[[0.5] * len(FEATURES)])
+    coefficients: _PerFeature = Field(
+        description="Coefficients of the standardised features.", examples=[[0.5] * len(FEATURES)]
+    )
     intercept: Finite = Field(examples=[1.5])
     points: Annotated[int, Field(ge=0, le=LARGEST_KEY), WHOLE] = Field(
         description="Points that it was fitted on.", examples=[400]
@@ -71,20 +73,20 @@ class NewReliability(Given):
     median_d: _Positive = Field(description="m, the median of d over split knn.", examples=[2.5])
     models: dict[Annotated[str, StringConstraints(pattern=r"^([0-9]{1,6}|all)$")], ClassReliability] = Field(
         max_length=100_001,
-        description="By the number of a predicted class, or all for the others.",
+        description="Models by the number of a predicted class, or all for the others.",
         examples=[{}],
         json_schema_extra={"additionalProperties": False},
     )
 
 
-_IGNORED = "Of a calibration; ignored, so that what was exported can be sent as it is."
+_IGNORED = "Part of a calibration; ignored, so that what was exported can be sent as it is."
 
 
 class NewParameters(Given):
     """Parameters that were fitted elsewhere, as `export` writes them; those of a calibration are ignored."""
 
-    beta: _PerClass = Field(description="Of the KNN, C numbers.", examples=[[-0.16, -0.23]])
-    gamma: _PerClass = Field(description="Of the KNN, C numbers.", examples=[[0.25, 0.25]])
+    beta: _PerClass = Field(description="The KNN's beta, C numbers.", examples=[[-0.16, -0.23]])
+    gamma: _PerClass = Field(description="The KNN's gamma, C numbers.", examples=[[0.25, 0.25]])
     eta: _Positive = Field(description="Temperature of the KNN.", examples=[4.7])
     eta_loc: _Positive = Field(description="Temperature of the localizer.", examples=[0.6])
     reliability: NewReliability | None = Field(

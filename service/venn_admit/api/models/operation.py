@@ -47,7 +47,7 @@ class SubmittedJob(Model):
     """A job that was recorded, which workers compute."""
 
     job: int = Field(description="Its number.", examples=[12])
-    calibration: int = Field(description="By which it decides.", examples=[7])
+    calibration: int = Field(description="The calibration by which it decides.", examples=[7])
     rows: int = Field(examples=[2000])
     weighted: bool = Field(description="Whether probabilities are weighted by the localizer.", examples=[True])
 
@@ -110,7 +110,7 @@ class Ready(Model):
     status: State = Field(description="Whether all of these are ready.", examples=["ready"])
     database: State = Field(examples=["ready"])
     schema_: State = Field(alias="schema", description="The schema of the database.", examples=["ready"])
-    broker: State = Field(description="Of jobs.", examples=["ready"])
+    broker: State = Field(description="State of the broker of jobs.", examples=["ready"])
     workers: int = Field(
         ge=0, description="Workers that are up. Only calibrations and other jobs need one.", examples=[1]
     )

@@ -11,10 +11,13 @@ class ExemplarsToForget(Given):
     """Exemplars to forget, in every generation: all of them, or none if an id is unknown."""
 
     ids: list[StoredId] = Field(
-        default=[], max_length=MOST_IDS, description="Of exemplars.", examples=[["review-1", "review-2"]]
+        default=[], max_length=MOST_IDS, description="Ids of exemplars.", examples=[["review-1", "review-2"]]
     )
     documents: list[StoredId] = Field(
-        default=[], max_length=MOST_IDS, description="Of documents, all of whose exemplars are meant.", examples=[[]]
+        default=[],
+        max_length=MOST_IDS,
+        description="Ids of documents, all of whose exemplars are meant.",
+        examples=[[]],
     )
     missing_ok: bool = Field(default=False, description="Leave unknown ids out.", examples=[False])
     dry_run: bool = Field(

@@ -51,7 +51,7 @@ KnownTag = Annotated[
         alias="If-None-Match", max_length=1000, description="The ETag of an earlier answer.", examples=['"7-current"']
     ),
 ]
-_TAG: dict[str, Any] = {"headers": {"ETag": {"description": "Of this answer.", "schema": {"type": "string"}}}}
+_TAG: dict[str, Any] = {"headers": {"ETag": {"description": "Tag of this answer.", "schema": {"type": "string"}}}}
 _UNCHANGED: dict[int | str, dict[str, Any]] = {
     200: _TAG,
     304: {"description": "It is as it was when the ETag was given.", **_TAG},

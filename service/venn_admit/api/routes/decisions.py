@@ -90,7 +90,7 @@ def get_decisions(
             min_length=1,
             max_length=ID_LENGTH_LIMIT,
             pattern=STORABLE,
-            description="Of one exemplar.",
+            description="Only decisions on this exemplar.",
             examples=["review-1"],
         ),
     ] = None,

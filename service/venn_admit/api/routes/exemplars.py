@@ -102,7 +102,7 @@ async def post_label_file(
     classifier: ClassifierName,
     selection: Annotated[
         Literal["random", "selected"],
-        Query(description="Of rows for which the file names none.", examples=["random"]),
+        Query(description="Selection of rows for which the file names none.", examples=["random"]),
     ] = "random",
     retract: Annotated[bool, Query(description="Let an empty label retract the stored one.", examples=[False])] = False,
     join_train: Annotated[

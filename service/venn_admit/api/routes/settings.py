@@ -32,7 +32,7 @@ SeenTag = Annotated[
     ),
 ]
 _TAG: dict[int | str, dict[str, Any]] = {
-    200: {"headers": {"ETag": {"description": "Of these settings.", "schema": {"type": "string"}}}}
+    200: {"headers": {"ETag": {"description": "Tag of these settings.", "schema": {"type": "string"}}}}
 }
 
 

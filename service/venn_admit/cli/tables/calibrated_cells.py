@@ -20,7 +20,7 @@ def print_cells(done: Calibrated, made: MadeByAbers, as_json: bool) -> None:
         lines.append("The classifier has logits only, so the score is the network's: there is no other.")
     if choice.network_share is not None and choice.reliability_share is not None:
         lines.append(
-            f"By cross-fitting, the network's score admits {choice.network_share:.1%} of mc, the reliability score "
+            f"Cross-fitted, the network's score admits {choice.network_share:.1%} of mc, the reliability score "
             f"{choice.reliability_share:.1%}."
         )
     print_result(

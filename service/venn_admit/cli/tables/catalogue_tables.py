@@ -230,5 +230,5 @@ def _decisions(found: Shown) -> Iterator[RenderableType]:
     yield table(columns, rows, title="Last decisions")
     total = sum(found.outcomes.values())
     rejected = ", ".join(f"{reason} {rows:,}" for reason, rows in found.outcomes.most_common() if reason is not None)
-    said = f"Of the last {total:,} rows decided, {found.outcomes[None]:,} were admitted"
+    said = f"The last {total:,} rows decided: {found.outcomes[None]:,} were admitted"
     yield Text(f"{said}; rejected: {rejected}." if rejected else f"{said}.")

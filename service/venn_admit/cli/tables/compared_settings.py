@@ -102,7 +102,7 @@ def next_lines(found: ComparedSettings) -> list[str]:
     if len(found.compared) == 1:
         return [f"No class is estimated below {target}: `{_command(proposed, found)}`."]
     taken = (
-        f"Of those with no class estimated below {target}, {METHOD_NAMES[method_of(proposed.settings)]} with "
+        f"Among those with no class estimated below {target}, {METHOD_NAMES[method_of(proposed.settings)]} with "
         f"{setting_name(proposed, found)} admits most: `{_command(proposed, found)}`."
     )
     if isinstance(proposed.settings, CalibratorSettings) and len(proposed.settings.bin_edges) == 1:

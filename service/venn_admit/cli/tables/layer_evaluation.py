@@ -26,7 +26,7 @@ def print_evaluation(class_names: Sequence[str], evaluated: EvaluatedLevel) -> N
             f"{counted(evaluated.fit_count or 0, 'other')}"
         )
     unlabelled = "" if found.network is not None else ", none of which is labelled"
-    output.print(cell(f"By {found.level}: {what}{of}{unlabelled}{beside}."), soft_wrap=True)
+    output.print(cell(f"{what}{of}{unlabelled}{beside}."), soft_wrap=True)
     _print_predictions(found)
     if found.network is not None:
         _print_classes(class_names, found)

@@ -100,7 +100,7 @@ class SupportTiles:
         """Return the rows of a tile for so many queries: the fewest, if the BLAS gives them the bits of a whole tile.
 
         Args:
-            count: Of queries.
+            count: The number of queries.
         """
         inner = self.support.shape[1] + 2  # the norms are part of the factors
         parts = {min(INNER_TILE, inner - start) for start in range(0, inner, INNER_TILE)}
@@ -132,7 +132,7 @@ def distance_tiles(
 
     Args:
         queries: (m, D) float32.
-        tiles: Of the support.
+        tiles: The support's tiles.
         memory_budget: In bytes; it decides how many tiles of queries share the preparation of a tile of the support.
         query_tile: Rows of a tile of queries, which `SupportTiles.query_tile` says.
     """

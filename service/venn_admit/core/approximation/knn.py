@@ -26,7 +26,7 @@ def approximate(neighbours: Neighbours, support: Support, parameters: KnnParamet
     Args:
         neighbours: (n, K), rows of the support.
         support: N training exemplars.
-        parameters: Of C classes.
+        parameters: The parameters of C classes.
 
     Returns:
         The approximation of the n points.
@@ -162,7 +162,7 @@ def knn_logits(neighbours: Neighbours, support: Support, parameters: KnnParamete
     Args:
         neighbours: (n, K), rows of the support.
         support: N training exemplars.
-        parameters: Of C classes.
+        parameters: The parameters of C classes.
 
     Returns:
         (n, C) float64.

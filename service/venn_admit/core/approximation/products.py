@@ -14,10 +14,10 @@ def rows_are_alike(dtype: str, rows: int, inner: int, columns: int) -> bool:
     """Return whether equal rows of a product of this shape come out equal, by one product of random numbers.
 
     Args:
-        dtype: Of the factors, such as `float32`.
-        rows: Of the left factor.
+        dtype: The dtype of the factors, such as `float32`.
+        rows: The rows of the left factor.
         inner: Columns of the left factor, rows of the right.
-        columns: Of the right factor.
+        columns: The columns of the right factor.
     """
     generator = np.random.default_rng(0)
     row = generator.standard_normal(inner).astype(dtype)
@@ -31,11 +31,11 @@ def first_rows_are_alike(dtype: str, rows: int, fewer: int, inner: int, columns:
     """Return whether the first rows of a product come out the same without the others, by random numbers.
 
     Args:
-        dtype: Of the factors, such as `float32`.
-        rows: Of the left factor.
+        dtype: The dtype of the factors, such as `float32`.
+        rows: The rows of the left factor.
         fewer: How many of them make the other product.
         inner: Columns of the left factor, rows of the right.
-        columns: Of the right factor.
+        columns: The columns of the right factor.
     """
     generator = np.random.default_rng(0)
     left = generator.standard_normal((rows, inner)).astype(dtype)

@@ -63,7 +63,7 @@ def band_radius(points: CalibrationPoints, delta: float) -> BandRadius:
     if delta is.
 
     Args:
-        points: Of `mc`.
+        points: The points of `mc`.
         delta: > 0; may be inf.
 
     Raises:
@@ -164,7 +164,7 @@ class WindowIndex:
         most 2 n + G runs for n points in the groups, found in O((n + m) log n) however many windows there are.
 
         Args:
-            groups: Of step 1, not empty.
+            groups: The groups of step 1, not empty.
             distance: (m,) float64, ascending.
             omega: >= 0; may be inf.
 
@@ -199,7 +199,7 @@ def check_calibration_points(points: CalibrationPoints, class_count: int) -> Non
     """Check that labels and predictions are in [0, C), q >= 0, d >= 0, and d and scores are finite.
 
     Args:
-        points: Of one split.
+        points: The points of one split.
         class_count: C.
 
     Raises:

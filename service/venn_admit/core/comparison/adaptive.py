@@ -234,7 +234,7 @@ def _sizes(block: _Block, rules: Sequence[AdaptiveRule]) -> IntArray:
     """Set sizes, (len(rules), b).
 
     Because U < 1, and rounding never reverses an order, a rank whose score for U = 1 is within the threshold is in the
-    set. Of the others, only the first can be in the set, depending on its own score.
+    set. Only the first of the others can be in the set, depending on its own score.
     """
     with_last = block.cumulative[1:] / block.cumulative[-1]  # (C, b), unpenalised scores for U = 1
     least = with_last.min(axis=1)

@@ -72,7 +72,7 @@ def tuned_rules(
     thresholds are inf.
 
     Args:
-        logits: Of n calibration points, as in `label_scores`.
+        logits: The logits of n calibration points, as in `label_scores`.
         draws: As in `label_scores`.
         scores: The result of `label_scores`.
         tuning: (n,) bool, the points to tune on.

@@ -42,7 +42,7 @@ def admit_rival(
             (n_vp,) int64; may be a memory map.
         points: The KNN's view of the points to decide on.
         vectors: (n, D) float32, of these points.
-        settings: Of Venn-ADMIT.
+        settings: The settings of Venn-ADMIT.
         neighbour_count: K.
         eta_loc: The localizer's parameter, > 0.
         memory_budget: In bytes.

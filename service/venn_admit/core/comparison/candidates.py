@@ -29,7 +29,7 @@ class CrossFitted:
     """The settings to choose from.
 
     Attributes:
-        found: By method, those of a method from fine to coarse bins and from large to small kappas.
+        found: Settings by method, those of a method from fine to coarse bins and from large to small kappas.
         left_out: What could not be computed, each with the reason in words.
     """
 

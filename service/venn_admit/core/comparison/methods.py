@@ -87,8 +87,8 @@ class ComparisonMethods:
 
     Attributes:
         parameters: What the methods took from the calibration points.
-        sets: Of Conf_BASE, RAPS adaptiveness, RAPS size, APS and LocalConf_BASE, in this order; the first and the last
-            rest on vectors.
+        sets: The sets of Conf_BASE, RAPS adaptiveness, RAPS size, APS and LocalConf_BASE, in this order; the first and
+            the last rest on vectors.
     """
 
     parameters: ComparisonParameters
@@ -114,7 +114,7 @@ def comparison_methods(
         points: The points to give sets.
         alpha: Exact decimal in (0, 1).
         eta_loc: The localizer's parameter, > 0; None if the classifier has logits only.
-        seed: Of the cut into a part to tune RAPS on and the rest, which keeps points of one key together.
+        seed: The seed of the cut into a part to tune RAPS on and the rest, which keeps points of one key together.
         memory_budget: In bytes.
         on_method: Is given the name of each method before its sets are computed.
 

@@ -39,7 +39,7 @@ class RivalVerdict:
     """What a method makes of m points.
 
     Attributes:
-        name: Of the method.
+        name: The name of the method.
         predicted: (m,) int64, its predictions.
         admitted: (m,) bool, whether it admits them.
     """

@@ -264,4 +264,4 @@ class _VennAbers:
 
 
 _MOST_LISTED = 6
-"""Of more classes than these, the words leave the thresholds out."""
+"""With more classes than these, the words leave the thresholds out."""

@@ -32,7 +32,7 @@ class Candidate:
     """A setting, and what it admits of m points of `mc`.
 
     Attributes:
-        settings: Of either method.
+        settings: The settings of either method.
         predicted: (m,) int64, the predictions that its method decides on: the network's, or the KNN's.
         admitted: (m,) bool, whether they are admitted by the points of the other folds.
     """

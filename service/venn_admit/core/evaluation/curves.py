@@ -86,8 +86,8 @@ def reliability(
     Args:
         probability: (n,) float64 in [0, 1]; rows with NaN are left out.
         correct: (n,) bool.
-        documents: Of the n points, if points of one document are not independent.
-        edges: Of the bins. A bin includes its lower edge, the last one its upper edge too.
+        documents: The document of each of the n points, if points of one document are not independent.
+        edges: The edges of the bins. A bin includes its lower edge, the last one its upper edge too.
 
     Raises:
         InvalidInputError: The arrays differ in length.

@@ -76,8 +76,8 @@ class Admission:
     """What is admitted of labelled points, and how much of it is right.
 
     Attributes:
-        admitted: Of all points, those admitted.
-        right: Of the admitted points, those whose prediction is right.
+        admitted: The points that were admitted.
+        right: The admitted points whose prediction is right.
     """
 
     admitted: Tally
@@ -118,7 +118,7 @@ def measure_method(method: MethodSets, label: IntArray, documents: Documents | N
     Args:
         method: The predictions and sets.
         label: (n,) int64 in [0, C).
-        documents: Of the points, if points of one document are not independent.
+        documents: The document of each point, if points of one document are not independent.
 
     Raises:
         InvalidInputError: The arrays have other lengths or ranges, or a set lacks its prediction.
@@ -168,7 +168,7 @@ def measure_admission(
         predicted: (n,) int64 in [0, C).
         admitted: (n,) bool.
         class_count: C.
-        documents: Of the points, if points of one document are not independent.
+        documents: The document of each point, if points of one document are not independent.
 
     Raises:
         InvalidInputError: The arrays have other lengths or ranges.
@@ -197,7 +197,7 @@ def point_accuracy(
         label: (n,) int64 in [0, C).
         predicted: (n,) int64 in [0, C).
         class_count: C.
-        documents: Of the points, if points of one document are not independent.
+        documents: The document of each point, if points of one document are not independent.
 
     Raises:
         InvalidInputError: The arrays have other lengths or ranges.

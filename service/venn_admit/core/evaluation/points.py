@@ -61,10 +61,10 @@ class EvaluationPoints:
         network_predicted: (n,) int64, argmax f.
         view: The KNN's; None if the classifier has logits only, where the method that is judged must be given.
         localizer_predicted: (n,) int64, or None if the localizer was not evaluated.
-        admit: Of ADMIT and Venn-ADMIT; None if they are left out.
+        admit: The results of ADMIT and Venn-ADMIT; None if they are left out.
         comparisons: Other methods that give sets, on the same points, in the order shown.
         selective: Other methods that admit or reject a prediction, in the same form.
-        documents: Of the points, if points of one document are not independent.
+        documents: The document of each point, if points of one document are not independent.
         calibrated_by: The method that is judged, one of those above; None for weighted Venn-ADMIT.
     """
 
@@ -140,7 +140,7 @@ class PartitionTable:
     """The KNN's results in every partition.
 
     Attributes:
-        median: Of d over the evaluation set, in the units of the vectors.
+        median: The median of d over the evaluation set, in the units of the vectors.
         rows: One row for every partition of q by d.
     """
 

@@ -150,7 +150,7 @@ def tally_groupings(groupings: Sequence[Grouping], documents: Documents | None) 
 
     Args:
         groupings: The groupings.
-        documents: Of the n points, if points of one document are not independent.
+        documents: The document of each of the n points, if points of one document are not independent.
 
     Returns:
         For each grouping, one tally per cell; N is all n points in every cell.

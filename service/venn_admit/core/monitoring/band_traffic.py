@@ -32,7 +32,7 @@ class SnapshotIndex:
     """A snapshot to compare recent traffic with.
 
     Attributes:
-        settings: Of its calibrator.
+        settings: The settings of its calibrator.
         neighbour_count: K.
         vp: The points of vp.
         vp_usable: The number of points of vp that lie in usable bands.
@@ -85,7 +85,7 @@ def compare_bands(
     Args:
         snapshot: The snapshot to compare with.
         decided: Recent traffic.
-        documents: Of its points; None if no two points share one.
+        documents: The documents of its points; None if no two points share one.
         redecided: The result of `redecide`.
     """
     if redecided is None:
@@ -187,7 +187,7 @@ def admitted_of_vp(lower: FloatArray, vp: CalibrationPoints, settings: Calibrato
     Args:
         lower: (n_vp,) float64, of each point without it in its own category, see `lower_of_vp`.
         vp: The points.
-        settings: Of the calibrator.
+        settings: The settings of the calibrator.
 
     Returns:
         (n_vp,) bool.

@@ -89,7 +89,7 @@ def compare_cells(
 
     Args:
         mc: The points of mc.
-        mc_documents: Of these points; None if no two share one.
+        mc_documents: The documents of these points; None if no two share one.
         recent: The comparable points, in their order; None if there are none.
         decided: Recent traffic.
         documents: The documents of its points, in the same form.

@@ -195,7 +195,8 @@ def kolmogorov_smirnov(
     statistic = float(np.abs(first_below - second_below).max())
     root = sqrt(first_size * second_size / (first_size + second_size))
     scale = root + 0.12 + 0.11 / root
-    # By the triangle inequality, because each sample differs from its own distribution by no more than chance allows.
+    # This is the triangle inequality, because each sample differs from its own distribution by no more than chance
+    # allows.
     return KolmogorovSmirnov(statistic, _significance(scale * statistic), max(0.0, statistic - _CRITICAL / scale))
 
 
@@ -207,7 +208,7 @@ def effective_size(count: int, documents: Documents | None) -> float:
 
     Args:
         count: The number of points.
-        documents: Of the points; None if no two points share one, and then the result is `count`.
+        documents: The documents of the points; None if no two points share one, and then the result is `count`.
     """
     if documents is None:
         return float(count)

@@ -29,7 +29,7 @@ class SnapshotChange:
         calibration: Its number.
         created_at: When it became current.
         reason: Why it was made.
-        method: By which it calibrates.
+        method: The method by which it calibrates.
         is_current: Whether its setting still has it.
         mc_count: The number of points of mc.
         vp_count: The number of points of vp.

@@ -37,8 +37,8 @@ class LabelBudget:
 
     Attributes:
         kappa: The kappa that bands must reach.
-        per_bin: By bin, for each bin that has such points.
-        overall: Of all points.
+        per_bin: The same for each bin that has such points.
+        overall: The same of all points.
     """
 
     kappa: int

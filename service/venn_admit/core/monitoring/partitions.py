@@ -50,7 +50,7 @@ def calibration_partitions(
         vp: As the snapshot has them, not empty.
         vp_singleton: (n_vp,) bool, whether the ADMIT set of each point of vp is a singleton.
         class_count: C.
-        settings: Of the calibrator.
+        settings: The settings of the calibrator.
         omega: Band radius; may be inf.
 
     Raises:

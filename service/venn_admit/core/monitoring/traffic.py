@@ -112,8 +112,8 @@ class Comparison:
     Attributes:
         points: The number of comparable points.
         reference: The split that they are compared with.
-        shifts: By quantity: q, d, or a score.
-        shares: By what a point has to be to count: usable, or admitted.
+        shifts: Shifts by quantity: q, d, or a score.
+        shares: Shares by what makes a point count: that it is usable, or admitted.
     """
 
     points: int
@@ -138,8 +138,8 @@ class Traffic:
         outcomes: Under each of the options that were used.
         own_outcomes: The same for what the snapshot itself decided.
         comparison: None if no point is comparable.
-        accuracy: Of what the snapshot itself admitted, over all and for each predicted class that occurs; empty if no
-            label that was chosen at random is known.
+        accuracy: How often what the snapshot itself admitted is right, over all and for each predicted class that
+            occurs; empty if no label that was chosen at random is known.
     """
 
     points: int
@@ -159,7 +159,7 @@ def traffic(
     Args:
         calibration_id: Key of the snapshot to compare with.
         decided: Recent traffic, not empty.
-        documents: Of its points; None if no two points share one.
+        documents: The documents of its points; None if no two points share one.
         comparison: With the calibration data of the snapshot, as its method compares them.
     """
     ids, counts = np.unique(decided.calibration_ids, return_counts=True)
@@ -181,7 +181,7 @@ class Sides:
     Attributes:
         reference: The split of the calibration data.
         calibrated: The number of its points.
-        calibrated_documents: Of these points; None if no two share one.
+        calibrated_documents: The documents of these points; None if no two share one.
         rows: (m,) int64, the comparable rows of recent traffic.
         documents: The documents of all recent traffic, in the same form.
     """
@@ -200,7 +200,7 @@ class Sides:
         """Compare quantities and counts.
 
         Args:
-            shifts: Of each quantity its values in the calibration data, (n,), and in the comparable rows, (m,).
+            shifts: For each quantity its values in the calibration data, (n,), and in the comparable rows, (m,).
             shares: How many points count, of the calibration data and of the comparable rows.
         """
         size = effective_size(self.calibrated, self.calibrated_documents)

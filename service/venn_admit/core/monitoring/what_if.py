@@ -41,7 +41,7 @@ class SnapshotFact:
     """A property of a snapshot, as it is and as it would be.
 
     Attributes:
-        name: Of the property.
+        name: The name of the property.
         before: In the current snapshot.
         after: In the one that would follow.
     """
@@ -56,7 +56,7 @@ class SnapshotCount:
     """How many parts of a snapshot would differ.
 
     Attributes:
-        name: Of the parts.
+        name: The name of the parts.
         changed: How many would differ.
         total: How many there are in the snapshot that would follow.
     """
@@ -72,7 +72,7 @@ class SnapshotEffects:
 
     Attributes:
         facts: Its properties.
-        counts: Of its parts.
+        counts: The counts of its parts.
     """
 
     facts: tuple[SnapshotFact, ...]

@@ -1,6 +1,6 @@
 """Lower bounds of distances: one product of rounded vectors bounds the distances of many pairs.
 
-Each vector is rounded to bfloat16 or float32, and the norm of what rounding removed is known. By the triangle
+Each vector is rounded to bfloat16 or float32, and the norm of what rounding removed is known. According to the triangle
 inequality, the distance of two vectors is at least that of the rounded ones less both norms. Unlike a bound of the
 error of their product, which grows with the vectors, this one shrinks with their distance. The error of the product
 itself is that of a sum in any order: Higham (2002), *Accuracy and Stability of Numerical Algorithms*, sections 3.1 and

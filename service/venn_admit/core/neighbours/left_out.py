@@ -18,7 +18,7 @@ def neighbours_without(
 ) -> Neighbours:
     """Return the K nearest rows of the support that are not left out, for each query.
 
-    Of the K + m nearest rows, at most m are left out, and the first K of the others are those that a search without
+    At most m of the K + m nearest rows are left out, and the first K of the others are those that a search without
     them would find, bit for bit.
 
     Args:

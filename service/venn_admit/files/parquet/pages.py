@@ -20,7 +20,8 @@ _HEADER = Struct(
 )
 _HEADER_BYTES = 1 << 13
 _LONG_HEADER_BYTES = 1 << 20  # of a header with statistics of long texts
-# Of a dictionary whose texts are looked at; writers begin another encoding after 1 MiB, unless they are told otherwise.
+# The size of a dictionary whose texts are looked at; writers begin another encoding after 1 MiB, unless they are told
+# otherwise.
 _DICTIONARY_BYTES = 1 << 21
 _LENGTH_BYTES = 4
 _CODECS = {1: "snappy", 2: "gzip", 4: "brotli", 5: "lz4_raw", 6: "zstd", 7: "lz4_raw"}  # enum CompressionCodec

@@ -128,7 +128,7 @@ def approximate_points(
         cache: The arrays of training exemplars.
         classifier: The classifier, as it was read.
         exemplar_ids: (n,) int64, distinct.
-        parameters: Of the KNN; None: only neighbours.
+        parameters: The parameters of the KNN; None: only neighbours.
         memory_budget: Bytes that temporary arrays of the search may take.
         device: Where its products are computed, as in `neighbours_on`.
 

@@ -36,15 +36,15 @@ def settings_asked_for(
     Args:
         method: `venn-admit` or `venn-abers`.
         alpha: Error level.
-        thresholds: Of each predicted class; None for the default.
+        thresholds: The thresholds of each predicted class; None for the default.
         q_bins: Lower edges of the bins of q; None for the method's default.
         delta: Venn-ADMIT only; None for the default.
         kappa: Venn-ADMIT only; None for `default_kappa`.
         score: Venn-Abers only; None for the default.
         default_kappa: Kappa if none is asked for; None for the default of the settings.
         certify: Venn-Abers only: the kinds of classes that a certificate is asked for; None for none.
-        confidence: Of a certificate; None for the default.
-        test: Of a certificate; None for the default.
+        confidence: The confidence of a certificate; None for the default.
+        test: The test of a certificate; None for the default.
 
     Raises:
         InvalidInputError: There is no such method, or it has no such setting.

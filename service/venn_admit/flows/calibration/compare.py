@@ -35,7 +35,7 @@ from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.array_cache import ArrayCache
 
 MOST_JUDGED = 10_000
-"""Of more points, about so many are decided on: weights take the distance of each of them to all others."""
+"""About how many points are decided on if there are more: weights take the distance of each to all others."""
 
 
 @dataclass(frozen=True, slots=True)

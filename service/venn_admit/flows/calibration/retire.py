@@ -23,7 +23,7 @@ def retire(
 
     Args:
         engine: The database.
-        name: Of the classifier.
+        name: The name of the classifier.
         calibrator_id: The setting.
         check: Is given the settings as they are when nobody else can change them.
         on_stored: Is called with the settings in the transaction that retires this one.

@@ -38,8 +38,8 @@ def create(
     Args:
         engine: The database.
         name: Its name.
-        class_names: Of its C classes, in the order of the logits.
-        seed: Of the split hash and of training.
+        class_names: The names of its C classes, in the order of the logits.
+        seed: The seed of the split hash and of training.
         dimension: D, unless it has logits only.
         neighbour_count: K; None for the default.
         logits_only: Whether it has no vectors. Nothing is fitted then, so that held-out data are mc and vp, half each.

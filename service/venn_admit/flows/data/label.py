@@ -71,7 +71,7 @@ def label(
         engine: The database.
         name: The classifier's name.
         source: The labels.
-        selection: Of rows for which the source names none.
+        selection: The selection of rows for which the source names none.
         retract: Whether an empty label takes the stored one back.
         join_train: Whether selected exemplars become training exemplars of the KNN.
         on_stored: Is called with what became of the labels, in the transaction that stores them.

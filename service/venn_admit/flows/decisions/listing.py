@@ -70,8 +70,8 @@ def least_admitted(engine: Engine, name: str, calibration_id: int, predicted: in
     """Return the least lower probability with which a snapshot admits a predicted class.
 
     Args:
-        engine: Of the database.
-        name: Of the classifier.
+        engine: The engine of the database.
+        name: The name of the classifier.
         calibration_id: The snapshot, of any generation of the classifier.
         predicted: The class.
 

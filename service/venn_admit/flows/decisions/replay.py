@@ -30,7 +30,7 @@ class ForgottenSince:
     """How many exemplars that a decision saw were forgotten since: training exemplars, and points of its calibration.
 
     Attributes:
-        training: Of those that trained at its time, whether or not they were among the nearest.
+        training: How many of those trained at its time, whether or not they were among the nearest.
         mc: Calibration points of split mc.
         vp: Calibration points of split vp.
     """

@@ -54,7 +54,7 @@ def check_is_new(path: Path, states: OpenedStates, earlier: Sequence[tuple[Path,
     """Check that no document was seen before. Texts are compared as texts while they are read; states by their ids.
 
     Args:
-        path: Of the documents.
+        path: The path of the documents.
         states: Their states.
         earlier: What the layer was trained on, or the KNN is fitted on, each with its path.
 
@@ -107,7 +107,7 @@ def evaluate_states(
 
     Args:
         model: The layer.
-        states: Of documents that it was not trained on.
+        states: The states of documents that it was not trained on.
         levels: What a point is.
         knn: What the KNN is made of; None: the network alone is evaluated.
         kept_in: Where a file for the vectors of the training exemplars may lie while this runs.

@@ -74,7 +74,7 @@ class Inspected:
 
     Attributes:
         external_id: Its id.
-        label: By name; None if it is unknown.
+        label: The class name; None if it is unknown.
         logits: f, (C,), rounded to float32 as its exemplar has them.
         token_count: T.
         representative: The position of the token that stands for the document.
@@ -124,8 +124,8 @@ def find_row(external_ids: Sequence[str], external_id: str | None, row: int) -> 
     """Return the row of a document.
 
     Args:
-        external_ids: Of all documents.
-        external_id: Of the one that is wanted; None: the row says which.
+        external_ids: The ids of all documents.
+        external_id: The id of the one that is wanted; None: the row says which.
         row: From 0.
 
     Raises:
@@ -158,9 +158,9 @@ def inspect_document(
 
     Args:
         model: A layer whose exemplars are documents.
-        states: Of its encoder.
-        external_id: Of the document; None: the row says which.
-        row: Of the document, from 0.
+        states: The states of its encoder.
+        external_id: The id of the document; None: the row says which.
+        row: The row of the document, from 0.
         training: Opens what the layer was trained on, for the nearest training tokens; None: without them.
         neighbour_count: How many training tokens are wanted for each token, >= 1.
         kept_in: Where a file for the vectors of the training tokens may lie while this runs.

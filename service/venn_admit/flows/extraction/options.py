@@ -53,11 +53,11 @@ class SourceOptions:
 
     Attributes:
         kind: What is labelled: documents or tokens.
-        encoder: A folder, or the default encoder. Of states, the name of the network that they are of. None: the
+        encoder: A folder, or the default encoder. For states, the name of their network. None: the
             default encoder, or the one that is required.
         layers: As in `load_encoder`.
         max_tokens: As in `load_encoder`.
-        columns: Of a table of texts.
+        columns: The columns of a table of texts.
         class_names: The classes, in order; empty: those that the labels name.
         background: A class that must be one of them; None: none is.
         required: The encoder that texts must be encoded with; None: any.
@@ -84,7 +84,7 @@ class SourceOptions:
             model: The layer.
             path: The file.
             encoder: Where its encoder is, unless that is the default one.
-            columns: Of a table of texts.
+            columns: The columns of a table of texts.
         """
         known, kind = model.encoder, model.settings.form.kind
         return cls(

@@ -45,7 +45,7 @@ class OpenedStates:
 
     Attributes:
         shards: The states.
-        summary: Of texts: what their file holds. None if states came.
+        summary: What a file of texts holds; None if states were given.
     """
 
     shards: StateShards
@@ -79,7 +79,7 @@ def open_states(
     """Return the states of a folder of shards, of a file of states, or of a file of texts.
 
     What is computed is kept, in a folder that is named by a digest of the content, the encoder and the options, and of
-    the file's name if ids follow from it, and used again. A run that was interrupted goes on. Of several runs that need
+    the file's name if ids follow from it, and used again. A run that was interrupted goes on. If several runs need
     the same folder, one fills it, and the others wait for it.
 
     Args:
@@ -129,7 +129,7 @@ def text_digests(
     """Return the digests of the texts of some files, so that they can be left out of another.
 
     Args:
-        paths: Of texts; tables of documents, or labelled words.
+        paths: Files of texts; tables of documents, or labelled words.
         options: Whose columns tables have.
         display: Shows progress.
         memory_budget: Bytes that this may take.

@@ -45,7 +45,7 @@ def train_layer(
 
     Args:
         states: Labelled.
-        settings: Of the layer.
+        settings: The settings of the layer.
         out: The folder of the model.
         display: Shows progress.
         memory_budget: Bytes that this may take.
@@ -82,7 +82,7 @@ def write_extracted(
 
     Args:
         model: The layer.
-        states: Of its encoder.
+        states: The states of its encoder.
         out: The file, as `check_output` allows it.
         level: What an exemplar is; None: what it is for the layer.
         inherit_labels: As in `extract`.

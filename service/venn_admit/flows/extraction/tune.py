@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 LOG_NAME = "tuning.json"
 _UNFINISHED, _LOCK_NAME = "unfinished", "tuning.lock"
 _ENDINGS = (".json", ".txt", ".model")
-"""Of the files beside the weights that say what a network and its tokenizer are."""
+"""The files beside the weights that say what a network and its tokenizer are."""
 
 _DOCUMENT_BYTES, _TOKEN_BYTES = 512, 16  # of its arrays; of an id and of its position
 
@@ -70,9 +70,9 @@ class TuningRound:
 
     Attributes:
         round: 0 for the encoder as it came.
-        dev_loss: Of the layer's best epoch, on the dev split.
-        dev_accuracy: Of the same, in [0, 1].
-        dev_f_half: Of the same, in [0, 1].
+        dev_loss: The loss of the layer's best epoch, on the dev split.
+        dev_accuracy: The accuracy of the same, in [0, 1].
+        dev_f_half: The F0.5 of the same, in [0, 1].
     """
 
     round: int
@@ -112,8 +112,8 @@ def tune_encoder(
     Args:
         path: A file of labelled texts or words.
         options: How it is read; the encoder to start from.
-        settings: Of the layer.
-        tuning: Of the encoder.
+        settings: The settings of the layer.
+        tuning: The tuning of the encoder.
         out: The folder of the new encoder.
         display: Shows progress.
         memory_budget: Bytes that this may take, beside the encoder and what torch keeps for its gradients.

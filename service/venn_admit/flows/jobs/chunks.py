@@ -93,7 +93,7 @@ class ChunkRunner:
         Args:
             engine: The database.
             kinds: What computes a chunk, by the kind of its job.
-            settings: Of leases, attempts, memory and the device.
+            settings: They say how long leases last, how often a chunk is tried, and what memory and device it may use.
             worker: How this process is named in the chunks that it claims.
             log: Where it logs; None: as structlog is configured.
         """

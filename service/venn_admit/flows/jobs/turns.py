@@ -26,7 +26,7 @@ def compute_next(
         app: The Celery application that further messages are sent by.
         runner: Claims and computes chunks.
         sent: The chunk (job, ordinal) of the message that led here.
-        headers: Of that message; its trace goes on if the chunk is of the same job.
+        headers: The headers of that message; its trace goes on if the chunk is of the same job.
     """
     claim = runner.claim_next()
     if claim is None:

@@ -133,8 +133,8 @@ class _Tally:
     """Deletes all that refers to a generation, some in each transaction, and counts it.
 
     Attributes:
-        rows: By table.
-        longest_seconds: Of the transactions.
+        rows: Numbers of rows by table.
+        longest_seconds: How long the longest transaction took.
     """
 
     def __init__(self, engine: Engine, on_rows: OnRows) -> None:

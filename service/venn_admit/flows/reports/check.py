@@ -86,7 +86,7 @@ def check_database(
         return checks
     with consistent_view(engine) as connection:
         checks.append(_keys(connection))
-        # Of one that is being deleted, parts are gone.
+        # One that is being deleted lacks parts.
         for classifier in (one for one in classifiers.every(connection) if one.deleting_since is None):
             checks += _classifier(connection, classifier, on_check, memory_budget)
     return checks

@@ -19,7 +19,7 @@ class WatchedFigures:
         workers: Workers that are up and take messages.
         oldest_job_seconds: How long ago the oldest running job was asked for; None if no job runs.
         queue_seconds: How long a chunk has waited for a worker, the one that has waited longest; None if none waits.
-        classifiers: Of each its name, the age of its calibration, how long labels or data have waited for a
+        classifiers: For each classifier its name, the age of its calibration, how long labels or data have waited for a
             recalibration, the random labels that wait for it, and its standing alarms.
     """
 

@@ -47,7 +47,7 @@ def read_held_out(
 ) -> ReadHeldOut:
     """Return the snapshot's mc and vp, and knn as it is now.
 
-    Of a snapshot that was made without vp, that is vp as it is now, without some points.
+    If the snapshot was made without vp, vp is taken as it is now, without some points.
 
     besides: (n,) int64, the ids of these points. memory_budget: bytes that temporary arrays may take.
     """

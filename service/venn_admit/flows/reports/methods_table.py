@@ -71,7 +71,7 @@ def methods_table(
 
     Args:
         engine: The database.
-        cache: Of the arrays of snapshots.
+        cache: The cache of the arrays of snapshots.
         name: The classifier's name.
         calibration_id: The snapshot; None: the current one.
         memory_budget: Bytes that temporary arrays may take.

@@ -22,7 +22,7 @@ from venn_admit.store.exemplars.approximations import Replacements
 from venn_admit.store.search.array_cache import ArrayCache
 
 MOST_FLIPS = 10_000
-"""Of the decisions that would differ, so many are listed."""
+"""How many of the decisions that would differ are listed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,7 +18,7 @@ class BatchColumns:
         labels: None: by convention, `labels` or `label` of a mapping and the second of two members.
         ids: None: there are none.
         documents: None: there are none.
-        attributes: By the names that they will have, or a function that returns them by name; None: there are none.
+        attributes: A mapping by the names that they will have, or a function that returns one; None: there are none.
         mask: Which positions of a sequence count; None: `attention_mask` of a mapping.
     """
 

@@ -34,16 +34,16 @@ def hook(
         model: A torch module; a fitted estimator or pipeline of scikit-learn; or, for a model of any other kind, a
             function that takes the inputs of a batch and returns a pair, the vectors (n, D), or None if there are none,
             and the logits (n, C).
-        layer: Of a module: the name of the layer whose output is r, as `module.named_modules()` has it, or the layer
-            itself; without one there are logits only. Of an estimator: the name of a step of the pipeline whose output
+        layer: For a module: the name of the layer whose output is r, as `module.named_modules()` has it, or the layer
+            itself; without one there are logits only. For an estimator: the name of a step of the pipeline whose output
             is r, a fitted transformer, or a function of the input; by default r is what the pipeline's last step sees,
             or the last hidden layer if that is a multilayer perceptron.
-        take: Of a module: whether r is the layer's `output` or its `input`, as for the last layer of a network.
-        reduce: Of a module: how a vector comes of what the layer returns. `mean`, `max` or `first` of the states of a
+        take: For a module: whether r is the layer's `output` or its `input`, as for the last layer of a network.
+        reduce: For a module: how a vector comes of what the layer returns. `mean`, `max` or `first` of the states of a
             sequence, (n, T, D), over the positions that the attention mask has; `mean` or `max` of a feature map,
             (n, D, height, width); or a function of what the layer returns. A shape (n, D) or (n, D, 1, 1) needs none.
-        logits: Of a module: the name or position of the logits in its output, or a function of the output; by default
-            the output itself, its `logits`, or the first of a tuple. Of one output z the logits are -z / 2 and z / 2.
+        logits: For a module: the name or position of the logits in its output, or a function of the output; by default
+            the output itself, its `logits`, or the first of a tuple. For one output z the logits are -z / 2 and z / 2.
 
     Returns:
         The hook.
@@ -107,8 +107,8 @@ class Hook:
             inputs: What of a batch goes into the model, by names, positions, or a function that returns it, a tuple of
                 arguments or a mapping of them; by default what is left, of a mapping those members that the model takes
                 by name. If it is given, labels are not guessed.
-            labels: By default `labels` or `label` of a mapping, and the second of two members. Those of an estimator
-                are as the estimator knows them.
+            labels: The default is `labels` or `label` of a mapping, and the second of two members. Those of an
+                estimator are as the estimator knows them.
             ids: Texts or integers; by default there are none.
             documents: Texts or integers; by default there are none.
             attributes: Names of members, a mapping of names to members or values, a DataFrame of all rows, or a

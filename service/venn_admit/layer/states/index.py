@@ -59,10 +59,10 @@ class StatesIndex(_Record):
 
     Attributes:
         format: Always `venn-admit states`.
-        version: Of the format.
+        version: The version of the format.
         kind: What is labelled.
         width: H, the length of a state.
-        dtype: Of the states as they are stored.
+        dtype: The dtype of the states as they are stored.
         class_names: The C names; a label is the position of one.
         encoder: The network that the states are of.
         source: A digest of what the states were computed from; empty if unknown.

@@ -41,7 +41,7 @@ def write_shard(path: Path, documents: Sequence[StateDocument], index: StatesInd
     Args:
         path: Where to; its name is that of the entry.
         documents: At least one, checked.
-        index: Of the folder, for the kind and the dtype.
+        index: The index of the folder, for the kind and the dtype.
 
     Raises:
         InvalidInputError: The path cannot be written.
@@ -86,7 +86,7 @@ class Shard:
         Args:
             path: The file.
             entry: What the index says of it.
-            index: Of its folder.
+            index: The index of its folder.
 
         Raises:
             InvalidInputError: The file is invalid, or not the one that the index names.

@@ -12,9 +12,9 @@ class TextDocument:
 
     Attributes:
         external_id: 1 to 1,000 characters, unique in its file.
-        text: Not blank. Of labelled words, the words with a space between two.
+        text: Not blank. For labelled words, the words with a space between two.
         label: y in [0, C), -1 if unknown; -1 where words are labelled.
-        sentences: Of labelled words, at least one of at least one word each; empty otherwise.
+        sentences: The sentences of labelled words, at least one of at least one word each; empty otherwise.
         word_labels: (number of words,) int64 in [0, C), -1 if unknown; None where documents are labelled.
         attributes: JSON values by name: the text, cut to `ATTRIBUTE_CHARACTERS`, and the other columns.
     """

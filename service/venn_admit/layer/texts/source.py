@@ -50,7 +50,8 @@ class TextSummary:
         repeated: Documents whose text, or words, another document before them has.
         left_out: Documents that are none of these, because their text is one of `TextFile.without`.
         digest: SHA-256 of all that is read, which is the same for files of other formats with the same content.
-        text_digests: Of each text that occurs, of 16 bytes; of labelled words, one with their sentences, one without.
+        text_digests: Digests of 16 bytes, one for each text that occurs; for labelled words, one with their sentences,
+            one without.
     """
 
     documents: int
@@ -225,7 +226,7 @@ class TextFile:
 
 
 def _plain_digest(raw: RawDocument) -> bytes:
-    """Of the text alone, which labelled words have in common with a table."""
+    """Return the digest of the text alone, which labelled words have in common with a table."""
     return hashlib.sha256(repr(raw.text).encode()).digest()[:16]
 
 

@@ -29,7 +29,7 @@ from venn_admit.store.exemplars import approximations, exemplars
 from venn_admit.store.search.array_cache import ArrayCache
 
 MOST_WEIGHED = 2_000
-"""Of more points of vp, about so many are weighed: enough for a share, and a report takes seconds."""
+"""About how many points of vp are weighed if there are more: enough for a share, and a report takes seconds."""
 
 
 def describe(

@@ -122,7 +122,7 @@ def _outcomes(report: CalibrationReport, traffic: Traffic) -> TextTable:
     given = [sum(found.rejected[i] for found in traffic.outcomes) > 0 for i in range(len(Reason))]
     reasons = [reason for i, reason in enumerate(Reason) if reason in part.reasons or given[i]]
     known, admitted = part.rejected_of_reference(report), part.admitted_of_reference
-    # Of all reasons together the counts may be unknown, and then the admitted points would be read as the rest.
+    # The counts of all reasons together may be unknown, and then the admitted points would be read as the rest.
     is_whole = admitted + sum(known.values()) == count
     return TextTable(
         ("", "points", "admitted", *(REASON_HEADS[reason] for reason in reasons)),

@@ -23,7 +23,7 @@ CHART_COLOURS: dict[str, tuple[str, str]] = {
     "met-sign": ("#00694d", "#5fd3ae"),
     "missed-sign": ("#b34700", "#ff9a57"),
 }
-"""By the name of the variable of a page: on light ground, as the charts draw it, and on dark ground."""
+"""Colours by the name of the variable of a page: on light ground, as the charts draw it, and on dark ground."""
 
 INK = "#000000"
 """Lines and words in it take the colour of the page's text. What stands on a coloured cell has one of the next two."""
@@ -33,7 +33,7 @@ DARK_INK, LIGHT_INK = "#010101", "#fefefe"
 _NAMES = {light: name for name, (light, _) in CHART_COLOURS.items()}
 _HEX = re.compile(r"(?<=: )#[0-9a-f]{6}\b")
 _ATTRIBUTE = re.compile(r'\bfill="(#[0-9a-f]{6})"')
-"""Of the ground of a hatch, where no variable may stand."""
+"""The colour of the ground of a hatch, where no variable may stand."""
 
 
 def themed(tag: str) -> str:

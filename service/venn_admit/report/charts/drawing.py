@@ -47,7 +47,7 @@ VENN_LOOKS = {"plain": ("#E69F00", "s"), "weighted": ("#0072B2", "o")}
 FEW_COLOUR = "#e9e9e9"
 TARGET_COLOUR = "#555555"
 BAND_ALPHA, MOST_BANDS = 0.15, 3
-"""How much of its colour a band of intervals keeps. Of more classes than these the bands would hide each other."""
+"""How much of its colour a band of intervals keeps. With more classes than these the bands would hide each other."""
 
 ASIDE = {"plain": -0.008, "weighted": 0.008}
 """How far the marks of a bin stand from its mean probability, so that plain and weighted do not hide each other."""
@@ -92,7 +92,7 @@ def draw_coverage(figure: FigureBase, coverage: ClassCoverage, class_names: Sequ
             alpha,
         )
         lines.append(axes.axhline(float(target), color=TARGET_COLOUR, linewidth=1, linestyle=":"))
-        axes.set(title=f"By {kind}", xlabel=f"admitted share of the points of the {kind}")
+        axes.set(title=f"For each {kind}", xlabel=f"admitted share of the points of the {kind}")
         axes.grid(alpha=0.25)
     drawn = [np.asarray(line.get_ydata()) for axes in (left, right) for line in axes.lines]
     left.set_ylim(max(0.0, np.floor(20 * np.concatenate(drawn).min() - 0.2) / 20), 1.005)

@@ -14,7 +14,7 @@ FEW_MARK_SIZE, FEW_ALPHA = 4, 0.55
 """Marks of too few points are small and faint, so that they do not draw the eye."""
 
 VERDICT_COLOURS = {Verdict.MET: "#00694d", Verdict.MISSED: "#b34700", Verdict.CANNOT_TELL: "#555555"}
-"""Of words and signs; darker than the hues of Okabe & Ito that they follow, to be read on white."""
+"""The colours of words and signs; darker than the hues of Okabe & Ito that they follow, to be read on white."""
 
 VERDICT_MARKERS = {Verdict.MET: "o", Verdict.MISSED: "X", Verdict.CANNOT_TELL: "o"}
 

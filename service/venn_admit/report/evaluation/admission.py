@@ -49,7 +49,7 @@ def _share(tally: Tally, beside: str = "") -> Cell:
 
 
 def _right(right: ClassTallies, kind: str, class_names: tuple[str, ...], alpha: Decimal) -> list[Cell]:
-    """Of each class, or of that with the lowest share alone."""
+    """Return the cells of each class, or of that with the lowest share alone."""
     tallies = kind_tallies(right, kind)
     if len(class_names) <= MOST_SINGLE_CLASSES:
         return [_judged(tally, alpha) for tally in tallies]

@@ -169,7 +169,7 @@ def build_dataset_report(
 
 
 def _risk_curves(points: EvaluationPoints) -> tuple[RiskCurve, ...]:
-    """Of the selective methods that rank their predictions, then of weighted Venn-ADMIT."""
+    """Return the curves of the selective methods that rank their predictions, then that of weighted Venn-ADMIT."""
     ranked = [(one.name, one.confidence, one.predicted) for one in points.selective if one.confidence is not None]
     if points.admit is not None:
         ranked.append((WEIGHTED_ADMIT, points.admit.lower_weighted, points.knn.predicted))

@@ -103,8 +103,8 @@ def glance_table(report: DatasetReport, *, every: bool) -> EvaluationTable:
     every: whether all methods have a row, or only those that matter; the notes stand with these. Variants with q = K
     have none.
 
-    Of two classes each has its columns. Of more, the worst of the true and of the predicted classes is shown: one that
-    misses the target if any does, otherwise one that cannot be told, and of these that with the lowest share.
+    Two classes have their columns each. If there are more, the worst of the true and of the predicted classes is shown:
+    one that misses the target if any does, otherwise one that cannot be told, and of these that with the lowest share.
     """
     methods = _in_order(report) if every else methods_that_matter(report)
     each = len(report.class_names) <= SIDE_BY_SIDE

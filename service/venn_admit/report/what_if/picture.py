@@ -26,7 +26,7 @@ ASIDE = 0.12
 def settings_figure(found: SettingsTried) -> Figure:
     """Draw the share admitted, and the shares right by true and by predicted class, over the values.
 
-    Of more classes than there are looks, those are drawn whose share right is the lowest at any value.
+    If there are more classes than looks, those are drawn whose share right is the lowest at any value.
     """
     with drawing_fonts():
         figure = Figure(figsize=(12.5, 4.8), layout="constrained")

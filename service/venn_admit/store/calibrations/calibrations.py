@@ -90,7 +90,7 @@ class Calibration:
 
     @property
     def radius(self) -> BandRadius:
-        """Of its bands, for whoever knows that the method has bands."""
+        """The radius of its bands, if the method has bands."""
         assert self.band_radius is not None, f"calibration {self.id}, made by {self.method}, has no bands"
         return self.band_radius
 

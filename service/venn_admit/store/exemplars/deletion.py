@@ -70,7 +70,7 @@ _PARENTS = {
     "calibration": "calibrator",
     "training_epoch": "knn_parameters",
 }
-"""By what a table that does not name its classifier belongs to one."""
+"""The table through which one that does not name its classifier belongs to one."""
 
 
 def begin(

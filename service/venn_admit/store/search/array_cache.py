@@ -2,8 +2,8 @@
 
 An entry is named by a revision, a UUID that the database changes whenever the content does, and by the order of its
 rows if the program chooses that order. An entry is therefore never out of date: it is present and correct, or it is
-absent. It appears complete, by a rename. Of processes that lack the same one, the first makes it while the others wait
-for some minutes at most.
+absent. It appears complete, by a rename. If several processes lack the same one, the first makes it while the others
+wait for some minutes at most.
 
 What one computation alone needs is mapped too, from files that have lost their names: the kernel can write it to the
 disk and take its memory, and nothing is left of it when the computation ends, however it does.

@@ -96,7 +96,7 @@ def exact_nearest(connection: Connection, classifier: Classifier, vector: Float3
             classifier=classifier.name,
         )
     near = _rank(classifier, vector, [candidates])
-    # By float32 arithmetic, what was cut off is at least as far as the farthest that was not.
+    # In float32 arithmetic, what was cut off is at least as far as the farthest that was not.
     farthest = float(candidates["float32_distance"].max())
     if count < asked or least_distance(farthest, classifier.dimension) > near.distances[-1]:
         return near

@@ -53,7 +53,7 @@ ORDER BY q_group, d_quartile;
 
 -- name: class_coverage
 -- Calibration points by predicted class, by true class and over all: the share that is admitted, and the share right of
--- it. Of calibrations by Venn-Abers, the page decides on each point of mc by the bounds of the other folds, and this
+-- it. For calibrations by Venn-Abers, the page decides on each point of mc by the bounds of the other folds, and this
 -- query by the bounds of the calibration itself. The page computes the intervals.
 SELECT
     counted_by.per,

@@ -436,7 +436,7 @@ SELECT
             AND parameters.is_current
     ) AS knn_parameters,
     classifier.support_version,
-    -- Of all classifiers, because this is the last entry of an index.
+    -- This is of all classifiers, because it is the last entry of an index.
     (
         SELECT max(event.id)
         FROM label_event AS event

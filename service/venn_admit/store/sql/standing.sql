@@ -1,5 +1,5 @@
 -- name: of_classifiers
--- Of each classifier, what is watched: how old the calibration is that it decides with, how long labels or data have
+-- What is watched of each classifier: how old the calibration is that it decides with, how long labels or data have
 -- waited for a recalibration, how many random labels wait for it, and how many alarms stand; null where there is none.
 WITH newest_label AS (
     SELECT

@@ -49,12 +49,12 @@ def calibrate(
         ),
     ] = None,
     confidence: Annotated[
-        str | None, typer.Option(help="Of a certificate: its confidence in (0, 1), exact decimal. Default: 0.95.")
+        str | None, typer.Option(help="Confidence of a certificate in (0, 1), exact decimal. Default: 0.95.")
     ] = None,
     test: Annotated[
         str | None,
         typer.Option(
-            help="Of a certificate: how documents of several points are tested, finite-sample, the default, or "
+            help="How documents of several points are tested for a certificate: finite-sample, the default, or "
             "asymptotic, which passes with fewer documents and is valid for very many only."
         ),
     ] = None,
@@ -177,7 +177,7 @@ def _print_bands(done: "Calibrated", made: "MadeByAdmit", as_json: bool) -> None
         calibrated_payload(done),
         f"Calibration {done.calibration_id} is current: alpha {done.settings.alpha}, kappa "
         f"{done.settings.kappa}, omega {made.radius.omega:.4g}; points: {done.mc_count:,} mc, {done.vp_count:,} vp.",
-        f"Of vp, {made.usable_count / done.vp_count:.1%} lie in bands with enough points, "
+        f"In vp, {made.usable_count / done.vp_count:.1%} lie in bands with enough points, "
         f"{made.singleton_count / done.vp_count:.1%} have a singleton set; {done.changed.opened:,} rows written.",
         "A prediction with a singleton set is admitted if its lower probability also reaches the threshold, so fewer "
         "will be; `report` and `score` say how many.",

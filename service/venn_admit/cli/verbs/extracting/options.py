@@ -97,11 +97,11 @@ Form = Annotated[
 MinMaxWeight = Annotated[
     float | None,
     typer.Option(
-        help="Of the min-max loss beside the cross-entropy; 0 leaves it out. "
+        help="Weight of the min-max loss beside the cross-entropy; 0 leaves it out. "
         f"Default: {DEFAULT_MIN_MAX_WEIGHT:g}. Documents only."
     ),
 ]
-LearningRate = Annotated[float, typer.Option(help="Of the memory layer, by Adam.")]
+LearningRate = Annotated[float, typer.Option(help="Learning rate of the memory layer (Adam).")]
 Patience = Annotated[
     int, typer.Option(help="Training ends after so many epochs without a lower loss on the dev split.")
 ]

@@ -34,7 +34,7 @@ def tune(
     ],
     out: Annotated[Path, typer.Option(help="The folder of the new encoder.")],
     rounds: Annotated[int, typer.Option(help="The most epochs that the encoder is trained for.")] = 3,
-    learning_rate: Annotated[float, typer.Option(help="Of the encoder.")] = 2e-5,
+    learning_rate: Annotated[float, typer.Option(help="Learning rate of the encoder.")] = 2e-5,
     task: Task = "document",
     encoder: Encoder = None,
     layers: Layers = None,

@@ -91,9 +91,9 @@ def _forgotten_lines(done: "Forgotten") -> list[str]:
     verb = "Forgot" if done.is_done else "Would forget"
     lines = [f"{verb} {done.exemplars:,} exemplars of {name}, in all its generations{_rows(done.rows)}."]
     if done.already:
-        lines.append(f"Of the ids, {done.already:,} were forgotten before.")
+        lines.append(f"{done.already:,} of the ids were forgotten before.")
     if done.unknown:
-        lines.append(f"Of the ids, {done.unknown:,} are unknown.")
+        lines.append(f"{done.unknown:,} of the ids are unknown.")
     if done.renewed:
         lines.append(f"Calibrations that counted them are followed by {done.renewed:,} that do not.")
     if done.recalibrations:

@@ -68,7 +68,7 @@ def start(
 ) -> None:
     """Train a memory layer, create a classifier, store its exemplars, fit, calibrate and report, one after the other.
 
-    Of the settings that `calibrate --compare` tries, it takes the one that is proposed there. If it was interrupted,
+    It takes the setting that `calibrate --compare` proposes. If it was interrupted,
     the same command goes on with it.
     """
     from venn_admit.cli.verbs.running.start_steps import StartFiles, run

@@ -12,7 +12,7 @@ import numpy as np
 from venn_admit.core.types import FloatArray
 
 VARIANCE_FACTOR = 1.6
-"""By how much the variance seen is enlarged in a bet: errors vary more at the boundary of the hypothesis than below."""
+"""How much the variance seen is enlarged in a bet: errors vary more at the boundary of the hypothesis than below."""
 
 LARGEST_STEP_COUNT = 2000
 """Bets are renewed at most this often; beyond, several documents share one."""

@@ -52,8 +52,8 @@ class Proposal:
     """A policy that was proposed on `mc`, and its test on `vp`.
 
     Attributes:
-        margin: By how much the asked shares were to exceed 1 - alpha on `mc`.
-        standard_errors: By how many standard errors of their estimate on `vp` they were to do so.
+        margin: How far the asked shares were to exceed 1 - alpha on `mc`.
+        standard_errors: How many standard errors of their estimate on `vp` they were to exceed it by.
         policy: The thresholds.
         mc_share: The share of the points of `mc` that is admitted.
         vp_share: The share of the points of `vp` that is admitted.

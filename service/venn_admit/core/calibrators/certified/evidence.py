@@ -43,7 +43,7 @@ class Evidence:
         return gain
 
     def expected(self, gain: FloatArray, deviation: FloatArray, bound: FloatArray) -> FloatArray:
-        """By how many standard errors classes are expected to pass.
+        """Return how many standard errors above the threshold classes are expected to be.
 
         Args:
             gain: (h,) float64, g.

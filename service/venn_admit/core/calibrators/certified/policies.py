@@ -25,8 +25,8 @@ class Aim:
     """What a proposed policy is to keep on `mc`.
 
     Attributes:
-        margin: By which part of alpha the asked shares must exceed 1 - alpha at least.
-        standard_errors: By how many standard errors of their estimate on `vp` they must do so at least.
+        margin: The part of alpha by which the asked shares must exceed 1 - alpha at least.
+        standard_errors: How many standard errors of their estimate on `vp` they must exceed it by at least.
     """
 
     margin: Decimal
@@ -57,7 +57,7 @@ def admit(p0: FloatArray, predicted: IntArray, policy: Policy) -> BoolArray:
     Args:
         p0: (n,) float64; NaN is not admitted.
         predicted: (n,) int64 in [0, C), the predicted class.
-        policy: Of C classes.
+        policy: The policy of C classes.
 
     Returns:
         (n,) bool.
@@ -170,7 +170,7 @@ class _Search:
         return policy
 
     def promises(self, policies: Sequence[Policy]) -> list[float]:
-        """By how many standard errors the class nearest to fail is expected to pass on `vp`, for each policy."""
+        """How many standard errors the class nearest to fail is expected to pass by on `vp`, for each policy."""
         found = []
         step = policies_together(self._points, self._kinds, self._class_count)
         for start in range(0, len(policies), step):
@@ -212,7 +212,7 @@ def vacuous(policy: Policy, kinds: Sequence[ClassKind]) -> BoolArray:
     """Return for which of the classes asked for the promise says nothing: predicted classes that are never admitted.
 
     Args:
-        policy: Of C classes.
+        policy: The policy of C classes.
         kinds: The kinds asked for, in the order of `ClassKind`.
 
     Returns:

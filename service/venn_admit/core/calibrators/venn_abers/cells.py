@@ -70,7 +70,7 @@ class CellEvidence:
         upper_before: (m,) float64, p1 of that step, its first score left out.
         lower_after: (m,) float64, p0 of the next step; that of the point's own step if it is the last.
         upper_after: (m,) float64, p1 of that step, its first score left out.
-        bounds: Of the points.
+        bounds: The bounds of the points.
     """
 
     cell: IntArray

@@ -44,10 +44,10 @@ def certify_cells(
     that is scored.
 
     Args:
-        index: Of the points of `mc`.
+        index: The index of the points of `mc`.
         mc: The same points.
         vp: Points that served nothing before.
-        settings: Of the calibrator.
+        settings: The settings of the calibrator.
         certification: What is asked for.
         seed: The classifier's seed, for the folds.
 

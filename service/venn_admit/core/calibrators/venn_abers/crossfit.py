@@ -78,7 +78,8 @@ class ScoreChoice:
         kind: The chosen score.
         network_share: The share of mc that the `network` score admits by cross-fitting; NaN without points.
         reliability_share: That of the `reliability` score.
-        standard_error: Of the difference between the shares, over documents; NaN with fewer than two documents.
+        standard_error: The standard error, over documents, of the difference between the shares; NaN with fewer than
+            two documents.
         documents: The number of documents.
     """
 

@@ -44,7 +44,7 @@ def select(
     """Admit the predictions whose p0 reaches the threshold of their class.
 
     Args:
-        bounds: Of m points.
+        bounds: The bounds of m points.
         predicted: (m,) int64 in [0, C), yhat.
         thresholds: (C,), t_c.
         full_match: (m,) bool, q = K, if the others are to be rejected; None to admit them as well.
@@ -66,9 +66,9 @@ def select_certified(
     """Admit the predictions that a certified policy admits; without one, none.
 
     Args:
-        bounds: Of m points, plain.
+        bounds: The bounds of m points, plain.
         predicted: (m,) int64 in [0, C), yhat.
-        policy: Of C classes; None if none could be certified.
+        policy: The policy of C classes; None if none could be certified.
         full_match: As in `select`.
 
     Returns:

@@ -71,7 +71,7 @@ class Minorant:
         """Find the vertices.
 
         Args:
-            points: Of one or more cells.
+            points: The points of one or more cells.
         """
         # Cell by cell the points are raised by a slope that is steeper by 2. That changes no minorant of a cell, and
         # makes the minorant of all points that of each cell in turn, because slopes within a cell are in [0, 1].

@@ -55,8 +55,8 @@ class ReliabilityModel:
 
     Attributes:
         median_distance: m > 0, the median of d over knn; 1 if that is 0.
-        models: By the number of a predicted class, in decimal digits, or `ALL_CLASSES` for the classes that are not
-            listed. If it is empty, the score is that of the network.
+        models: Models by the number of a predicted class, in decimal digits, or `ALL_CLASSES` for the classes that are
+            not listed. If it is empty, the score is that of the network.
     """
 
     median_distance: float
@@ -211,7 +211,7 @@ def scored_points(
 
     Args:
         kind: The kind of score.
-        model: Of the reliability score; the network's needs none.
+        model: The model of the reliability score; the network's needs none.
         logits: (n, C) float32, f.
         view: The KNN's, of the same points; None without vectors, where the score is the network's.
         neighbour_count: K; None without vectors.

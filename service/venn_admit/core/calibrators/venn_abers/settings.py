@@ -71,8 +71,8 @@ def make_venn_abers_settings(
         score: `network`, `reliability` or `auto`.
         certify: `predicted`, `true` or both, the classes for which the promise is to be certified; None for the
             pointwise promise.
-        confidence: Of a certificate; None for 0.95.
-        test: Of a certificate: `finite-sample` or `asymptotic`; None for the first.
+        confidence: The confidence of a certificate; None for 0.95.
+        test: The test of a certificate: `finite-sample` or `asymptotic`; None for the first.
 
     Raises:
         InvalidInputError: The settings do not fit the classifier.

@@ -2,7 +2,7 @@
 
 Source: Vovk, Petej & Fedorova (2015), *Large-scale probabilistic predictors with and without guarantees of validity*,
 section 2. Let N_g be the number of calibration points in the first g groups of equal score and R_g the number of right
-ones among them. By the max-min formula of isotonic regression, a wrong point of weight w, added in group k, gets
+ones among them. The max-min formula of isotonic regression says that a wrong point of weight w, added in group k, gets
 
     p0 = max_{i < k} min_{j >= k} (R_j - R_i) / (N_j - N_i + w)
 
@@ -115,7 +115,7 @@ def plain_steps(groups: ScoreGroups) -> Steps:
     """Return the plain bounds, in as few rows as hold them, in O(n log n).
 
     Args:
-        groups: Of the calibration points.
+        groups: The groups of the calibration points.
     """
     start = groups.start
     lower, upper = _plain_bounds(groups, start)
@@ -171,8 +171,8 @@ def _least_later_lines(
     needed only of the other groups of hits alone, and only if the bounds on either side of them differ.
 
     Args:
-        groups: Of the calibration points.
-        start: Of the cells.
+        groups: The groups of the calibration points.
+        start: The start of the cells.
         quotient: T from R_j - R_i and N_j - N_i; any increasing function of it.
         extremes: What lies below and above all values of the quotient.
 
@@ -192,7 +192,7 @@ def _least_later_lines(
     for low, high in pairwise(place.tolist()):
         bound[low:high] = np.minimum.accumulate(bound[low:high][::-1])[::-1]
 
-    # Of each group: the deciding group at or after it, and the one before that, if they are in its cell.
+    # For each group: the deciding group at or after it, and the one before that, if they are in its cell.
     is_deciding = np.zeros(group_count, dtype=np.int64)
     is_deciding[deciding] = 1
     following = np.cumsum(is_deciding) - is_deciding
@@ -211,8 +211,8 @@ def _touching_lines(points: CumulativePoints, minorant: Minorant, groups: IntArr
     """R_j - R_i and N_j - N_i for some groups j and the vertex i that attains T_j with w = 1.
 
     Args:
-        points: Of all groups.
-        minorant: Of the points.
+        points: The points of all groups.
+        minorant: The minorant of the points.
         groups: (m,) int64, ascending.
 
     Returns:

@@ -29,8 +29,8 @@ class WeightedLower:
     """What p0 at any weight needs of the groups.
 
     Attributes:
-        points: Of the groups.
-        minorant: Of the points.
+        points: The points of the groups.
+        minorant: The minorant of the points.
         cell_first: (G + 1,) int64, the vertex at which the cell of each point starts; the last point of a cell, which
             is the first of the next, belongs to the cell that it ends.
         block_first: (G + 1,) int64, the vertex before each point.
@@ -50,7 +50,7 @@ class WeightedLower:
         """Prepare the groups: O(n log n), one pass of it point by point.
 
         Args:
-            groups: Of the calibration points; for p1, mirrored.
+            groups: The groups of the calibration points; for p1, mirrored.
         """
         points = CumulativePoints.of(groups.size, groups.right, groups.start)
         minorant = Minorant.of(points)

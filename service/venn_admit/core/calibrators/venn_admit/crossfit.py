@@ -75,7 +75,7 @@ def crossfitted_lower(
 ) -> FloatArray:
     """Return the lower probability of points of `mc` from the points of the other folds, for some kappas.
 
-    A kappa is a number of points out of all of `mc`. Of those folds that stand in for `mc`, bands must hold the same
+    A kappa is a number of points out of all of `mc`. In those folds that stand in for `mc`, bands must hold the same
     part of it, rounded up: otherwise a setting would seem to starve because folds are smaller than `mc`.
 
     Args:

@@ -80,10 +80,10 @@ def decide(
     """Decide on m points. The result of a point does not depend, to the last bit, on the points decided with it.
 
     Args:
-        admit: Of the snapshot.
-        venn: Of the snapshot.
-        approximation: Of the points, under the snapshot's parameters.
-        settings: Of the snapshot.
+        admit: The ADMIT part of the snapshot.
+        venn: The Venn part of the snapshot.
+        approximation: The approximation of the points, under the snapshot's parameters.
+        settings: The settings of the snapshot.
         neighbour_count: K.
         require_full_match: Whether points with q < K are rejected.
         localizer: For weighted probabilities; None for plain ones.

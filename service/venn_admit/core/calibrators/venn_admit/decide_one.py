@@ -21,8 +21,8 @@ def decide_one(
     """Return what `venn_admit.decide.decide` gives for the one point of `approximation` without weights, bit for bit.
 
     Args:
-        approximation: Of one point.
-        settings: Of the snapshot.
+        approximation: The approximation of one point.
+        settings: The settings of the snapshot.
         band_size: (C,) int64, n_c.
         threshold_score: (C,) float64, the rank-th smallest score; inf if the rank exceeds n_c.
         category_count: (C,) int64, points of each label in the category that the prediction has as a singleton.

@@ -33,9 +33,9 @@ class AdmitIndex:
         """Build the index.
 
         Args:
-            points: Of `mc`.
+            points: The points of `mc`.
             class_count: C >= 2.
-            settings: Of the calibrator.
+            settings: The settings of the calibrator.
             omega: Band radius, >= 0; may be inf.
 
         Raises:

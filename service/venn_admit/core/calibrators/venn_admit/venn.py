@@ -68,10 +68,10 @@ class VennIndex:
         """Build the index.
 
         Args:
-            points: Of `vp`.
+            points: The points of `vp`.
             singleton: (n,) bool, whether the ADMIT set of each point is a singleton.
             class_count: C.
-            settings: Of the calibrator.
+            settings: The settings of the calibrator.
             omega: Band radius, >= 0.
 
         Raises:
@@ -169,7 +169,7 @@ def select(
 
     Args:
         sets: ADMIT sets of m points.
-        probabilities: Of the same points.
+        probabilities: The probabilities of the same points.
         predicted: (m,) int64, yhat.
         match_count: (m,) int64, q.
         neighbour_count: K.

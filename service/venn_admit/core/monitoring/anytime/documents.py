@@ -108,7 +108,7 @@ def labelled_points(
         admitted: (n,) bool.
         class_count: C.
         neighbour_count: K; None if the classifier has logits only.
-        seed: Of the classifier.
+        seed: The seed of the classifier.
 
     Raises:
         InvalidInputError: Arrays differ in length, or values are out of range.
@@ -188,7 +188,7 @@ def largest_counts(points: LabelledPoints, group: IntArray, groups: int) -> IntA
     """Return the most points that a document has in each group, at least 1; (g,) int64.
 
     Args:
-        points: Of the calibration data, admitted or not.
+        points: The points of the calibration data, admitted or not.
         group: (n,) int64 in [0, g).
         groups: g.
     """

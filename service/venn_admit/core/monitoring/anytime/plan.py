@@ -20,7 +20,7 @@ LEVEL = 0.01
 """The chance that a lamp is ever lit although nothing is amiss, for each lamp; its games share it equally."""
 
 CONFIDENCE = 0.95
-"""Of each lower bound by itself, at all times."""
+"""The confidence of each lower bound by itself, at all times."""
 
 MINIMUM_DOCUMENTS = 30
 """A partition with fewer documents of the calibration data is counted, and not tested."""
@@ -82,7 +82,7 @@ class MonitorPlan:
         """How many games share the level of a lamp, at least 1.
 
         Args:
-            lamp: Of the mix, each partition has two, since it may become more and less frequent.
+            lamp: Its games; each partition of the mix has two, since it may become more and less frequent.
         """
         if lamp in {Lamp.PROMISE, Lamp.TRUE_CLASSES}:
             return self.class_count

@@ -18,9 +18,9 @@ class Reading:
         number: The class; for a partition, the group of q times C, plus the predicted class.
         documents: Documents that count in it.
         points: Admitted points of these with a label; for the mix, the documents whose drawn point is in the partition.
-        right: Of the admitted points, those predicted right; None for the mix.
-        lower_bound: Of the share right, at the confidence 0.95, whenever one looks; None for the mix.
-        e_value: Of the evidence now; None for a partition that is not tested.
+        right: The admitted points that are predicted right; None for the mix.
+        lower_bound: The lower bound of the share right, at the confidence 0.95, whenever one looks; None for the mix.
+        e_value: The e-value of the evidence now; None for a partition that is not tested.
         most: The largest e-value so far; None for a partition that is not tested.
         needed: The e-value that lights the lamp.
         lit_at: The number of documents at which it was reached; None if it never was.
@@ -63,7 +63,7 @@ def partition_of(number: int, class_count: int) -> tuple[int, int]:
     """Return the group of q, in [0, 3) or 0 without vectors, and the predicted class of a partition.
 
     Args:
-        number: Of the partition.
+        number: The partition's number.
         class_count: C.
     """
     return divmod(number, class_count)

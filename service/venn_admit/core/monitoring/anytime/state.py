@@ -76,7 +76,7 @@ class MonitorState:
     Attributes:
         documents: How many.
         points: How many labelled points they have.
-        games: Of each lamp. Those of the mix are 2 a partition: more frequent, then less frequent.
+        games: The games of each lamp. Those of the mix are 2 a partition: more frequent, then less frequent.
         predicted: (C,) pair counts of each predicted class.
         true: (C,) pair counts of each true class.
         partition: (P,) pair counts of each partition.

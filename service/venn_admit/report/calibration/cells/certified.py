@@ -11,7 +11,7 @@ MOST_CLASSES = 20
 """At most this many classes of both kinds are shown: those with the largest p-values."""
 
 MOST_LISTED = 6
-"""Of more classes than these, the thresholds are not listed."""
+"""With more classes than these, the thresholds are not listed."""
 
 TOO_MANY = 10**9
 """A number of documents that no one will ever have."""
@@ -59,7 +59,7 @@ def proposals_section(certificate: Certificate) -> Section:
         "Policies proposed",
         (TextTable(columns, rows, query="policy_proposals"),) if rows else ("None.",),
         (
-            "By which margin, and by how many standard errors, each was to exceed 1 - alpha on mc. least right: the "
+            "margin, standard errors: how far each was to exceed 1 - alpha on mc. least right: the "
             "lowest share right on vp of a class that is tested. They are tested in this order, until one fails; of "
             "those that passed, the one that admits most of mc is certified.",
         ),
@@ -126,7 +126,7 @@ def _thresholds(proposal: Proposal, class_names: Sequence[str]) -> str:
     never = [name for name, threshold in pairs if threshold is None]
     if len(pairs) > MOST_LISTED:
         listed = f" ({', '.join(never[:MOST_LISTED])}{', ...' if len(never) > MOST_LISTED else ''})" if never else ""
-        return f"Of {len(pairs)} predicted classes, {len(never)} are never admitted{listed}."
+        return f"{len(never)} of {len(pairs)} predicted classes are never admitted{listed}."
     said = ", ".join(f"{name} {'never' if value is None else f'from {value:.4g}'}" for name, value in pairs)
     return f"Predicted classes are admitted by p0: {said}."
 

@@ -100,7 +100,7 @@ class CellsPart(CellsContents):
         return (
             "would be admitted: by plain bounds under this calibration, whatever calibration and options decided; each "
             "point of mc by bounds of the other folds, in which its document is not.",
-            "By score, the columns mc and recent are shares of the points of the predicted class, whose scores are cut "
+            "The columns mc and recent by score are shares of the points of the predicted class, whose scores are cut "
             f"at their quartiles over mc{by_distance}.",
             "Shares admitted, and rejected by reason, as they were decided; of mc as plain bounds would decide.",
         )

@@ -35,7 +35,7 @@ def score_section(part: CellsContents) -> Section:
     text = f"Score: {part.score} (asked for: {part.asked}); {len(part.steps.cell):,} steps."
     if part.network_share is not None and part.reliability_share is not None:
         text += (
-            f" By cross-fitting on mc, the network's score admits {part.network_share:.1%}, the reliability score "
+            f" Cross-fitted on mc, the network's score admits {part.network_share:.1%}, the reliability score "
             f"{part.reliability_share:.1%}."
         )
     return Section("What ranks the predictions", (text,))

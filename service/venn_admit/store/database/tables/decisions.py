@@ -60,7 +60,7 @@ decision = Table(
         "AND (match_count IS NOT NULL OR NOT (weighted OR require_full_match))",
         name="knn",
     ),
-    # Of one exemplar, by whichever snapshot.
+    # Decisions on one exemplar, by any snapshot.
     Index(None, "exemplar_id", "calibration_id"),
     # Pages of those by some snapshots, admitted or rejected, the newest first. It does not begin with the snapshot:
     # the planner would take it for the key as long as its statistics know no decision by the snapshot.

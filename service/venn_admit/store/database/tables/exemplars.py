@@ -113,7 +113,7 @@ classifier = Table(
         "knn_share >= 0 AND (knn_share = 0) = (dimension IS NULL) AND mc_share > 0 AND knn_share + mc_share < 1",
         name="shares",
     ),
-    # Of the generations of a classifier, each has a number of its own, and one is current.
+    # Each generation of a classifier has a number of its own, and one is current.
     Index("classifier_generation_idx", text("coalesce(original_id, id)"), "generation", unique=True),
     Index(
         "classifier_current_idx",
