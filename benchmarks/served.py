@@ -62,7 +62,7 @@ class Served:
 
 def settings_of(_: Classifier, alpha: str = "0.1") -> CalibratorSettings:
     """Settings under which a part of the points is admitted."""
-    return make_settings(_CLASS_COUNT, _NEIGHBOUR_COUNT, alpha=Decimal(alpha), kappa=100, bin_edges=(0, 1, 13, 25))
+    return make_settings(_CLASS_COUNT, _NEIGHBOUR_COUNT, alpha=Decimal(alpha), kappa=100, q_bins=(0, 1, 13, 25))
 
 
 @contextmanager

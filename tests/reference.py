@@ -59,7 +59,7 @@ def admit_set(
     omega: float,
 ) -> ReferenceSet:
     """Section 4, for one point. class_score: (C,) 1 - pi^c."""
-    rows = band(mc, q, d, settings.bin_edges, omega)
+    rows = band(mc, q, d, settings.q_bins, omega)
     class_count = len(class_score)
     members, band_size, threshold = {predicted}, [], []
     for c in range(class_count):

@@ -64,7 +64,7 @@ def bench(server_url: str, template_database: str, tmp_path_factory: pytest.Temp
         make_reviews(made, held_out_rows=6000)
         made.score(NAME, traffic(made, slice(0, SCORED)), weighted=None)
         give_labels(made, range(100))
-        made.calibrate(NAME, kappa=100, bin_edges=(0, 1, 6, 16, 25), delta=2.0)
+        made.calibrate(NAME, kappa=100, q_bins=(0, 1, 6, 16, 25), delta=2.0)
         made.score(NAME, traffic(made, slice(SCORED // 2, 2 * SCORED)), weighted=None)
         made.calibrate_abers(NAME, score="network")
         made.score(NAME, traffic(made, slice(SCORED // 2, 2 * SCORED)), weighted=None)

@@ -59,7 +59,7 @@ def make_documents(bench: Bench) -> None:
     path = bench.write("score.npz", scored)
     bench.score("documents", path, weighted=False)
     bench.score("documents", path, weighted=True, require_full_match=True)
-    bench.calibrate_abers("documents", score="network", bin_edges=(0, 1, 4))
+    bench.calibrate_abers("documents", score="network", q_bins=(0, 1, 4))
     bench.score("documents", path)
 
 
@@ -135,14 +135,14 @@ def test_partitions_of_bands(classifier: tuple[Bench, str]) -> None:
 
         venn = VennIndex(vp.points, vp.singleton, class_count=classes, settings=settings, omega=omega)
         admitted = admitted_of_vp(lower_of_vp(venn, vp.points, vp.singleton)[0], vp.points, settings)
-        bins = bin_of(vp.points.match_count, settings.bin_edges)
+        bins = bin_of(vp.points.match_count, settings.q_bins)
         assert tally(of_vp, "admitted", "bin", "label") == Counter(
             zip(bins[admitted].tolist(), vp.points.label[admitted].tolist(), strict=True)
         )
         assert {row.admitted for row in of_mc} == {None}
         for row in rows:
             points = (mc if row.split == "mc" else vp).points
-            inside = (bin_of(points.match_count, settings.bin_edges) == row.bin) & (points.label == row.label)
+            inside = (bin_of(points.match_count, settings.q_bins) == row.bin) & (points.label == row.label)
             inside &= (points.distance >= row.d_from) & (points.distance < row.d_below)
             assert row.correct == (points.predicted == points.label)[inside].sum()
             assert row.accuracy == pytest.approx(row.correct / row.points, rel=1e-12)
@@ -159,9 +159,9 @@ def test_partitions_of_cells(classifier: tuple[Bench, str]) -> None:
     rows = bench.rows(PARTITIONS, calibration=calibration.id)
     cells = CellPoints(points.predicted, points.match_count, points.score)
     right = points.predicted == points.label
-    index = VennAbersIndex(cells, right, class_count=class_count(bench, name), bin_edges=settings.bin_edges)
+    index = VennAbersIndex(cells, right, class_count=class_count(bench, name), q_bins=settings.q_bins)
     admitted = reaches_threshold(index.bounds(cells).lower, points.predicted, settings.thresholds)
-    bins = bin_of(points.match_count, settings.bin_edges)
+    bins = bin_of(points.match_count, settings.q_bins)
     quartiles = np.searchsorted(np.quantile(points.distance, [0.25, 0.5, 0.75]), points.distance, side="right") + 1
     keys = list(zip(bins.tolist(), quartiles.tolist(), points.label.tolist(), strict=True))
     for column, members in (("points", np.ones_like(right)), ("correct", right), ("admitted", admitted)):
@@ -306,7 +306,7 @@ def test_rejections(classifier: tuple[Bench, str], method: str) -> None:
         edges = np.quantile(distances, [0.25, 0.5, 0.75])
         decided = bench.rows(DECISIONS, calibration=calibration.id)
         bins = bin_of(
-            np.array([row.match_count for row in decided], dtype=np.int64), calibration.method_settings.bin_edges
+            np.array([row.match_count for row in decided], dtype=np.int64), calibration.method_settings.q_bins
         )
         quartile = np.searchsorted(edges, [row.distance for row in decided], side="right") + 1
         expected = Counter(

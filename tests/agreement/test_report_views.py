@@ -63,7 +63,7 @@ def test_traffic_by_partition(classifier: tuple[Bench, str], method: str) -> Non
     jobs = 0
     for calibration, mc, vp in snapshots(bench, name, method):
         parts = [part.points for part in (mc, vp)]
-        edges = calibration.method_settings.bin_edges
+        edges = calibration.method_settings.q_bins
         quartiles = np.quantile(np.concatenate([part.distance for part in parts]), [0.25, 0.5, 0.75])
 
         def place(q: Any, d: Any, edges: Any = edges, quartiles: Any = quartiles) -> list[tuple[int, int]]:
@@ -147,7 +147,7 @@ def test_label_budget_of_bands(classifier: tuple[Bench, str]) -> None:
             assert rows == []
             continue
         settings = calibration.settings
-        bins = bin_of(np.array([row.match_count for row in starved]), settings.bin_edges)
+        bins = bin_of(np.array([row.match_count for row in starved]), settings.q_bins)
         sizes = np.array([row.band_size for row in starved])
         budget = label_budget(sizes, bins, kappa=settings.kappa, label_count=calibration.mc_count / mc_share)
         found = {(row.bin, row._mapping["class"]): row for row in rows}
@@ -168,10 +168,10 @@ def test_label_budget_of_cells(classifier: tuple[Bench, str]) -> None:
     bench, name = classifier
     ((calibration, mc, _),) = snapshots(bench, name, "venn-abers")
     settings, classes = calibration.abers_settings, 3 if name == "documents" else 2
-    cell = bin_of(mc.points.match_count, settings.bin_edges) * classes + mc.points.predicted
-    held = np.bincount(cell, minlength=len(settings.bin_edges) * classes)
+    cell = bin_of(mc.points.match_count, settings.q_bins) * classes + mc.points.predicted
+    held = np.bincount(cell, minlength=len(settings.q_bins) * classes)
     rejected = Counter(
-        int(bin_of(np.array([row.match_count]), settings.bin_edges)[0]) * classes + row.predicted
+        int(bin_of(np.array([row.match_count]), settings.q_bins)[0]) * classes + row.predicted
         for row in bench.rows(DECISIONS, calibration=calibration.id)
         if row.reason == "probability below threshold"
     )
@@ -249,7 +249,7 @@ def test_the_band_of_a_point(classifier: tuple[Bench, str]) -> None:
         for field in ("logits", "match_count", "distance", "predicted")
     )
     sets = index.sets(logits, predicted, q, d)
-    bins = bin_of(vp.points.match_count, settings.bin_edges)
+    bins = bin_of(vp.points.match_count, settings.q_bins)
     for number, row in enumerate(decided):
         band = bench.rows("SELECT * FROM report.band_v1(:name, :q, :d)", name=name, q=row.match_count, d=row.distance)
         assert [each.band_size for each in band] == sets.band_size[number].tolist()

@@ -47,7 +47,7 @@ ADMIT = CalibratorSettings(Decimal("0.25"), 2.5, 17, (0, 2, 4), (Decimal("0.75")
 ABERS = replace(
     make_venn_abers_settings(CLASS_COUNT, K),
     alpha=ADMIT.alpha,
-    bin_edges=ADMIT.bin_edges,
+    q_bins=ADMIT.q_bins,
     thresholds=ADMIT.thresholds,
     score=ScoreKind.NETWORK,
 )

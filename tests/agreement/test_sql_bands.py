@@ -43,7 +43,7 @@ class Case:
 
 
 def evidence_of(connection: Connection, case: Case) -> list[BandEvidence]:
-    bins = bin_of(case.scored.match_count, case.calibration.settings.bin_edges)
+    bins = bin_of(case.scored.match_count, case.calibration.settings.q_bins)
     return [
         calibrations.band_evidence(
             connection,
@@ -84,9 +84,9 @@ def decided_in_sql(case: Case, evidence: list[BandEvidence]) -> tuple[list[int],
 def threshold_scores(points: CalibrationPoints, case: Case, row: int) -> list[float]:
     """The rank-th smallest score of each class in a point's band, by sorting it."""
     settings, omega = case.calibration.settings, case.calibration.radius.omega
-    bins = bin_of(points.match_count, settings.bin_edges)
+    bins = bin_of(points.match_count, settings.q_bins)
     q, d = case.scored.match_count[row : row + 1], case.scored.distance[row]
-    inside = (bins == bin_of(q, settings.bin_edges)) & (points.distance >= d - omega) & (points.distance <= d + omega)
+    inside = (bins == bin_of(q, settings.q_bins)) & (points.distance >= d - omega) & (points.distance <= d + omega)
     found = []
     for label in range(case.classifier.class_count):
         scores = np.sort(points.score[inside & (points.label == label)])
@@ -170,7 +170,7 @@ def test_on_real_data(bench: Bench) -> None:
     [
         {"alpha": Decimal("0.137"), "kappa": 20},
         {"alpha": Decimal("0.05"), "delta": np.inf, "kappa": 1},
-        {"bin_edges": (0, 1, 6, 16, 25), "delta": 2.5, "kappa": 50},
+        {"q_bins": (0, 1, 6, 16, 25), "delta": 2.5, "kappa": 50},
     ],
 )
 def test_under_other_settings(bench: Bench, changed: dict[str, Any]) -> None:
@@ -211,7 +211,7 @@ def publish(
     mc_ids, vp_ids = exemplar_ids[:n_mc], exemplar_ids[n_mc : n_mc + n_vp]
     parts = []
     for ids, points, included in ((mc_ids, scenario.mc, None), (vp_ids, scenario.vp, sets.included)):
-        bins = bin_of(points.match_count, settings_now.bin_edges)
+        bins = bin_of(points.match_count, settings_now.q_bins)
         parts.append(rows_of_split(ids, points, bins, included, class_count=scenario.class_count))
     calibrator_id = calibrations.choose_calibrator(connection, classifier, settings_now)
     calibration_id, _ = calibrations.publish(

@@ -70,7 +70,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         neighbour_count,
         alpha=draw(st.sampled_from([Decimal("0.05"), Decimal("0.1"), Decimal("0.25"), Decimal("0.5")])),
         kappa=draw(st.sampled_from([1, 2, 4])),
-        bin_edges=(0, *sorted(draw(st.sets(st.integers(1, neighbour_count))))),
+        q_bins=(0, *sorted(draw(st.sets(st.integers(1, neighbour_count))))),
     )
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     sizes = draw(st.tuples(*map(st.sampled_from, ([400, 100, 2, 0], [200, 1, 0], [20, 1, 0]))))

@@ -64,7 +64,7 @@ def demo(server_url: str, template_database: str, tmp_path_factory: pytest.TempP
         bench.adopt(name, REVIEW_PARAMETERS, REVIEW_ETA_LOC)
         bench.calibrate(name, kappa=KAPPA)
         scores = [bench.score(name, EXAMPLES / f"{file}.npz", weighted=False) for file in FILES]
-        bench.calibrate(name, kappa=KAPPA, bin_edges=(0, 1, 6, 16, 25), delta=2.0)
+        bench.calibrate(name, kappa=KAPPA, q_bins=(0, 1, 6, 16, 25), delta=2.0)
         wider = bench.score(name, EXAMPLES / "test.npz", weighted=False)
         bench.calibrate_abers(name, score="network")
         create_key(engine, "a dashboard", scope=Scope.READ)

@@ -137,7 +137,7 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
         map=partition_map(
             PlacedPoints(match_count, distance, match_count > 0, match_count == neighbour_count),
             (match_count[:40], distance[:40]),
-            match_edges=map_rows(settings.bin_edges, neighbour_count),
+            match_edges=map_rows(settings.q_bins, neighbour_count),
             neighbour_count=neighbour_count,
             distance_edges=np.array([1.25, 1.5, 1.75]),
         ),

@@ -124,7 +124,7 @@ class TestNumbersOfClasses:
 
     @pytest.mark.parametrize("class_count", [2, 1000])
     def test_from_two_to_a_thousand(self, bench: Bench, class_count: int) -> None:
-        settings: dict[str, Any] = {"alpha": Decimal("0.5"), "delta": np.inf, "kappa": 1, "bin_edges": (0,)}
+        settings: dict[str, Any] = {"alpha": Decimal("0.5"), "delta": np.inf, "kappa": 1, "q_bins": (0,)}
         name, done = calibrate_clusters(bench, class_count, **settings)
         scores = bench.score(name, bench.write("score.npz", clusters(class_count, 40, 4)), weighted=False)
         with connect(bench.engine) as connection:

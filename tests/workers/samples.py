@@ -23,7 +23,7 @@ CHUNK_ROWS = 50
 CHUNKS = SCORED_ROWS // CHUNK_ROWS
 PARAMETERS = KnnParameters(beta=np.zeros(CLASS_COUNT), gamma=np.ones(CLASS_COUNT), eta=1.5)
 ETA_LOC = 0.5
-SETTINGS: dict[str, Any] = {"kappa": 20, "bin_edges": (0, 1, 10)}
+SETTINGS: dict[str, Any] = {"kappa": 20, "q_bins": (0, 1, 10)}
 
 DECISIONS = "decision LEFT JOIN admit_evidence ON decision.id = decision_id"
 # Everything that a job writes, but surrogate keys and times; numbers as text are exact.

@@ -24,7 +24,7 @@ class Requests:
         """Calibrate under these settings; neighbour_count: None if the classifier has logits only.
 
         >>> from venn_admit.core.calibrators.settings import make_settings
-        >>> Requests().calibrate("made", make_settings(2, 5, kappa=100, bin_edges=(0, 1)), 5)
+        >>> Requests().calibrate("made", make_settings(2, 5, kappa=100, q_bins=(0, 1)), 5)
         'POST /v1/classifiers/made/calibrations {"kappa": 100, "q_bins": [0, 1]}'
         """
         body = finite_json(arguments_for(settings, neighbour_count))

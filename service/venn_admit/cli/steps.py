@@ -22,7 +22,7 @@ class Commands:
 
         >>> from venn_admit.core.calibrators.settings import make_settings
         >>> from venn_admit.core.calibrators.venn_abers.settings import make_venn_abers_settings
-        >>> Commands().calibrate("made", make_settings(2, 5, kappa=100, bin_edges=(0, 1)), 5)
+        >>> Commands().calibrate("made", make_settings(2, 5, kappa=100, q_bins=(0, 1)), 5)
         'venn-admit calibrate made --kappa 100 --q-bins 0,1'
         >>> Commands().calibrate("made", make_venn_abers_settings(2, 5, score="network"), 5)
         'venn-admit calibrate made --method venn-abers --score network'

@@ -167,14 +167,14 @@ class CalibratorSettings:
         alpha: Error level, an exact decimal in (0, 1).
         delta: Band radius in sample standard deviations of d, > 0; may be inf.
         kappa: Least number of points of each class in a band, >= 1.
-        bin_edges: Ascending lower edges of the bins of q, the first of them 0; by default every q is a bin of its own.
+        q_bins: Ascending lower edges of the bins of q, the first of them 0; by default every q is a bin of its own.
         thresholds: (C,) least lower probability for each predicted class, each >= 1 - alpha.
     """
 
     alpha: Decimal
     delta: float
     kappa: int
-    bin_edges: tuple[int, ...]
+    q_bins: tuple[int, ...]
     thresholds: tuple[Decimal, ...]
 
 

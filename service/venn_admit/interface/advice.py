@@ -63,7 +63,7 @@ class Calls:
         """Calibrate under these settings; neighbour_count: None if the classifier has logits only.
 
         >>> from venn_admit.core.calibrators.settings import make_settings
-        >>> Calls().calibrate("made", make_settings(2, 5, kappa=100, bin_edges=(0, 1)), 5)
+        >>> Calls().calibrate("made", make_settings(2, 5, kappa=100, q_bins=(0, 1)), 5)
         'classifier.calibrate(kappa=100, q_bins=[0, 1])'
         """
         words = [

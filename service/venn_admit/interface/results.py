@@ -463,7 +463,7 @@ def calibration_of(done: "Calibrated") -> Calibration:
         method=method_of(settings),
         alpha=settings.alpha,
         thresholds=_deciding(settings, certificate),
-        q_bins=settings.bin_edges,
+        q_bins=settings.q_bins,
         mc_points=done.mc_count,
         vp_points=done.vp_count,
         delta=None if bands is None else bands.delta,
@@ -515,7 +515,7 @@ def _outcome(
 
 
 def _arguments(settings: MethodSettings) -> dict[str, Any]:
-    shared = {"method": method_of(settings), "alpha": str(settings.alpha), "q_bins": settings.bin_edges}
+    shared = {"method": method_of(settings), "alpha": str(settings.alpha), "q_bins": settings.q_bins}
     if isinstance(settings, CalibratorSettings):
         return {**shared, "delta": settings.delta, "kappa": settings.kappa}
     return {**shared, "score": None if settings.score is None else str(settings.score)}

@@ -40,7 +40,7 @@ class CalibrationToDescribe:
         """The lower edges of the groups of q of the partition map; empty if the classifier has logits only."""
         if self.classifier.knn is None:
             return ()
-        return map_rows(self.calibration.method_settings.bin_edges, self.classifier.neighbour_count)
+        return map_rows(self.calibration.method_settings.q_bins, self.classifier.neighbour_count)
 
     def coverage_of(
         self, points: CalibrationPoints, ranking: FloatArray, admitted: BoolArray, documents: Documents | None

@@ -113,7 +113,7 @@ def standing_payload(setting: Calibrator) -> dict[str, Any]:
     return {
         "setting": setting.id,
         **asked_payload(asked),
-        "q_bins": list(asked.bin_edges),
+        "q_bins": list(asked.q_bins),
         "thresholds": None if setting.is_certified is not None else _thresholds(setting),
         "is_in_use": setting.is_in_use,
         "retired_at": None if setting.retired_at is None else setting.retired_at.isoformat(),

@@ -22,7 +22,7 @@ class PageSteps:
         """Calibrate under these settings.
 
         >>> from venn_admit.core.calibrators.settings import make_settings
-        >>> PageSteps().calibrate("made", make_settings(2, 5, kappa=100, bin_edges=(0, 1)), 5)
+        >>> PageSteps().calibrate("made", make_settings(2, 5, kappa=100, q_bins=(0, 1)), 5)
         'a POST request to /v1/classifiers/made/calibrations with kappa 100 and q_bins [0, 1]'
         """
         method, address, body = Requests().calibrate(classifier, settings, neighbour_count).split(" ", 2)

@@ -13,7 +13,7 @@ from venn_admit.errors import InvalidInputError
 def test_defaults_are_the_papers() -> None:
     settings = make_settings(3, 25)
     assert (settings.alpha, settings.delta, settings.kappa) == (Decimal("0.1"), 1.0, 1000)
-    assert settings.bin_edges == tuple(range(26))
+    assert settings.q_bins == tuple(range(26))
     assert settings.thresholds == (Decimal("0.9"),) * 3
 
 
@@ -26,10 +26,10 @@ def test_defaults_are_the_papers() -> None:
         ("delta", 0.0, "delta must be"),
         ("delta", float("nan"), "delta must be"),
         ("kappa", 0, "kappa must be"),
-        ("bin_edges", (), "got none"),
-        ("bin_edges", (1, 2), "the first of them 0"),
-        ("bin_edges", (0, 2, 2), "ascending"),
-        ("bin_edges", (0, 6), "none above K = 5"),
+        ("q_bins", (), "got none"),
+        ("q_bins", (1, 2), "the first of them 0"),
+        ("q_bins", (0, 2, 2), "ascending"),
+        ("q_bins", (0, 6), "none above K = 5"),
         ("thresholds", (Decimal("0.9"),), "each of 2 classes"),
         ("thresholds", (Decimal("0.9"), Decimal("0.8999")), "threshold of class 1 must be at least"),
         ("thresholds", (Decimal("1.01"), Decimal("0.9")), "at most 1; got 1.01"),
@@ -43,10 +43,8 @@ def test_what_cannot_be_is_refused_by_name(field: str, value: Any, message: str)
 
 
 def test_the_extremes_that_are_allowed() -> None:
-    settings = make_settings(
-        2, 5, delta=float("inf"), kappa=1, bin_edges=(0, 5), thresholds=(Decimal("0.9"), Decimal(1))
-    )
-    assert settings.bin_edges == (0, 5)
+    settings = make_settings(2, 5, delta=float("inf"), kappa=1, q_bins=(0, 5), thresholds=(Decimal("0.9"), Decimal(1)))
+    assert settings.q_bins == (0, 5)
 
 
 def test_one_class_is_no_classification() -> None:

@@ -63,18 +63,18 @@ def test_shares_are_those_of_counting() -> None:
     mc = points(800)
     found = shares(mc, kappa=40)
     assert found.kappas == (1000, 300, 100, 50, 30)
-    assert found.bin_edges == (tuple(range(K + 1)), COARSE_BINS, (0,))
-    for b, edges in enumerate(found.bin_edges):
+    assert found.q_bins == (tuple(range(K + 1)), COARSE_BINS, (0,))
+    for b, edges in enumerate(found.q_bins):
         smallest = counted_apart(mc, edges, 2.0)
         assert found.shares[:, b].tolist() == [(smallest >= kappa).mean() for kappa in found.kappas]
-    assert found.asked_share == (counted_apart(mc, found.bin_edges[0], 2.0) >= 40).mean()
+    assert found.asked_share == (counted_apart(mc, found.q_bins[0], 2.0) >= 40).mean()
 
 
 def test_shares_of_mc_are_those_of_vp() -> None:
     """Both are samples of one population, so that vp need not be looked at."""
     mc, vp = points(6000), points(6000, seed=1)
     found = shares(mc)
-    for b, edges in enumerate(found.bin_edges):
+    for b, edges in enumerate(found.q_bins):
         smallest, _ = smallest_in_band(mc, vp, 2, edges, 2.0)
         of_vp = [(smallest >= kappa).mean() for kappa in found.kappas]
         assert found.shares[:, b] == pytest.approx(of_vp, abs=0.03)
@@ -90,14 +90,14 @@ def test_the_rare_class_is_named() -> None:
 
 
 def test_where_every_band_is_usable_no_class_is_scarce() -> None:
-    found = shares(points(2000), kappa=1, bin_edges=(0,), delta=float("inf"), omega=float("inf"))
+    found = shares(points(2000), kappa=1, q_bins=(0,), delta=float("inf"), omega=float("inf"))
     assert (found.asked_share, found.scarcest_class) == (1.0, -1)
 
 
 def proposed(rows: list[list[float]]) -> tuple[int, tuple[int, ...], float]:
     template = shares(points(100))
     settings, share = replace(template, shares=np.array(rows)).proposal()
-    return settings.kappa, settings.bin_edges, share
+    return settings.kappa, settings.q_bins, share
 
 
 def test_proposal() -> None:
@@ -117,14 +117,14 @@ def test_kappa_is_never_below_what_alpha_needs() -> None:
 
 
 def test_bins_asked_for_are_compared_too() -> None:
-    found = shares(points(300), bin_edges=(0, 10))
-    assert found.bin_edges == (tuple(range(K + 1)), COARSE_BINS, (0, 10), (0,))
-    assert shares(points(300), bin_edges=(0,)).bin_edges == shares(points(300)).bin_edges
+    found = shares(points(300), q_bins=(0, 10))
+    assert found.q_bins == (tuple(range(K + 1)), COARSE_BINS, (0, 10), (0,))
+    assert shares(points(300), q_bins=(0,)).q_bins == shares(points(300)).q_bins
 
 
 def test_coarse_bins_are_edges_that_settings_accept() -> None:
     for neighbour_count in range(1, 60):
-        make_settings(2, neighbour_count, bin_edges=coarse_bins(neighbour_count))
+        make_settings(2, neighbour_count, q_bins=coarse_bins(neighbour_count))
 
 
 def test_no_points_are_refused() -> None:

@@ -48,10 +48,10 @@ def found() -> CrossFitted:
 
 def test_a_few_of_each_method(found: CrossFitted) -> None:
     settings = [one.settings for one in found.found]
-    assert [(one.kappa, one.bin_edges) for one in settings if isinstance(one, CalibratorSettings)] == [
+    assert [(one.kappa, one.q_bins) for one in settings if isinstance(one, CalibratorSettings)] == [
         (kappa, edges) for edges in (tuple(range(K + 1)), COARSE, (0,)) for kappa in (1000, 300, 100, 50, 30)
     ]
-    assert [(one.score, one.bin_edges) for one in settings if isinstance(one, VennAbersSettings)] == [
+    assert [(one.score, one.q_bins) for one in settings if isinstance(one, VennAbersSettings)] == [
         (kind, edges) for kind in ScoreKind for edges in (COARSE, (0,))
     ]
     assert {one.alpha for one in settings} == {Decimal("0.1")}
@@ -63,7 +63,7 @@ def test_venn_abers_admits_what_its_own_choice_of_a_score_counts(found: CrossFit
         scored_points(kind, MODEL, MC.seen.network_logits, MC.seen.knn, neighbour_count=K) for kind in ScoreKind
     )
     by_cells = {
-        (one.settings.score, one.settings.bin_edges): one
+        (one.settings.score, one.settings.q_bins): one
         for one in found.found
         if isinstance(one.settings, VennAbersSettings)
     }

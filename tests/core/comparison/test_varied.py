@@ -22,7 +22,7 @@ from venn_admit.core.comparison.varied import AnySettings, Candidate, cross_fitt
 from venn_admit.core.types import CalibratorSettings, IntArray
 from venn_admit.errors import NotReadyError
 
-BANDS = make_settings(C, K, kappa=50, bin_edges=COARSE)
+BANDS = make_settings(C, K, kappa=50, q_bins=COARSE)
 CELLS = make_venn_abers_settings(C, K)
 SETTINGS: list[AnySettings] = [
     *(replace(BANDS, kappa=kappa) for kappa in (300, 50, 30)),
@@ -31,7 +31,7 @@ SETTINGS: list[AnySettings] = [
     *(make_venn_abers_settings(C, K, alpha=Decimal(alpha)) for alpha in ("0.05", "0.2")),
     *(replace(BANDS, thresholds=(Decimal(least),) * C) for least in ("0.95", "0.99")),
     replace(BANDS, alpha=Decimal("0.2"), thresholds=(Decimal("0.8"),) * C),
-    replace(CELLS, bin_edges=COARSE, score=ScoreKind.NETWORK),
+    replace(CELLS, q_bins=COARSE, score=ScoreKind.NETWORK),
 ]
 
 

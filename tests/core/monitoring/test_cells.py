@@ -24,7 +24,7 @@ def states(score: FloatArray, right: BoolArray, settings: VennAbersSettings = SE
         right,
         right,
         thresholds=settings.thresholds,
-        bin_edges=settings.bin_edges,
+        q_bins=settings.q_bins,
         label_count=10.0 * len(score),
     )
 
@@ -70,9 +70,7 @@ def test_cells_are_told_apart_by_bin_and_class_and_a_threshold_of_one_is_never_r
     predicted, match_count = np.array([0, 0, 1, 1, 1]), np.array([0, 3, 0, 4, 5])
     points = CellPoints(predicted, match_count, np.array([0.5, 0.6, 0.7, 0.8, 0.9]))
     right, admitted = np.array([True, True, False, True, True]), np.array([False, True, False, True, False])
-    found = cell_states(
-        points, right, admitted, thresholds=settings.thresholds, bin_edges=settings.bin_edges, label_count=50
-    )
+    found = cell_states(points, right, admitted, thresholds=settings.thresholds, q_bins=settings.q_bins, label_count=50)
     assert [(state.q_bin, state.predicted, state.points, state.right, state.admitted) for state in found] == [
         (0, 0, 1, 1, 0),
         (0, 1, 1, 0, 0),

@@ -27,7 +27,7 @@ def partitions_of(scenario: Scenario) -> CalibrationPartitions:
 def test_usable_bands_and_singletons_are_those_of_the_sets(scenario: Scenario) -> None:
     assume(len(scenario.mc.label) and len(scenario.vp.label))
     found, sets = partitions_of(scenario), sets_of(admit_index(scenario), scenario.vp_view)
-    edges, vp = scenario.settings.bin_edges, scenario.vp
+    edges, vp = scenario.settings.q_bins, scenario.vp
     bins, right = bin_of(vp.match_count, edges), vp.predicted == vp.label
     for members, counts in (
         (~sets.starved, found.usable),
@@ -43,7 +43,7 @@ def test_every_point_is_in_one_partition(scenario: Scenario) -> None:
     found = partitions_of(scenario)
     groups = [-np.inf, *found.distance_edges, np.inf]
     for points, counts in ((scenario.mc, found.mc_count), (scenario.vp, found.vp_count)):
-        assert counts.shape == (len(scenario.settings.bin_edges), DISTANCE_GROUPS, scenario.class_count)
+        assert counts.shape == (len(scenario.settings.q_bins), DISTANCE_GROUPS, scenario.class_count)
         assert counts.sum(axis=(0, 1)).tolist() == np.bincount(points.label, minlength=scenario.class_count).tolist()
         inside = [int(((points.distance >= low) & (points.distance < high)).sum()) for low, high in pairwise(groups)]
         assert counts.sum(axis=(0, 2)).tolist() == inside

@@ -32,7 +32,7 @@ from venn_admit.core.monitoring.traffic import (
 from venn_admit.core.types import Approximation, BoolArray, CalibrationPoints, FloatArray, IntArray
 
 K = 5
-SETTINGS = make_settings(2, K, kappa=30, bin_edges=(0, 3))
+SETTINGS = make_settings(2, K, kappa=30, q_bins=(0, 3))
 OWN = 7
 
 

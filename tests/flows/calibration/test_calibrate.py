@@ -100,8 +100,8 @@ class TestSnapshots:
 
     def test_an_exact_alpha_comes_back_exactly(self, edge: Bench) -> None:
         alpha = Decimal("0.13700000000000000000000000000001")
-        found, _ = calibrated(edge, alpha=alpha, delta=math.inf, bin_edges=(0, 2, 4))
-        assert found.settings == make_settings(3, 5, alpha=alpha, delta=math.inf, kappa=3, bin_edges=(0, 2, 4))
+        found, _ = calibrated(edge, alpha=alpha, delta=math.inf, q_bins=(0, 2, 4))
+        assert found.settings == make_settings(3, 5, alpha=alpha, delta=math.inf, kappa=3, q_bins=(0, 2, 4))
         assert found.radius.omega == math.inf
 
 
@@ -112,7 +112,7 @@ class TestSettings:
             {"alpha": Decimal("0.25")},
             {"delta": 2.0},
             {"kappa": 4},
-            {"bin_edges": (0, 1, 3)},
+            {"q_bins": (0, 1, 3)},
             {"thresholds": (Decimal("0.8"), Decimal("0.9"), Decimal("0.8"))},
         ],
     )

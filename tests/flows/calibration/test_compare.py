@@ -107,11 +107,11 @@ def test_what_is_foretold_is_found(reviews: Bench) -> None:
     for one in found.compared:
         settings = one.settings
         if isinstance(settings, CalibratorSettings):
-            if settings.kappa != 100 or len(settings.bin_edges) == 1:
+            if settings.kappa != 100 or len(settings.q_bins) == 1:
                 continue
-            reviews.calibrate("reviews", kappa=100, bin_edges=settings.bin_edges)
+            reviews.calibrate("reviews", kappa=100, q_bins=settings.q_bins)
         elif settings.score is ScoreKind.NETWORK:
-            reviews.calibrate_abers("reviews", score="network", bin_edges=settings.bin_edges)
+            reviews.calibrate_abers("reviews", score="network", q_bins=settings.q_bins)
         else:
             continue
         table = reviews.score("reviews", EXAMPLES / "test.npz", weighted=None).table
@@ -126,7 +126,7 @@ def test_what_is_foretold_is_found(reviews: Bench) -> None:
 def test_what_is_foretold_is_what_weighted_decisions_admit(reviews: Bench) -> None:
     """The localizer hardly looks beyond the nearest point, so that weights reject most of what would be admitted."""
     reviews.adopt("reviews", eta_loc=0.002)
-    reviews.calibrate("reviews", kappa=100, bin_edges=(0, 1, 6, 16, 25))
+    reviews.calibrate("reviews", kappa=100, q_bins=(0, 1, 6, 16, 25))
     found = what_if_settings(reviews.engine, reviews.cache, "reviews", "kappa", [100])
     (foretold,) = [one.admission for one in found.tried]
     assert found.is_weighted

@@ -22,7 +22,7 @@ def test_its_one_setting_admits_what_it_does_with_vectors(both: Bench) -> None:
     seen = compare(both.engine, both.cache, WITH_VECTORS, ALPHA)
     (one,) = bare.compared
     assert isinstance(one.settings, VennAbersSettings)
-    assert (one.settings.score, one.settings.bin_edges) == (ScoreKind.NETWORK, (0,))
+    assert (one.settings.score, one.settings.q_bins) == (ScoreKind.NETWORK, (0,))
     (same,) = (other for other in seen.compared if other.settings == one.settings)
     assert repr(one.admission) == repr(same.admission)
     assert one.admission.admitted.correct > 0

@@ -27,7 +27,7 @@ from venn_admit.flows.decisions.replay import replay
 DIMENSION, CLASSES, K = 3, 2, 4
 PARAMETERS = KnnParameters(beta=np.array([0.1, -0.2]), gamma=np.array([0.3, 0.4]), eta=1.5)
 ETA_LOC = 0.7
-CALIBRATOR: dict[str, Any] = {"kappa": 3, "bin_edges": (0, 1, 4)}
+CALIBRATOR: dict[str, Any] = {"kappa": 3, "q_bins": (0, 1, 4)}
 
 LISTS = """
 SELECT exemplar.id, neighbour_ids, distances, neighbours.support_version
@@ -63,7 +63,7 @@ WHERE name = :name AND state = 'current'
 # So little is asked for that a few points can show it, and often do not.
 METHODS: dict[str, dict[str, Any]] = {
     "venn-admit": CALIBRATOR,
-    "venn-abers": {"score": "network", "bin_edges": (0, 1, 4)},
+    "venn-abers": {"score": "network", "q_bins": (0, 1, 4)},
     "certified": {
         "score": "network",
         "alpha": Decimal("0.4"),

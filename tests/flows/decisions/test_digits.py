@@ -24,8 +24,8 @@ FILES = ("test", "shifted")
 KINDS = ("weighted", "plain")
 COMPARED = slice(None, None, 4)  # rows of each file: the reference is slow
 SETTINGS: dict[str, dict[str, Any]] = {
-    "documented": {"kappa": 10, "delta": 2.0, "bin_edges": (0, 1, 5)},  # in examples/README.md
-    "large sets": {"alpha": Decimal("0.05"), "kappa": 3, "delta": 1.5, "bin_edges": (0, 1, 5)},
+    "documented": {"kappa": 10, "delta": 2.0, "q_bins": (0, 1, 5)},  # in examples/README.md
+    "large sets": {"alpha": Decimal("0.05"), "kappa": 3, "delta": 1.5, "q_bins": (0, 1, 5)},
 }
 
 
@@ -141,7 +141,7 @@ class Expected:
         self.snapshot = snapshot
         self.view = view(snapshot.fitted, vectors)
         self.sets = snapshot.sets(self.view, np.arange(len(vectors)))
-        edges, omega = snapshot.settings.bin_edges, snapshot.omega
+        edges, omega = snapshot.settings.q_bins, snapshot.omega
         self.categories = [
             reference.category(snapshot.vp, snapshot.vp_included, own_set, *self.view.features(row), edges, omega)
             for row, own_set in enumerate(included(self.sets))

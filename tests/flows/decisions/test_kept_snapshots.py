@@ -45,7 +45,7 @@ def test_the_snapshot_in_use_decides_whatever_was_kept(edge: Bench) -> None:
     second = decided(edge, scorer)
     assert second.calibration_id > first.calibration_id
     assert "score" in second.fields
-    edge.calibrate_abers("edge", score="network", bin_edges=(0, 1))
+    edge.calibrate_abers("edge", score="network", q_bins=(0, 1))
     third = decided(edge, scorer)
     for found in (first, second, third):
         assert found.neighbours

@@ -39,7 +39,7 @@ KINDS = [
 
 
 def test_every_kind_of_decision_on_real_data(reviews: Bench) -> None:
-    coarse = reviews.calibrate("reviews", kappa=100, delta=math.inf, bin_edges=(0, 6, 20))
+    coarse = reviews.calibrate("reviews", kappa=100, delta=math.inf, q_bins=(0, 6, 20))
     for calibration_id in (coarse.calibration_id, reviews.value("SELECT min(id) FROM calibration")):
         for options in ({}, {"weighted": False}, {"require_full_match": True}):
             reviews.score("reviews", EXAMPLES / "test.npz", calibration_id=calibration_id, **options)

@@ -162,7 +162,7 @@ def test_the_score_is_asked_for_or_chosen(edge: Bench) -> None:
 
 
 def test_decisions_by_the_reliability_score_replay(edge: Bench) -> None:
-    edge.calibrate_abers("edge", score="reliability", bin_edges=(0, 2))
+    edge.calibrate_abers("edge", score="reliability", q_bins=(0, 2))
     path = edge.write("score.npz", Golden("edge").exemplars("score"))
     scores = edge.score("edge", path, weighted=False)
     rows = edge.rows(STORED, job_id=scores.request.job_id)
@@ -179,7 +179,7 @@ WHERE valid_until IS NULL AND split = 'mc' AND predicted = :predicted AND bin = 
 
 
 def test_a_replay_shows_what_the_decision_rests_on(edge: Bench) -> None:
-    edge.calibrate_abers("edge", score="reliability", bin_edges=(0, 2))
+    edge.calibrate_abers("edge", score="reliability", q_bins=(0, 2))
     scores = edge.score("edge", edge.write("score.npz", Golden("edge").exemplars("score")), weighted=False)
     has_steps_on_both_sides = False
     for row in edge.rows(STORED, job_id=scores.request.job_id)[::20]:

@@ -84,7 +84,7 @@ def test_by_its_usual_settings_venn_admit_has_no_usable_band_here(reviews: Bench
 
 
 def test_several_bins_of_q_stand_beside_one(reviews: Bench) -> None:
-    reviews.calibrate_abers(NAME, score="network", bin_edges=(0, 13))
+    reviews.calibrate_abers(NAME, score="network", q_bins=(0, 13))
     try:
         report = run(reviews)
         assert report.own == f"{OWN}, bins of q"

@@ -23,7 +23,7 @@ def test_the_method_of_the_calibration_takes_the_place_of_the_rival_that_it_is(e
     assert found.methods[0].name == "Venn-Abers network"
     assert not found.is_certified
     assert {one.name for one in found.methods} == {*by_bands} - {"Venn-ADMIT weighted"}
-    edge.calibrate_abers("edge", score="network", bin_edges=(0, 1))
+    edge.calibrate_abers("edge", score="network", q_bins=(0, 1))
     assert table(edge).methods[0].name == "Venn-Abers network, bins of q"
     edge.calibrate_abers("edge", score="network", certify=["predicted"])
     assert table(edge).is_certified

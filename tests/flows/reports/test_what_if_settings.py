@@ -50,7 +50,7 @@ def test_it_agrees_with_a_comparison_of_settings(reviews: Bench) -> None:
     compared = {
         one.settings: one.admission
         for one in compare(reviews.engine, reviews.cache, "reviews", Decimal("0.1")).compared
-        if isinstance(one.settings, CalibratorSettings) and len(one.settings.bin_edges) == 26
+        if isinstance(one.settings, CalibratorSettings) and len(one.settings.q_bins) == 26
     }
     found = what_if(reviews, "kappa", [one.kappa for one in compared])
     assert {one.settings: one.admission for one in found.tried} == compared

@@ -116,7 +116,7 @@ def edge_case(bench: Bench, method: str) -> Case:
     golden.prepare(bench, "edge")
     calibrate = {
         "venn-admit": lambda: bench.calibrate("edge", **golden.settings).calibration_id,
-        "venn-abers": lambda: bench.calibrate_abers("edge", score="network", bin_edges=(0, 1)).calibration_id,
+        "venn-abers": lambda: bench.calibrate_abers("edge", score="network", q_bins=(0, 1)).calibration_id,
     }[method]
     return Case(bench, "edge", calibrate, golden.exemplars("score"), 8, OPTIONS)
 

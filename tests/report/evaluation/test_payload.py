@@ -153,7 +153,7 @@ def test_the_verdict(two_class_report: Callable[..., DatasetReport]) -> None:
 
 def test_the_calibration(sentiment: DatasetReport) -> None:
     assert report_payload(sentiment)["calibration"] is None
-    settings = make_settings(2, 25, alpha=ALPHA, kappa=100, delta=inf, bin_edges=(0, 1, 6))
+    settings = make_settings(2, 25, alpha=ALPHA, kappa=100, delta=inf, q_bins=(0, 1, 6))
     at = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
     made = EvaluatedCalibration(7, at, "venn-admit", settings_of_bands(settings, 25), True, 500, 480)
     of = replace(sentiment, calibration=made)

@@ -21,7 +21,7 @@ CERTIFIED: dict[str, Any] = {"certify": ["true", "predicted"], "confidence": Dec
                 3,
                 5,
                 alpha=Decimal("0.20"),
-                bin_edges=(0, 2),
+                q_bins=(0, 2),
                 thresholds=(Decimal("0.8"), Decimal("0.90"), Decimal("0.95")),
                 score="reliability",
             ),
@@ -50,7 +50,7 @@ def test_each_part_of_what_is_certified_makes_another_setting() -> None:
     assert {settings_digest(make_venn_abers_settings(2, 25, **each)) for each in same} <= digests
 
 
-@pytest.mark.parametrize("asked", [{}, CERTIFIED, CERTIFIED | {"score": "network", "bin_edges": (0, 4)}])
+@pytest.mark.parametrize("asked", [{}, CERTIFIED, CERTIFIED | {"score": "network", "q_bins": (0, 4)}])
 def test_columns_give_back_the_settings(asked: dict[str, Any]) -> None:
     settings = make_venn_abers_settings(2, 25, **asked)
     columns = setting_columns(settings)

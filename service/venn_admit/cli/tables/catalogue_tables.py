@@ -204,7 +204,7 @@ def _state(setting: Calibrator) -> str:
 
 def _bins(settings: MethodSettings) -> str:
     """Lower edges, as `calibrate --q-bins` takes them; a long run from 0 is abbreviated."""
-    edges = settings.bin_edges
+    edges = settings.q_bins
     if len(edges) > _MOST_EDGES and edges == tuple(range(len(edges))):
         return f"0,1,...,{edges[-1]}"
     return ",".join(map(str, edges))

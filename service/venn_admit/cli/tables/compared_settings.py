@@ -74,7 +74,7 @@ def compared_payload(found: ComparedSettings) -> dict[str, Any]:
         "settings": [
             {
                 **asked_payload(one.settings),
-                "q_bins": list(one.settings.bin_edges),
+                "q_bins": list(one.settings.q_bins),
                 "admitted": one.admission.admitted.correct,
                 "admitted_share": one.admission.admitted.share,
                 "admitted_interval": list(one.admission.admitted.interval),
@@ -105,7 +105,7 @@ def next_lines(found: ComparedSettings) -> list[str]:
         f"Among those with no class estimated below {target}, {METHOD_NAMES[method_of(proposed.settings)]} with "
         f"{setting_name(proposed, found)} admits most: `{_command(proposed, found)}`."
     )
-    if isinstance(proposed.settings, CalibratorSettings) and len(proposed.settings.bin_edges) == 1:
+    if isinstance(proposed.settings, CalibratorSettings) and len(proposed.settings.q_bins) == 1:
         taken += " One bin ignores q, so that inputs unlike the calibration data are less likely to be rejected."
     return [
         taken,
@@ -116,7 +116,7 @@ def next_lines(found: ComparedSettings) -> list[str]:
 
 def setting_name(one: ComparedSetting, found: ComparedSettings) -> str:
     """Return what tells a setting from the others of its method."""
-    settings, edges, knn = one.settings, one.settings.bin_edges, found.classifier.knn
+    settings, edges, knn = one.settings, one.settings.q_bins, found.classifier.knn
     every = knn is not None and len(edges) == knn.neighbour_count + 1
     bins = "every q" if every else f"q {','.join(map(str, edges))}"
     own = f"kappa {settings.kappa:,}" if isinstance(settings, CalibratorSettings) else f"score {settings.score}"

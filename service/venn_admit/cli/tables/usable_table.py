@@ -20,7 +20,7 @@ def usable_table(shares: UsableShares) -> Table:
         title_style="bold",
     )
     table.add_column("kappa", justify="right")
-    for edges in shares.bin_edges:
+    for edges in shares.q_bins:
         table.add_column(Text(_bins_name(edges, shares)), justify="right")
     for kappa, row in zip(shares.kappas, shares.shares, strict=True):
         table.add_row(f"{kappa:,}", *(f"{share:.1%}" for share in row))
@@ -35,7 +35,7 @@ def usable_payload(classifier: Classifier, shares: UsableShares) -> dict[str, An
         "alpha": str(shares.asked.alpha),
         "delta": shares.asked.delta,
         "kappa": shares.asked.kappa,
-        "q_bins": list(shares.asked.bin_edges),
+        "q_bins": list(shares.asked.q_bins),
         "usable_share": shares.asked_share,
         "least_usable_share": NEARLY_NOTHING,
         "scarcest_class": classifier.class_names[shares.scarcest_class],
@@ -43,11 +43,11 @@ def usable_payload(classifier: Classifier, shares: UsableShares) -> dict[str, An
         "table": [
             {"kappa": kappa, "q_bins": list(edges), "usable_share": float(cell)}
             for kappa, row in zip(shares.kappas, shares.shares, strict=True)
-            for edges, cell in zip(shares.bin_edges, row, strict=True)
+            for edges, cell in zip(shares.q_bins, row, strict=True)
         ],
         "proposal": {
             "kappa": proposed.kappa,
-            "q_bins": list(proposed.bin_edges),
+            "q_bins": list(proposed.q_bins),
             "usable_share": share,
             "command": COMMANDS.calibrate(classifier.name, proposed, classifier.neighbour_count),
         },
@@ -61,7 +61,7 @@ def refusal(classifier: Classifier, shares: UsableShares) -> str:
     scarcest = shares.scarcest_class
     without_q = (
         "; one bin ignores q, so that inputs unlike the calibration data are less likely to be rejected"
-        if len(proposed.bin_edges) == 1
+        if len(proposed.q_bins) == 1
         else ""
     )
     return (
@@ -80,4 +80,4 @@ def _bins_name(edges: tuple[int, ...], shares: UsableShares) -> str:
     """Return the name of the bins: one edge is one bin, and the most edges are one bin for each q."""
     if len(edges) == 1:
         return "one bin"
-    return "every q" if edges == shares.bin_edges[0] else ",".join(map(str, edges))
+    return "every q" if edges == shares.q_bins[0] else ",".join(map(str, edges))

@@ -32,15 +32,15 @@ class BandRadius:
     omega: float
 
 
-def bin_of(match_count: IntArray, bin_edges: tuple[int, ...]) -> IntArray:
+def bin_of(match_count: IntArray, q_bins: tuple[int, ...]) -> IntArray:
     """Return the bin that each q falls in.
 
     Args:
         match_count: (n,) int64, q >= 0.
-        bin_edges: Ascending lower edges, the first of them 0; the last bin is open above.
+        q_bins: Ascending lower edges, the first of them 0; the last bin is open above.
 
     Returns:
-        (n,) int64 in [0, len(bin_edges)).
+        (n,) int64 in [0, len(q_bins)).
 
     Raises:
         InvalidInputError: Some q lies below the first edge.
@@ -49,11 +49,11 @@ def bin_of(match_count: IntArray, bin_edges: tuple[int, ...]) -> IntArray:
         >>> bin_of(np.array([0, 1, 5, 6, 25]), (0, 1, 6))
         array([0, 1, 1, 2, 2])
     """
-    if len(match_count) and match_count.min() < bin_edges[0]:
+    if len(match_count) and match_count.min() < q_bins[0]:
         raise InvalidInputError(
-            f"q must be at least {bin_edges[0]}, the lower edge of the first bin; got {match_count.min()}"
+            f"q must be at least {q_bins[0]}, the lower edge of the first bin; got {match_count.min()}"
         )
-    return np.searchsorted(np.asarray(bin_edges), match_count, side="right").astype(np.int64) - 1
+    return np.searchsorted(np.asarray(q_bins), match_count, side="right").astype(np.int64) - 1
 
 
 def band_radius(points: CalibrationPoints, delta: float) -> BandRadius:

@@ -18,7 +18,7 @@ def make_settings(
     alpha: Decimal = Decimal("0.1"),
     delta: float = 1.0,
     kappa: int = 1000,
-    bin_edges: tuple[int, ...] | None = None,
+    q_bins: tuple[int, ...] | None = None,
     thresholds: tuple[Decimal, ...] | None = None,
 ) -> CalibratorSettings:
     """Return checked settings. The defaults are the paper's: every q its own bin, threshold 1 - alpha for every class.
@@ -29,14 +29,14 @@ def make_settings(
         alpha: As in `CalibratorSettings`.
         delta: As in `CalibratorSettings`.
         kappa: As in `CalibratorSettings`.
-        bin_edges: As in `CalibratorSettings`; None makes every q a bin of its own.
+        q_bins: As in `CalibratorSettings`; None makes every q a bin of its own.
         thresholds: As in `CalibratorSettings`; None makes every threshold 1 - alpha.
 
     Raises:
         InvalidInputError: The settings do not fit the classifier.
 
     Examples:
-        >>> make_settings(2, 3).bin_edges
+        >>> make_settings(2, 3).q_bins
         (0, 1, 2, 3)
     """
     check_alpha(alpha)
@@ -44,7 +44,7 @@ def make_settings(
         alpha=alpha,
         delta=delta,
         kappa=kappa,
-        bin_edges=tuple(range(neighbour_count + 1)) if bin_edges is None else bin_edges,
+        q_bins=tuple(range(neighbour_count + 1)) if q_bins is None else q_bins,
         thresholds=(1 - alpha,) * class_count if thresholds is None else thresholds,
     )
     check_settings(settings, class_count=class_count, neighbour_count=neighbour_count)
@@ -89,7 +89,7 @@ def check_settings(settings: CalibratorSettings, *, class_count: int, neighbour_
         raise InvalidInputError(f"delta must be greater than 0 (inf is allowed); got {settings.delta}")
     if not 1 <= settings.kappa <= LARGEST_KAPPA:
         raise InvalidInputError(f"kappa must be at least 1 and at most {LARGEST_KAPPA:,}; got {settings.kappa}")
-    check_bin_edges(settings.bin_edges, neighbour_count)
+    check_q_bins(settings.q_bins, neighbour_count)
     check_thresholds(settings.thresholds, settings.alpha, class_count)
 
 
@@ -106,7 +106,7 @@ def check_alpha(alpha: Decimal) -> None:
         raise InvalidInputError(f"alpha must lie strictly between 0 and 1; got {alpha}")
 
 
-def check_bin_edges(edges: tuple[int, ...], neighbour_count: int) -> None:
+def check_q_bins(edges: tuple[int, ...], neighbour_count: int) -> None:
     """Check the lower edges of the bins of q.
 
     Args:

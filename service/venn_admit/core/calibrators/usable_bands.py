@@ -41,7 +41,7 @@ class UsableShares:
         scarcest_share: The share of those bands for which that is true.
         class_count: (C,) int64, points of each class in mc.
         kappas: (k,), descending.
-        bin_edges: b alternatives, from fine to coarse.
+        q_bins: b alternatives, from fine to coarse.
         shares: (k, b) float64.
     """
 
@@ -51,7 +51,7 @@ class UsableShares:
     scarcest_share: float
     class_count: IntArray
     kappas: tuple[int, ...]
-    bin_edges: tuple[tuple[int, ...], ...]
+    q_bins: tuple[tuple[int, ...], ...]
     shares: FloatArray
 
     @property
@@ -70,10 +70,10 @@ class UsableShares:
         ]
         enough = [cell for cell in cells if self.shares[cell] >= ENOUGH]
         k, b = enough[0] if enough else max(cells, key=lambda cell: float(self.shares[cell]))
-        return replace(self.asked, kappa=self.kappas[k], bin_edges=self.bin_edges[b]), float(self.shares[k, b])
+        return replace(self.asked, kappa=self.kappas[k], q_bins=self.q_bins[b]), float(self.shares[k, b])
 
     def _bins(self, of_one_bin: bool) -> list[int]:
-        return [b for b, edges in enumerate(self.bin_edges) if (len(edges) == 1) == of_one_bin]
+        return [b for b, edges in enumerate(self.q_bins) if (len(edges) == 1) == of_one_bin]
 
 
 def usable_shares(
@@ -99,9 +99,9 @@ def usable_shares(
             "shares of usable points need at least one point of mc, got none; ingest and label held-out data"
         )
     kappas = kappas_to_choose_from(settings.alpha)
-    families = _bin_families(settings.bin_edges, neighbour_count)
+    families = _bin_families(settings.q_bins, neighbour_count)
     smallest = [smallest_in_band(mc, mc, class_count, edges, omega, apart=True)[0] for edges in families]
-    asked, scarcest = smallest_in_band(mc, mc, class_count, settings.bin_edges, omega, apart=True)
+    asked, scarcest = smallest_in_band(mc, mc, class_count, settings.q_bins, omega, apart=True)
     per_class = np.bincount(scarcest[asked < settings.kappa], minlength=class_count)
     starved = int(per_class.sum())
     return UsableShares(
@@ -111,7 +111,7 @@ def usable_shares(
         scarcest_share=float(per_class.max()) / starved if starved else float("nan"),
         class_count=np.bincount(mc.label, minlength=class_count),
         kappas=kappas,
-        bin_edges=families,
+        q_bins=families,
         shares=np.array([[(counts >= kappa).mean() for counts in smallest] for kappa in kappas]),
     )
 
@@ -120,7 +120,7 @@ def smallest_in_band(
     mc: CalibrationPoints,
     points: CalibrationPoints,
     class_count: int,
-    bin_edges: tuple[int, ...],
+    q_bins: tuple[int, ...],
     omega: float,
     *,
     apart: bool = False,
@@ -133,15 +133,15 @@ def smallest_in_band(
         mc: The points that bands are made of.
         points: The m points.
         class_count: C.
-        bin_edges: Lower edges of the bins of q.
+        q_bins: Lower edges of the bins of q.
         omega: Band radius.
         apart: Whether the points are those of mc, each of which is left out of its own band.
 
     Returns:
         Two arrays (m,) int64.
     """
-    windows = WindowIndex(bin_of(mc.match_count, bin_edges) * class_count + mc.label, mc.distance)
-    first_group = bin_of(points.match_count, bin_edges) * class_count
+    windows = WindowIndex(bin_of(mc.match_count, q_bins) * class_count + mc.label, mc.distance)
+    first_group = bin_of(points.match_count, q_bins) * class_count
     smallest = np.full(len(points.label), len(mc.label) + 1, dtype=np.int64)
     scarcest = np.zeros(len(points.label), dtype=np.int64)
     for label in range(class_count):

@@ -82,13 +82,13 @@ def cross_fitted_candidates(
     every, coarse, one = tuple(range(neighbour_count + 1)), coarse_bins(neighbour_count), (0,)
     base = make_settings(class_count, neighbour_count, alpha=alpha)
     bands = [
-        replace(base, bin_edges=edges, kappa=kappa)
+        replace(base, q_bins=edges, kappa=kappa)
         for edges in dict.fromkeys((every, coarse, one))
         for kappa in kappas_to_choose_from(alpha)
     ]
     kinds = [kind for kind in ScoreKind if kind is not ScoreKind.RELIABILITY or reliability is not None]
     cells = [
-        make_venn_abers_settings(class_count, neighbour_count, alpha=alpha, bin_edges=edges, score=str(kind))
+        make_venn_abers_settings(class_count, neighbour_count, alpha=alpha, q_bins=edges, score=str(kind))
         for kind in kinds
         for edges in dict.fromkeys((coarse, one))
     ]

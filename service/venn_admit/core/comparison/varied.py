@@ -98,7 +98,7 @@ def _by_bands(
     points, predicted = calibration_points(mc.seen.knn, mc.label), mc.seen.knn.predicted[judged]
     alike: dict[tuple[Decimal, float, tuple[int, ...]], list[int]] = defaultdict(list)
     for number, one in enumerate(settings):
-        alike[one.alpha, one.delta, one.bin_edges].append(number)
+        alike[one.alpha, one.delta, one.q_bins].append(number)
     step = block_rows(memory_budget, 8 * len(fold))
     admitted: dict[int, BoolArray] = {}
     for numbers in alike.values():
@@ -154,12 +154,12 @@ class _Cells:
 
     def _admitted(self, kind: ScoreKind, settings: VennAbersSettings) -> tuple[IntArray, BoolArray]:
         """The network's predictions, and which of them are admitted."""
-        predicted, lower = self._of_score(kind, settings.bin_edges)
+        predicted, lower = self._of_score(kind, settings.q_bins)
         return predicted, reaches_threshold(lower, predicted, settings.thresholds)
 
-    def _of_score(self, kind: ScoreKind, bin_edges: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
+    def _of_score(self, kind: ScoreKind, q_bins: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
         """The network's predictions, and their lower probabilities."""
-        if (kind, bin_edges) not in self._lower:
+        if (kind, q_bins) not in self._lower:
             points = scored_points(
                 kind,
                 self._reliability,
@@ -168,6 +168,6 @@ class _Cells:
                 neighbour_count=self._neighbour_count,
             )
             right = points.predicted == self._mc.label
-            lower = abers_lower(points, right, self._fold, class_count=self._class_count, bin_edges=bin_edges)
-            self._lower[kind, bin_edges] = points.predicted, lower
-        return self._lower[kind, bin_edges]
+            lower = abers_lower(points, right, self._fold, class_count=self._class_count, q_bins=q_bins)
+            self._lower[kind, q_bins] = points.predicted, lower
+        return self._lower[kind, q_bins]

@@ -50,7 +50,7 @@ def cell_states(
     admitted: BoolArray,
     *,
     thresholds: Sequence[Decimal | None],
-    bin_edges: tuple[int, ...],
+    q_bins: tuple[int, ...],
     label_count: float,
 ) -> tuple[CellState, ...]:
     """Return the state of every cell, by bin of q, then by predicted class.
@@ -66,7 +66,7 @@ def cell_states(
         right: (n,) bool, yhat = y.
         admitted: (n,) bool, which of them are admitted by bounds of the other folds.
         thresholds: (C,) the least p0 of each predicted class that admits; None for never.
-        bin_edges: Lower edges of the bins of q.
+        q_bins: Lower edges of the bins of q.
         label_count: > 0, the number of random labels so far: the points of mc over the share of labels that goes there.
 
     Raises:
@@ -76,14 +76,14 @@ def cell_states(
         >>> points = CellPoints(np.zeros(4, np.int64), np.zeros(4, np.int64), np.array([0.6, 0.7, 0.8, 0.9]))
         >>> right = np.array([False, True, True, True])
         >>> least = [Decimal("0.9")] * 2
-        >>> first, _ = cell_states(points, right, ~right, thresholds=least, bin_edges=(0,), label_count=40)
+        >>> first, _ = cell_states(points, right, ~right, thresholds=least, q_bins=(0,), label_count=40)
         >>> first.largest, first.lacking, first.labels
         (0.75, 6, 80.0)
     """
     check_lengths(predicted=points.predicted, right=right, admitted=admitted)
     class_count = len(thresholds)
-    index = VennAbersIndex(points, right, class_count=class_count, bin_edges=bin_edges)
-    cell = cell_numbers(points, class_count=class_count, bin_edges=bin_edges)
+    index = VennAbersIndex(points, right, class_count=class_count, q_bins=q_bins)
+    cell = cell_numbers(points, class_count=class_count, q_bins=q_bins)
     kept = np.bincount(cell[admitted], minlength=len(index.cell_size))
     found = []
     for number, (size, hits) in enumerate(zip(index.cell_size.tolist(), index.cell_right.tolist(), strict=True)):

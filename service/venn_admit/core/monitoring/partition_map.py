@@ -51,17 +51,17 @@ class PartitionMap:
     traffic: IntArray
 
 
-def map_rows(bin_edges: tuple[int, ...], neighbour_count: int) -> tuple[int, ...]:
+def map_rows(q_bins: tuple[int, ...], neighbour_count: int) -> tuple[int, ...]:
     """Return the lower edges of the groups of q of a map: the bins of the setting, unless they are one or too many.
 
     Args:
-        bin_edges: Lower edges of the setting's bins of q, ascending, the first 0.
+        q_bins: Lower edges of the setting's bins of q, ascending, the first 0.
         neighbour_count: K.
 
     >>> map_rows((0, 1, 25), 25), map_rows((0,), 25), map_rows(tuple(range(26)), 25)
     ((0, 1, 25), (0, 1, 6, 16, 25), (0, 1, 6, 16, 25))
     """
-    return bin_edges if 1 < len(bin_edges) <= MOST_ROWS else default_match_bins(neighbour_count)
+    return q_bins if 1 < len(q_bins) <= MOST_ROWS else default_match_bins(neighbour_count)
 
 
 def partition_map(

@@ -62,11 +62,11 @@ def calibration_partitions(
 
     quartiles = np.linspace(0, 1, DISTANCE_GROUPS + 1)[1:-1]
     edges = np.quantile(np.concatenate([mc.distance, vp.distance]), quartiles)
-    shape = (len(settings.bin_edges), DISTANCE_GROUPS)
+    shape = (len(settings.q_bins), DISTANCE_GROUPS)
 
     def cell(points: CalibrationPoints) -> IntArray:
         group = np.searchsorted(edges, points.distance, side="right")
-        return bin_of(points.match_count, settings.bin_edges) * DISTANCE_GROUPS + group
+        return bin_of(points.match_count, settings.q_bins) * DISTANCE_GROUPS + group
 
     def per_class(points: CalibrationPoints) -> IntArray:
         code = cell(points) * class_count + points.label
@@ -77,7 +77,7 @@ def calibration_partitions(
     def of_vp(members: BoolArray) -> IntArray:
         return np.bincount(vp_cell[members], minlength=shape[0] * shape[1]).reshape(shape)
 
-    smallest, _ = smallest_in_band(mc, vp, class_count, settings.bin_edges, omega)
+    smallest, _ = smallest_in_band(mc, vp, class_count, settings.q_bins, omega)
     usable = smallest >= settings.kappa
     return CalibrationPartitions(
         distance_edges=edges,

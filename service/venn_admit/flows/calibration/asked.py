@@ -52,7 +52,7 @@ def settings_asked_for(
     shared = _given(
         alpha=alpha,
         thresholds=None if thresholds is None else tuple(thresholds),
-        bin_edges=None if q_bins is None else tuple(q_bins),
+        q_bins=None if q_bins is None else tuple(q_bins),
     )
     of_bands = _given(delta=delta, kappa=default_kappa if kappa is None else kappa)
     of_cells = _given(score=score, certify=certify, confidence=confidence, test=test)
@@ -96,7 +96,7 @@ def arguments_for(settings: MethodSettings, neighbour_count: int | None) -> dict
         neighbour_count: K; None if the classifier has logits only.
 
     Examples:
-        >>> arguments_for(make_settings(2, 5, kappa=100, bin_edges=(0, 1)), 5)
+        >>> arguments_for(make_settings(2, 5, kappa=100, q_bins=(0, 1)), 5)
         {'kappa': 100, 'q_bins': [0, 1]}
     """
     class_count, alpha = len(settings.thresholds), settings.alpha
@@ -129,7 +129,7 @@ def _arguments(settings: MethodSettings) -> dict[str, Any]:
         own = {"method": VENN_ADMIT, "kappa": settings.kappa, "delta": settings.delta}
     return {
         **own,
-        "q_bins": list(settings.bin_edges),
+        "q_bins": list(settings.q_bins),
         "alpha": settings.alpha,
         "thresholds": list(settings.thresholds),
     }
@@ -140,7 +140,7 @@ def _abers_settings(classifier: Classifier, **asked: Any) -> VennAbersSettings:
     if classifier.knn is None:
         if asked.get("score") == ScoreKind.RELIABILITY:
             require_vectors(classifier, "the reliability score")
-        if len(asked.get("bin_edges", ())) > 1:
+        if len(asked.get("q_bins", ())) > 1:
             require_vectors(classifier, "more than one bin of q")
     neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count
     return make_venn_abers_settings(classifier.class_count, neighbour_count, **asked)

@@ -216,5 +216,5 @@ def _settings(calibration: Calibration) -> dict[str, Any]:
         written |= {"delta": settings.delta, "kappa": settings.kappa}
     return written | {
         "thresholds": [float(threshold) for threshold in settings.thresholds],
-        "q_bins": list(settings.bin_edges),
+        "q_bins": list(settings.q_bins),
     }

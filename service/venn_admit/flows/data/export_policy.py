@@ -35,6 +35,6 @@ def policy_document(connection: Connection, classifier: Classifier, calibration_
         "classifier": classifier.name,
         "calibration": calibration.id,
         "score": str(score_choices.score_of(connection, calibration.id)),
-        "q_bins": list(calibration.abers_settings.bin_edges),
+        "q_bins": list(calibration.abers_settings.q_bins),
         **certificate_payload(certificate, classifier.class_names),
     }

@@ -64,7 +64,7 @@ def open_cell(
         if quartiles is None:
             raise NotFoundError(f"calibration {calibration_id} has no partition map, because there are no vectors")
         edges = (
-            *map_rows(calibration.method_settings.bin_edges, classifier.neighbour_count),
+            *map_rows(calibration.method_settings.q_bins, classifier.neighbour_count),
             classifier.neighbour_count + 1,
         )
         if not (0 <= row < len(edges) - 1 and 0 <= column < QUARTILES):

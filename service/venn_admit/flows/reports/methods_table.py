@@ -150,7 +150,7 @@ def _own_name(settings: AnySettings) -> str:
         return WEIGHTED_ADMIT
     assert settings.score is not None, "the score was chosen"
     name = VENN_ABERS[settings.score]
-    return name if len(settings.bin_edges) == 1 else by_bins(name)
+    return name if len(settings.q_bins) == 1 else by_bins(name)
 
 
 def _check_size(classifier: Classifier, calibration: Calibration, memory_budget: int) -> None:

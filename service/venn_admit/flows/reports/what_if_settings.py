@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
-from venn_admit.core.calibrators.settings import check_alpha, check_bin_edges, check_settings, check_thresholds
+from venn_admit.core.calibrators.settings import check_alpha, check_q_bins, check_settings, check_thresholds
 from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.comparison.on_mc import judged_rows
 from venn_admit.core.comparison.varied import AnySettings, cross_fitted_settings
@@ -80,7 +80,7 @@ PARTS: dict[str, _Part] = {
         lambda value, _: f"{value:g}",
         bands_only=True,
     ),
-    "q_bins": _Part(lambda one: one.bin_edges, lambda one, value: replace(one, bin_edges=value), _bins_text),
+    "q_bins": _Part(lambda one: one.q_bins, lambda one, value: replace(one, q_bins=value), _bins_text),
     "thresholds": _Part(
         _common_threshold,
         lambda one, value: replace(one, thresholds=(value,) * len(one.thresholds)),
@@ -192,6 +192,6 @@ def _checked(part: _Part, current: AnySettings, value: Value, classifier: Classi
         check_settings(settings, class_count=classifier.class_count, neighbour_count=classifier.neighbour_count)
     else:
         if classifier.knn is not None:
-            check_bin_edges(settings.bin_edges, classifier.knn.neighbour_count)
+            check_q_bins(settings.q_bins, classifier.knn.neighbour_count)
         check_thresholds(settings.thresholds, settings.alpha, classifier.class_count)
     return settings

@@ -51,8 +51,8 @@ class AbersPointDecider:
         key = (calibration.id, calibration.revision)
         context = self._contexts.get(key, lambda: read_context(connection, classifier, calibration))
         cells = context.scored(points)
-        edges = calibration.abers_settings.bin_edges
-        numbers = cell_numbers(cells, class_count=classifier.class_count, bin_edges=edges).tolist()
+        edges = calibration.abers_settings.q_bins
+        numbers = cell_numbers(cells, class_count=classifier.class_count, q_bins=edges).tolist()
         found = [
             steps.step_at(connection, calibration.calibrator_id, cell, score)
             for cell, score in zip(numbers, cells.score.tolist(), strict=True)

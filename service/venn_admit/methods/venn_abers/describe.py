@@ -32,7 +32,7 @@ def describe(connection: Connection, given: CalibrationToDescribe) -> Described:
     points = CellPoints(held.points.predicted, held.points.match_count, held.points.score)
     right = held.points.predicted == held.points.label
     lower = crossfitted_lower(
-        points, right, fold_of(keys, seed=classifier.seed), class_count=class_count, bin_edges=settings.bin_edges
+        points, right, fold_of(keys, seed=classifier.seed), class_count=class_count, q_bins=settings.q_bins
     )
     neighbour_count = context.neighbour_count
     mc = CellView(
@@ -40,7 +40,7 @@ def describe(connection: Connection, given: CalibrationToDescribe) -> Described:
         None if neighbour_count is None else held.points.distance,
         reaches_threshold(lower, held.points.predicted, context.thresholds),
     )
-    index = VennAbersIndex(points, right, class_count=class_count, bin_edges=settings.bin_edges)
+    index = VennAbersIndex(points, right, class_count=class_count, q_bins=settings.q_bins)
     recent = _recent(connection, given, context, index)
     part = CellsPart(
         settings=settings,
@@ -55,7 +55,7 @@ def describe(connection: Connection, given: CalibrationToDescribe) -> Described:
             right,
             mc.admitted,
             thresholds=context.thresholds,
-            bin_edges=settings.bin_edges,
+            q_bins=settings.q_bins,
             label_count=given.label_count,
         ),
         parts=traffic_parts(

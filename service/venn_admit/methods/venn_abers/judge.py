@@ -14,7 +14,7 @@ def judge(snapshot: AbersSnapshot, points: PointsToJudge, *, memory_budget: int)
     """Return what the snapshot makes of the points; see the protocol `Method`."""
     settings, rows, kind = snapshot.calibration.abers_settings, points.rows, snapshot.context.kind
     knn = points.classifier.knn
-    name = VENN_ABERS[kind] if len(settings.bin_edges) == 1 else by_bins(VENN_ABERS[kind])
+    name = VENN_ABERS[kind] if len(settings.q_bins) == 1 else by_bins(VENN_ABERS[kind])
     if settings.certification is not None:
         name = certified_for(settings.certification.kinds)
     outcome, words = (None, ()) if knn is None else _rival(snapshot, points, knn.neighbour_count, memory_budget)

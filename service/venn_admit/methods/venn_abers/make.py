@@ -60,15 +60,15 @@ def make(
         points,
         points.predicted == mc.label,
         class_count=classifier.class_count,
-        bin_edges=settings.bin_edges,
+        q_bins=settings.q_bins,
     )
-    rows = mc.rows(points, settings.bin_edges)
+    rows = mc.rows(points, settings.q_bins)
     certificate = None
     if settings.certification is not None:
         # The score is chosen by now: nothing else may look at vp.
         vp = read_split(connection, classifier, parameters, Split.VP, memory_budget, instead)
         vp_points = vp.scored(choice.kind)
-        rows = join_rows([rows, vp.rows(vp_points, settings.bin_edges)])
+        rows = join_rows([rows, vp.rows(vp_points, settings.q_bins)])
         of_mc = LabelledCells(points, mc.label, mc.keys(connection))
         of_vp = LabelledCells(vp_points, vp.label, vp.keys(connection))
         for split, of_split in ((Split.MC, of_mc), (Split.VP, of_vp)):

@@ -248,6 +248,6 @@ def indexed(
         points,
         mc.points.predicted == mc.points.label,
         class_count=classifier.class_count,
-        bin_edges=context.calibration.abers_settings.bin_edges,
+        q_bins=context.calibration.abers_settings.q_bins,
     )
     return AbersSnapshot(context, index, mc.exemplar_ids, classifier, engine, cache)

@@ -47,7 +47,7 @@ class SplitPoints:
         neighbour_count = None if self.classifier.knn is None else self.classifier.knn.neighbour_count
         return scored_points(kind, model, self.logits, self.view, neighbour_count=neighbour_count)
 
-    def rows(self, points: CellPoints, bin_edges: tuple[int, ...]) -> CalibrationRows:
+    def rows(self, points: CellPoints, q_bins: tuple[int, ...]) -> CalibrationRows:
         """Return the rows that a snapshot keeps of the points; points: under its score."""
         return rows_of_split(
             self.exemplar_ids,
@@ -58,7 +58,7 @@ class SplitPoints:
                 distance=np.full(len(self.label), np.nan) if self.view is None else self.view.distance,
                 score=points.score,
             ),
-            bins_of(points, bin_edges),
+            bins_of(points, q_bins),
             None,
             class_count=self.classifier.class_count,
             in_vp=self.split is Split.VP,

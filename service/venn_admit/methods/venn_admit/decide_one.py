@@ -152,6 +152,6 @@ def _evidence(
         calibration,
         classifier.class_count,
         predicted=int(approximation.predicted[0]),
-        q_bin=int(bin_of(approximation.match_count, calibration.settings.bin_edges)[0]),
+        q_bin=int(bin_of(approximation.match_count, calibration.settings.q_bins)[0]),
         distance=float(approximation.distance[0]),
     )

@@ -109,7 +109,7 @@ def _lacking(given: CalibrationToDescribe, redecided: Decisions | None) -> Label
     match_count = decided.approximation.match_count[decided.comparable]
     return label_budget(
         redecided.sets.band_size[starved],
-        bin_of(match_count[starved], settings.bin_edges),
+        bin_of(match_count[starved], settings.q_bins),
         kappa=settings.kappa,
         label_count=given.label_count,
     )

@@ -50,7 +50,7 @@ def make(
     radius = require_radius(mc, settings)
     admit = AdmitIndex(mc, class_count=classifier.class_count, settings=settings, omega=radius.omega)
     vp = _admit_sets_of_vp(connection, classifier, parameters, settings, admit, memory_budget, instead)
-    mc_bins = bin_of(mc.match_count, settings.bin_edges)
+    mc_bins = bin_of(mc.match_count, settings.q_bins)
     mc_rows = rows_of_split(mc_ids, mc, mc_bins, None, class_count=classifier.class_count)
     smallest = np.concatenate([block.smallest_class_count for block in vp])
     return MadeByAdmit(
@@ -90,7 +90,7 @@ def _admit_sets_of_vp(
             approximation.distance,
             memory_budget=memory_budget,
         )
-        bins = bin_of(approximation.match_count, settings.bin_edges)
+        bins = bin_of(approximation.match_count, settings.q_bins)
         found.append(
             _SetBlock(
                 rows=rows_of_split(

@@ -48,14 +48,14 @@ def settings_of_bands(settings: CalibratorSettings, neighbour_count: int) -> Set
             "thresholds": thresholds_text(settings.thresholds),
             "kappa": f"{settings.kappa:,}",
             "delta": f"{settings.delta:g}",
-            "bins of q": bins_text(settings.bin_edges, neighbour_count),
+            "bins of q": bins_text(settings.q_bins, neighbour_count),
         },
         {
             "alpha": str(settings.alpha),
             "thresholds": [str(threshold) for threshold in settings.thresholds],
             "kappa": settings.kappa,
             "delta": settings.delta,
-            "bin_edges": list(settings.bin_edges),
+            "bin_edges": list(settings.q_bins),
         },
         "The verdicts judge its weighted decisions; plain ones are shown beside them.",
     )
@@ -74,8 +74,8 @@ def settings_of_cells(settings: VennAbersSettings, kind: ScoreKind, neighbour_co
             "score": f"{kind}, chosen by {AUTO}" if settings.score is None else str(kind),
             **(
                 {}
-                if neighbour_count is None or len(settings.bin_edges) == 1
-                else {"bins of q": bins_text(settings.bin_edges, neighbour_count)}
+                if neighbour_count is None or len(settings.q_bins) == 1
+                else {"bins of q": bins_text(settings.q_bins, neighbour_count)}
             ),
         },
         {
@@ -83,7 +83,7 @@ def settings_of_cells(settings: VennAbersSettings, kind: ScoreKind, neighbour_co
             "thresholds": [str(threshold) for threshold in settings.thresholds],
             "asked_score": str(asked),
             "score": str(kind),
-            "bin_edges": list(settings.bin_edges),
+            "bin_edges": list(settings.q_bins),
             "certified": None if certification is None else [str(kind) for kind in certification.kinds],
             "confidence": None if certification is None else str(certification.confidence),
             "test": None if certification is None else str(certification.test),

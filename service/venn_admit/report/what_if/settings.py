@@ -91,6 +91,6 @@ def _setting(one: SettingTried) -> dict[str, Any]:
         "delta": None if bands is None else bands.delta,
         "kappa": None if bands is None else bands.kappa,
         "score": None if isinstance(settings, CalibratorSettings) else str(settings.score),
-        "q_bins": list(settings.bin_edges),
+        "q_bins": list(settings.q_bins),
         "thresholds": [str(threshold) for threshold in settings.thresholds],
     }

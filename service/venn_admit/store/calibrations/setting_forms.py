@@ -41,7 +41,7 @@ def _admit_columns(settings: CalibratorSettings) -> dict[str, Any]:
         "alpha": settings.alpha,
         "delta": settings.delta,
         "kappa": settings.kappa,
-        "bin_edges": list(settings.bin_edges),
+        "bin_edges": list(settings.q_bins),
         "thresholds": list(settings.thresholds),
     }
 
@@ -51,7 +51,7 @@ def _read_admit(row: Row[Any]) -> CalibratorSettings:
         alpha=Decimal(row.alpha),
         delta=row.delta,
         kappa=row.kappa,
-        bin_edges=tuple(row.bin_edges),
+        q_bins=tuple(row.bin_edges),
         thresholds=tuple(row.thresholds),
     )
 
@@ -62,7 +62,7 @@ def _canonical_admit(settings: CalibratorSettings) -> tuple[Any, ...]:
         settings.alpha.normalize(),
         float(settings.delta),
         settings.kappa,
-        settings.bin_edges,
+        settings.q_bins,
         tuple(threshold.normalize() for threshold in settings.thresholds),
     )
 
@@ -71,7 +71,7 @@ def _abers_columns(settings: VennAbersSettings) -> dict[str, Any]:
     asked = settings.certification
     return {
         "alpha": settings.alpha,
-        "bin_edges": list(settings.bin_edges),
+        "bin_edges": list(settings.q_bins),
         "thresholds": list(settings.thresholds),
         "score": AUTO if settings.score is None else settings.score,
         "certify": None if asked is None else list(map(str, asked.kinds)),
@@ -83,7 +83,7 @@ def _abers_columns(settings: VennAbersSettings) -> dict[str, Any]:
 def _read_abers(row: Row[Any]) -> VennAbersSettings:
     return VennAbersSettings(
         alpha=Decimal(row.alpha),
-        bin_edges=tuple(row.bin_edges),
+        q_bins=tuple(row.bin_edges),
         thresholds=tuple(row.thresholds),
         score=None if row.score == AUTO else ScoreKind(row.score),
         certification=None
@@ -100,7 +100,7 @@ def _canonical_abers(settings: VennAbersSettings) -> tuple[Any, ...]:
     return (
         VENN_ABERS,
         settings.alpha.normalize(),
-        settings.bin_edges,
+        settings.q_bins,
         tuple(threshold.normalize() for threshold in settings.thresholds),
         AUTO if settings.score is None else str(settings.score),
         *(() if asked is None else (tuple(map(str, asked.kinds)), asked.confidence.normalize(), str(asked.test))),

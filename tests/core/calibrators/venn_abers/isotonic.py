@@ -47,7 +47,7 @@ class Case:
     """Points of mc, points to score with their weights, and the bins of q."""
 
     class_count: int
-    bin_edges: tuple[int, ...]
+    q_bins: tuple[int, ...]
     mc: CellPoints
     right: BoolArray
     scored: CellPoints
@@ -57,7 +57,7 @@ class Case:
         """Which points of mc are in the cell of a scored point."""
 
         def bins(match_count: IntArray) -> IntArray:
-            return np.digitize(match_count, self.bin_edges)
+            return np.digitize(match_count, self.q_bins)
 
         same_bin = bins(self.mc.match_count) == bins(self.scored.match_count[row : row + 1])
         found: BoolArray = same_bin & (self.mc.predicted == self.scored.predicted[row])
@@ -89,7 +89,7 @@ def cases(draw: st.DrawFn) -> Case:
     weight = np.where(rng.random(len(scored.score)) < 0.2, 1.0, rng.gamma(0.7, 10.0, len(scored.score)) + 0.01)
     return Case(
         class_count=class_count,
-        bin_edges=draw(st.sampled_from([(0,), (0, 2)])),
+        q_bins=draw(st.sampled_from([(0,), (0, 2)])),
         mc=mc,
         right=rng.random(len(mc.score)) < chance,
         scored=scored,

@@ -20,9 +20,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 def index_of(case: Case, rows: npt.NDArray[np.int64] | None = None) -> VennAbersIndex:
     """The case's mc, or the same in other rows."""
     order = np.arange(len(case.right)) if rows is None else rows
-    return VennAbersIndex(
-        case.mc.take(order), case.right[order], class_count=case.class_count, bin_edges=case.bin_edges
-    )
+    return VennAbersIndex(case.mc.take(order), case.right[order], class_count=case.class_count, q_bins=case.q_bins)
 
 
 def assert_same_bits(found: Bounds, expected: Bounds) -> None:

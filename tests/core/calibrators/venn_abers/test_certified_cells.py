@@ -16,9 +16,7 @@ from venn_admit.core.documents import document_codes
 from venn_admit.core.types import FloatArray, IntArray
 
 CLASSES, SEED = 2, 7
-SETTINGS = make_venn_abers_settings(
-    CLASSES, 5, bin_edges=(0, 3), certify=["predicted", "true"], confidence=Decimal("0.9")
-)
+SETTINGS = make_venn_abers_settings(CLASSES, 5, q_bins=(0, 3), certify=["predicted", "true"], confidence=Decimal("0.9"))
 
 
 def split(name: str, documents: int, *, seed: int, size: int = 1) -> LabelledCells:
@@ -33,16 +31,14 @@ def split(name: str, documents: int, *, seed: int, size: int = 1) -> LabelledCel
 
 def certificate(mc: LabelledCells, vp: LabelledCells) -> Certificate:
     assert SETTINGS.certification is not None
-    index = VennAbersIndex(
-        mc.points, mc.points.predicted == mc.label, class_count=CLASSES, bin_edges=SETTINGS.bin_edges
-    )
+    index = VennAbersIndex(mc.points, mc.points.predicted == mc.label, class_count=CLASSES, q_bins=SETTINGS.q_bins)
     return certify_cells(index, mc, vp, SETTINGS, SETTINGS.certification, seed=SEED)
 
 
 def lower(of: LabelledCells, rows: IntArray, points: CellPoints) -> FloatArray:
     part = of.points.take(rows)
     right = part.predicted == of.label[rows]
-    return VennAbersIndex(part, right, class_count=CLASSES, bin_edges=SETTINGS.bin_edges).bounds(points).lower
+    return VennAbersIndex(part, right, class_count=CLASSES, q_bins=SETTINGS.q_bins).bounds(points).lower
 
 
 @pytest.mark.parametrize("size", [1, 3])

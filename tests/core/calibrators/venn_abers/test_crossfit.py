@@ -44,12 +44,12 @@ def test_each_fold_is_scored_by_the_others_in_any_order_of_rows(case: Case, seed
     fold = fold_of(keys_of(seed, count), seed=0)
     weight = np.random.default_rng(seed).gamma(2.0, 3.0, count) + 1 if weighted else None
     found = crossfitted_lower(
-        case.mc, case.right, fold, class_count=case.class_count, bin_edges=case.bin_edges, upweight=weight
+        case.mc, case.right, fold, class_count=case.class_count, q_bins=case.q_bins, upweight=weight
     )
     for number in range(FOLD_COUNT):
         others = fold != number
         index = VennAbersIndex(
-            case.mc.take(others), case.right[others], class_count=case.class_count, bin_edges=case.bin_edges
+            case.mc.take(others), case.right[others], class_count=case.class_count, q_bins=case.q_bins
         )
         expected = index.bounds(case.mc.take(~others), None if weight is None else weight[~others]).lower
         assert found[~others].tobytes() == expected.tobytes()
@@ -59,7 +59,7 @@ def test_each_fold_is_scored_by_the_others_in_any_order_of_rows(case: Case, seed
         case.right[order],
         fold[order],
         class_count=case.class_count,
-        bin_edges=case.bin_edges,
+        q_bins=case.q_bins,
         upweight=None if weight is None else weight[order],
     )
     assert again.tobytes() == found[order].tobytes()

@@ -18,7 +18,7 @@ from venn_admit.errors import InvalidInputError
 def test_defaults() -> None:
     made = make_venn_abers_settings(3, 25, alpha=Decimal("0.05"))
     assert made.thresholds == (Decimal("0.95"),) * 3
-    assert (made.bin_edges, made.score) == ((0,), None)
+    assert (made.q_bins, made.score) == ((0,), None)
     assert make_venn_abers_settings(2, 25, score="network").score is ScoreKind.NETWORK
 
 
@@ -27,8 +27,8 @@ def test_defaults() -> None:
     [
         ({"class_count": 1}, "at least 2 classes"),
         ({"alpha": Decimal(1)}, "strictly between 0 and 1"),
-        ({"bin_edges": (1,)}, "ascending lower edges"),
-        ({"bin_edges": (0, 26)}, "none above K = 25"),
+        ({"q_bins": (1,)}, "ascending lower edges"),
+        ({"q_bins": (0, 26)}, "none above K = 25"),
         ({"thresholds": (Decimal("0.9"), Decimal("0.89"))}, "threshold of class 1 must be at least 1 - alpha = 0.9"),
         ({"thresholds": (Decimal("0.9"),)}, "each of 2 classes"),
         ({"score": "softmax"}, "must be auto, network or reliability; got softmax"),

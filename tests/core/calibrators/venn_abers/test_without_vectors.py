@@ -53,10 +53,10 @@ def test_several_bins_cannot_hold_them() -> None:
 def test_the_settings_are_those_of_the_network() -> None:
     for asked in ({}, {"score": "auto"}, {"score": "network"}):
         settings = make_venn_abers_settings(3, None, alpha=Decimal("0.2"), **asked)  # type: ignore[arg-type]
-        assert (settings.score, settings.bin_edges) == (ScoreKind.NETWORK, (0,))
+        assert (settings.score, settings.q_bins) == (ScoreKind.NETWORK, (0,))
 
 
-@pytest.mark.parametrize("asked", [{"score": "reliability"}, {"bin_edges": (0, 1)}])
+@pytest.mark.parametrize("asked", [{"score": "reliability"}, {"q_bins": (0, 1)}])
 def test_settings_that_need_neighbours_are_refused(asked: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError, match="neither bins of q nor a reliability score"):
         make_venn_abers_settings(3, None, **asked)

@@ -17,7 +17,7 @@ from venn_admit.errors import NotReadyError
 
 C, K = 3, 5
 KAPPAS = (12, 6, 1)
-SETTINGS = make_settings(C, K, alpha=Decimal("0.25"), delta=1.5, bin_edges=(0, 2, 5))
+SETTINGS = make_settings(C, K, alpha=Decimal("0.25"), delta=1.5, q_bins=(0, 2, 5))
 
 
 def drawn(count: int, seed: int = 0) -> tuple[Approximation, CalibrationPoints, IntArray]:
@@ -86,7 +86,7 @@ def slow_lower(
             if own.sum() != 1:
                 continue
             predicted, q, d = int(points.predicted[row]), int(points.match_count[row]), float(points.distance[row])
-            rows = reference.category(playing, sets, own, predicted, q, d, settings.bin_edges, omega)
+            rows = reference.category(playing, sets, own, predicted, q, d, settings.q_bins, omega)
             upweight = 1.0
             if eta_loc is not None and len(rows):
                 distance = np.linalg.norm(view.logits[others] - view.logits[row], axis=1)

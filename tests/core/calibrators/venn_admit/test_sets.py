@@ -75,7 +75,7 @@ def test_sets_of_a_thousand_classes_agree_with_the_reference() -> None:
     scenario = Scenario(
         class_count=class_count,
         neighbour_count=1,
-        settings=make_settings(class_count, 1, alpha=Decimal("0.4"), kappa=1, bin_edges=(0,)),
+        settings=make_settings(class_count, 1, alpha=Decimal("0.4"), kappa=1, q_bins=(0,)),
         omega=0.2,
         mc=with_labels(mc_view, np.arange(5 * class_count) % class_count),
         vp_view=mc_view,

@@ -61,7 +61,7 @@ def test_categories_and_probabilities_agree_with_the_reference(scenario: Scenari
             predicted,
             int(view.match_count[row]),
             float(view.distance[row]),
-            scenario.settings.bin_edges,
+            scenario.settings.q_bins,
             scenario.omega,
         )
         assert sorted(index.order[found.low[row] : found.high[row]]) == expected

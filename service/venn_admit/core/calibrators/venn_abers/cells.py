@@ -85,30 +85,30 @@ class CellEvidence:
     bounds: Bounds
 
 
-def bins_of(points: CellPoints, bin_edges: tuple[int, ...]) -> IntArray:
+def bins_of(points: CellPoints, q_bins: tuple[int, ...]) -> IntArray:
     """Return the bin of each point's q, (n,) int64; a single bin holds every point, those too that have no q.
 
     Args:
         points: n points.
-        bin_edges: Lower edges of the bins of q.
+        q_bins: Lower edges of the bins of q.
 
     Raises:
         InvalidInputError: There are several bins, and a point has no q.
     """
-    if len(bin_edges) == 1:
+    if len(q_bins) == 1:
         return np.zeros(len(points.match_count), dtype=np.int64)
-    return bin_of(points.match_count, bin_edges)
+    return bin_of(points.match_count, q_bins)
 
 
-def cell_numbers(points: CellPoints, *, class_count: int, bin_edges: tuple[int, ...]) -> IntArray:
+def cell_numbers(points: CellPoints, *, class_count: int, q_bins: tuple[int, ...]) -> IntArray:
     """Return the number of each point's cell: that of its bin times C, plus the predicted class; (n,) int64.
 
     Args:
         points: n points.
         class_count: C.
-        bin_edges: Lower edges of the bins of q.
+        q_bins: Lower edges of the bins of q.
     """
-    return bins_of(points, bin_edges) * class_count + points.predicted
+    return bins_of(points, q_bins) * class_count + points.predicted
 
 
 class VennAbersIndex:
@@ -121,7 +121,7 @@ class VennAbersIndex:
     """
 
     def __init__(
-        self, points: CellPoints, right: BoolArray, *, class_count: int, bin_edges: tuple[int, ...] = (0,)
+        self, points: CellPoints, right: BoolArray, *, class_count: int, q_bins: tuple[int, ...] = (0,)
     ) -> None:
         """Build the index in O(n log n).
 
@@ -129,17 +129,17 @@ class VennAbersIndex:
             points: n points of `mc`; there may be none.
             right: (n,) bool, yhat = y.
             class_count: C.
-            bin_edges: Ascending lower edges of the bins of q, the first of them 0; by default there is one bin.
+            q_bins: Ascending lower edges of the bins of q, the first of them 0; by default there is one bin.
 
         Raises:
             InvalidInputError: The points have other lengths or ranges.
         """
         check_lengths(points=points.predicted, right=right)
         self._class_count = class_count
-        self._bin_edges = bin_edges
+        self._bin_edges = q_bins
         self._mc_cell = self.cell(points)
         self._mc_score, self._mc_right = points.score, right
-        cell_count = len(bin_edges) * class_count
+        cell_count = len(q_bins) * class_count
         self.cell_size: IntArray = np.bincount(self._mc_cell, minlength=cell_count)
         self.cell_right: IntArray = np.bincount(self._mc_cell[right], minlength=cell_count)
         self._groups = ScoreGroups.of(self._mc_cell, points.score, right)
@@ -165,7 +165,7 @@ class VennAbersIndex:
             raise InvalidInputError(
                 f"point {wrong[0]}: expected a finite score, got {points.score[wrong[0]]}; remove or repair the point"
             )
-        return cell_numbers(points, class_count=self._class_count, bin_edges=self._bin_edges)
+        return cell_numbers(points, class_count=self._class_count, q_bins=self._bin_edges)
 
     def bounds(self, points: CellPoints, upweight: FloatArray | None = None) -> Bounds:
         """Return p0 and p1 of m points, in O(m log n).

@@ -60,7 +60,7 @@ def certify_cells(
         mc.points.predicted == mc.label,
         fold_of(mc.keys, seed=seed),
         class_count=class_count,
-        bin_edges=settings.bin_edges,
+        q_bins=settings.q_bins,
     )
     return certify(
         _certificate_points(lower, mc),

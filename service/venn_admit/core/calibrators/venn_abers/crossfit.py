@@ -41,7 +41,7 @@ def crossfitted_lower(
     fold: IntArray,
     *,
     class_count: int,
-    bin_edges: tuple[int, ...] = (0,),
+    q_bins: tuple[int, ...] = (0,),
     upweight: FloatArray | None = None,
 ) -> FloatArray:
     """Return p0 of each point of `mc`, from the points of the other folds.
@@ -51,7 +51,7 @@ def crossfitted_lower(
         right: (n,) bool, yhat = y.
         fold: (n,) int64, as `fold_of` gives it.
         class_count: C.
-        bin_edges: Lower edges of the bins of q.
+        q_bins: Lower edges of the bins of q.
         upweight: (n,) float64, w of each point, where psi' is taken over the other folds; None for plain bounds.
 
     Returns:
@@ -64,7 +64,7 @@ def crossfitted_lower(
     lower = np.empty(len(right))
     for number in np.unique(fold).tolist():
         rows = fold == number
-        others = VennAbersIndex(points.take(~rows), right[~rows], class_count=class_count, bin_edges=bin_edges)
+        others = VennAbersIndex(points.take(~rows), right[~rows], class_count=class_count, q_bins=q_bins)
         weight = None if upweight is None else upweight[rows]
         lower[rows] = others.bounds(points.take(rows), weight).lower
     return lower
@@ -131,7 +131,7 @@ def cross_fit(
     lower, admitted = {}, {}
     for kind, points in ((ScoreKind.NETWORK, network), (ScoreKind.RELIABILITY, reliability)):
         lower[kind] = crossfitted_lower(
-            points, right, fold, class_count=len(settings.thresholds), bin_edges=settings.bin_edges
+            points, right, fold, class_count=len(settings.thresholds), q_bins=settings.q_bins
         )
         admitted[kind] = reaches_threshold(lower[kind], points.predicted, settings.thresholds)
     choice = choose_score(admitted[ScoreKind.NETWORK], admitted[ScoreKind.RELIABILITY], keys)

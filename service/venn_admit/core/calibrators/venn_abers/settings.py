@@ -11,7 +11,7 @@ from venn_admit.core.calibrators.certified.certification import (
     make_certification,
 )
 from venn_admit.core.calibrators.certified.hypothesis_tests import DocumentTest
-from venn_admit.core.calibrators.settings import check_alpha, check_bin_edges, check_thresholds
+from venn_admit.core.calibrators.settings import check_alpha, check_q_bins, check_thresholds
 from venn_admit.errors import InvalidInputError
 
 
@@ -32,7 +32,7 @@ class VennAbersSettings:
 
     Attributes:
         alpha: Error level, an exact decimal in (0, 1).
-        bin_edges: Ascending lower edges of the bins of q, the first of them 0; by default there is one bin.
+        q_bins: Ascending lower edges of the bins of q, the first of them 0; by default there is one bin.
         thresholds: (C,) least p0 for each predicted class, each >= 1 - alpha, in the pointwise promise; `auto` chooses
             by them in both.
         score: The kind of score; None for `auto`.
@@ -41,7 +41,7 @@ class VennAbersSettings:
     """
 
     alpha: Decimal
-    bin_edges: tuple[int, ...]
+    q_bins: tuple[int, ...]
     thresholds: tuple[Decimal, ...]
     score: ScoreKind | None
     certification: Certification | None = None
@@ -52,7 +52,7 @@ def make_venn_abers_settings(
     neighbour_count: int | None,
     *,
     alpha: Decimal = Decimal("0.1"),
-    bin_edges: tuple[int, ...] = (0,),
+    q_bins: tuple[int, ...] = (0,),
     thresholds: tuple[Decimal, ...] | None = None,
     score: str = AUTO,
     certify: Collection[str] | None = None,
@@ -66,7 +66,7 @@ def make_venn_abers_settings(
         neighbour_count: K >= 1; None without vectors, where there is no q to divide into bins, and the score is the
             network's.
         alpha: As in `VennAbersSettings`.
-        bin_edges: As in `VennAbersSettings`.
+        q_bins: As in `VennAbersSettings`.
         thresholds: As in `VennAbersSettings`; None makes every threshold 1 - alpha.
         score: `network`, `reliability` or `auto`.
         certify: `predicted`, `true` or both, the classes for which the promise is to be certified; None for the
@@ -85,10 +85,10 @@ def make_venn_abers_settings(
         raise InvalidInputError(f"a classifier needs at least 2 classes; got {class_count}")
     check_alpha(alpha)
     if neighbour_count is not None:
-        check_bin_edges(bin_edges, neighbour_count)
-    elif bin_edges != (0,) or score == ScoreKind.RELIABILITY:
+        check_q_bins(q_bins, neighbour_count)
+    elif q_bins != (0,) or score == ScoreKind.RELIABILITY:
         raise InvalidInputError(
-            f"without vectors there are neither bins of q nor a reliability score; got bins {bin_edges} and the score "
+            f"without vectors there are neither bins of q nor a reliability score; got bins {q_bins} and the score "
             f"{score}"
         )
     elif score == AUTO:
@@ -101,7 +101,7 @@ def make_venn_abers_settings(
         raise InvalidInputError(f"the score must be {AUTO}, {' or '.join(ScoreKind)}; got {score}")
     return VennAbersSettings(
         alpha=alpha,
-        bin_edges=bin_edges,
+        q_bins=q_bins,
         thresholds=thresholds,
         score=None if score == AUTO else ScoreKind(score),
         certification=certification,

@@ -45,7 +45,7 @@ class AdmitIndex:
         self._class_count = class_count
         self._settings = settings
         self._omega = omega
-        group = bin_of(points.match_count, settings.bin_edges) * class_count + points.label
+        group = bin_of(points.match_count, settings.q_bins) * class_count + points.label
         self._windows = WindowIndex(group, points.distance, points.score)
         self._scores = OrderStatistics(points.score[self._windows.order])
 
@@ -84,7 +84,7 @@ class AdmitIndex:
         shape = (len(distance), self._class_count)
         band_size = np.empty(shape, dtype=np.int64)
         quantile = np.empty(shape, dtype=np.float64)
-        bins = bin_of(match_count, self._settings.bin_edges)
+        bins = bin_of(match_count, self._settings.q_bins)
         order = np.lexsort((distance, bins))
         present, counts = np.unique(bins, return_counts=True)
         # The part that is split off after the last bin is empty.

@@ -80,10 +80,10 @@ class VennIndex:
         check_calibration_points(points, class_count)
         check_lengths(points=points.label, singleton=singleton)
         self._class_count = class_count
-        self._bin_edges = settings.bin_edges
+        self._bin_edges = settings.q_bins
         self._omega = omega
         group = self._group(points.predicted, points.match_count)
-        apart = len(settings.bin_edges) * class_count  # a group that no scored point falls in
+        apart = len(settings.q_bins) * class_count  # a group that no scored point falls in
         group = np.where(singleton, group, apart)
         self._windows = WindowIndex(group, points.distance, points.score, points.label)
         self.order: IntArray = self._windows.order

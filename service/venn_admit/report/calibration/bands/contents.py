@@ -35,4 +35,4 @@ class BandsContents:
     @property
     def bin_names(self) -> list[str]:
         """The names of the bins of q, such as "0", "1-5" and "25"."""
-        return edge_names([*self.settings.bin_edges, self.neighbour_count + 1])
+        return edge_names([*self.settings.q_bins, self.neighbour_count + 1])

@@ -50,7 +50,7 @@ class BandsPart(BandsContents):
 
     def settings_text(self) -> str:
         settings = self.settings
-        every = len(settings.bin_edges) == self.neighbour_count + 1
+        every = len(settings.q_bins) == self.neighbour_count + 1
         bins = "one bin for each q" if every else f"bins of q {', '.join(self.bin_names)}"
         return (
             f"alpha {settings.alpha}, thresholds {thresholds_text(settings.thresholds)}, kappa {settings.kappa:,}, "

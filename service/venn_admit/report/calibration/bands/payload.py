@@ -16,7 +16,7 @@ def settings_payload(part: BandsContents) -> dict[str, Any]:
         "delta": settings.delta,
         "kappa": settings.kappa,
         "thresholds": [str(threshold) for threshold in settings.thresholds],
-        "q_bins": list(settings.bin_edges),
+        "q_bins": list(settings.q_bins),
         "s_hat": part.radius.s_hat,
         "omega": part.radius.omega,
     }

@@ -118,7 +118,7 @@ def unlocks(report: CalibrationReport, part: BandsContents) -> list[Unlock]:
     """Return the bins of q whose bands are below kappa, fewest random labels first."""
     if part.lacking is None:
         return []
-    edges = [*part.settings.bin_edges, part.neighbour_count + 1]
+    edges = [*part.settings.q_bins, part.neighbour_count + 1]
 
     def lacking(shortfall: Shortfall) -> str:
         most = np.argsort(-shortfall.lacking, kind="stable")[:SHOWN_CLASSES].tolist()

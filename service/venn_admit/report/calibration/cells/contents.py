@@ -53,7 +53,7 @@ class CellsContents:
         """The names of the bins of q; None without vectors."""
         if self.neighbour_count is None:
             return None
-        return edge_names([*self.settings.bin_edges, self.neighbour_count + 1])
+        return edge_names([*self.settings.q_bins, self.neighbour_count + 1])
 
     def cell_name(self, state: CellState, class_names: Sequence[str]) -> str:
         """Return what a cell is called: its predicted class, and its bin of q if there are several."""

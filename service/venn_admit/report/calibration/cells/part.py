@@ -76,7 +76,7 @@ class CellsPart(CellsContents):
         return {
             "alpha": str(settings.alpha),
             "thresholds": [str(threshold) for threshold in settings.thresholds],
-            "q_bins": list(settings.bin_edges),
+            "q_bins": list(settings.q_bins),
             "asked_score": self.asked,
             "score": str(self.score),
             "network_share": self.network_share,

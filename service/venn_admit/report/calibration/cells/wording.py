@@ -119,7 +119,7 @@ def unlocks(report: CalibrationReport, part: CellsContents) -> list[Unlock]:
     """Return the cells that are never admitted, fewest random labels first."""
     if part.certificate is not None:
         return []
-    edges = None if part.neighbour_count is None else [*part.settings.bin_edges, part.neighbour_count + 1]
+    edges = None if part.neighbour_count is None else [*part.settings.q_bins, part.neighbour_count + 1]
     found = [
         Unlock(
             where=f"predicted as {_name(report, part, state)}",
