@@ -9,7 +9,7 @@ ARG PIP_EXTRA_INDEX_URL
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PATH=/opt/venn-admit/bin:$PATH
 RUN python -m venv /opt/venn-admit
 
-# In two steps, so that a change of the code does not install everything anew.
+# In two steps, so that a change of the code does not install everything again.
 WORKDIR /usr/src/venn-admit
 COPY constraints.txt pyproject.toml README.md LICENSE ./
 RUN python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; \

@@ -83,7 +83,7 @@ docs: $(VENV)/.dev ## the documentation as a site, in build/site; a broken link 
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 .PHONY: picture
-picture: $(VENV)/.dev ## draw the README's picture anew, from the bundled data
+picture: $(VENV)/.dev ## draw the README's picture again, from the bundled data
 	home=$$(mktemp -d); trap 'rm -rf "$$home"' EXIT; \
 		env -u VENN_ADMIT_DATABASE_URL VENN_ADMIT_HOME="$$home/venn" $(BIN)/python -m docs.generate.readme_picture
 

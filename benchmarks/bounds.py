@@ -105,7 +105,7 @@ def main(
     support: Annotated[list[Path], typer.Option(help="Files with the training exemplars, their array r.")],
     queries: Annotated[list[Path], typer.Option(help="Files with the queries.")],
     query_count: int = 512,
-    times: Annotated[int, typer.Option(min=1, help="Make so many exemplars of each one.")] = 1,
+    times: Annotated[int, typer.Option(min=1, help="How many exemplars to make of each one.")] = 1,
 ) -> None:
     """Print which share of the exemplars each bound leaves."""
     among, asked = larger(read_vectors(support), times), read_vectors(queries)[:query_count]

@@ -50,7 +50,7 @@ class Host:
 
     @contextmanager
     def losing(self, percent: int) -> Iterator[None]:
-        """Lose so many of a hundred packets that come to the host within the block."""
+        """Lose this percentage of the packets that come to the host within the block."""
         nft = ("ip", "netns", "exec", self.name, "nft")
         _run(*nft, "add table ip loss; add chain ip loss in { type filter hook input priority 0; }")
         _run(*nft, f"add rule ip loss in numgen random mod 100 < {percent} drop")
@@ -62,7 +62,7 @@ class Host:
 
 @contextmanager
 def hosts(count: int) -> Iterator[list[Host]]:
-    """So many hosts, each with a worker's side and ours of a link."""
+    """This number of hosts, each with a worker's side and ours of a link."""
     made = [Host(f"venn-admit-{number}", f"10.213.{number}.1") for number in range(1, count + 1)]
     try:
         for host in made:

@@ -1,6 +1,6 @@
 """Many decisions beside a tenth of them, a table of partitions beside ours, and the removal of half and of a part.
 
-Whoever reports on one part reads as many rows from ten times as many. The partitions are of ranges of keys, twenty of
+A report on one part reads as many rows from ten times as many. The partitions are of ranges of keys, twenty of
 them: what drops a partition at once has every look-up without a key look in each.
 """
 
@@ -68,7 +68,7 @@ def measure(large: bool) -> Iterator[Measurement]:
         yield _measure_removal(ten, count)
         day = "rejection_v1 WHERE day = DATE '{day}'"
         yield compare(
-            day.partition(" ")[0] + " of a day, half removed and stored anew",
+            day.partition(" ")[0] + " of a day, half removed and stored again",
             size,
             f"of {count:,}",
             lambda: _read(day, ten, _PARTS),

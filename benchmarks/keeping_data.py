@@ -33,7 +33,7 @@ UPDATE job SET finished_at = created_at + interval '1 hour' WHERE classifier_id 
 
 @contextmanager
 def filled(home: Path, *, parts: int, decisions: int) -> Iterator[Engine]:
-    """A server of its own with so many parts, each of one classifier's decisions in fifty days.
+    """A server of its own with this number of parts, each of one classifier's decisions in fifty days.
 
     Args:
         home: Its folder.

@@ -63,7 +63,7 @@ def measure(large: bool) -> Iterator[Measurement]:
 
 @contextmanager
 def _signed_in(files: Path, decisions: int) -> Iterator[httpx2.Client]:
-    """A client of a service of its own, which holds so many decisions, signed in to its page."""
+    """A client of a service of its own, which holds this number of decisions, signed in to its page."""
     files.mkdir()
     with (
         filled(files / "home", parts=1, decisions=decisions) as engine,

@@ -53,7 +53,7 @@ class _Limits:
 
 @dataclass(frozen=True, slots=True)
 class _Cost:
-    """What was done took so many seconds, rows written and bytes of the write-ahead log."""
+    """What was done, and the seconds, rows written and bytes of the write-ahead log that it took."""
 
     seconds: float
     rows: int

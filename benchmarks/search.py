@@ -126,7 +126,7 @@ def read_vectors(paths: list[Path]) -> Float32Array:
 
 
 def larger(vectors: Float32Array, times: int) -> Float32Array:
-    """So many vectors for each one: itself, and points on the way from it to random others, up to the middle."""
+    """This number of vectors for each one: itself, and points on the way from it to random others, up to the middle."""
     generator = np.random.default_rng(0)
     made = [vectors]
     for _ in range(times - 1):

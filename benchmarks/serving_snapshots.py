@@ -99,7 +99,7 @@ def _run(served: Served, weighted: bool, ended: threading.Event) -> _Run:
 
 
 def _check(served: Served, weighted: bool, answers: list[tuple[int, dict[str, Any], float]]) -> int:
-    """See that every answer is that of the snapshot that it names, computed anew; return how many are named."""
+    """See that every answer is that of the snapshot that it names, computed again; return how many are named."""
     cache, expected = ArrayCache(served.files / "cache"), dict[tuple[int, int], dict[str, Any]]()
     with consistent_view(served.engine) as connection:
         found = [nearest.exact_nearest(connection, served.classifier, vector) for vector in served.vectors[:_POINTS]]

@@ -131,7 +131,7 @@ def execute_alone(execute: Callable[[str], object], statement: str) -> None:
 
 @contextmanager
 def fresh_database(server_url: str, template: str = "template0") -> Iterator[str]:
-    """The URL of a copy of `template`, dropped afterwards whoever is still connected."""
+    """The URL of a copy of `template`, dropped afterwards even if somebody is still connected."""
     name = f"venn_admit_test_{uuid.uuid4().hex[:12]}"
     with administration(server_url) as execute:
         execute_alone(execute, f"CREATE DATABASE {name} TEMPLATE {template}")

@@ -58,7 +58,7 @@ METHODS = [
     "certified",
 ]
 
-# Of the size that a fit on the bundled reviews gives.
+# About the size that a fit on the bundled reviews gives.
 REVIEW_PARAMETERS = KnnParameters(beta=np.array([-0.16, -0.23]), gamma=np.array([0.25, 0.25]), eta=4.7)
 REVIEW_ETA_LOC = 0.6
 

@@ -89,13 +89,13 @@ def test_they_are_small() -> None:
 
 
 @FILES
-def test_made_anew(made: list[dict[str, Arrays]], bundled: dict[str, Arrays], name: str) -> None:
+def test_made_again(made: list[dict[str, Arrays]], bundled: dict[str, Arrays], name: str) -> None:
     """The same rows anywhere; training rounds otherwise on another processor, which may turn a few predictions."""
-    anew, known = made[0][name], bundled[name]
+    remade, known = made[0][name], bundled[name]
     for key in ("id", "y", "angle"):
-        np.testing.assert_array_equal(anew[key], known[key])
-    assert {key: values.dtype for key, values in anew.items()} == {key: values.dtype for key, values in known.items()}
-    assert abs(accuracy(anew) - accuracy(known)) <= 0.03
+        np.testing.assert_array_equal(remade[key], known[key])
+    assert {key: values.dtype for key, values in remade.items()} == {key: values.dtype for key, values in known.items()}
+    assert abs(accuracy(remade) - accuracy(known)) <= 0.03
 
 
 @FILES

@@ -33,7 +33,7 @@ class Retries:
                 raise InvalidInputError(f"{name}: expected a number of seconds, 0 or more, got {value}")
 
     def wait(self, failures: int) -> float:
-        """Return the seconds to wait after so many failures, 1 or more; programs that failed together wait apart."""
+        """Return the seconds to wait after `failures` (>= 1); programs that failed together wait apart."""
         doubled = self.first_wait * 2.0 ** min(failures - 1, _MOST_DOUBLINGS)
         jitter = random.uniform(0.5, 1)  # noqa: S311 - it spreads load and hides nothing
         return min(doubled, self.longest_wait) * jitter

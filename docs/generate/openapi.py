@@ -48,8 +48,8 @@ a `next_cursor`, with which the next request goes on; it is null on the last pag
 no page.
 
 A calibration never changes, except that another becomes current. Its answer has an `ETag`: a request with
-`If-None-Match` is answered by status 304 and no body as long as nothing has changed. Whoever asks for
-`/v1/classifiers/NAME/calibration` again and again thus learns at little cost when another calibration is current.
+`If-None-Match` is answered by status 304 and no body as long as nothing has changed. Clients that ask for
+`/v1/classifiers/NAME/calibration` again and again thus learn at little cost when another calibration is current.
 
 `/v1/classifiers/NAME/settings` has what of a classifier can be changed: its name, and which settings are retired. A
 change needs `If-Match` with the `ETag` of the settings as they were seen (status 428 without it). If somebody has

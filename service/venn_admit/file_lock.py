@@ -14,7 +14,7 @@ _LOOK_SECONDS = 0.05
 def file_lock(
     path: Path, on_wait: Callable[[], object] = lambda: None, *, patience_seconds: float | None = None
 ) -> Iterator[None]:
-    """Hold a lock while the context lasts; whoever else asks for it waits until it ends.
+    """Hold a lock while the context lasts; others that ask for it wait until it ends.
 
     Args:
         path: The path of the lock file, which is made if it is missing, for its owner only, and stays.

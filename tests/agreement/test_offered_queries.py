@@ -1,4 +1,4 @@
-"""The queries that a report offers give the figures of its tables, for whoever may read schema `report` alone."""
+"""The queries that a report offers give the figures of its tables, for a role that may read schema `report` alone."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC
@@ -115,7 +115,7 @@ def share(value: float | None) -> str:
 
 
 def of_classes(report: CalibrationReport, rows: Rows) -> Cells:
-    """Of what a calibration by Venn-Abers admits of mc, the page says it by the other folds, and its rows are near."""
+    """What Venn-Abers admits of mc the page says by the other folds, and its rows are near."""
     own = list(table_of(report, "class_coverage").rows)
     cells: Cells = []
     for row, (name, _, admitted, right, *computed) in zip(rows, own, strict=True):
@@ -350,7 +350,7 @@ def agree(shown: tuple[tuple[str, ...], ...], asked_for: Cells) -> bool:
 def test_each_query_gives_the_figures_of_its_table(bench: Bench, report: CalibrationReport) -> None:
     found = {table.query: table for table in tables(report)}
     checks = CHECKS[report.snapshot.id]
-    # What bands lack is counted anew by each calibration, and its query has a test of its own.
+    # What bands lack is counted again by each calibration, and its query has a test of its own.
     assert found.keys() - {"band_budget"} == checks.keys()
     for name, check in checks.items():
         cells = check(report, asked(bench, report.queries[name]))

@@ -50,7 +50,7 @@ def test_is_that_of_a_job(
     by_sql: int,
     require_full_match: bool,
 ) -> None:
-    """by_sql: so many points are decided from bands that SQL counts, the others from the indexes of the snapshot."""
+    """by_sql: how many points are decided from bands that SQL counts; the snapshot's indexes decide the others."""
     monkeypatch.setattr(decide_one, "POINTS_BY_SQL", by_sql)
     path = bench.folder / f"{file}.npz"
     scores = bench.score(name, path, weighted=weighted, require_full_match=require_full_match)

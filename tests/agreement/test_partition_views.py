@@ -107,7 +107,7 @@ def tally(rows: list[Any], column: str, *by: str) -> Counter[tuple[Any, ...]]:
 
 
 def occupied(counts: IntArray) -> Counter[tuple[Any, ...]]:
-    """By bin, quartile (from 1) and what else an array of counts has as axes."""
+    """Counts by bin, quartile (from 1) and what else an array of counts has as axes."""
     cells = np.argwhere(counts > 0)
     return Counter({(place[0], place[1] + 1, *place[2:]): int(counts[tuple(place)]) for place in cells.tolist()})
 

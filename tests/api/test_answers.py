@@ -232,7 +232,7 @@ def test_a_request_for_which_no_connection_becomes_free(
 
 
 def test_the_document_is_the_one_that_is_checked_in() -> None:
-    """If this fails, `python -m docs.generate.openapi` writes it anew."""
+    """If this fails, `python -m docs.generate.openapi` writes it again."""
     assert CHECKED_IN.read_text("utf-8") == openapi_text()
 
 

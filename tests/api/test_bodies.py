@@ -106,7 +106,7 @@ def test_the_loop_goes_on_while_a_long_body_is_checked_and_parsed(monkeypatch: p
 
 
 def test_bodies_have_a_budget_together() -> None:
-    """Of bodies that come at once, as many are taken as there is room for; others are once these are answered."""
+    """As many simultaneous bodies are taken as there is room for; others are once these are answered."""
 
     async def sent() -> tuple[list[int], list[int]]:
         go_on, statuses = asyncio.Event(), list[int]()

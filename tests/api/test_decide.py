@@ -61,14 +61,14 @@ def test_a_decision_is_that_of_the_command_line_bit_for_bit(
     assert told["calibration"] == 1
     for row, decided in zip(rows, told["decisions"], strict=True):
         expected = calibrated("decide", NAME, files / "scored.npz", "--row", row, "--json", *options).result
-        assert decided | {"attributes": {}} == expected, "the row's own, which whoever asks over HTTP has"
+        assert decided | {"attributes": {}} == expected, "the row's own, which the client has"
 
 
 @pytest.mark.parametrize(("asked", "alone", "among_others"), [(None, K, 0), (0, 0, 0), (2, 2, 2), (10_000, K, K)])
 def test_a_decision_names_as_many_neighbours_as_asked_for(
     shared: Service, calibrated: Program, files: Path, asked: int | None, alone: int, among_others: int
 ) -> None:
-    """By default all of a single point, none of several; the decision is the same."""
+    """All of a single point by default, none of several; the decision is the same."""
     options = () if asked is None else ("--neighbours", asked)
     for rows, count in (([7], alone), ([7, 0, 7], among_others)):
         told = shared.post(f"{OWN}/decide", {"points": points(rows), "neighbours": asked}).json()["decisions"]

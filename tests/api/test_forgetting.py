@@ -1,4 +1,4 @@
-"""Exemplars are forgotten and classifiers deleted over HTTP, once, by whoever may; the ledger says so without ids."""
+"""Exemplars are forgotten and classifiers deleted over HTTP, once, by those who may; the ledger says so without ids."""
 
 from sqlalchemy import text
 

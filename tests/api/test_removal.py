@@ -1,4 +1,4 @@
-"""A job is removed over HTTP: at once for whoever asks for it, and for good by whoever keeps up the database."""
+"""A job is removed over HTTP: at once for the client that asks, and for good by the upkeep of the database."""
 
 from pathlib import Path
 

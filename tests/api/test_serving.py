@@ -26,7 +26,7 @@ from venn_admit.flows.keys.keys import MOST_DAYS
 from venn_admit.http.uploads import PARQUET
 from venn_admit.store.database.engine import create_engine, transaction
 
-# Of what does not wait: the end waits for whoever is being answered for twice as long.
+# What does not wait: the end waits twice as long for requests that are being answered.
 AT_ONCE_SECONDS = END_SECONDS / 2
 WAITING = """
 SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'

@@ -1,4 +1,4 @@
-"""Changing a classifier's name and retiring its settings, by whoever has seen them as they are."""
+"""Changing a classifier's name and retiring its settings, by a client that has seen them as they are."""
 
 import json
 import threading
@@ -41,7 +41,7 @@ def test_settings_are_those_of_the_classifier(shared: Service) -> None:
     assert shared.get(SETTINGS).headers["etag"] == answer.headers["etag"]
 
 
-def test_a_setting_is_retired_by_whoever_has_seen_it(service: Service) -> None:
+def test_a_setting_is_retired_by_a_client_that_has_seen_it(service: Service) -> None:
     before = service.get(SETTINGS).headers["etag"]
     first = second_setting(service)
     path = f"{SETTINGS}/{first}"

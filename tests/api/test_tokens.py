@@ -121,7 +121,7 @@ def test_clocks_may_differ_by_a_minute(shared: Service, issuer: Issuer) -> None:
 
 
 def test_a_forged_token_is_refused(shared: Service, issuer: Issuer) -> None:
-    """By another key, by none, by the public key as if it were a shared secret, or changed after it was signed."""
+    """Signed by another key, by none, by the public key as if it were a shared secret, or changed afterwards."""
     client, good = accepting(shared, issuer), issuer.token()
     head, body, signature = good.split(".")
     claims = json.loads(base64.urlsafe_b64decode(body + "=="))

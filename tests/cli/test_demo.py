@@ -67,7 +67,7 @@ def test_what_venn_admit_admits_of_the_demo_is_right_as_promised(demonstrated: t
         assert result["verdict"]["all_predicted_classes"] == max(
             verdicts[key].values(), key=["met", "cannot_tell"].index
         )
-    # Of the 29 tweets admitted as negative 28 are right, which is too few points to tell.
+    # 28 of the 29 tweets admitted as negative are right, which is too few points to tell.
     assert verdicts == {
         "test": {"negative": "met", "positive": "met"},
         "ood": {"negative": "cannot_tell", "positive": "met"},

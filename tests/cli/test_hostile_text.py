@@ -46,7 +46,7 @@ def old_ids(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("old_ids")
 def test_ids_and_attributes(own_ingested: Program, tmp_path: Path) -> None:
-    """Of what is decided on, and of the training exemplars beside it."""
+    """Texts of what is decided on, and of the training exemplars beside it."""
     decided = own_ingested
     train = samples.save(tmp_path, "train.npz", hostile(samples.exemplars("more", 400, seed=5)))
     assert decided("ingest", NAME, train, "--split", "train").code == 0

@@ -54,8 +54,8 @@ def test_an_interrupted_job_is_seen_through_to_the_same_file(
 
     told = own_calibrated("jobs", "resume", job, "--out", tmp_path / "resumed.parquet", "--json").result
     assert (told["state"], told["rows_done"], told["calibration"]) == ("done", SCORED_ROWS, 1)
-    assert own_calibrated("score", NAME, scored_file, "--out", tmp_path / "anew.parquet").code == 0
-    assert pq.read_table(tmp_path / "resumed.parquet").equals(pq.read_table(tmp_path / "anew.parquet"))
+    assert own_calibrated("score", NAME, scored_file, "--out", tmp_path / "again.parquet").code == 0
+    assert pq.read_table(tmp_path / "resumed.parquet").equals(pq.read_table(tmp_path / "again.parquet"))
     assert own_calibrated("jobs", "resume", job, "--out", tmp_path / "again.parquet").code == 0
     assert (tmp_path / "again.parquet").read_bytes() == (tmp_path / "resumed.parquet").read_bytes()
 

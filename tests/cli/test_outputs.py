@@ -54,7 +54,7 @@ def check_same(csv: Path, parquet: Path) -> None:
 
 
 def test_score_writes_over_no_input(own_calibrated: Program, given: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its own name or any other; nothing is stored, and the file stays."""
+    """Under its own name or any other; nothing is stored, and the file stays."""
     before = given.read_bytes()
     folder = given.parent
     (folder / "below").mkdir()

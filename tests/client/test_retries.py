@@ -126,7 +126,7 @@ def test_threads_beyond_those_that_a_key_may_use_at_once_are_answered_later(own_
 
 
 def test_a_service_that_is_killed_and_started_again_in_the_middle(own_calibrated: Program) -> None:
-    """Of three blocks, the first is stored before; the others wait for the service to be back."""
+    """The first of three blocks is stored before; the others wait for the service to be back."""
     columns, steps = samples.exemplars("late", 3000, seed=9), []
     with ExitStack() as services:
         port = free_port()

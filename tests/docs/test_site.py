@@ -107,7 +107,7 @@ def test_every_public_name_of_the_client_is_in_its_reference(site: Path) -> None
 
 @pytest.mark.parametrize("broken", ["[gone](gone.md)", "[gone](tutorial.md#gone)"])
 def test_a_broken_link_fails_the_build(tmp_path: Path, broken: str) -> None:
-    """By the settings of mkdocs.yml, on a small site."""
+    """A small site with the settings of mkdocs.yml."""
     configuration = (ROOT / "mkdocs.yml").read_text()
     validation = re.search(r"^validation:\n(?:  .*\n)+", configuration, re.MULTILINE)
     assert validation is not None

@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def service(console: Console, kills: int, seed: int) -> int:
-    """Kill the parts of the HTTP service in turn, so many kills or a few more, and compare with a calm run."""
+    """Kill the parts of the HTTP service in turn, a number of kills or a few more, and compare with a calm run."""
     with open_folder() as folder:
         run, compared, told_the_same = service_soak(folder, kills, seed)
     table = Table("what", "how often")

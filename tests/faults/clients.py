@@ -172,7 +172,7 @@ class Load:
         return sum(client.counts["requests"] for client in self.clients)
 
     def await_requests(self, count: int) -> None:
-        """Wait until so many more were sent, or a client failed."""
+        """Wait until a number more were sent, or a client failed."""
         former = self.requests
         wait_until(lambda: self.requests >= former + count or self.failures, "the clients are at work")
 
@@ -194,5 +194,5 @@ class Load:
         try:
             while not self._ended.is_set():
                 client.turn()
-        except BaseException as error:  # it is raised by whoever reads `problems`
+        except BaseException as error:  # it is raised by the reader of `problems`
             self.failures.append(error)

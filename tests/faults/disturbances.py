@@ -18,7 +18,7 @@ from venn_admit.store.database.engine import connect, transaction
 
 REFUSED = "lease was lost, result is dropped"
 
-# Of the chunks being computed.
+# The chunks being computed.
 CLAIMED = "SELECT job_id, ordinal, worker, lease_until FROM job_chunk WHERE state = 'running' AND lease_until > now()"
 CHUNK = "SELECT state, worker FROM job_chunk WHERE job_id = :job_id AND ordinal = :ordinal"
 FINISHED = "SELECT count(*) FROM job_chunk WHERE state = 'done'"
@@ -64,7 +64,7 @@ class Disturbances:
         self._counts = counts
 
     def hold_back(self, count: int) -> None:
-        """Keep so many chunks for later, so that jobs last until they are disturbed, however slow this process is."""
+        """Keep chunks for later, so that jobs last until they are disturbed, however slow this process is."""
         self._execute(HOLD_BACK, count)
 
     def kill_child(self) -> None:
@@ -128,7 +128,7 @@ class Disturbances:
             resume(worker)
 
     def await_chunks(self, count: int) -> bool:
-        """Wait until so many more chunks are done, or no job is open, which is false."""
+        """Wait until a number of chunks more are done, or no job is open, which is false."""
         former = self._finished()
 
         def come_so_far() -> bool:

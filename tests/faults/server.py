@@ -16,7 +16,7 @@ from tests.workers.processes import kill_session, wait_until
 from venn_admit.store.embedded.access import server_programs, server_user
 from venn_admit.store.embedded.users import start_embedded, stop_embedded
 
-# Below those that a system gives to connections, which would take a port while whoever listens on it is away.
+# Below those that a system gives to connections, which would take a port while its listener is away.
 PORTS = range(20_000, 32_000)
 
 

@@ -65,7 +65,7 @@ class Soak:
             self._round(folder, faults, workers=1, copies=1)
 
     def round(self, kills: int) -> None:
-        """All jobs once, disturbed until they are done or there were so many kills.
+        """All jobs once, disturbed until they are done or the kills were made.
 
         In every second round each message is delivered twice.
         """
@@ -105,7 +105,7 @@ class Soak:
 
 
 def soak(folder: Path, broker_url: str | None, *, kills: int, seed: int, on_round: Callable[[Soak], None]) -> Soak:
-    """Rounds until there were so many kills, and one with a full disk first; `on_round` is called after each."""
+    """Rounds until the kills were made, and one with a full disk first; `on_round` is called after each."""
     with own_server(folder / "home") as server, recorded_jobs(server.url, folder, SIZE) as template:
         run = Soak(server, template, undisturbed(server.url, template, folder), broker_url, seed)
         try:

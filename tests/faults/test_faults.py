@@ -23,7 +23,7 @@ from tests.workers.processes import await_workers, wait_until
 from venn_admit.store.database.engine import connect, transaction
 
 KILLS = 15
-# Of each of the three jobs.
+# The number for each of the three jobs.
 CHUNKS = SIZE.rows // SIZE.chunk_rows
 # Chunks that are done last: as many as all disturbances of a test wait for.
 RESERVE = 66

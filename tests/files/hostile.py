@@ -16,7 +16,7 @@ MEBIBYTE = 1 << 20
 
 Generator = Callable[[Path], object]
 HOSTILE: dict[str, Generator] = {}
-"""By the name of the file: with what it is written to a path."""
+"""What writes it to a path, by the name of the file."""
 LEGAL: dict[str, Generator] = {}
 """Files of several times the memory that must be read all the same."""
 

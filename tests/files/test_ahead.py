@@ -72,7 +72,7 @@ def test_an_error_comes_after_what_was_read_before_it() -> None:
         next(numbers)
 
 
-def test_whoever_stops_early_closes_the_source() -> None:
+def test_a_reader_that_stops_early_closes_the_source() -> None:
     source = Source(50)
     numbers = source.numbers()
     assert next(numbers) == 0

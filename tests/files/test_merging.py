@@ -41,7 +41,7 @@ def test_the_rows_are_the_same(row_count: int, vectors: bool) -> None:
 
 @pytest.mark.parametrize("batch_rows", [8, 20_000])
 def test_memory_is_bounded(batch_rows: int) -> None:
-    """Of 100 MB of vectors no more is held than the budget and a batch of the model, twice."""
+    """No more of 100 MB of vectors is held than the budget and a batch of the model, twice."""
     dimension, rows = 256, 100_000
     generator = np.random.default_rng(0)
 

@@ -181,7 +181,7 @@ class TestCsv:
         assert (tmp_path / "table.csv").read_text() == '"threshold"\n"[0.5, ""-inf""]"\n'
 
     def test_a_full_disk_leaves_nothing(self, tmp_path: Path) -> None:
-        """Of a table that outgrows what the writer holds in memory, the error comes while rows are written."""
+        """If a table outgrows what the writer holds in memory, the error comes while rows are written."""
         for name in ("table.csv", "table.parquet"):
             with pytest.raises(InvalidInputError, match="File too large"), limited_files(100_000):
                 _write_much(tmp_path / name)

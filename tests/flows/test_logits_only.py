@@ -153,7 +153,7 @@ class TestDecisions:
         assert one.take(np.arange(101)[::-1]).equals(last)
 
     def test_it_decides_as_a_classifier_with_vectors_does(self, bench: Bench) -> None:
-        """By the same method and score, on the same points of mc."""
+        """With the same method and score, on the same points of mc."""
         generator = np.random.default_rng(3)
         held_out, new = exemplars("held-out", 400, seed=1), exemplars("new", 100, seed=2)
         bench.create("vectors", dimension=2, class_count=CLASSES, neighbour_count=3)

@@ -128,7 +128,7 @@ def test_an_evaluation(wide: Bench) -> None:
     def run(budget: int) -> object:
         return repr(report_payload(evaluate(wide.engine, wide.cache, request, "made", memory_budget=budget)))
 
-    # Of held-out points both logits, the network's also in one array and in the order of the ids, and four softmaxes
+    # For held-out points both logits, the network's also in one array and in the order of the ids, and four softmaxes
     # that rivals are calibrated on; of evaluated ones the logits, the decisions, and the sets of eleven methods.
     data = HELD_OUT * (12 + 2 * 4 + 4 * 8) * CLASSES + SCORED * (12 + 33 + 11) * CLASSES
     small, found = peak(lambda: run(SMALL))
@@ -183,7 +183,7 @@ def test_a_fit_holds_no_vectors(long: Bench) -> None:
 
 
 def test_an_evaluation_holds_no_vectors(long: Bench) -> None:
-    """By Venn-Abers, whose rival by bands needs those of vp in an order of its own."""
+    """Venn-Abers, whose rival by bands needs those of vp in an order of its own."""
 
     def run(dimension: int) -> int:
         name = str(dimension)

@@ -26,7 +26,7 @@ class Law:
     count: int
 
     def share_wrong(self, threshold: float) -> float:
-        """Of all that reach a threshold; 0 if nothing does."""
+        """The share wrong of all that reach a threshold; 0 if nothing does."""
         reached = threshold <= LEVELS
         return float(self.wrong[reached].mean()) if reached.any() else 0.0
 

@@ -1,6 +1,6 @@
 """`python -m tests.layer.train_until_killed STATES OUT EPOCH TOKENS`: trains, and kills itself at that point.
 
-It is killed within the epoch, after so many tokens, or as the epoch ends if there are fewer.
+It is killed within the epoch, after a number of tokens, or as the epoch ends if there are fewer.
 """
 
 import os

@@ -10,7 +10,7 @@ SETTINGS = """
 SELECT relname, reloptions FROM pg_class
 WHERE relnamespace = 'venn_admit'::regnamespace AND relkind = 'r' AND reloptions::text LIKE '%autovacuum%'
 """
-# Of what grows with exemplars, calibrations and decisions. Vectors are in partitions, two for each classifier.
+# What grows with exemplars, calibrations and decisions. Vectors are in partitions, two for each classifier.
 LARGE = {
     "abers_evidence",
     "admit_evidence",

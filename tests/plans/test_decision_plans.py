@@ -145,7 +145,7 @@ def test_recent_traffic(engine: Engine) -> None:
         (read,) = scans(nodes, table)
         assert read["Index Name"] in indexes
         assert read["Actual Loops"] == wanted
-    # Of each, five look-ups of at most three pages and the row's.
+    # For each, five look-ups of at most three pages and the row's.
     assert buffers(nodes[0]) <= 20 * wanted + 200
 
 

@@ -78,5 +78,5 @@ def test_points_that_rest_on_some_exemplars_are_found_by_their_lists(engine: Eng
         holding = text("SELECT count(*) FROM neighbours WHERE neighbour_ids && CAST(:neighbour_ids AS bigint[])")
         count = connection.execute(holding, parameters).scalar_one()
     assert ("Bitmap Index Scan", "neighbours_neighbour_ids_idx") in kinds(scans(nodes, "neighbours"))
-    # Of each point its list, its exemplar, and whether there is a decision.
+    # For each point its list, its exemplar, and whether there is a decision.
     assert 0 < buffers(nodes[0]) < 10 * count + 200

@@ -53,7 +53,7 @@ def test_a_page_of_decisions(engine: Engine, calibration: int | None, outcomes: 
 
 
 def test_decisions_by_day_are_looked_up_in_a_sample(engine: Engine) -> None:
-    """However many there are, about so many rows of each day are read, and of each the one entry of an index."""
+    """However many there are, about 40 rows of each day are read, and for each one entry of an index."""
     sampled, classifier = 40, 2
     parameters = {"classifier_id": classifier, "since": FIRST_DAY, "sampled": sampled}
     with connect(engine) as connection:

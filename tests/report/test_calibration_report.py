@@ -54,7 +54,7 @@ def pair(of_vp: float, recent: float) -> SharePair:
 
 
 def made_coverage(generator: np.random.Generator, class_count: int) -> ClassCoverage:
-    """Of 4,000 points, four of five right, those with a lower probability of 0.9 admitted."""
+    """4,000 points, four of five right; those with a lower probability of 0.9 are admitted."""
     label = generator.integers(0, class_count, 4000)
     predicted = np.where(generator.uniform(size=4000) < 0.8, label, (label + 1) % class_count)
     lower = generator.uniform(size=4000)
@@ -66,7 +66,7 @@ def made_coverage(generator: np.random.Generator, class_count: int) -> ClassCove
 
 
 def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> CalibrationReport:
-    """Of counts of five digits, so that columns are as wide as they get; nothing is amiss."""
+    """Counts of five digits, so that columns are as wide as they get; nothing is amiss."""
     classes = len(class_names)
     shape = (neighbour_count + 1, 4)
     generator = np.random.default_rng(0)

@@ -83,7 +83,7 @@ class TestRefusals:
     @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
     @pytest.mark.parametrize("split", [Split.TRAIN, Split.SCORED])
     def test_what_is_not_finite(self, engine: Engine, value: float, split: Split) -> None:
-        """Files are checked before; pgvector refuses such a vector whoever sends it."""
+        """Files are checked before; pgvector refuses such a vector from any sender."""
         incoming = rows(["a", "b"], split, [0, 0])
         assert incoming.vectors is not None
         incoming.vectors[1, 2] = value

@@ -32,4 +32,4 @@ LABELS: Mapping[str, bytes] = {
     ARROW_STREAM: _as_stream(_LABELS),
     CSV: b"external_id,label\nheld-out-1,negative\nheld-out-2,positive\n",
 }
-"""Of the classifier `reviews`, by the media type: exemplars to be stored or scored, and labels of some that it has."""
+"""Files for the classifier `reviews`, by media type: exemplars to store or score, and labels of some that it has."""

@@ -52,7 +52,7 @@ MANY = 1_000_000
 # are parsed and once as they are checked, which makes seven; and an allocator keeps some of what it was given back.
 MOST_GROWTH = 10 * MOST_BODY_BYTES
 BUDGET_MB = 32
-# Of each file, beside the budget, for what the request itself takes and what allocators keep.
+# What each file may take beside the budget, for what the request itself takes and what allocators keep.
 SLACK = 48 * MEBIBYTE
 
 
@@ -96,7 +96,7 @@ BODIES = {
 # Read as UTF-8, U+2200 ends in a quote, and all that follows lies in a text that never ends.
 BEYOND_UTF_8 = '["\u2200"' + ",[]" * (4 << 20)
 ENCODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
-# Of one such body: twice its bytes, and its text.
+# What one such body takes: twice its bytes, and its text.
 MOST_GROWTH_BEYOND_UTF_8 = 4 * MOST_BODY_BYTES
 # For a form: objects for each escape while it is parsed, its bytes a few times over, and what allocators keep.
 MOST_GROWTH_OF_FORM = 48 * MOST_BYTES
@@ -170,7 +170,7 @@ def check_refused(answer: httpx.Response, *statuses: int) -> None:
 
 
 def test_every_body_is_refused(kept: Served) -> None:
-    """By every route, whatever it takes; what is large takes seconds, and so one route has to do for it."""
+    """Sent to every route, whatever it takes; what is large takes seconds, and so one route has to do for it."""
     assert len(ROUTES) >= 10
     with kept.client() as client:
         for body in BODIES.values():
@@ -190,7 +190,7 @@ def test_json_in_another_encoding_is_refused(kept: Served, encoding: str) -> Non
 
 
 def test_every_form_is_refused(kept: Served) -> None:
-    """By every page that takes one; before anyone has signed in, by its size alone."""
+    """Sent to every page that takes one; before anyone has signed in, by its size alone."""
     assert {SIGN_IN, TRY} < set(FORMS)
     with kept.client() as client:
         assert client.post(SIGN_IN, data={"key": kept.key}).status_code == 303
@@ -207,7 +207,7 @@ def test_every_form_is_refused(kept: Served) -> None:
 
 
 def test_every_file_is_refused(little: Served, tmp_path: Path) -> None:
-    """By every route that takes files of its format, whatever the file says that it holds."""
+    """Sent to every route that takes files of its format, whatever the file says that it holds."""
     with little.client() as client:
         for name, make in HOSTILE.items():
             file = tmp_path / name

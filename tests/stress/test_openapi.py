@@ -14,7 +14,8 @@ from tests.stress.served import Served
 from venn_admit.api.application import DOCUMENT, document
 
 CONFIGURATION = Path(__file__).parent / "schemathesis.toml"
-# Of each operation and phase, beside those that follow from the bounds of its schema; `make fuzz` asks for more.
+# Requests to each operation and phase, beside those that follow from the bounds of its schema; `make fuzz` asks for
+# more.
 EXAMPLES = int(os.environ.get("VENN_ADMIT_TEST_FUZZ_EXAMPLES") or 5)
 # With as many, each route that takes files has drawn some that fit.
 MANY_EXAMPLES = 40

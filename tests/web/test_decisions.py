@@ -143,7 +143,7 @@ def test_what_is_no_record_of_this_prediction_is_an_attribute_like_others(
         "data:image/svg+xml;base64,AAAA",
         "data:text/html;base64,AAAA",
         'data:image/png;base64,AA" onerror="x',
-        "/classifiers/a/report?anew=true",
+        "/classifiers/a/report?again=true",
         "/\\elsewhere.example/1.png",
         "javascript:1.png",
         IMAGE + "A" * LARGEST,
@@ -166,7 +166,7 @@ def test_the_exemplars_of_a_cell_follow_page_by_page(shared: Visitor, monkeypatc
     read, path = [], cell
     while path:
         page = shared.open(path)
-        assert ("By split and true class" in page) == (path == cell)
+        assert ("Splits and true classes" in page) == (path == cell)
         read += rows.findall(page)
         more = re.search(r'rel="next" href="(\?[^"]+)"', page)
         path = cell + unescape(more[1]) if more else ""

@@ -36,10 +36,10 @@ def test_a_report_is_kept_while_only_traffic_comes(own: Visitor) -> None:
     later = own.open(f"{OWN}/report")
     assert as_of(later) == as_of(first)
     assert BEHIND in later
-    anew = own.open(f"{OWN}/report?anew=true")
-    assert as_of(anew) > as_of(first)
-    assert BEHIND not in anew
-    assert as_of(own.open(f"{OWN}/report?calibration=1")) == as_of(anew)
+    again = own.open(f"{OWN}/report?again=true")
+    assert as_of(again) > as_of(first)
+    assert BEHIND not in again
+    assert as_of(own.open(f"{OWN}/report?calibration=1")) == as_of(again)
 
 
 def test_a_label_makes_a_report_be_computed_again(own: Visitor) -> None:

@@ -24,7 +24,7 @@ from venn_admit.store.database.engine import connect
 from venn_admit.web.assets import assets
 from venn_admit.web.site import create_site
 
-# Of dist/htmx.min.js in the npm package htmx.org 2.0.8.
+# The digest of dist/htmx.min.js in the npm package htmx.org 2.0.8.
 HTMX = "22283ef68cb7545914f0a88a1bdedc7256a703d1d580c1d255217d0a50d31313"
 
 

@@ -19,7 +19,7 @@ from venn_admit.cli.worker_process import worker_command, worker_environment
 from venn_admit.store.database.engine import connect
 from venn_admit.store.work import jobs
 
-# Within which anything here comes about, on a slow machine too: whoever waits longer waits for nothing.
+# Within which anything here comes about, on a slow machine too: a longer wait would be in vain.
 PATIENCE_SECONDS = 300.0
 
 

@@ -1,4 +1,4 @@
-"""A fit by workers: no beat is up, so that nobody sends the message for the last chunk but whoever ends the others."""
+"""A fit by workers: without beat, only the process that ends the other chunks sends the message for the last one."""
 
 from collections.abc import Callable
 from pathlib import Path

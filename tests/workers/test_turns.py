@@ -127,7 +127,7 @@ def test_a_series_of_small_jobs_is_not_always_first(engine: Engine, process: Chu
     assert turns.count(large) == 10
 
 
-def test_whoever_asks_all_the_time_is_served_too(engine: Engine, process: ChunkRunner, other: str) -> None:
+def test_a_requester_that_asks_all_the_time_is_served_too(engine: Engine, process: ChunkRunner, other: str) -> None:
     large = add(engine, "score", 100)
     turns = []
     for _ in range(20):

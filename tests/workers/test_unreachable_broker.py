@@ -1,4 +1,4 @@
-"""A broker that cannot be reached, from the side of whoever asks for work."""
+"""A broker that cannot be reached, from the side of the one that asks for work."""
 
 import socket
 from collections.abc import Iterator

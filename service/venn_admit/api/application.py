@@ -151,7 +151,7 @@ async def _with_threads(app: FastAPI) -> AsyncIterator[None]:
 
 
 def create_application(runtime: Runtime) -> FastAPI:
-    """Return an application that serves a runtime; whoever makes it disposes of the runtime's engine."""
+    """Return an application that serves a runtime; its caller disposes of the runtime's engine."""
     app = Application(
         title=_TITLE,
         version=__version__,

@@ -40,7 +40,7 @@ def warning_of_address(settings: Settings, host: str) -> str | None:
 
 
 def own_key(runtime: Runtime) -> Path:
-    """Return the file with the key of whoever owns the embedded Postgres; it is made if it is missing.
+    """Return the file with the key of the owner of the embedded Postgres; it is made if it is missing.
 
     Raises:
         NotReadyError: The file holds something else than a valid key.

@@ -17,7 +17,7 @@ def require_worker(runtime: Runtime) -> None:
     """Raise JobError if no worker is up that could compute what is asked for."""
     if not live_workers(runtime.engine):
         raise JobError(
-            "no worker is up, so nothing was recorded: whoever runs the service must start a worker; then send the "
+            "no worker is up, so nothing was recorded: the service's operator must start a worker; then send the "
             "request again"
         )
 
@@ -51,7 +51,7 @@ class WaitingForWorkers:
         if not live_workers(runtime.engine):
             cancel(runtime.engine, job_id)
             raise JobError(
-                f"no worker is up, so that job {job_id} was cancelled: whoever runs the service must start a worker"
+                f"no worker is up, so that job {job_id} was cancelled: the service's operator must start a worker"
             )
         self._seen_at = time.monotonic()
         runtime.send(job_id)
@@ -70,7 +70,7 @@ class WaitingForWorkers:
             return None
         if time.monotonic() - self._seen_at > PATIENCE_SECONDS:
             raise JobError(
-                f"no worker has taken messages for {PATIENCE_SECONDS:.0f} s; the job waits for one: whoever runs the "
-                "service must start a worker"
+                f"no worker has taken messages for {PATIENCE_SECONDS:.0f} s; the job waits for one: the "
+                "service's operator must start a worker"
             )
         return "waiting for a worker that takes messages"

@@ -14,7 +14,7 @@ No result depends on the budget.
 DEFAULT_MEMORY_BUDGET = 512 << 20
 
 BLOCK_SHARE = 8
-"""A block takes one part in so many of the budget: it is copied on its way, and blocks are nested (as it is read, as it
+"""A block takes this fraction of the budget: it is copied on its way, and blocks are nested (as it is read, as it
 is computed from, as it is written)."""
 
 TILE_BYTES = 2 << 20

@@ -25,5 +25,5 @@ def conformal_rank(counts: IntArray, alpha: Decimal) -> IntArray:
     confidence = 1 - Fraction(alpha)
     largest = int(counts.max(initial=0)) + 1
     if largest * confidence.numerator > np.iinfo(np.int64).max:
-        counts = counts.astype(object)  # Python integers, for an alpha with so many digits that int64 would overflow
+        counts = counts.astype(object)  # Python integers, for an alpha whose digits would overflow int64
     return (-(-(counts + 1) * confidence.numerator // confidence.denominator)).astype(np.int64)

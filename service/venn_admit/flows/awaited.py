@@ -59,7 +59,7 @@ class Shell(Protocol):
         ...
 
     def advance(self, rows: int) -> None:
-        """Show that so many rows more are done."""
+        """Show that this number of rows more are done."""
         ...
 
     def run_job(self, job_id: int, what: str, then: Callable[[], None] | None = None) -> None:

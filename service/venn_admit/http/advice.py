@@ -65,7 +65,7 @@ PLAIN = frozenset(
         Code.JOB_RUNNING,
     }
 )
-"""The codes whose messages say all, or for which there is no request: whoever runs the service has to do it."""
+"""The codes whose messages say all, or for which there is no request: the service's operator has to act."""
 
 
 def advised(error: VennAdmitError) -> str:

@@ -101,7 +101,7 @@ class _Room:
         self._left = budget
 
     def take(self, size: int) -> None:
-        """Take so many bytes of it. Raises Refused if there are fewer."""
+        """Take `size` bytes of it. Raises Refused if there are fewer."""
         if size > self._left:
             raise Refused(
                 503,
@@ -112,7 +112,7 @@ class _Room:
         self._left -= size
 
     def give_back(self, size: int) -> None:
-        """Give so many bytes back."""
+        """Give `size` bytes back."""
         self._left += size
 
 

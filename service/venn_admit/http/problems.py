@@ -65,10 +65,10 @@ STATUS: Mapping[str, int] = {
     Code.JOB: 503,
     Code.ALARM: 409,
     Code.BROKER: 503,
-    # These differ from the rest of their families: only whoever runs the service can do something about them,
+    # These differ from the rest of their families: only the service's operator can do something about them,
     Code.SCHEMA_OUTDATED: 503,
     Code.PROGRAM_OUTDATED: 503,
-    # or only whoever asks.
+    # or only the client.
     Code.JOB_NOT_RUNNING: 409,
     Code.JOB_RUNNING: 409,
 }
@@ -87,13 +87,13 @@ TITLES: Mapping[str, str] = {
     Code.BROKER: "The broker failed",
 }
 
-# Their messages name hosts and users, which are no business of whoever asks; the log has them.
+# Their messages name hosts and users, which are no business of the client; the log has them.
 _HIDDEN: Mapping[str, str] = {
     Code.DATABASE_BUSY: "other requests keep all connections of this process to the database; send it again after as "
     "many seconds as Retry-After says",
-    Code.DATABASE: "the database failed or cannot be reached; try again, or ask whoever runs the service, whose log "
+    Code.DATABASE: "the database failed or cannot be reached; try again, or ask the service's operator, whose log "
     "says more",
-    Code.BROKER: "the broker cannot be reached; try again, or ask whoever runs the service, whose log says more",
+    Code.BROKER: "the broker cannot be reached; try again, or ask the service's operator, whose log says more",
 }
 
 _STATUS_PROBLEMS = {404: Problem.NO_SUCH_ROUTE, 405: Problem.METHOD_NOT_ALLOWED, 413: Problem.BODY_TOO_LARGE}

@@ -11,7 +11,7 @@ _Found = TypeVar("_Found")
 
 
 class OwnThreads:
-    """So many threads for one purpose, apart from those of the routes."""
+    """Threads for one purpose, apart from those of the routes."""
 
     def __init__(self, purpose: str, most: int) -> None:
         self._most = most

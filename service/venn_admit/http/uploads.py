@@ -121,7 +121,7 @@ def _writing() -> Iterator[None]:
         raise Refused(
             503,
             Problem.NO_ROOM,
-            "the service cannot keep the body; try again, or ask whoever runs the service, whose log says more",
+            "the service cannot keep the body; try again, or ask the service's operator, whose log says more",
             headers={"Retry-After": str(RETRY_SECONDS)},
         ) from error
 
@@ -140,7 +140,7 @@ def _ending(request: Request, kinds: Mapping[str, str]) -> str:
 
 @contextmanager
 def temporary_file(home: Path, ending: str) -> Iterator[Path]:
-    """Return the path of a file to write, which is removed as the block ends; whoever has it open reads on.
+    """Return the path of a file to write, which is removed as the block ends; readers that have it open read on.
 
     Raises Refused if the folder cannot be made.
     """
@@ -177,7 +177,7 @@ async def _receive(request: Request, file: IO[bytes], seconds: float) -> None:
 
 @asynccontextmanager
 async def _in_time(seconds: float) -> AsyncIterator[None]:
-    """Refuse a body that the block has not read to its end after so many seconds."""
+    """Refuse a body that the block has not read to its end after `seconds`."""
     try:
         async with asyncio.timeout(seconds):
             yield

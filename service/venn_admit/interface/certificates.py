@@ -23,7 +23,7 @@ class CertifiedClass:
             nothing is promised.
         documents_needed: If the class falls short, the documents of vp with which it is likely to pass at the rates
             seen; None if it passes, or if no number would do.
-        labels_needed: The labels that so many documents hold.
+        labels_needed: The labels that these documents hold.
     """
 
     kind: str
@@ -50,7 +50,7 @@ class Certificate:
         classes: The results of the certified policy, or of the one that came closest.
         documents_needed: The documents of vp with which a policy is likely to pass at the rates seen; None if one did,
             or if no number would do.
-        labels_needed: The labels that so many documents hold.
+        labels_needed: The labels that these documents hold.
         document: Everything, with each policy that was proposed and tested, as JSON holds it.
     """
 

@@ -571,7 +571,7 @@ class Classifier:
         logits only, its partitions are predicted classes.
 
         Args:
-            restart: Whether to end the alarms that stand and to start anew, with the labels that come from now on.
+            restart: Whether to end the alarms that stand and to start again, with the labels that come from now on.
 
         Raises:
             NotReadyError: There is no calibration yet.

@@ -13,7 +13,7 @@ from venn_admit.errors import NotReadyError
 from venn_admit.layer.states.reader import StateShards
 
 _POOL_BATCHES = 64
-"""Documents of so many mini-batches are sorted by length together. More would make mini-batches less random."""
+"""How many mini-batches' documents are sorted by length together. More would make mini-batches less random."""
 
 
 class MiniBatch(NamedTuple):
@@ -79,7 +79,7 @@ def epoch_batches(
     Args:
         lengths: (n,) int64, tokens of all documents.
         rows: (m,) int64, the documents to cut.
-        batch_tokens: >= 1; a mini-batch holds at most so many tokens, its longest document counted for each, or one
+        batch_tokens: >= 1; a mini-batch holds at most this many tokens, its longest document counted for each, or one
             longer document.
         generator: What shuffles; None for no shuffling and one pool.
 

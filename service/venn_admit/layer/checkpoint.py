@@ -86,7 +86,7 @@ def restore_checkpoint(folder: Path, training: str, state: TrainingState) -> Non
     if found != training:
         raise InvalidInputError(
             f"{path}: expected an unfinished training of the same settings and data, got one of others; "
-            "choose another folder, or remove this file to start anew"
+            "choose another folder, or remove this file to start again"
         )
     with torch.no_grad():
         for name in PARAMETER_NAMES:

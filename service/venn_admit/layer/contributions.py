@@ -1,6 +1,6 @@
 """Which tokens carry the prediction of a document, as its exemplar keeps them: a few, and the rest as one figure.
 
-They stand in the attribute `contributions` of an exemplar that a memory layer made of a document. Whoever reads them
+They stand in the attribute `contributions` of an exemplar that a memory layer made of a document. The reader
 takes nothing on trust: attributes come from files, and what has another form, does not add up, or is of another
 prediction than the network's, is no such record.
 """
@@ -17,7 +17,7 @@ ATTRIBUTE = "contributions"
 """The attribute that holds them."""
 
 MOST_TOKENS = 8
-"""So many tokens are named, those with the largest contributions by amount; the others count as the rest."""
+"""How many tokens are named: those with the largest contributions by amount; the others count as the rest."""
 
 _TOKEN_CHARACTERS = 80
 _DECIMALS = 6

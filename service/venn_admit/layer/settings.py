@@ -47,9 +47,9 @@ class MemorySettings:
             class's frequency in training, with a mean of 1 over the examples; None for 1 throughout.
         learning_rate: > 0, of Adam.
         max_epochs: >= 1.
-        patience: >= 1. Training stops after so many epochs without a lower loss on the dev split.
-        batch_tokens: >= 1. A mini-batch holds documents of similar length with at most so many tokens together, or one
-            longer document.
+        patience: >= 1. Training stops after this many epochs without a lower loss on the dev split.
+        batch_tokens: >= 1. A mini-batch holds documents of similar length with at most this many tokens together, or
+            one longer document.
         dev_share: In (0, 1), the expected share of documents that are not trained on, but choose the epoch.
         seed: In [-2**63, 2**63): of the dev split, of the start and of the order of mini-batches.
     """

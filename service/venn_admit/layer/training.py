@@ -296,7 +296,7 @@ def _check_memory(shards: StateShards, settings: MemorySettings, memory_budget: 
 
 @contextmanager
 def torch_threads(threads: int) -> Iterator[None]:
-    """Use so many threads of torch within the context.
+    """Use this number of torch's threads within the context.
 
     Args:
         threads: >= 1.

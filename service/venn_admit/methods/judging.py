@@ -28,7 +28,7 @@ class PointsToJudge:
 
     @property
     def own_vectors(self) -> Float32Array:
-        """Those of the points, for whoever knows that there are vectors."""
+        """Those of the points, if there are vectors."""
         assert self.vectors is not None, "a classifier with logits only has no vectors"
         return self.vectors
 

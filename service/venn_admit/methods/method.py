@@ -48,7 +48,7 @@ class PointsToDecide:
 
     @property
     def view(self) -> Approximation:
-        """The KNN's view, for whoever knows that there are vectors."""
+        """The KNN's view, if there are vectors."""
         assert self.approximation is not None, "a classifier with logits only has no KNN"
         return self.approximation
 
@@ -148,7 +148,7 @@ class Snapshot(Protocol):
 
     @property
     def parameters(self) -> StoredParameters:
-        """The parameters to approximate points with, for whoever knows that there are vectors."""
+        """The parameters to approximate points with, if there are vectors."""
         ...
 
     def decide(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> Decided:

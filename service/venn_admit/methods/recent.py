@@ -24,7 +24,8 @@ class Recent(Generic[K, V]):
 
     Unlike functools.lru_cache it is told how to read a value when it is asked for one, so that reading can use the
     connection at hand, which is no part of the key. Threads may share it; if several ask for a new value at once, one
-    reads it, and the others wait. Whoever holds a connection must therefore read with that one, and open no other.
+    reads it, and the others wait. A caller that holds a connection must therefore read with that one, and open no
+    other.
     """
 
     def __init__(self, *, most: int | None = None) -> None:

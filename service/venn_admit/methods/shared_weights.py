@@ -9,7 +9,7 @@ from venn_admit.core.approximation.localizer import LocalizerSupport
 from venn_admit.core.types import Float32Array, FloatArray, IntArray
 from venn_admit.methods.shared_passes import SharedPasses
 
-# So many queries at most share a pass.
+# How many queries share a pass at most.
 MOST_QUERIES = 256
 # The supports whose tiles a process keeps: each takes half of the memory budget at most.
 MOST_SUPPORTS = 2

@@ -1,4 +1,4 @@
-"""What a page asks of whoever opens it: a session, the scope of its key, and of forms the token of the session."""
+"""What a page asks of its visitor: a session, the scope of its key, and of forms the token of the session."""
 
 import hmac
 from collections.abc import Callable, Coroutine

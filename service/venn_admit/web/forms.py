@@ -24,7 +24,7 @@ MOST_BYTES_TO_SIGN_IN = 16 << 10
 
 
 async def read_form(request: Request, most: int) -> Mapping[str, str]:
-    """Read a form, once for whoever answers the request, and return its fields; of one that comes twice, the last.
+    """Read a form once per request, and return its fields; of one that comes twice, the last.
 
     Raises:
         InvalidInputError: The body is no form.

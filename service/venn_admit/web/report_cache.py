@@ -42,7 +42,7 @@ class KeptReport:
 
 @dataclass(slots=True)
 class _Place:
-    """Where one report is kept; whoever holds the lock computes it, and others wait."""
+    """Where one report is kept; the holder of the lock computes it, and others wait."""
 
     lock: Lock = field(default_factory=Lock)
     kept: KeptReport | None = None
@@ -56,13 +56,13 @@ class KeptReports:
         self._places: OrderedDict[tuple[str, int], _Place] = OrderedDict()
         self._changing = Lock()
 
-    def get(self, name: str, calibration_id: int | None, *, anew: bool = False) -> tuple[KeptReport, bool]:
+    def get(self, name: str, calibration_id: int | None, *, again: bool = False) -> tuple[KeptReport, bool]:
         """Return a report, and whether requests have come since that it does not show.
 
         Args:
             name: The classifier's name.
             calibration_id: The snapshot; None: the current one.
-            anew: Whether to compute it even if one is kept.
+            again: Whether to compute it even if one is kept.
 
         Raises:
             NotFoundError: There is no such classifier or snapshot.
@@ -73,7 +73,7 @@ class KeptReports:
         place = self._place(name, standing.calibration)
         with place.lock:
             kept = place.kept
-            if kept is None or not kept.serves(standing, asked_at) or (anew and kept.as_of < asked_at):
+            if kept is None or not kept.serves(standing, asked_at) or (again and kept.as_of < asked_at):
                 kept = place.kept = self._computed(name, standing.calibration)
         return kept, kept.standing.newest_request != standing.newest_request
 

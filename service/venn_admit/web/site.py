@@ -46,7 +46,7 @@ ROUTERS = tuple(part.routes for part in PAGES)
 
 
 def create_site(runtime: Runtime) -> FastAPI:
-    """Return an application that serves programs and people; whoever makes it disposes of the runtime's engine."""
+    """Return an application that serves programs and people; its caller disposes of the runtime's engine."""
     app = create_application(runtime)
     app.state.kept_reports = KeptReports(runtime)
     app.state.kept_comparisons = KeptComparisons(runtime)

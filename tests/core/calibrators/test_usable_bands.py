@@ -22,7 +22,7 @@ K = 25
 
 
 def points(count: int, *, rare: float = 0.3, seed: int = 0) -> CalibrationPoints:
-    """Of two classes, the second one rarer; q and d do not depend on the class."""
+    """Two classes, the second one rarer; q and d do not depend on the class."""
     generator = np.random.default_rng(seed)
     label = (generator.random(count) < rare).astype(np.int64)
     return CalibrationPoints(

@@ -31,7 +31,7 @@ def states(score: FloatArray, right: BoolArray, settings: VennAbersSettings = SE
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=25), st.sampled_from(["0.1", "0.25", "0.5"]))
 def test_what_is_lacking_is_the_least_that_does(points: list[tuple[int, bool]], alpha: str) -> None:
-    """With so many right points on top the highest score is admitted, and with one less it is not."""
+    """With enough right points on top the highest score is admitted, and with one less it is not."""
     score = np.array([place for place, _ in points]) / 10
     right = np.array([hit for _, hit in points], dtype=np.bool_)
     first, _ = states(score, right, make_venn_abers_settings(2, 5, alpha=Decimal(alpha)))

@@ -14,7 +14,7 @@ from venn_admit.core.monitoring.discrepancies import (
 
 
 def of_documents(*counted: tuple[int, int, int]) -> Discrepancies:
-    """Of (points, differing, documents)."""
+    """Samples of (points, differing, documents)."""
     points, differing, documents = np.array(counted, dtype=np.int64).reshape(-1, 3).T
     return discrepancies_of_documents(points, differing, documents)
 
@@ -61,7 +61,7 @@ def test_fewer_are_never_growth(differing: int, points: int, differing_after: in
 
 
 def test_chance_alone_seldom_counts_as_growth() -> None:
-    """Of dev halves and held-out data of one share, no more than about the level; 800 and 14,400 points of 3 %."""
+    """Dev halves and held-out data of one share differ about as often as the level says; 800 and 14,400 points."""
     generator = np.random.default_rng(3)
     at_fit, since = generator.binomial(800, 0.03, size=2000), generator.binomial(14_400, 0.03, size=2000)
     grown = [

@@ -78,7 +78,7 @@ def test_quantiles_are_values_that_occur() -> None:
 
 
 def decided(rows: list[tuple[int, bool, bool, int]]) -> DecidedPoints:
-    """Of rows (exemplar, weighted, q = K, reason)."""
+    """Decisions from rows (exemplar, weighted, q = K, reason)."""
     ids, weighted, full, reason = (np.array(column) for column in zip(*rows, strict=True))
     none = np.zeros(len(ids), dtype=np.int64)
     return DecidedPoints(
@@ -124,7 +124,7 @@ def test_the_true_difference_is_seldom_overestimated(moved: float) -> None:
 
 
 def test_a_shift_counts_by_its_size_not_by_significance() -> None:
-    """Of many points any difference is significant, and of few points a large one may be chance."""
+    """With many points any difference is significant, and with few a large one may be chance."""
     generator = np.random.default_rng(5)
 
     def moved(by: float, count: int) -> Shift:

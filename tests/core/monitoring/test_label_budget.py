@@ -18,7 +18,7 @@ def test_known_answers() -> None:
     first = budget.per_bin[0]
     assert (first.points, first.lacking.tolist(), first.labels_per_class.tolist()) == (1, [20, 0], [500.0, 0.0])
     assert first.labels == 500.0
-    # Of two points the larger: max(50, 10), max(60, 90); 2000 labels and 18,000 to the last class.
+    # The larger of two points: max(50, 10), max(60, 90); 2000 labels and 18,000 to the last class.
     last = budget.per_bin[3]
     assert (last.points, last.lacking.tolist()) == (2, [50, 90])
     assert last.labels_per_class.tolist() == [2000.0, 18_000.0]

@@ -18,7 +18,7 @@ Point = tuple[int, float, bool, bool]
 
 
 def placed(points: list[Point]) -> PlacedPoints:
-    """Of q, d, whether it is right and whether it is admitted, a point each."""
+    """Points of q, d, whether it is right and whether it is admitted."""
     return PlacedPoints(
         np.array([q for q, _, _, _ in points], dtype=np.int64),
         np.array([d for _, d, _, _ in points], dtype=np.float64),

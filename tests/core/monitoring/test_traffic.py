@@ -198,7 +198,7 @@ def test_a_share_is_lost_by_its_size_and_not_by_few_points() -> None:
 
 
 def labelled(right: int, wrong: int, *, by: int = OWN, documents: Documents | None = None) -> tuple[Accuracy, ...]:
-    """Of predictions of class 0, all admitted."""
+    """Outcomes of predictions of class 0, all admitted."""
     n = right + wrong
     zeros: IntArray = np.zeros(n, dtype=np.int64)
     ones: FloatArray = np.ones(n)

@@ -134,7 +134,7 @@ def test_a_calibration_ends(edge: Bench, stream: Stream) -> None:
     assert [row.reason for row in edge.rows(REQUEST)] == ["training data"]
 
 
-def test_a_fit_of_whoever_waits_ends(edge: Bench, stream: Stream) -> None:
+def test_a_fit_that_is_waited_for_ends(edge: Bench, stream: Stream) -> None:
     move_to_knn(edge)
     job_id = request_neighbours(edge.engine, "edge", chunk_rows=CHUNK_ROWS)
     held = edge.value("SELECT support_version FROM job WHERE id = :id", id=job_id)

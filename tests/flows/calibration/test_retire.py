@@ -90,7 +90,7 @@ def test_what_is_asked_for_meanwhile_is_not_served(tried: Bench, due: Due) -> No
 
 
 def test_one_that_is_being_calibrated_is_not_retired(tried: Bench) -> None:
-    """Whoever calibrates under it finishes first, and it is in use then."""
+    """A calibration under it finishes first, and it is in use then."""
     with ThreadPoolExecutor(1) as pool:
         with transaction(tried.engine) as calibrating:
             classifier = classifiers.by_name(calibrating, "edge")

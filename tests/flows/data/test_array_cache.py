@@ -110,7 +110,7 @@ def test_what_a_thread_writes_as_its_process_ends_is_deleted(tmp_path: Path) -> 
 
 
 class Deleting(ArrayCache):
-    """Where other processes delete an entry just after it was made, so many times."""
+    """Where other processes delete an entry just after it was made, a number of times."""
 
     times = 0
 

@@ -65,11 +65,11 @@ def entry(bench: Bench, folder: Path) -> dict[str, bytes]:
 
 
 def require_rows(bench: Bench, rows_read: Counter[str], count: int) -> None:
-    """That the next copy is made by reading so many rows, and is as one is that reads all."""
+    """That the next copy is made by reading this number of rows, and is as one is that reads all."""
     rows_read.clear()
     made = entry(bench, bench.folder / "cache")
     assert rows_read == Counter(ids=count, logits=count, vectors=count)
-    assert made == entry(bench, bench.folder / "anew")
+    assert made == entry(bench, bench.folder / "again")
 
 
 def all_rows(bench: Bench) -> int:
@@ -95,7 +95,7 @@ def forget_one(bench: Bench) -> None:
 
 
 def let_train(bench: Bench) -> None:
-    """Of an exemplar that was stored before the last that trains."""
+    """An exemplar that was stored before the last that trains."""
     give(
         bench,
         bench.value("SELECT external_id FROM exemplar WHERE split = 'scored' ORDER BY id LIMIT 1"),

@@ -1,4 +1,4 @@
-"""What is there is read as of one moment, by whoever may read."""
+"""What is there is read as of one moment, with the right to read."""
 
 from collections.abc import Sequence
 from typing import Any

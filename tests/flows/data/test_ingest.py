@@ -272,7 +272,7 @@ def test_progress_is_told_as_it_goes(bench: Bench) -> None:
 
 
 class TestDefaultIds:
-    """Of files whose rows have no ids."""
+    """Files whose rows have no ids."""
 
     @staticmethod
     def rows(first: int, last: int) -> Arrays:

@@ -176,13 +176,13 @@ def test_the_next_snapshot_is_a_calibration_from_scratch(scored: Bench) -> None:
     train_count = len(np.load(EXAMPLES / "train.npz")["y"])
     held_out["id"] = np.array([*ids[train_count : train_count + 16_000], *IDS[:280]])
     held_out["doc"] = np.array([row.key for row in scored.rows(KEYS_OF, ids=held_out["id"].tolist())])
-    scored.create("anew", dimension=128)
-    scored.ingest("anew", EXAMPLES / "train.npz", "train")
-    scored.ingest("anew", scored.write("anew.npz", held_out), "held-out")
-    scored.adopt("anew")
-    from_scratch = scored.calibrate("anew", kappa=100)
+    scored.create("fresh", dimension=128)
+    scored.ingest("fresh", EXAMPLES / "train.npz", "train")
+    scored.ingest("fresh", scored.write("fresh.npz", held_out), "held-out")
+    scored.adopt("fresh")
+    from_scratch = scored.calibrate("fresh", kappa=100)
     assert from_scratch.by_admit.radius == done.by_admit.radius
-    assert scored.rows(CURRENT, name="anew") == current
+    assert scored.rows(CURRENT, name="fresh") == current
 
 
 class TestRefusals:

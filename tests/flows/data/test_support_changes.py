@@ -13,7 +13,7 @@ from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import approximations, classifiers
 from venn_admit.store.exemplars.support import SupportChangedError
 
-# A row that was written anew has another xmin.
+# A row that was written again has another xmin.
 WRITTEN = """
 SELECT exemplar.id, neighbours.neighbour_ids, neighbours.xmin::text AS list_written,
     approximation.xmin::text AS approximation_written, approximation.predicted, approximation.logits

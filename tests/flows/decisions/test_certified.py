@@ -97,7 +97,7 @@ def test_the_certificate_is_that_of_the_stored_points(reviews: Bench, certified:
 
 
 def test_more_is_admitted_than_pointwise_and_enough_is_right(reviews: Bench, certified: Calibrated) -> None:
-    """By the policy, which has thresholds below 1 - alpha; the data are a sample, so .9 is met up to chance."""
+    """The policy decides, which has thresholds below 1 - alpha; the data are a sample, so .9 is met up to chance."""
     policy = certificate_of(certified).policy
     assert policy is not None
     assert min(threshold for threshold in policy.thresholds if threshold is not None) < 0.9

@@ -255,7 +255,7 @@ def test_a_copy_leaves_no_connection_to_a_pool_that_was_disposed_of(
     edge.engine.dispose()
     is_disposed_of.set()
     await_copy()
-    gc.collect()  # whoever left a connection open is warned, which fails the test
+    gc.collect()  # a connection that was left open leads to a warning, which fails the test
     refuse_scans(monkeypatch)
     decided(scorer, vectors[:2])
 

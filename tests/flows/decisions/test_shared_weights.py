@@ -52,7 +52,7 @@ def drawn(count: int) -> tuple[Float32Array, Float32Array, IntArray, IntArray]:
 
 
 def await_waiting(shared: SharedWeights, count: int) -> None:
-    """Return once a request makes a pass and so many others wait."""
+    """Return once a request makes a pass and a number of others wait."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         with shared._passes._changed:

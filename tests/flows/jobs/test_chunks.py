@@ -1,4 +1,4 @@
-"""Chunks: computed once however often they are delivered, whoever holds them, in any size and order."""
+"""Chunks: computed once however often they are delivered, by any process, in any size and order."""
 
 import re
 import threading

@@ -1,4 +1,4 @@
-"""Fits as jobs: the last chunk waits for all others, whoever computes them and in whatever order."""
+"""Fits as jobs: the last chunk waits for all others, in whatever process and order these are computed."""
 
 import numpy as np
 import pytest
@@ -92,7 +92,7 @@ def test_a_fit_that_is_cancelled_while_it_is_computed_stores_nothing(edge: Bench
     assert edge.value("SELECT id FROM knn_parameters WHERE is_current") > before
 
 
-def test_whoever_claimed_while_a_job_was_cancelled_does_not_finish_it(edge: Bench) -> None:
+def test_a_claim_made_while_a_job_was_cancelled_does_not_finish_it(edge: Bench) -> None:
     job_id, last = requested(edge)
     for ordinal in range(last):
         run_chunk(edge.runner(), job_id, ordinal)

@@ -37,7 +37,7 @@ SELECT
     (SELECT count(*) FROM admit_evidence),
     (SELECT count(*) FROM job WHERE removed_at IS NULL OR NOT is_emptied)
 """
-# Of the keys that are recorded as removed, how many there are, and how many different ones.
+# How many keys are recorded as removed, and how many different ones.
 RECORDED = """
 SELECT coalesce(sum(decision_count), 0), coalesce(sum(upper(part) - lower(part)), 0)
 FROM (

@@ -1,4 +1,4 @@
-"""A classifier that is calibrated by both methods and scored, for whoever removes something of it."""
+"""A classifier that is calibrated by both methods and scored, for tests that remove something of it."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

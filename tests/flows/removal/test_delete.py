@@ -133,7 +133,7 @@ def test_once_it_has_begun_the_classifier_is_not_used_any_more(
 
 
 def test_others_decide_and_score_meanwhile(edge: Bench, make: Make, golden: Golden) -> None:
-    """Of another classifier, every decision is the same while this one is deleted, and none waits for all of it."""
+    """Every decision of another classifier is the same while this one is deleted, and none waits for all of it."""
     make(edge, "other")
     scorer = PointScorer(edge.engine, edge.cache)
     vectors = golden["score_r"].astype(np.float32)

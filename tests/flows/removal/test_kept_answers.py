@@ -90,7 +90,7 @@ def test_one_that_is_stored_between_two_transactions_goes(edge: Bench, monkeypat
 def test_they_go_with_the_next_run_if_the_first_was_killed_before_it_read_them(
     edge: Bench, golden: Golden, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By then nothing says any more which exemplars the document had."""
+    """Nothing says any more by then which exemplars the document had."""
     arrays = golden.exemplars("score", slice(1))
     edge.ingest("edge", edge.write("a.npz", {**arrays, "id": np.array(["a-0"]), "doc": np.array(["doc-a"])}), "train")
     keep(edge, "one", {"id": "a-0"})

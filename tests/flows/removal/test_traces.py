@@ -56,7 +56,7 @@ def files(bench: Bench) -> Iterator[Path]:
 
 
 def test_no_table_and_no_file_holds_a_trace(edge: Bench, golden: Golden) -> None:
-    # Of each split and of two generations, with vectors that nobody else has.
+    # Exemplars of each split and of two generations, with vectors that nobody else has.
     rng = np.random.default_rng(3)
     vectors = rng.normal(size=(4, golden.dimension)).astype(np.float32)
     logits = rng.normal(size=(4, golden.class_count)).astype(np.float32)

@@ -59,7 +59,7 @@ def first_draw(events: list[Row[Any]]) -> Row[Any] | None:
 
 
 def both(bench: Bench) -> tuple[Counted, Counted]:
-    """By SQL, and by the rule."""
+    """Counted by SQL, and by the rule."""
     with consistent_view(bench.engine) as connection:
         classifier = classifiers.by_name(connection, "edge")
         monitor = monitors.newest(connection, calibrations.latest(connection, classifier))

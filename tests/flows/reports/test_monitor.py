@@ -464,15 +464,15 @@ def test_the_tables_refuse_what_cannot_be(watched: Bench, wrong: str) -> None:
         connection.exec_driver_sql(f"UPDATE {wrong}")
 
 
-def test_starting_anew_ends_alarms_and_counts_what_comes_from_now_on(scored: Bench) -> None:
+def test_starting_again_ends_alarms_and_counts_what_comes_from_now_on(scored: Bench) -> None:
     give(scored, flipped(range(300)))
     assert look(scored).harmful
-    anew = update_monitor(scored.engine, "reviews", restart=True)
-    assert (anew.documents, anew.alarms) == (0, ())
+    restarted = update_monitor(scored.engine, "reviews", restart=True)
+    assert (restarted.documents, restarted.alarms) == (0, ())
     assert scored.value("SELECT count(*) FROM monitor_alarm WHERE ended_at IS NULL") == 0
     give(scored, of(range(300, 420)))
     found = look(scored)
-    assert (found.documents, found.monitor) == (120, anew.monitor)
+    assert (found.documents, found.monitor) == (120, restarted.monitor)
     assert_as_from_scratch(scored)
 
 

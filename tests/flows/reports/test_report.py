@@ -109,7 +109,7 @@ def test_labels_that_came_since_are_counted_until_they_calibrate(scored: Bench) 
     assert (now.traffic.own_outcomes, now.traffic.accuracy) == ((), ())
     assert now.traffic.comparison is not None
     assert now.traffic.comparison.points == COUNT
-    # Of the snapshot before, the same points are still to come.
+    # The same points of the snapshot before are still to come.
     old = report(scored, calibration_id=1)
     assert not old.snapshot.is_current
     assert old.changes == changes
@@ -161,7 +161,7 @@ def test_traffic_against_a_direct_computation(scored: Bench) -> None:
         expected = ks_2samp([row.x for row in vp], [row.x for row in decided], method="asymp")
         assert shift.test.statistic == pytest.approx(expected.statistic, abs=1e-12)
         assert shift.test.p_value == pytest.approx(expected.pvalue, rel=0.05, abs=1e-6)
-    # Of the exemplars decided on twice, the newer decision counts.
+    # The newer decision on exemplars decided on twice counts.
     assert [(outcome.weighted, outcome.require_full_match, outcome.points) for outcome in traffic.outcomes] == [
         (True, False, COUNT - 200),
         (False, True, 200),

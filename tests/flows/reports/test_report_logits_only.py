@@ -90,7 +90,7 @@ def test_traffic_is_that_of_plain_sql(logits: Bench) -> None:
 
 
 def test_it_says_what_one_with_vectors_says_without_its_evidence(bench: Bench) -> None:
-    """By the same method and score, on the same points: every figure but those of q, d and the KNN is the same."""
+    """With the same method and score, on the same points: every figure but those of q, d and the KNN is the same."""
     generator = np.random.default_rng(3)
     bench.create("vectors", dimension=2, class_count=CLASSES, neighbour_count=3)
     make(bench)

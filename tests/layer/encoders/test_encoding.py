@@ -49,7 +49,7 @@ def own(folder: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever reaches for a network fails the test."""
+    """Reaching for a network fails the test."""
 
     def refuse(*_: Any) -> None:
         pytest.fail("reached for a network")

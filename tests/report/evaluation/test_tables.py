@@ -93,7 +93,7 @@ def on_terminal(table: EvaluationTable) -> str:
 
 
 def figures_of_terminal(table: EvaluationTable) -> list[str]:
-    """Of the rows of every part, which stand between a rule and the next title or note."""
+    """Return the figures of the rows of every part, which stand between a rule and the next title or note."""
     lines, shown, within = on_terminal(table).splitlines(), [], False
     for line in lines:
         if "───" in line:

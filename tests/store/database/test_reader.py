@@ -93,7 +93,7 @@ def reading(bench: Bench, analyst: str) -> Iterator[Engine]:
 
 
 def refused(engine: Engine, statement: str) -> None:
-    """A view of several tables takes no rows whoever asks, which is said first."""
+    """A view of several tables takes rows from nobody, which is said first."""
     words = "permission denied|cannot (delete from|insert into) view"
     with pytest.raises(DatabaseError, match=words), connect(engine) as connection:
         connection.execute(text(statement))

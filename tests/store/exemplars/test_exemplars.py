@@ -223,7 +223,7 @@ def test_digests_tell_contents_apart() -> None:
 
 @pytest.mark.parametrize("has_vectors", [True, False])
 def test_digests_are_those_that_are_stored(has_vectors: bool) -> None:
-    """Of bytes one after the other: what was stored by any version must be found again."""
+    """The digest is of bytes one after the other: what was stored by any version must be found again."""
     rng = np.random.default_rng(0)
     vectors, logits = (rng.normal(size=(700, width)).astype(np.float32) for width in (5, 3))
     documents = [None if row % 3 else f"d\u00e9{row}" for row in range(700)]
@@ -319,6 +319,6 @@ def test_counts_and_classes(connection: Connection, classifier: Classifier) -> N
 
 
 def test_a_split_that_calibrates_needs_labels(engine: Engine) -> None:
-    """The table says so itself, whoever writes to it."""
+    """The table says so itself, to every writer."""
     with pytest.raises(DatabaseError, match="exemplar_labelled_split_check"), transaction(engine) as connection:
         store(connection, make_classifier(connection), rows(["a"], Split.MC))

@@ -241,10 +241,10 @@ def test_a_report_is_computed_anew_in_its_place(visiting: Visit) -> None:
     when = page.locator("#report .as-of time")
     before = when.get_attribute("datetime")
     assert before is not None
-    page.get_by_role("link", name="Compute it anew").click()
+    page.get_by_role("link", name="Compute it again").click()
     expect(when).not_to_have_attribute("datetime", before)
     expect(page.locator("#report")).to_have_count(1)
-    expect(page.get_by_role("link", name="Compute it anew")).to_be_focused()
+    expect(page.get_by_role("link", name="Compute it again")).to_be_focused()
     assert page.url == f"{visiting.url}{OWN}/report"
     visiting.check()
 

@@ -39,7 +39,7 @@ class ForgottenExemplars(Model):
         description="Calibrations that counted them and are followed by one that does not.", examples=[1]
     )
     recalibrations_due: int = Field(description="Settings that must be recalibrated for it.", examples=[0])
-    jobs: list[int] = Field(description="Jobs that search neighbours anew.", examples=[[]])
+    jobs: list[int] = Field(description="Jobs that search neighbours again.", examples=[[]])
 
 
 class DeletedClassifier(Model):

@@ -1,4 +1,4 @@
-"""What of a classifier can be changed, by whoever has seen it as it is: its name, and the settings it is kept under."""
+"""What of a classifier a client can change that has seen it as it is: its name, and the settings it is kept under."""
 
 import hashlib
 import json
@@ -131,7 +131,7 @@ def _unchanged_since(seen: str | None) -> Check:
             raise Refused(
                 412,
                 Problem.PRECONDITION_FAILED,
-                "the settings have changed since the ETag in If-Match was given; GET them again, and decide anew",
+                "the settings have changed since the ETag in If-Match was given; GET them again, and decide then",
             )
 
     return check

@@ -73,7 +73,7 @@ class SupportTiles:
         Args:
             support: (n, D) float32; may be a memory map.
             centre: (D,), about the middle of the support; the distances are of its dtype.
-            kept: Whether the tiles are prepared now and stay in memory, or anew by every pass over them.
+            kept: Whether the tiles are prepared now and stay in memory, or are prepared by every pass over them.
         """
         self.support = support
         self.centre = centre
@@ -97,7 +97,7 @@ class SupportTiles:
         return max(tile.largest_norm for tile in self.read())
 
     def query_tile(self, count: int) -> int:
-        """Return the rows of a tile for so many queries: the fewest, if the BLAS gives them the bits of a whole tile.
+        """Return the rows of a tile for `count` queries: the fewest, if the BLAS gives them the bits of a whole tile.
 
         Args:
             count: The number of queries.

@@ -7,7 +7,7 @@ first, and then lambda by calibrating and measuring on the same tuning part; the
 The script differs from this module in these points. It takes the plain 1 - alpha quantile of the scores ("higher" of
 its two neighbours), without the finite-sample correction, so that its threshold is often one order statistic lower than
 ours of rank ceil((n + 1)(1 - alpha)), and it takes k_reg in the same way. It fits the temperature by a few gradient
-steps, again for every lambda. It draws U anew in every run. It cuts the data at random rather than by document.
+steps, again for every lambda. It draws a new U in every run. It cuts the data at random rather than by document.
 """
 
 from collections.abc import Sequence

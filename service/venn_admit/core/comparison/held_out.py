@@ -21,7 +21,7 @@ class ViewedPoints:
 
     @property
     def knn(self) -> Approximation:
-        """The KNN's view, for whoever knows that there are vectors."""
+        """The KNN's view, if there are vectors."""
         assert self.view is not None, "a classifier with logits only has no KNN"
         return self.view
 

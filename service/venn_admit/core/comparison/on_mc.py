@@ -1,6 +1,6 @@
 """The rivals and the calibration's own method on points of `mc`, each calibrated on the other folds.
 
-No label of `vp` is read, so that whoever chooses a method by this has fixed it before `vp` is looked at
+No label of `vp` is read, so that a method chosen by this is fixed before `vp` is looked at
 (docs/PROCEDURE.md, sections 7 and 9). Where the procedure gives a rival all held-out data, it has `knn` and four fifths
 of `mc` here.
 """
@@ -50,7 +50,7 @@ class RivalVerdict:
 
 
 def judged_rows(keys: Sequence[str], *, seed: int, most: int) -> IntArray:
-    """Return points to judge by: whole documents, at least one, about so many points if there are more.
+    """Return points to judge by: whole documents, at least one, with about `most` points if there are more.
 
     Args:
         keys: The document of each of n points.

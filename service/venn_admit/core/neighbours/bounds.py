@@ -241,7 +241,7 @@ def slices(count: int, size: int) -> list[slice]:
 
 
 def product_rounding(width: int) -> float:
-    """Return n u, from which the relative error of a sum of so many products follows.
+    """Return n u, from which the relative error of a sum of n products follows.
 
     Args:
         width: D + 7; n is 9 more.

@@ -13,7 +13,7 @@ from venn_admit.core.neighbours.distances import pair_distances
 from venn_admit.core.neighbours.lists import first_of_each, none_found
 from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray, Neighbours
 
-# So many queries at most are worth a pass of their own.
+# How many queries, at most, are worth a pass of their own.
 MOST_QUERIES = 64
 # Rows of the support multiplied at a time.
 _BLOCK_ROWS = 4096

@@ -51,7 +51,7 @@ class Calibrated:
 
     @property
     def settings(self) -> CalibratorSettings:
-        """Those of Venn-ADMIT, for whoever asked for that method."""
+        """Those of Venn-ADMIT, if that is the method."""
         assert isinstance(self.method_settings, CalibratorSettings), f"{self.calibration_id} is by another method"
         return self.method_settings
 
@@ -63,7 +63,7 @@ class Calibrated:
 
     @property
     def by_admit(self) -> MadeByAdmit:
-        """What Venn-ADMIT made, for whoever asked for that method."""
+        """What Venn-ADMIT made, if that is the method."""
         assert isinstance(self.made, MadeByAdmit), f"calibration {self.calibration_id} was made by another method"
         return self.made
 

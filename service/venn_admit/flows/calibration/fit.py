@@ -1,7 +1,7 @@
 """Fitting the KNN approximation, the localizer and the reliability score, or adopting what was fitted elsewhere.
 
-Whoever waits for a fit has workers search the neighbours and fits by itself; otherwise it is a job, whose last chunk
-fits.
+A caller that waits for a fit has workers search the neighbours and fits by itself; otherwise it is a job, whose last
+chunk fits.
 """
 
 from collections.abc import Callable
@@ -67,7 +67,7 @@ class ComputedFit:
     """What a fit found, before it is stored.
 
     classifier: as it was when its training exemplars were read. point_ids: the points that were read besides, (n,)
-    int64. job_id: the job that it was computed for; None: for whoever waited.
+    int64. job_id: the job that it was computed for; None: the caller waited.
     """
 
     classifier: Classifier

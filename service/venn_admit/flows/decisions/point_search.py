@@ -27,13 +27,13 @@ from venn_admit.store.search import nearest
 from venn_admit.store.search.array_cache import ArrayCache, CachedSupport
 from venn_admit.store.search.nearest import NearestExemplars
 
-# So many points of a version of the training exemplars are searched by the database; copying takes about as long.
+# How many points of a version of the training exemplars the database searches; copying takes about as long.
 POINTS_BY_SCAN = 128
-# Vectors that take more than so many times the memory budget are not copied: a machine for a service may be small.
+# Vectors that take more than this many memory budgets are not copied: a machine for a service may be small.
 _MOST_BUDGETS = 4
 # The classifiers of which a process keeps the version that it searched last.
 _MOST_CLASSIFIERS = 16
-# A copy is tried on so many of its own exemplars, and used if a pass is certain of half of them.
+# A copy is tried on this number of its own exemplars, and used if a pass is certain of half of them.
 _TRIED = 16
 
 # For each point, or None if a pass is not certain of its neighbours.

@@ -139,7 +139,8 @@ class PointScorer:
         """Decide on each of some points by the current snapshot, the same one for all, as if each were alone.
 
         weighted: by the localizer, or plain; None: as is usual for the method. require_full_match: reject q < K.
-        hnsw_ef_search: search by the HNSW index, which may miss neighbours, with so many candidates; None: exactly.
+        hnsw_ef_search: search by the HNSW index, which may miss neighbours, with this number of candidates; None:
+            exactly.
         neighbours: how many of the nearest exemplars, at most K, are described with a decision; None: all.
         stated: what is said of the extractor that the points come from; None: that was checked before.
         Raises NotReadyError before the first calibration, or where there is no such index; ConflictError if the points

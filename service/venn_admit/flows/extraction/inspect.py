@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from venn_admit.layer.states.reader import StateShards
 
 CONTEXT_TOKENS = 4
-"""So many tokens on either side of a training token are shown with it."""
+"""How many tokens on either side of a training token are shown with it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class Display(Protocol):
         ...
 
     def advance(self, rows: int) -> None:
-        """Show that so many more are done."""
+        """Show that this number more are done."""
         ...
 
 

@@ -191,7 +191,7 @@ class ChunkRunner:
                 job = jobs.by_id(connection, claim.job_id)
                 if job.state == "done":
                     recalibrations.take_in_waiting(connection, classifiers.by_id(connection, job.classifier_id))
-        except (ConflictError, DatabaseError, NotFoundError):  # whoever looks next lets them join
+        except (ConflictError, DatabaseError, NotFoundError):  # the next one to look lets them join
             self._log.exception("training exemplars that wait could not join", job=claim.job_id)
 
     def _check_attempts(self, claim: jobs.Claim) -> None:

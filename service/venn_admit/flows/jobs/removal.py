@@ -92,7 +92,7 @@ def delete_job(engine: Engine, job_id: int, *, name: str | None = None, origin: 
         engine: The database.
         job_id: The job.
         name: The classifier that it must be of, in any of its generations; None: of any.
-        origin: Who asks, for the audit ledger; None: whoever asks tells it.
+        origin: Who asks, for the audit ledger; None: the caller records it.
 
     Raises:
         NotFoundError: There is no such job.

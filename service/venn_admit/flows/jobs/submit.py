@@ -106,7 +106,7 @@ def submit_job(engine: Engine, send: Send | None, *, requester: Requester | None
 
     Args:
         engine: The database.
-        send: Sends a job; None leaves that to whoever waits for the job, or to the sweeper.
+        send: Sends a job; None leaves that to the one that waits for the job, or to the sweeper.
         requester: Who asks for the jobs, if their number is limited.
     """
     with transaction(engine) as connection:

@@ -1,4 +1,4 @@
-"""Watching jobs: whoever watches one is told as it advances or ends, over one connection for all who watch."""
+"""Watching jobs: watchers are told as a job advances or ends, over one connection for all of them."""
 
 import threading
 import time
@@ -48,7 +48,7 @@ class JobWatch:
                 self._watchers.remove(watcher)
 
     def wake(self, job_id: int | None = None) -> None:
-        """Have whoever watches a job, or any job, look again."""
+        """Have those that watch a job, or any job, look again."""
         with self._lock:
             told = [on_change for watched, on_change in self._watchers if job_id in (None, watched)]
         for on_change in told:

@@ -18,7 +18,7 @@ from venn_admit.store.exemplars import classifiers, forgotten
 from venn_admit.store.exemplars.classifiers import Classifier
 
 BLOCK = 1000
-"""So many answers are read, and those of them that name something deleted, in one transaction."""
+"""How many answers are read, and those that name something deleted rewritten, in one transaction."""
 
 # A string as JSON writes it. Answers are searched as bytes: one that is no JSON must not stay unread.
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)

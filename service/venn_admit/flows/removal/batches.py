@@ -8,13 +8,13 @@ from venn_admit.store.exemplars import classifiers, forgotten
 from venn_admit.store.exemplars.classifiers import Classifier
 
 BATCH = 1000
-"""So many exemplars, with all that refers to them, are removed in one transaction."""
+"""How many exemplars, with all that refers to them, are removed in one transaction."""
 
 OTHER_ROWS = 10_000
-"""So many rows that refer to no exemplar are removed in one transaction."""
+"""How many rows that refer to no exemplar are removed in one transaction."""
 
 MOST_LISTS = 100_000
-"""So many neighbour lists of other points are deleted in one transaction, or those that name a single exemplar."""
+"""How many neighbour lists of other points are deleted in one transaction; those that name one exemplar may be more."""
 
 
 def batches_of(connection: Connection, classifier: Classifier, external_ids: Sequence[str]) -> list[list[str]]:

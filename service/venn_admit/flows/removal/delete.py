@@ -1,7 +1,7 @@
 """Deleting a classifier, or a generation of it that is not current, with all that hangs on it.
 
 The first transaction marks what is to be deleted, so that it cannot be used any more, and each of the following ones
-removes a limited number of rows. Whoever asks again after an interruption goes on from there.
+removes a limited number of rows. Another call after an interruption goes on from there.
 """
 
 import time
@@ -157,7 +157,7 @@ class _Tally:
         last, count = deletion.FIRST_EXEMPLAR, batches.BATCH
         while count == batches.BATCH:
             with transaction(self._engine) as connection:
-                # Whoever labels or removes jobs began before the deletion did, or waits until this batch is gone.
+                # A call that labels or removes jobs began before the deletion did, or waits until this batch is gone.
                 exemplars.lock_ingestion(connection, one)
                 began = time.monotonic()
                 ids, last = deletion.some_exemplars(connection, one, last, batches.BATCH)

@@ -2,7 +2,7 @@
 
 One transaction removes some exemplars and repairs what it can at once: a snapshot that is current and counts
 one of them is followed by one that does not. Neighbour lists that name one are deleted in the same transaction, and
-searched anew by a job that is recorded with it, so that there is no moment at which a list names what is gone.
+searched again by a job that is recorded with it, so that there is no moment at which a list names what is gone.
 """
 
 import time
@@ -35,12 +35,12 @@ from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.array_cache import ArrayCache
 
 MOST_IDS = 100_000
-"""So many ids can be given at once."""
+"""How many ids can be given at once."""
 
 _SHOWN_IDS = 5
 # Jobs of these kinds compute from, or for, single exemplars as they were when the job was recorded.
 _DISTURBED = ("score", "fit")
-# Whoever waits for such jobs holds new ones back for so long at most, less than these wait for a lock, ...
+# How long waiting for such jobs holds new ones back at most: less than these wait for a lock, ...
 _HOLD_SECONDS = 10.0
 # ... and then lets them come for so long; it looks as often for whether the jobs are over.
 _PAUSE_SECONDS = 1.0
@@ -53,7 +53,7 @@ class Forgotten:
     ids: how many of the given ids of exemplars and documents were found, in whichever generation. exemplars: how many
     were removed, in all generations together. already: ids that were forgotten before. unknown: ids that nothing is
     stored under. rows: deleted by table. renewed: calibrations that were followed by one without the exemplars.
-    recalibrations: calibrators that are to be recalibrated. jobs: what searches neighbours anew. is_done: whether it
+    recalibrations: calibrators that are to be recalibrated. jobs: what searches neighbours again. is_done: whether it
     was done, rather than only counted.
     """
 
@@ -115,7 +115,7 @@ def forget(
         name: The classifier's name; that of a generation stands for all of them too.
         external_ids: Ids of exemplars.
         document_ids: Ids of documents, all of whose exemplars are meant.
-        chunk_rows: Rows of a chunk of the jobs that search neighbours anew.
+        chunk_rows: Rows of a chunk of the jobs that search neighbours again.
         missing_ok: Whether ids that nothing is stored under are left out rather than refused.
         dry_run: Whether to count only what would be removed.
         wait: Whether to wait for jobs of the classifier that score or fit. While they end, new ones are held back, but

@@ -52,7 +52,7 @@ def remove_from(
     """Remove exemplars, within a transaction that holds the locks of ingestion, calibrators and classifier.
 
     Each snapshot that is current and loses points is followed by one without them, unless data are out of date or too
-    few are left. Lists that name an exemplar are deleted, and a job is recorded that searches them anew.
+    few are left. Lists that name an exemplar are deleted, and a job is recorded that searches them again.
     """
     connection = submission.connection
     ids = np.array([hit.id for hit in hits], dtype=np.int64)

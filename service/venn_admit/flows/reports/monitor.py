@@ -26,7 +26,7 @@ from venn_admit.store.decisions.monitors import CountedLabels, Seen, StoredMonit
 from venn_admit.store.exemplars import classifiers
 
 STATE_DOCUMENTS = 1000
-"""A state is kept after every so many documents: what comes after it is read again, and a correction computed anew."""
+"""After how many documents a state is kept: what follows it is read again, and so is a correction."""
 
 
 def update_monitor(engine: Engine, name: str, *, restart: bool = False) -> MonitorReport:
@@ -37,7 +37,7 @@ def update_monitor(engine: Engine, name: str, *, restart: bool = False) -> Monit
     Args:
         engine: The database.
         name: The classifier's name.
-        restart: Whether to end its alarms and to start anew, with the labels that come from now on.
+        restart: Whether to end its alarms and to start again, with the labels that come from now on.
 
     Raises:
         NotFoundError: There is no such classifier.
@@ -49,7 +49,7 @@ def update_monitor(engine: Engine, name: str, *, restart: bool = False) -> Monit
         monitors.lock(connection, calibration.calibrator_id)
         monitor = None if restart else monitors.newest(connection, calibration)
         if monitor is None:
-            monitor = monitors.start(connection, classifier, calibration, anew=restart)
+            monitor = monitors.start(connection, classifier, calibration, afresh=restart)
         settled, seen = _settled(connection, monitor)
         stored = monitors.states(connection, monitor)
         # In one view, because a label that comes between the statements would count twice or not at all.

@@ -29,7 +29,7 @@ from venn_admit.store.search.array_cache import ArrayCache, CachedSupport
 from venn_admit.store.work import recalibrations
 
 MOST_CHANGES = 1000
-"""So many training exemplars can be changed at once: each that is left out makes every search a little longer."""
+"""How many training exemplars can be changed at once: each that is left out makes every search a little longer."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""What the monitor of a calibration said when it was last looked at: nothing is counted anew or written."""
+"""What the monitor of a calibration said when it was last looked at: nothing is counted again or written."""
 
 from sqlalchemy import Connection
 
@@ -36,7 +36,7 @@ def monitor_report(
     *,
     computed: int,
 ) -> MonitorReport:
-    """Return what a state of a monitor says. computed: documents that were new, or counted anew."""
+    """Return what a state of a monitor says. computed: documents that were new, or counted again."""
     return MonitorReport(
         classifier=classifier.name,
         class_names=classifier.class_names,

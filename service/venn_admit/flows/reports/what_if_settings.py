@@ -29,7 +29,7 @@ from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.array_cache import ArrayCache
 
 MOST_VALUES = 50
-"""So many values can be tried at once; each of alpha, delta and the bins takes a pass over the folds of its own."""
+"""How many values can be tried at once; each of alpha, delta and the bins takes a pass over the folds of its own."""
 
 Value = Decimal | float | int | tuple[int, ...]
 

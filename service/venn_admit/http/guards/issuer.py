@@ -17,7 +17,7 @@ class IssuerError(Exception):
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Whoever could redirect us could give us keys of their own."""
+    """A redirect could lead to keys of somebody else."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None

@@ -89,7 +89,7 @@ class Concurrency:
         place = scope.setdefault("state", {})["place"] = _Place(self._running, self._most_per_key)
 
         async def received() -> Message:
-            # Whoever sends a body slowly keeps nobody else from being answered.
+            # A slow body keeps no other request from being answered.
             place.leave()
             try:
                 return await receive()

@@ -17,7 +17,7 @@ from venn_admit.http.guards.issuer import IssuerError, public_keys
 from venn_admit.http.problems import Problem, Refused
 from venn_admit.store.access.keys import Scope
 
-# Not those of shared secrets, with which whoever can verify a token could make one.
+# Not those of shared secrets: with one, verifying a token would be enough to make one.
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 KEY_TYPES = frozenset({"RSA", "EC", "OKP"})
 SCOPE_PREFIX = "venn-admit:"
@@ -67,7 +67,7 @@ class Tokens:
         except jwt.ExpiredSignatureError:
             raise _unauthenticated("the token has expired; get another from the issuer") from None
         except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
-            # Without what was wrong, which would help whoever forges one; without the chain, which quotes it.
+            # Without what was wrong, which would help a forger; without the chain, which quotes it.
             raise _unauthenticated("expected a valid token of the issuer, for this audience, got another") from None
         subject = claims["sub"]
         if not isinstance(subject, str) or not 1 <= len(subject) <= _LONGEST_SUBJECT or not subject.isprintable():

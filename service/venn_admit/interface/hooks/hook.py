@@ -51,7 +51,7 @@ def hook(
     Raises:
         InvalidInputError: There is no such layer, the estimator is not fitted, or an argument does not fit the model.
     """
-    torch = sys.modules.get("torch")  # whoever has a module has imported it
+    torch = sys.modules.get("torch")  # a module exists only if it was imported
     if torch is not None and isinstance(model, torch.nn.Module):
         return Hook(HookedModule(model, layer, take=take, reduce=reduce, logits=logits))
     given = {"take": take != "output", "reduce": reduce is not None, "logits": logits is not None}

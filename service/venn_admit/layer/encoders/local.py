@@ -130,7 +130,7 @@ def load_encoder(name: str, *, layers: Sequence[int] = (), max_tokens: int | Non
 
 
 def padded_length(tokens: int) -> int:
-    """Return to how many tokens a text of so many is padded: the next multiple of eight.
+    """Return to how many tokens a text of `tokens` is padded: the next multiple of eight.
 
     Args:
         tokens: >= 1.

@@ -71,7 +71,7 @@ def labelled_in(path: Path) -> frozenset[Kind]:
                 names = set(arrays)
         else:
             by_kind, names = _LABEL_COLUMNS, set(read_footer(path, DEFAULT_MEMORY_BUDGET).schema.names)
-    except InvalidInputError:  # whoever reads the file says what is wrong
+    except InvalidInputError:  # the reader of the file says what is wrong
         return frozenset()
     return frozenset(kind for kind, name in by_kind.items() if name in names)
 

@@ -1,7 +1,7 @@
 """The decision of Venn-ADMIT on some points: from bands that SQL counts, or from the indexes of the whole snapshot.
 
 A job decides the same, in every bit. To read a snapshot takes as long as to count some dozens of bands, so a process
-reads it after so many, or as soon as a point is weighted: weights need all of vp.
+reads it after a number of them, or as soon as a point is weighted: weights need all of vp.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from venn_admit.store.calibrations.calibrations import BandEvidence, Calibration
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.array_cache import ArrayCache
 
-# So many points of a snapshot are decided by SQL before all of it is read.
+# How many points of a snapshot are decided by SQL before all of it is read.
 POINTS_BY_SQL = 50
 
 _Key = tuple[int, UUID]

@@ -26,7 +26,7 @@ class ColumnGroup:
 class Column:
     """A column of cells.
 
-    name: whole, however long; whoever draws it shortens it. least: characters that it may take over narrower cells.
+    name: whole, however long; the drawing shortens it. least: characters that it may take over narrower cells.
     """
 
     name: str

@@ -34,7 +34,7 @@ class MonitorReport:
 
     neighbour_count: K; None if the classifier has logits only. setting: the calibrator's number. calibration: the
     current snapshot. monitor: the monitor's number; started_at: when it was started. documents, points: labelled ones
-    that count. computed: documents that were new, or counted anew. alarms: those that stand, notices included.
+    that count. computed: documents that were new, or counted again. alarms: those that stand, notices included.
     promised: the kinds of classes that the promise is about.
     """
 

@@ -54,7 +54,7 @@ def kept_answer(connection: Connection, attempt: Attempt) -> KeptAnswer | None:
 
 
 def some_answers(connection: Connection, *, after: Attempt | None, most: int) -> list[tuple[Attempt, bytes]]:
-    """Return at most so many answers, in order of callers and names, each with the attempt that led to it.
+    """Return at most `most` answers, in order of callers and names, each with the attempt that led to it.
 
     after: the one before the first; None: from the beginning.
     """

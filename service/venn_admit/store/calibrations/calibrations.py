@@ -59,19 +59,19 @@ class Calibration:
 
     @property
     def parameters_id(self) -> int:
-        """Key of its KNN parameters, for whoever knows that the classifier has vectors."""
+        """Key of its KNN parameters, if the classifier has vectors."""
         assert self.knn_parameters_id is not None, f"calibration {self.id} is of a classifier with logits only"
         return self.knn_parameters_id
 
     @property
     def settings(self) -> CalibratorSettings:
-        """Those of Venn-ADMIT, for whoever knows that this is the method."""
+        """Those of Venn-ADMIT, if this is the method."""
         assert isinstance(self.method_settings, CalibratorSettings), f"calibration {self.id} is by {self.method}"
         return self.method_settings
 
     @property
     def abers_settings(self) -> VennAbersSettings:
-        """Those of Venn-Abers, for whoever knows that this is the method."""
+        """Those of Venn-Abers, if this is the method."""
         assert isinstance(self.method_settings, VennAbersSettings), f"calibration {self.id} is by {self.method}"
         return self.method_settings
 

@@ -23,7 +23,7 @@ def points(
     after: tuple[bool, int] | None,
     limit: int,
 ) -> Sequence[Row[Any]]:
-    """Return at most so many points of a cell, those that are wrong first.
+    """Return at most `limit` points of a cell, those that are wrong first.
 
     after: whether the last one before them is right, and its exemplar; None for the first ones.
     """

@@ -1,6 +1,6 @@
 """Removal of jobs: first a job is marked, then its rows, decisions and chunks are deleted, some in each transaction.
 
-A removed job keeps its row, which says what was asked for. If a process dies in between, whoever comes next goes on.
+A removed job keeps its row, which says what was asked for. If a process dies in between, the next one goes on.
 """
 
 from collections.abc import Collection
@@ -99,7 +99,7 @@ def unfinished(
 
 
 def delete_part(connection: Connection, job: Unfinished, *, after: int = -1, most: int) -> Part:
-    """Delete at most so many rows of a removed job, and of their decisions those that nobody needs.
+    """Delete at most `most` rows of a removed job, and of their decisions those that nobody needs.
 
     after: the last row of the part before. The caller keeps requests out, by `removal.keep_requests_out`.
     """

@@ -114,15 +114,15 @@ def newest(connection: Connection, calibration: Calibration) -> StoredMonitor | 
     )
 
 
-def start(connection: Connection, classifier: Classifier, calibration: Calibration, *, anew: bool) -> StoredMonitor:
+def start(connection: Connection, classifier: Classifier, calibration: Calibration, *, afresh: bool) -> StoredMonitor:
     """Start a monitor of a snapshot's calibrator.
 
-    anew: whether it counts the labels that come from now on, against this snapshot; otherwise it counts all since the
+    afresh: whether it counts the labels that come from now on, against this snapshot; otherwise it counts all since the
     oldest snapshot with the same KNN parameters, against that one.
     """
     of_calibrator = {"calibrator_id": calibration.calibrator_id, "knn_parameters_id": calibration.knn_parameters_id}
     number, event = calibration.number, newest_event(connection).event
-    if not anew:
+    if not afresh:
         first = connection.execute(statement("monitors.first_snapshot"), of_calibrator).one()
         number, event = first.number, first.event
     plan = plan_of(

@@ -30,9 +30,9 @@ class Removal:
 def keep_requests_out(connection: Connection, classifier_id: int, *, wait: timedelta | None) -> bool:
     """Keep exemplars, labels and requests to score out until this transaction ends, so that what is unneeded stays so.
 
-    Those that are coming now may take minutes. Whoever waits for them is next, before those that come meanwhile. Nor is
-    anything else removed of the classifier at the same time: of two jobs that are emptied at once, each would leave to
-    the other the decisions that both ask for.
+    Those that are coming now may take minutes. A caller that waits for them is next, before those that come meanwhile.
+    Nor is anything else removed of the classifier at the same time: of two jobs that are emptied at once, each would
+    leave to the other the decisions that both ask for.
 
     wait: for how long at most, which is more than nothing; None: as long as it takes. The answer is False if that was
     not enough, and then nothing must be removed.

@@ -1,4 +1,4 @@
-"""The queries that a report offers behind its tables: whoever may read schema `report` can run them as they are."""
+"""The queries that a report offers behind its tables: readers of schema `report` can run them as they are."""
 
 from collections.abc import Sequence
 

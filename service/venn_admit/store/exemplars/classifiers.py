@@ -185,7 +185,7 @@ def rename(connection: Connection, classifier: Classifier, name: str) -> None:
 
 
 def require_free(connection: Connection, classifier: Classifier, name: str, count: int) -> None:
-    """Raise ConflictError unless a classifier can have this name and so many generations.
+    """Raise ConflictError unless a classifier can have this name and `count` generations.
 
     Raises InvalidInputError if the name is too long for that.
     """

@@ -101,14 +101,14 @@ def drop_vectors(connection: Connection, classifier: Classifier) -> bool:
 
 
 def some_exemplars(connection: Connection, classifier: Classifier, after: Key, batch: int) -> tuple[IntArray, Key]:
-    """Return at most so many of the exemplars that are left, the first ones after a key, and the key of the last."""
+    """Return at most `batch` of the exemplars that are left, the first ones after a key, and the key of the last."""
     parameters = {"classifier_id": classifier.id, "batch": batch, **after}
     rows = connection.execute(statement("deletion.some_exemplars"), parameters).mappings().all()
     return np.array([row["id"] for row in rows], dtype=np.int64), dict(rows[-1]) if rows else after
 
 
 def delete_some(connection: Connection, classifier: Classifier, table: str, after: Key, batch: int) -> tuple[int, Key]:
-    """Delete at most so many rows of a table, the first ones after a key; return how many, and the key of the last."""
+    """Delete at most `batch` rows of a table, the first ones after a key; return how many, and the key of the last."""
     parameters = {"classifier_id": classifier.id, "batch": batch, **after}
     rows = connection.execute(part_of(table), parameters).mappings().all()
     return len(rows), dict(rows[-1]) if rows else after

@@ -293,7 +293,7 @@ def _json(incoming: IncomingExemplars, row: int, source: str) -> bytes:
 def lock_ingestion(connection: Connection, classifier: Classifier) -> None:
     """Wait until nobody else stores exemplars or labels of a generation; keep others out until this transaction ends.
 
-    Whoever locks the classifier as well, by `classifiers.lock`, does so after this, as ingestion does.
+    A caller that locks the classifier as well, by `classifiers.lock`, does so after this, as ingestion does.
     """
     connection.execute(statement("classifiers.lock_ingestion"), {"classifier_id": classifier.id})
 

@@ -13,7 +13,7 @@ from venn_admit.store.database.statements import statement
 from venn_admit.store.exemplars.classifiers import Classifier
 
 LOOKED_AT = 10_000
-"""Whoever asks for the newest labels of a classifier looks at so many events of all classifiers at most."""
+"""How many events of all classifiers are looked at, at most, for the newest labels of one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ def join_waiting(connection: Connection, classifier: Classifier | None, *, wait:
     recorded, under `lock`, is seen once the lock is free, because the transaction is READ COMMITTED.
 
     classifier: None for all. wait: whether to wait for the lock, for as long as it takes; otherwise a classifier that
-    somebody else has locked is left to whoever looks next.
+    somebody else has locked is left to the next one to look.
     """
     asked = {"classifier_id": None if classifier is None else classifier.id}
     having = list(connection.execute(statement("support.having_waiting"), asked).scalars())

@@ -36,7 +36,7 @@ from venn_admit.store.database.engine import connect, consistent_view
 from venn_admit.store.exemplars import exemplars, forgotten, support
 from venn_admit.store.exemplars.classifiers import Classifier
 
-# The bytes of rows that the server packs into one value; beyond this, it requests memory anew for each value.
+# The bytes of rows that the server packs into one value; beyond this, it requests memory again for each value.
 _PACKED_BYTES = 1 << 16
 # Two, because while workers move on to the newest, some still read the one before.
 _KEPT = 2
@@ -172,7 +172,7 @@ class ArrayCache:
                 found = read(folder)
             except FileNotFoundError:  # another process deleted it in favour of newer ones
                 continue
-            if is_new:  # what it holds may have been removed while it was written, unseen by whoever removed that
+            if is_new:  # what it holds may have been removed while it was written, unseen by what removed that
                 self._delete_outdated(engine, [folder])
             return found
         raise NotReadyError(f"{self._folder}: other processes replace {owner} faster than it can be read; try again")

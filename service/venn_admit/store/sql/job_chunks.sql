@@ -22,7 +22,7 @@ WHERE job_id = :job_id;
 
 -- name: mark_late
 -- Let others take over the chunks that are late, once each: of a job, or of all, of which nothing else is left, those
--- whose claim has lasted several times the median of those that are done. Whoever has one may still finish it.
+-- whose claim has lasted several times the median of those that are done. Its holder may still finish it.
 WITH late AS (
     SELECT
         chunk.job_id,
@@ -332,7 +332,7 @@ WHERE
     AND job_chunk.lease_until > now();
 
 -- name: take_leases
--- Take the chunks of a job from whoever still computes them, so that no result of theirs counts.
+-- Take the chunks of a job from the processes that still compute them, so that no result of theirs counts.
 UPDATE job_chunk
 SET
     state = 'pending',

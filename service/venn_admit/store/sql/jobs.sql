@@ -72,7 +72,7 @@ turn AS (
     SELECT
         waiting.classifier_id,
         waiting.is_bulk,
-        -- Jobs that are over count too, or whoever has many small ones would always be next.
+        -- Jobs that are over count too, or a requester with many small ones would always be next.
         greatest(
             max(waiting.claimed_at),
             (
@@ -193,7 +193,7 @@ WHERE
     AND requested_by = :requested_by;
 
 -- name: announce_change
--- Tell whoever listens, on commit, that a job has advanced or ended.
+-- Tell listeners, on commit, that a job has advanced or ended.
 SELECT pg_notify('venn_admit_job', CAST(:job_id AS text));
 
 -- name: listen

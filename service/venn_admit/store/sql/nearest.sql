@@ -2,7 +2,7 @@
 -- The training exemplars nearest to a vector, with what an approximation needs of them, by a scan of all. Only
 -- identifiers are sorted; the vectors of the few that remain are read by key. No index of pgvector can serve this: the
 -- column has no fixed dimension, and each index is on an expression that has one. Those that wait are among them if
--- :with_waiting; planned anew for each call, the statement then has no condition to check on every row.
+-- :with_waiting; planned again for each call, the statement then has no condition to check on every row.
 WITH nearest AS MATERIALIZED (
     SELECT
         exemplar_id,

@@ -31,7 +31,7 @@ WHERE
 SELECT set_config('lock_timeout', '0', TRUE);
 
 -- name: lock_waiting
--- Lock classifiers before training exemplars join. Whoever records a job for a calibration or a fit locks its
+-- Lock classifiers before training exemplars join. Recording a job for a calibration or a fit locks its
 -- classifier too, so that each sees what the other did.
 SELECT id
 FROM classifier

@@ -19,7 +19,7 @@ from venn_admit.store.work import notices
 
 # The longest time that a chunk waits after it fails, before it is tried again.
 MAX_RETRY_SECONDS = 60.0
-# A claim is late if it has lasted this many times the median of the job's chunks that are done, and so many seconds.
+# A claim is late if it has lasted this many times the median of the job's chunks that are done, and this many seconds.
 _LATE_TIMES, _LATE_SECONDS = 3.0, 5.0
 # The kind of job that the others overtake; `jobs_in_turn` names it too.
 BULK = "score"
@@ -412,7 +412,7 @@ def reopen(connection: Connection, job_id: int) -> bool:
         return False
     connection.execute(
         statement("job_chunks.take_leases"), {"job_id": job_id}
-    )  # of whoever claimed as it was cancelled
+    )  # by a process that claimed as it was cancelled
     connection.execute(statement("job_chunks.reopen_chunks"), {"job_id": job_id})
     connection.execute(statement("jobs.settle_job"), {"job_id": job_id})
     notices.announce(connection, job_id)

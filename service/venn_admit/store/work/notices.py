@@ -13,7 +13,7 @@ from venn_admit.store.database.statements import statement
 
 
 def announce(connection: Connection, job_id: int) -> None:
-    """Tell whoever listens, once the transaction is committed, that a job has advanced or ended."""
+    """Tell listeners, once the transaction is committed, that a job has advanced or ended."""
     connection.execute(statement("jobs.announce_change"), {"job_id": job_id})
 
 

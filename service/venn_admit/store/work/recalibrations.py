@@ -45,9 +45,9 @@ def request(connection: Connection, classifier: Classifier, reason: str) -> int:
 def take_in_waiting(connection: Connection, classifier: Classifier | None = None) -> int:
     """Let the training exemplars that wait train from now on, unless what they wait for is under way.
 
-    A recalibration is requested for them. It may be called at any time and by several processes at once: whoever ends
-    what they wait for does so, and because that process may die in between, so does whoever begins such a thing, and
-    beat. A classifier that somebody else has locked is left to the next of these.
+    A recalibration is requested for them. It may be called at any time and by several processes at once: the one that
+    ends what they wait for does so, and because that process may die in between, so does the one that begins such a
+    thing, and beat. A classifier that somebody else has locked is left to the next of these.
 
     classifier: None for all. Returns the number of classifiers that have new training exemplars.
     """

@@ -37,5 +37,5 @@ async def get_job_events(
     job: JobNumber,
     last_event_id: Annotated[str | None, Header(max_length=100)] = None,
 ) -> Response:
-    """Report the progress of a job as the API does, to whoever is signed in."""
+    """Report the progress of a job as the API does, to a visitor who is signed in."""
     return await job_events(request, classifier, job, last_event_id)

@@ -14,10 +14,10 @@ routes = router()
 
 @routes.get("/classifiers/{classifier}/report", dependencies=[needs(Scope.READ)])
 def get_report(
-    request: Request, classifier: ClassifierName, calibration: CalibrationNumber = None, anew: bool = False
+    request: Request, classifier: ClassifierName, calibration: CalibrationNumber = None, again: bool = False
 ) -> Response:
-    """Show what `report` shows, as it was computed last if nothing but traffic came since. anew: compute it again."""
-    kept, is_behind = kept_reports(request).get(classifier, calibration, anew=anew)
+    """Show what `report` shows, as it was computed last if nothing but traffic came since. again: compute it again."""
+    kept, is_behind = kept_reports(request).get(classifier, calibration, again=again)
     return page(
         request,
         "report",

@@ -89,7 +89,7 @@ def test_fewer_than_five_wrong_points_leave_the_score_of_the_network(wrong: int)
 @pytest.mark.parametrize("distance", [0.0, 0.1])
 def test_features_that_do_not_vary_count_for_nothing(distance: float) -> None:
     inexact = 0
-    for count in range(200, 210):  # the rounded mean of so many equal numbers is often another number
+    for count in range(200, 210):  # the rounded mean of this many equal numbers is often another number
         logits, view, label = labelled(3, count, 2)
         still = Approximation(view.logits, view.predicted, view.match_count, np.full(count, distance))
         model = fit_reliability(logits, still, label, neighbour_count=NEIGHBOURS)

@@ -61,7 +61,7 @@ def slow_lower(
     score = 1 - softmax(view.logits)
 
     def set_of(row: int, scored: int) -> frozenset[int]:
-        """Of a point as vp, if another fold is scored; of a scored one itself."""
+        """The set of a point as vp, if another fold is scored; that of a scored one itself."""
         rows = np.flatnonzero((fold != scored) & (fold != fold[row]))
         part = reordered(points, rows)
         scaled = replace(settings, kappa=-(-kappa * len(rows) // len(fold)))

@@ -22,10 +22,10 @@ def monitor(
         str | None, typer.Option(help="URL that each new alarm is sent to, once, as a POST of JSON.")
     ] = None,
     prometheus: Annotated[
-        Path | None, typer.Option(help="File for node_exporter's textfile collector, .prom; written anew each time.")
+        Path | None, typer.Option(help="File for node_exporter's textfile collector, .prom; replaced each time.")
     ] = None,
     restart: Annotated[
-        bool, typer.Option("--restart", help="End the alarms and start anew, with the labels that come from now on.")
+        bool, typer.Option("--restart", help="End the alarms and start again, with the labels that come from now on.")
     ] = False,
     as_json: Json = False,
 ) -> None:

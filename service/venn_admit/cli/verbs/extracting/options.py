@@ -102,9 +102,7 @@ MinMaxWeight = Annotated[
     ),
 ]
 LearningRate = Annotated[float, typer.Option(help="Learning rate of the memory layer (Adam).")]
-Patience = Annotated[
-    int, typer.Option(help="Training ends after so many epochs without a lower loss on the dev split.")
-]
+Patience = Annotated[int, typer.Option(help="How many epochs without a lower loss on the dev split end the training.")]
 
 
 def level_asked_for(level: str | None) -> "Kind | None":

@@ -139,11 +139,11 @@ class Certificate:
 
     @property
     def labels_needed(self) -> int | None:
-        """The number of points in so many documents, at the mean size of those of `vp`."""
+        """The number of points in `documents_needed` documents, at the mean size of those of `vp`."""
         return None if self.documents_needed is None else self.points_in(self.documents_needed)
 
     def points_in(self, documents: int) -> int:
-        """Return the number of points in so many documents, at the mean size of those of `vp`, rounded up.
+        """Return the number of points in `documents`, at the mean size of those of `vp`, rounded up.
 
         Args:
             documents: >= 0.
@@ -223,7 +223,7 @@ def from_document(document: Mapping[str, Any]) -> Certificate:
         )
     except (KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise InvalidInputError(
-            f"expected the document of a certificate, got one that fails at {error!r}; recalibrate to write it anew"
+            f"expected the document of a certificate, got one that fails at {error!r}; recalibrate to write it again"
         ) from error
 
 

@@ -46,7 +46,8 @@ def row_order(columns: FloatArray, outcome: BoolArray) -> IntArray:
 def fit_logistic(columns: FloatArray, outcome: BoolArray) -> tuple[FloatArray, float]:
     """Minimise sum_i log(1 + exp(-z_i (w.x_i + b))) + |w|^2 / 2, with z_i = 1 or -1, over w and b.
 
-    Every component of the gradient is below 1e-10 at the end, or as small as float64 can make it for so many rows.
+    Every component of the gradient is below 1e-10 at the end, or as small as float64 can make it for this number of
+    rows.
 
     Args:
         columns: (p, n) float64, x, one contiguous row a column, in the order of `row_order`.

@@ -168,7 +168,7 @@ class _CrossFit:
         return _Sets(singleton, smallest)
 
     def singletons(self, sets: _Sets, kappa: int, reference_size: int) -> BoolArray:
-        """Which sets are singletons under a kappa out of all of `mc`, made from so many points of it."""
+        """Which sets are singletons under a kappa out of all of `mc`, made from `reference_size` points of it."""
         part = -(-kappa * reference_size // len(self.points.label))
         found: BoolArray = sets.singleton & (sets.smallest >= part)
         return found
