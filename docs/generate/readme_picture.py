@@ -18,8 +18,7 @@ import venn_admit
 from venn_admit.core.evaluation.tallies import Verdict
 from venn_admit.report.charts.charts import save_png
 from venn_admit.report.charts.drawing import CLASS_LOOKS, TARGET_COLOUR
-from venn_admit.report.charts.fonts import drawing_fonts
-from venn_admit.report.charts.marks import name_series, verdict_mark, verdict_marks
+from venn_admit.report.charts.looks import drawing_fonts, name_series, verdict_mark, verdict_marks
 
 PICTURE = Path(__file__).parents[1] / "assets" / "admitted.png"
 CLASSES = ("negative", "positive")

@@ -19,7 +19,7 @@ from venn_admit.core.calibrators.certified.policies import admit
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex
-from venn_admit.core.monitoring.band_traffic import admitted_of_vp, lower_of_vp
+from venn_admit.core.monitoring.bands import admitted_of_vp, lower_of_vp
 from venn_admit.core.monitoring.partitions import calibration_partitions
 from venn_admit.core.types import BoolArray, FloatArray, IntArray, Split
 from venn_admit.flows.reports.evaluate import evaluate, request_evaluation_of_decisions

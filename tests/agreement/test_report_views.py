@@ -15,7 +15,7 @@ from tests.conftest import fresh_database
 from tests.running import Bench, Golden
 from venn_admit.core.calibrators.bands import bin_of
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
-from venn_admit.core.monitoring.label_budget import label_budget
+from venn_admit.core.monitoring.bands import label_budget
 from venn_admit.store.database.engine import create_engine
 
 DECISIONS = """

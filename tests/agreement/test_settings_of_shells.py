@@ -28,7 +28,7 @@ from venn_admit.api.steps import REQUESTS
 from venn_admit.cli.steps import COMMANDS
 from venn_admit.core.calibrators.certified.certification import Certification
 from venn_admit.core.calibrators.certified.hypothesis_tests import DocumentTest
-from venn_admit.core.calibrators.certified.tallies import ClassKind
+from venn_admit.core.calibrators.certified.points import ClassKind
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
 from venn_admit.core.types import CalibratorSettings

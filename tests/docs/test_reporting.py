@@ -15,7 +15,7 @@ from tests.conftest import fresh_database
 from tests.running import EXAMPLES, REVIEW_ETA_LOC, REVIEW_PARAMETERS, Bench, Scores
 from venn_admit.core.approximation.knn import softmax
 from venn_admit.core.evaluation.tallies import Tally
-from venn_admit.core.monitoring.label_budget import label_budget
+from venn_admit.core.monitoring.bands import label_budget
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.export import Export
 from venn_admit.flows.keys.keys import create as create_key

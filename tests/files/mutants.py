@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.files.hostile import DIMENSION, ROWS
-from venn_admit.files.parquet.thrift import STRUCT, CompactReader, ListOf, Struct
+from venn_admit.files.parquet.footer import STRUCT, CompactReader, ListOf, Struct
 
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},

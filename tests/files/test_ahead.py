@@ -10,7 +10,7 @@ import pytest
 from tests.files.samples import CLASS_COUNT, DIMENSION, sample, write_parquet
 from venn_admit.errors import InvalidInputError
 from venn_admit.files import read_exemplars
-from venn_admit.files.prefetch import read_ahead
+from venn_admit.files.batches import read_ahead
 
 PATIENCE_SECONDS = 300.0
 

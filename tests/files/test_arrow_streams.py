@@ -8,7 +8,7 @@ import pytest
 
 from tests.files.hostile import CLASS_NAMES, DIMENSION, columns, write_stream
 from venn_admit.errors import InvalidInputError
-from venn_admit.files.arrow.messages import decompressed_bytes
+from venn_admit.files.arrow.streams import decompressed_bytes
 from venn_admit.files.received import ReceivedFile
 from venn_admit.files.records import ExemplarBatch
 from venn_admit.files.sources import ArrowSource

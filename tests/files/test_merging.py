@@ -9,8 +9,8 @@ import pytest
 import venn_admit
 from tests.files.samples import CLASS_COUNT, DIMENSION, sample
 from tests.files.test_sources import array_source, rows_of
+from venn_admit.files.batches import merged
 from venn_admit.files.label_values import ClassNumbers
-from venn_admit.files.merging import merged
 from venn_admit.files.records import ExemplarBatch
 from venn_admit.files.sources import array_layout
 

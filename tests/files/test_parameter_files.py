@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from venn_admit.errors import InvalidInputError
-from venn_admit.files.parameters import read_parameters
+from venn_admit.files.text_files import read_parameters
 
 GIVEN: dict[str, Any] = {"beta": [0.0, 1.0], "gamma": [1.0, 1.0], "eta": 2.0, "eta_loc": 0.5}
 EIGHT = [0.25] * 8

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from venn_admit.files.output.locks import locked
+from venn_admit.files.output.atomic import locked
 from venn_admit.flows.extraction.options import SourceOptions
 from venn_admit.flows.extraction.states import OpenedStates, open_states
 from venn_admit.layer.states.conversion import document_ids

@@ -12,8 +12,7 @@ import pytest
 from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
 from venn_admit.core.calibrators.certified.hypothesis_tests import binomial_tail
 from venn_admit.core.monitoring.anytime.plan import LEVEL, Lamp, MonitorPlan, plan_of
-from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
-from venn_admit.core.monitoring.anytime.wealth import excess_factors, play, started
+from venn_admit.core.monitoring.anytime.state import MonitorState, advance, excess_factors, initial_state, play, started
 
 STREAMS, CALIBRATION, LABELS = 1000, 600, 600
 LEVELS = (LEVEL, 0.05, 0.2)

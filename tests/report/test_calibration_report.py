@@ -21,15 +21,18 @@ from venn_admit.core.calibrators.bands import BandRadius
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.evaluation.measures import measure_admission
 from venn_admit.core.evaluation.tallies import Tally, Verdict
-from venn_admit.core.monitoring.band_traffic import WeightedShare
-from venn_admit.core.monitoring.days import Day
+from venn_admit.core.monitoring.bands import WeightedShare, label_budget
 from venn_admit.core.monitoring.discrepancies import Discrepancies
 from venn_admit.core.monitoring.drift import KolmogorovSmirnov, OutcomeCounts, Shift
-from venn_admit.core.monitoring.history import PointChanges, SnapshotChange
-from venn_admit.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
-from venn_admit.core.monitoring.label_budget import label_budget
-from venn_admit.core.monitoring.partition_map import PlacedPoints, map_rows, partition_map
-from venn_admit.core.monitoring.partitions import CalibrationPartitions
+from venn_admit.core.monitoring.history import (
+    Day,
+    Inventory,
+    LabelSelection,
+    PointChanges,
+    SnapshotChange,
+    SnapshotChanges,
+)
+from venn_admit.core.monitoring.partitions import CalibrationPartitions, PlacedPoints, map_rows, partition_map
 from venn_admit.core.monitoring.traffic import Accuracy, Comparison, Share, SharePair, Traffic
 from venn_admit.core.types import Split
 from venn_admit.files.output.exports import finite_json

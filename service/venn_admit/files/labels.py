@@ -16,8 +16,7 @@ from venn_admit.core.names import check_stored_id
 from venn_admit.core.types import UNKNOWN_LABEL, IntArray
 from venn_admit.errors import Code, InvalidInputError
 from venn_admit.files.arrow.batches import DAMAGE
-from venn_admit.files.arrow.sizes import object_bytes
-from venn_admit.files.arrow.types import is_label, is_name, is_text, to_list
+from venn_admit.files.arrow.types import is_label, is_name, is_text, object_bytes, to_list
 from venn_admit.files.budget import OBJECT_BYTES, Place, too_large
 from venn_admit.files.label_values import ClassNumbers
 from venn_admit.files.parquet.footer import read_footer

@@ -1,6 +1,7 @@
 """The batches that every reader of exemplars returns, and the checks that hold for any file format."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,13 +19,11 @@ from venn_admit.core.names import ID_LENGTH_LIMIT, check_new_id, check_printable
 from venn_admit.core.types import UNKNOWN_LABEL, Float32Array, IntArray
 from venn_admit.errors import Code, InvalidInputError
 from venn_admit.files.budget import Place
-from venn_admit.files.default_ids import DefaultIds
 from venn_admit.files.label_values import ClassNumbers
 
 NESTING_LIMIT = 100
 VERSION_RULE = "1 to 200 printable characters, without spaces around them"
 _VERSION_LENGTH = 200
-
 Attributes = dict[str, Any]
 
 
@@ -48,6 +47,26 @@ class ExemplarBatch:
     attributes: list[Attributes]
     digests: list[bytes]
     extractor: str | None = None
+
+
+class DefaultIds:
+    """The ids of one file's rows, batch after batch.
+
+    An id is `content:` and the digest of vector, logits and document. Rows of a file that are equal in all of these
+    remain separate: the id of the second ends in `:2`, that of the third in `:3`.
+    """
+
+    def __init__(self) -> None:
+        self._seen: Counter[bytes] = Counter()
+
+    def take(self, digests: Sequence[bytes]) -> list[str]:
+        """Return the ids of the next rows of the file, of which these are the digests of the content."""
+        ids = []
+        for digest in digests:
+            self._seen[digest] += 1
+            count = self._seen[digest]
+            ids.append(f"content:{digest.hex()}" + (f":{count}" if count > 1 else ""))
+        return ids
 
 
 @dataclass(frozen=True, slots=True)

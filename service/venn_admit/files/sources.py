@@ -12,9 +12,9 @@ import pyarrow as pa
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.files import count_rows, read_exemplars
 from venn_admit.files.arrow.batches import exemplar_batches
+from venn_admit.files.batches import read_ahead
 from venn_admit.files.budget import batch_bytes
 from venn_admit.files.label_values import ClassNumbers
-from venn_admit.files.prefetch import read_ahead
 from venn_admit.files.records import (
     Attributes,
     ExemplarBatch,

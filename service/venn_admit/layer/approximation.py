@@ -202,7 +202,7 @@ def fit_on(
         InvalidInputError: As in `extract`.
         NotReadyError: There are fewer than two documents to fit on, or fewer than K training exemplars.
     """
-    from venn_admit.core.approximation.knn_fit import fit_knn
+    from venn_admit.core.approximation.fit import fit_knn
 
     ids = [shards.external_ids[row] for row in rows.tolist()]
     hashes = hash_keys(ids, seed=model.settings.seed, purpose="memory fit")

@@ -1,12 +1,17 @@
-"""The loss of mini-batches as training minimises it: weighted by class, over the labelled exemplars, and added up."""
+"""What training minimises, and what it predicts with: the loss of mini-batches, weighted by class, and added up.
+
+Sources: Schmaltz (2021), the fully supervised loss on token contributions and the min-max loss; Schmaltz & Rasooly
+(2022), the appendix on networks. docs/explanation/memory-layer.md gives the formulas, and what was settled where the
+sources are silent.
+"""
 
 import numpy as np
 import torch
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, one_hot
 
 from venn_admit.core.types import FloatArray, IntArray
 from venn_admit.errors import NotReadyError
-from venn_admit.layer.layer import MemoryLayer
-from venn_admit.layer.losses import batch_logits, example_losses
+from venn_admit.layer.layer import Decomposition, MemoryLayer, decompose
 from venn_admit.layer.settings import MemoryForm, MemorySettings
 
 
@@ -98,3 +103,93 @@ def _class_weights(settings: MemorySettings, counts: IntArray) -> FloatArray:
     if settings.class_weights is None:
         return np.ones(len(counts))
     return np.where(present, counts.sum() / (present.sum() * np.maximum(counts, 1)), 1.0)
+
+
+def batch_logits(
+    layer: MemoryLayer, states: torch.Tensor, lengths: torch.Tensor, settings: MemorySettings
+) -> tuple[torch.Tensor, Decomposition | None]:
+    """Return the logits f of the exemplars in a mini-batch.
+
+    Args:
+        layer: The layer.
+        states: (n, H), of the tokens of B documents, one document after the other.
+        lengths: (B,) int64.
+        settings: The settings of the layer.
+
+    Returns:
+        (n, C) of the tokens or (B, C) of the documents; with the decomposition that they come from, None for the linear
+        form.
+    """
+    if settings.form is MemoryForm.LINEAR:
+        return layer.head(layer.filters(states)), None
+    parts = decompose(layer, states, lengths)
+    if settings.form is MemoryForm.DECOMPOSED:
+        return parts.scores.transpose(1, 2)[parts.present], parts
+    return document_logits(parts), parts
+
+
+def document_logits(parts: Decomposition) -> torch.Tensor:
+    """Return f = V p + v + max_t s_t, the sum of each class's global score and its largest local one (settled here).
+
+    Args:
+        parts: The parts of B documents.
+
+    Returns:
+        (B, C).
+    """
+    return parts.total + _largest(parts.scores, parts)
+
+
+def example_losses(
+    logits: torch.Tensor, labels: torch.Tensor, parts: Decomposition | None, settings: MemorySettings
+) -> torch.Tensor:
+    """Return the loss of each labelled exemplar, before class weights.
+
+    Args:
+        logits: (n, C), of the labelled exemplars.
+        labels: (n,) int64 in [0, C).
+        parts: The parts of the same n documents, if exemplars are documents.
+        settings: The settings of the layer.
+
+    Returns:
+        (n,): the cross-entropy, for documents with the weighted min-max loss added.
+    """
+    losses = cross_entropy(logits, labels, reduction="none")
+    if settings.form is MemoryForm.DOCUMENT and settings.min_max_weight:
+        assert parts is not None, "documents are decomposed"
+        losses = losses + settings.min_max_weight * min_max_losses(parts, labels, settings.background)
+    return losses
+
+
+def min_max_losses(parts: Decomposition, labels: torch.Tensor, background: int | None) -> torch.Tensor:
+    """Return the min-max loss of each document.
+
+    For each class except the background, the binary cross-entropy of its largest token score against whether the
+    document has this label, and of its smallest token score against 0: some token of the document is evidence for its
+    label, some token is not, and no token is for another label. The mean over classes and both ends. With two classes
+    of which the first is the background, this is the source's loss without padding among the tokens (its second
+    variant). Settled here: a document of one token has no smallest score beside its largest.
+
+    Args:
+        parts: The parts of B documents.
+        labels: (B,) int64 in [0, C).
+        background: The class that has no evidence, whose score is taken from the others; None if there is none.
+
+    Returns:
+        (B,).
+    """
+    scores, targets = parts.scores, one_hot(labels, parts.scores.shape[1]).to(parts.scores.dtype)
+    if background is not None:
+        others = [number for number in range(scores.shape[1]) if number != background]
+        scores, targets = scores[:, others] - scores[:, [background]], targets[:, others]
+    largest = binary_cross_entropy_with_logits(_largest(scores, parts), targets, reduction="none")  # (B, C)
+    smallest = binary_cross_entropy_with_logits(
+        -_largest(-scores, parts), torch.zeros_like(targets), reduction="none"
+    )  # (B, C)
+    several = (parts.present.sum(dim=1) > 1).to(scores.dtype)  # (B,)
+    return (largest.mean(dim=1) + several * smallest.mean(dim=1)) / (1 + several)
+
+
+def _largest(scores: torch.Tensor, parts: Decomposition) -> torch.Tensor:
+    """The largest of scores (B, C, T) over the tokens that there are, (B, C)."""
+    return scores.masked_fill(~parts.present.unsqueeze(1), -torch.inf).amax(dim=2)

@@ -21,8 +21,7 @@ import torch
 from venn_admit.core.types import IntArray
 from venn_admit.errors import ConflictError, InvalidInputError
 from venn_admit.files.budget import too_large
-from venn_admit.files.output.atomic import remove_partials, writing
-from venn_admit.files.output.locks import locked
+from venn_admit.files.output.atomic import locked, remove_partials, writing
 from venn_admit.layer.batches import MiniBatch, epoch_batches, read_batches, split_dev
 from venn_admit.layer.checkpoint import CHECKPOINT_NAME, TrainingState, restore_checkpoint, save_checkpoint
 from venn_admit.layer.layer import MemoryLayer

@@ -7,7 +7,7 @@ import numpy as np
 from venn_admit.core.documents import Documents
 from venn_admit.core.evaluation.measures import ClassTallies, measure_admission
 from venn_admit.core.monitoring.drift import DecidedPoints
-from venn_admit.core.monitoring.partition_map import PartitionMap, PlacedPoints, map_rows, partition_map
+from venn_admit.core.monitoring.partitions import PartitionMap, PlacedPoints, map_rows, partition_map
 from venn_admit.core.monitoring.traffic import Comparison
 from venn_admit.core.types import BoolArray, CalibrationPoints, FloatArray
 from venn_admit.report.calibration.contents import MethodPart

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from venn_admit.core.approximation import localizer_fit as localizer_training
+from venn_admit.core.approximation import fit as localizer_training
 from venn_admit.core.approximation import training
 from venn_admit.core.approximation.distance_tiles import pairwise_distances
+from venn_admit.core.approximation.fit import KnnFit, LocalizerFit, fit_knn, fit_localizer, localizer_rows
 from venn_admit.core.approximation.knn import knn_logits
-from venn_admit.core.approximation.knn_fit import KnnFit, fit_knn
 from venn_admit.core.approximation.localizer import localizer_logits
-from venn_admit.core.approximation.localizer_fit import LocalizerFit, fit_localizer, localizer_rows
 from venn_admit.core.neighbours.search import exact_neighbours
 from venn_admit.core.splits import assign_splits, hash_keys
 from venn_admit.core.types import (

@@ -16,9 +16,8 @@ from venn_admit.core.calibrators.venn_abers.settings import (
     VennAbersSettings,
     make_venn_abers_settings,
 )
-from venn_admit.core.comparison.candidates import cross_fitted_candidates
+from venn_admit.core.comparison.candidates import AnySettings, Candidate, cross_fitted_candidates, cross_fitted_settings
 from venn_admit.core.comparison.held_out import HeldOutPoints
-from venn_admit.core.comparison.varied import AnySettings, Candidate, cross_fitted_settings
 from venn_admit.core.types import CalibratorSettings, IntArray
 from venn_admit.errors import NotReadyError
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from venn_admit.core.evaluation.risk import risk_curve
+from venn_admit.core.evaluation.curves import risk_curve
 
 SMALL = st.lists(st.tuples(st.sampled_from([0.2, 0.5, 0.9, np.nan]), st.booleans()), min_size=1, max_size=6)
 LARGER = st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.5, 0.9, np.nan]), st.booleans()), min_size=1, max_size=60)

@@ -7,7 +7,7 @@ import pytest
 
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.core.documents import Documents
-from venn_admit.core.monitoring.cell_traffic import CellView, compare_cells, traffic_parts
+from venn_admit.core.monitoring.cells import CellView, compare_cells, traffic_parts
 from venn_admit.core.monitoring.drift import DecidedPoints
 from venn_admit.core.types import NO_MATCH_COUNT, Approximation, BoolArray, Split
 

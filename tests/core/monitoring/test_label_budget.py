@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from venn_admit.core.monitoring.label_budget import label_budget
+from venn_admit.core.monitoring.bands import label_budget
 from venn_admit.core.types import IntArray
 from venn_admit.errors import InvalidInputError
 

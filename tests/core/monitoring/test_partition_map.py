@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from venn_admit.core.monitoring.partition_map import PlacedPoints, map_rows, partition_map
+from venn_admit.core.monitoring.partitions import PlacedPoints, map_rows, partition_map
 from venn_admit.errors import InvalidInputError
 
 K = 5

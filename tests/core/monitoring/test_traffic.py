@@ -13,7 +13,7 @@ from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
 from venn_admit.core.documents import Documents
-from venn_admit.core.monitoring.band_traffic import (
+from venn_admit.core.monitoring.bands import (
     SnapshotIndex,
     admitted_of_vp,
     compare_bands,

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venn_admit.core.neighbours.left_out import neighbours_without
-from venn_admit.core.neighbours.search import exact_neighbours
+from venn_admit.core.neighbours.search import exact_neighbours, neighbours_without
 from venn_admit.errors import NotReadyError
 
 

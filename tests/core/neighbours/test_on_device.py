@@ -15,9 +15,8 @@ from torch.overrides import TorchFunctionMode
 
 from tests.core.neighbours.lists import assert_same, vectors
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
-from venn_admit.core.neighbours.device_lists import DeviceLists, DeviceWarning
 from venn_admit.core.neighbours.index import NeighbourIndex
-from venn_admit.core.neighbours.on_device import neighbours_on, search_on
+from venn_admit.core.neighbours.on_device import DeviceLists, DeviceWarning, neighbours_on, search_on
 from venn_admit.core.neighbours.search import exact_neighbours
 from venn_admit.core.types import Float32Array
 from venn_admit.errors import InvalidInputError, NotReadyError

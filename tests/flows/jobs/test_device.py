@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.running import Bench, ChunkLimits, chunk_ordinals, run_chunk
-from venn_admit.core.neighbours.device_lists import DeviceLists
+from venn_admit.core.neighbours.on_device import DeviceLists
 from venn_admit.flows.calibration.approximate import approximate_points
 from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars import classifiers

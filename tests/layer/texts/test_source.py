@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from venn_admit.errors import InvalidInputError
-from venn_admit.layer.texts.document import TextDocument
-from venn_admit.layer.texts.labels import class_names_of
+from venn_admit.layer.texts.document import TextDocument, class_names_of
 from venn_admit.layer.texts.source import ATTRIBUTE_CHARACTERS, TextColumns, TextFile
 
 ROWS = [

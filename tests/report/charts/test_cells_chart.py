@@ -3,7 +3,7 @@
 import numpy as np
 
 from venn_admit.core.calibrators.venn_abers.steps import Steps
-from venn_admit.report.charts.drawn_cells import LEVELS, _logit, _visible
+from venn_admit.report.charts.drawn_calibration import LEVELS, _logit, _visible
 
 
 def test_what_is_left_out_lies_within_a_stretch_of_what_is_drawn() -> None:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from tests.report.samples import ALPHA, SCRIPTS, made_points
 from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, Verdict
-from venn_admit.report.charts import fonts
+from venn_admit.report.charts import looks
 from venn_admit.report.charts.charts import (
     CHARTS,
     coverage_figure,
@@ -27,7 +27,7 @@ from venn_admit.report.charts.charts import (
     save_png,
     to_svg,
 )
-from venn_admit.report.charts.fonts import PAGE_FONTS, with_drawable_names
+from venn_admit.report.charts.looks import PAGE_FONTS, with_drawable_names
 from venn_admit.report.evaluation.dataset import DatasetReport, build_dataset_report
 from venn_admit.report.evaluation.glance import methods_that_matter
 from venn_admit.report.evaluation.wording import share_text
@@ -67,10 +67,10 @@ def test_svg_keeps_names_of_any_script_as_text_for_the_browser_to_draw(many_scri
 def test_a_name_that_no_font_can_draw_gives_way_to_the_number_of_its_class(
     many_scripts: DatasetReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fonts, "_installed", lambda: ("DejaVu Sans",))
-    fonts._is_drawable.cache_clear()
+    monkeypatch.setattr(looks, "_installed", lambda: ("DejaVu Sans",))
+    looks._is_drawable.cache_clear()
     drawable = with_drawable_names(many_scripts)
-    fonts._is_drawable.cache_clear()
+    looks._is_drawable.cache_clear()
     assert drawable.name == "□□"
     # DejaVu Sans, which comes with matplotlib, has Arabic and no Chinese.
     assert drawable.class_names == ("class 0", SCRIPTS[1], "class 2", *SCRIPTS[3:])
@@ -109,15 +109,15 @@ def test_the_mark_shows_the_verdict(two_class_report: Build) -> None:
     report = two_class_report([(0, 0, 12), (0, 1, 50), (1, 1, 95)])
     left, right, *_ = coverage_figure(report).axes
 
-    def looks(axes: Axes) -> dict[float, tuple[object, bool]]:
+    def looks_of(axes: Axes) -> dict[float, tuple[object, bool]]:
         single = [line for line in axes.lines if line.get_marker() in {"o", "X"}]
         return {
             round(float(np.ravel(line.get_ydata())[0]), 3): (line.get_marker(), line.get_markerfacecolor() == "white")
             for line in single
         }
 
-    assert looks(left) == {0.194: ("X", False), 1.0: ("o", False), 0.682: ("X", False)}
-    assert looks(right) == {1.0: ("o", True), 0.655: ("X", False), 0.682: ("X", False)}
+    assert looks_of(left) == {0.194: ("X", False), 1.0: ("o", False), 0.682: ("X", False)}
+    assert looks_of(right) == {1.0: ("o", True), 0.655: ("X", False), 0.682: ("X", False)}
 
 
 def bands(axes: Axes) -> list[list[tuple[float, float]]]:

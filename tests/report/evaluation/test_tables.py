@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.table import Table
 from rich.console import Console
 
-from venn_admit.report.charts.drawn_tables import draw_table
+from venn_admit.report.charts.drawn_methods import draw_table
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.table import Cell, EvaluationTable
 from venn_admit.report.evaluation.tables import evaluation_tables

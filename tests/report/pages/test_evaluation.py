@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.report.samples import HOSTILE_NAMES
-from venn_admit.report.charts.colours import CHART_COLOURS
+from venn_admit.report.charts.looks import CHART_COLOURS
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.verdicts import answer, class_gap, headline
 from venn_admit.report.evaluation.wording import interval_text, share_text

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from venn_admit.core.approximation.localizer_checks import check_vectors
-from venn_admit.core.approximation.products import first_rows_are_alike
+from venn_admit.core.approximation.localizer_inputs import check_vectors, first_rows_are_alike
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, block_rows, tile_rows
 from venn_admit.core.types import BoolArray, Float32Array, FloatArray
 
@@ -175,7 +174,7 @@ def pairwise_distances(
 
     Returns:
         (m, n) float64, in the units of the vectors; exactly 0 for equal vectors. The result alone takes 8 m n bytes:
-        see `venn_admit.core.approximation.localizer_fit.localizer_rows`.
+        see `venn_admit.core.approximation.fit.localizer_rows`.
 
     Raises:
         InvalidInputError: The arrays have other shapes.

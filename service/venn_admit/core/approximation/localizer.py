@@ -29,8 +29,7 @@ from venn_admit.core.approximation.distance_tiles import (
     padded,
     tile_product,
 )
-from venn_admit.core.approximation.localizer_checks import check_eta, check_vectors, check_windows
-from venn_admit.core.approximation.products import rows_are_alike
+from venn_admit.core.approximation.localizer_inputs import check_eta, check_vectors, check_windows, rows_are_alike
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import Float32Array, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError

@@ -1,9 +1,13 @@
-"""The rank-th smallest value of any window of a fixed array, for all windows at once.
+"""The rank statistic of conformal prediction, and the rank-th smallest value of all windows of an array at once.
 
-Source: the wavelet matrix, Claude, Navarro & Ordóñez (2015), *The wavelet matrix*. The dense ranks of the values are
-partitioned stably by their highest bit, then by the next, and so on. At each level, a prefix count of zero bits carries
-a window to its place in the next level, so that a query costs one step per bit, whatever the window.
+Sources: docs/PROCEDURE.md, sections 4 and 7, for the rank; for the windows the wavelet matrix, Claude, Navarro &
+Ordóñez (2015), *The wavelet matrix*. The dense ranks of the values are partitioned stably by their highest bit, then by
+the next, and so on. At each level, a prefix count of zero bits carries a window to its place in the next level, so that
+a query costs one step per bit, whatever the window.
 """
+
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -88,3 +92,24 @@ def _partition_levels(ranks: npt.NDArray[np.intp], level_count: int) -> list[npt
         levels.append(zeros_before)
         ranks = np.concatenate([ranks[is_zero], ranks[~is_zero]])
     return levels
+
+
+def conformal_rank(counts: IntArray, alpha: Decimal) -> IntArray:
+    """Return ceil((n + 1)(1 - alpha)) for each count n, in exact arithmetic.
+
+    Args:
+        counts: int64 of any shape, n >= 0.
+        alpha: Error level, an exact decimal in (0, 1).
+
+    Returns:
+        int64, of the shape of `counts`. The rank exceeds n if n points are too few for this alpha.
+
+    Examples:
+        >>> conformal_rank(np.array([8, 9, 10, 19]), Decimal("0.1"))
+        array([ 9,  9, 10, 18])
+    """
+    confidence = 1 - Fraction(alpha)
+    largest = int(counts.max(initial=0)) + 1
+    if largest * confidence.numerator > np.iinfo(np.int64).max:
+        counts = counts.astype(object)  # Python integers, for an alpha whose digits would overflow int64
+    return (-(-(counts + 1) * confidence.numerator // confidence.denominator)).astype(np.int64)

@@ -17,10 +17,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from venn_admit.core.calibrators.order_statistics import conformal_rank
 from venn_admit.core.checks import check_lengths
 from venn_admit.core.comparison.adaptive import BLOCK_ELEMENTS, AdaptiveRule, LabelScores, set_sizes
 from venn_admit.core.comparison.split import conformal_threshold
-from venn_admit.core.conformal import conformal_rank
 from venn_admit.core.splits import hash_keys
 from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray
 

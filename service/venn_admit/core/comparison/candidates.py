@@ -1,27 +1,53 @@
 """Settings of each method of calibration to choose from, and what each admits of `mc` by cross-fitting.
 
-Nothing here sees `vp`, so that whatever is chosen by it is fixed before `vp` is looked at (docs/PROCEDURE.md, section
-10).
+Settings that share a pass over the folds are computed in one: thresholds and, for Venn-Abers, alpha judge the same
+lower probabilities, and every kappa of Venn-ADMIT uses the same folds. Nothing here sees `vp`, so that what is chosen
+by it is fixed before `vp` is looked at (docs/PROCEDURE.md, section 10).
 """
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
+from typing import TypeAlias
 
-from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
+import numpy as np
+
+from venn_admit.core.approximation.knn import calibration_points
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, block_rows
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.usable_bands import coarse_bins, kappas_to_choose_from
-from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
-from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
+from venn_admit.core.calibrators.venn_abers.crossfit import choose_score, fold_of
+from venn_admit.core.calibrators.venn_abers.crossfit import crossfitted_lower as abers_lower
+from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
+from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel, scored_points
+from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings, make_venn_abers_settings
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
+from venn_admit.core.calibrators.venn_admit.crossfit import crossfitted_lower as admit_lower
 from venn_admit.core.comparison.held_out import HeldOutPoints
-from venn_admit.core.comparison.varied import Candidate, cross_fitted_settings
-from venn_admit.core.types import IntArray
+from venn_admit.core.types import BoolArray, CalibratorSettings, FloatArray, IntArray
 from venn_admit.errors import NotReadyError
 
 WITHOUT_VECTORS = "the classifier has logits only, and this needs vectors"
 NEEDING_VECTORS = ("Venn-ADMIT", "Venn-Abers, score reliability", "bins of q")
 """What is left out of a comparison without vectors."""
+AnySettings: TypeAlias = CalibratorSettings | VennAbersSettings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A setting, and what it admits of m points of `mc`.
+
+    Attributes:
+        settings: The settings of either method.
+        predicted: (m,) int64, the predictions that its method decides on: the network's, or the KNN's.
+        admitted: (m,) bool, whether they are admitted by the points of the other folds.
+    """
+
+    settings: AnySettings
+    predicted: IntArray
+    admitted: BoolArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,3 +130,134 @@ def cross_fitted_candidates(
         if kind not in kinds
     ]
     return CrossFitted((*found, *cross_fit(cells)), tuple(left_out))
+
+
+def cross_fitted_settings(
+    mc: HeldOutPoints,
+    settings: Sequence[AnySettings],
+    *,
+    class_count: int,
+    neighbour_count: int | None,
+    seed: int,
+    reliability: ReliabilityModel | None,
+    localizer: PointsLocalizer | None,
+    judged: IntArray | None = None,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> list[Candidate]:
+    """Cross-fit settings on whole documents of `mc`; Venn-Abers decides by plain probabilities.
+
+    Args:
+        mc: n points of `mc`, in any order.
+        settings: Those to try, of either method; a score that is left to `auto` is chosen for each of them.
+        class_count: C.
+        neighbour_count: K; None if the classifier has logits only, of which all settings must be Venn-Abers with the
+            network's score.
+        seed: The classifier's seed, for the folds.
+        reliability: The model of that score, which settings that ask for it or for `auto` need.
+        localizer: Over the points, for weighted probabilities of Venn-ADMIT; None for plain ones.
+        judged: (m,) int64, the rows of the points to decide on; None for all of them.
+        memory_budget: In bytes.
+
+    Returns:
+        A candidate for each of the settings, in their order; its settings have the score that was chosen.
+
+    Raises:
+        InvalidInputError: The points do not fit each other or the settings.
+        NotReadyError: Venn-ADMIT cannot be cross-fitted on these points.
+    """
+    fold = fold_of(mc.keys, seed=seed)
+    bands = [one for one in settings if isinstance(one, CalibratorSettings)]
+    rows = np.arange(len(fold)) if judged is None else judged
+    by_bands = iter(_by_bands(mc, fold, bands, class_count, localizer, rows, memory_budget))
+    cells = _Cells(mc, fold, class_count, neighbour_count, reliability, rows)
+    return [next(by_bands) if isinstance(one, CalibratorSettings) else cells.candidate(one) for one in settings]
+
+
+def _by_bands(
+    mc: HeldOutPoints,
+    fold: IntArray,
+    settings: Sequence[CalibratorSettings],
+    class_count: int,
+    localizer: PointsLocalizer | None,
+    judged: IntArray,
+    memory_budget: int,
+) -> list[Candidate]:
+    """Venn-ADMIT under settings; those that differ in kappa and thresholds alone share the folds."""
+    if not settings:
+        return []
+    points, predicted = calibration_points(mc.seen.knn, mc.label), mc.seen.knn.predicted[judged]
+    alike: dict[tuple[Decimal, float, tuple[int, ...]], list[int]] = defaultdict(list)
+    for number, one in enumerate(settings):
+        alike[one.alpha, one.delta, one.q_bins].append(number)
+    step = block_rows(memory_budget, 8 * len(fold))
+    admitted: dict[int, BoolArray] = {}
+    for numbers in alike.values():
+        kappas = sorted({settings[number].kappa for number in numbers})
+        for start in range(0, len(kappas), step):
+            block = kappas[start : start + step]
+            lower = admit_lower(
+                points,
+                mc.seen.knn.logits,
+                fold,
+                settings[numbers[0]],
+                block,
+                class_count=class_count,
+                localizer=localizer,
+                judged=judged,
+                memory_budget=memory_budget,
+            )
+            for number in numbers:
+                if settings[number].kappa in block:
+                    least = np.array([float(threshold) for threshold in settings[number].thresholds])
+                    # No comparison with NaN, the lower probability without a singleton, holds.
+                    admitted[number] = lower[block.index(settings[number].kappa)] >= least[predicted]
+    return [Candidate(one, predicted, admitted[number]) for number, one in enumerate(settings)]
+
+
+class _Cells:
+    """Venn-Abers under settings; those that differ in alpha and thresholds alone share their probabilities."""
+
+    def __init__(
+        self,
+        mc: HeldOutPoints,
+        fold: IntArray,
+        class_count: int,
+        neighbour_count: int | None,
+        reliability: ReliabilityModel | None,
+        judged: IntArray,
+    ) -> None:
+        self._mc, self._fold, self._judged = mc, fold, judged
+        self._class_count, self._neighbour_count = class_count, neighbour_count
+        self._reliability = reliability
+        self._lower: dict[tuple[ScoreKind, tuple[int, ...]], tuple[IntArray, FloatArray]] = {}
+
+    def candidate(self, settings: VennAbersSettings) -> Candidate:
+        if settings.score is not None:
+            return self._candidate(settings, *self._admitted(settings.score, settings))
+        by_score = {kind: self._admitted(kind, settings) for kind in ScoreKind}
+        (_, by_network), (_, by_reliability) = (by_score[kind] for kind in (ScoreKind.NETWORK, ScoreKind.RELIABILITY))
+        kind = choose_score(by_network, by_reliability, self._mc.keys).kind
+        return self._candidate(replace(settings, score=kind), *by_score[kind])
+
+    def _candidate(self, settings: VennAbersSettings, predicted: IntArray, admitted: BoolArray) -> Candidate:
+        return Candidate(settings, predicted[self._judged], admitted[self._judged])
+
+    def _admitted(self, kind: ScoreKind, settings: VennAbersSettings) -> tuple[IntArray, BoolArray]:
+        """The network's predictions, and which of them are admitted."""
+        predicted, lower = self._of_score(kind, settings.q_bins)
+        return predicted, reaches_threshold(lower, predicted, settings.thresholds)
+
+    def _of_score(self, kind: ScoreKind, q_bins: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
+        """The network's predictions, and their lower probabilities."""
+        if (kind, q_bins) not in self._lower:
+            points = scored_points(
+                kind,
+                self._reliability,
+                self._mc.seen.network_logits,
+                self._mc.seen.view,
+                neighbour_count=self._neighbour_count,
+            )
+            right = points.predicted == self._mc.label
+            lower = abers_lower(points, right, self._fold, class_count=self._class_count, q_bins=q_bins)
+            self._lower[kind, q_bins] = points.predicted, lower
+        return self._lower[kind, q_bins]

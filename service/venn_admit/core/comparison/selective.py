@@ -12,11 +12,10 @@ import numpy as np
 
 from venn_admit.core.approximation.knn import network_prediction, softmax
 from venn_admit.core.calibrators.certified.certification import DEFAULT_CONFIDENCE, make_certification
+from venn_admit.core.calibrators.certified.points import ClassKind
 from venn_admit.core.calibrators.certified.policies import admit
-from venn_admit.core.calibrators.certified.tallies import ClassKind
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
-from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells, certify_cells
-from venn_admit.core.calibrators.venn_abers.crossfit import cross_fit
+from venn_admit.core.calibrators.venn_abers.crossfit import LabelledCells, certify_cells, cross_fit
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.core.calibrators.venn_abers.reliability import (
     ReliabilityModel,

@@ -1,4 +1,7 @@
-"""The points of a calibration by partition of (q, d), and what they lead to (docs/PROCEDURE.md, sections 2 to 4)."""
+"""A calibration's points and recent traffic by partition of (q, d): what is admitted in each, and why not.
+
+Source: docs/PROCEDURE.md, sections 2 to 4.
+"""
 
 from dataclasses import dataclass
 
@@ -7,10 +10,13 @@ import numpy as np
 from venn_admit.core.calibrators.bands import bin_of, check_calibration_points
 from venn_admit.core.calibrators.usable_bands import smallest_in_band
 from venn_admit.core.checks import check_lengths
+from venn_admit.core.evaluation.curves import default_match_bins
 from venn_admit.core.types import BoolArray, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
 
 DISTANCE_GROUPS = 4
 """The number of groups of d, which is cut at its quartiles."""
+MOST_ROWS = 8
+"""A map has at most this many groups of q."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,4 +92,101 @@ def calibration_partitions(
         usable=of_vp(usable),
         singleton=of_vp(vp_singleton),
         right=of_vp(vp_singleton & (vp.predicted == vp.label)),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlacedPoints:
+    """n points with their place, and what the calibration makes of them.
+
+    Attributes:
+        match_count: (n,) int64, q in [0, K].
+        distance: (n,) float64, d.
+        right: (n,) bool, yhat = y.
+        admitted: (n,) bool, whether the prediction would be admitted.
+    """
+
+    match_count: IntArray
+    distance: FloatArray
+    right: BoolArray
+    admitted: BoolArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartitionMap:
+    """Counts of points in each of Q groups of q and G groups of d.
+
+    Attributes:
+        match_edges: (Q + 1) lower edges of the groups of q and, last, K + 1.
+        distance_edges: (G - 1,) float64, where d is cut; a d on an edge is above it.
+        points: (Q, G) int64, calibration points.
+        right: (Q, G) int64, those of them that are predicted right.
+        admitted: (Q, G) int64, those of them that would be admitted.
+        traffic: (Q, G) int64, comparable points of recent traffic.
+    """
+
+    match_edges: tuple[int, ...]
+    distance_edges: FloatArray
+    points: IntArray
+    right: IntArray
+    admitted: IntArray
+    traffic: IntArray
+
+
+def map_rows(q_bins: tuple[int, ...], neighbour_count: int) -> tuple[int, ...]:
+    """Return the lower edges of the groups of q of a map: the bins of the setting, unless they are one or too many.
+
+    Args:
+        q_bins: Lower edges of the setting's bins of q, ascending, the first 0.
+        neighbour_count: K.
+
+    >>> map_rows((0, 1, 25), 25), map_rows((0,), 25), map_rows(tuple(range(26)), 25)
+    ((0, 1, 25), (0, 1, 6, 16, 25), (0, 1, 6, 16, 25))
+    """
+    return q_bins if 1 < len(q_bins) <= MOST_ROWS else default_match_bins(neighbour_count)
+
+
+def partition_map(
+    calibrated: PlacedPoints,
+    traffic: tuple[IntArray, FloatArray],
+    *,
+    match_edges: tuple[int, ...],
+    neighbour_count: int,
+    distance_edges: FloatArray,
+) -> PartitionMap:
+    """Count calibration points and recent traffic by partition.
+
+    Args:
+        calibrated: The points of the split that the calibration is described by.
+        traffic: q and d of recent traffic, (m,) each.
+        match_edges: (Q,) lower edges of the groups of q.
+        neighbour_count: K.
+        distance_edges: (G - 1,) float64, ascending.
+
+    Raises:
+        InvalidInputError: The arrays differ in length.
+    """
+    check_lengths(
+        match_count=calibrated.match_count,
+        distance=calibrated.distance,
+        right=calibrated.right,
+        admitted=calibrated.admitted,
+    )
+    check_lengths(match_count=traffic[0], distance=traffic[1])
+    shape = (len(match_edges), len(distance_edges) + 1)
+
+    def cell(match_count: IntArray, distance: FloatArray) -> IntArray:
+        return bin_of(match_count, match_edges) * shape[1] + np.searchsorted(distance_edges, distance, side="right")
+
+    def counted(cells: IntArray) -> IntArray:
+        return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+
+    own = cell(calibrated.match_count, calibrated.distance)
+    return PartitionMap(
+        match_edges=(*match_edges, neighbour_count + 1),
+        distance_edges=distance_edges,
+        points=counted(own),
+        right=counted(own[calibrated.right]),
+        admitted=counted(own[calibrated.admitted]),
+        traffic=counted(cell(*traffic)),
     )

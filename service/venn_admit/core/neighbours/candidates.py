@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from venn_admit.core.neighbours.bounds import UNREACHED, RoundedQueries, slices
+from venn_admit.core.neighbours.distances import ranks
 from venn_admit.core.neighbours.index import NeighbourIndex
-from venn_admit.core.neighbours.lists import ranks
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
 # Read as integers, bounds keep their order, except that negative ones, before all others, have it reversed.

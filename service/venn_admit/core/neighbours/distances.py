@@ -1,4 +1,4 @@
-"""Distances of pairs of vectors, and how far the distances of a database's float32 arithmetic can be from them.
+"""Distances of pairs of vectors, each query's nearest, and how far distances in float32 can be from exact ones.
 
 The rounding of a sum of n nonnegative terms, in any order, has a relative error of at most n u / (1 - n u) (Higham
 2002, *Accuracy and Stability of Numerical Algorithms*, section 4.2).
@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from venn_admit.core.budget import tile_rows
-from venn_admit.core.types import Float32Array, FloatArray, IntArray
+from venn_admit.core.types import Float32Array, FloatArray, IntArray, Neighbours
 
 _FLOAT32_UNIT = 2.0**-24
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -94,3 +94,39 @@ def _rounding(dimension: int) -> float:
     """The relative excess of a squared distance, at most: three roundings for each square, and D additions."""
     rounding = (dimension + 3) * _FLOAT32_UNIT
     return rounding / (1.0 - rounding)
+
+
+def ranks(owners: IntArray) -> IntArray:
+    """Return the position of each item among the items of its owner, from 0.
+
+    Args:
+        owners: (M,) int64, ascending.
+    """
+    return np.arange(owners.size) - np.searchsorted(owners, owners)
+
+
+def first_of_each(
+    owners: IntArray, rows: IntArray, distances: FloatArray, neighbour_count: int
+) -> tuple[IntArray, FloatArray]:
+    """Return rows and distances, (n, K), of each owner's K nearest by (distance, row).
+
+    Args:
+        owners: (M,) int64; n different ones, each of which has at least K pairs.
+        rows: (M,) int64.
+        distances: (M,) float64.
+        neighbour_count: K.
+    """
+    order = np.lexsort((rows, distances, owners))
+    order = order[ranks(owners[order]) < neighbour_count]
+    return rows[order].reshape(-1, neighbour_count), distances[order].reshape(-1, neighbour_count)
+
+
+def none_found(query_count: int, neighbour_count: int) -> Neighbours:
+    """Return lists, (n, K), of no row at infinity.
+
+    Args:
+        query_count: n.
+        neighbour_count: K.
+    """
+    shape = (query_count, neighbour_count)
+    return Neighbours(indices=np.full(shape, -1, dtype=np.int64), distances=np.full(shape, np.inf))

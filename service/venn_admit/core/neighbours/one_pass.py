@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from venn_admit.core.neighbours.distances import pair_distances
-from venn_admit.core.neighbours.lists import first_of_each, none_found
+from venn_admit.core.neighbours.distances import first_of_each, none_found, pair_distances
 from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray, Neighbours
 
 # How many queries, at most, are worth a pass of their own.

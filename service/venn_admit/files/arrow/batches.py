@@ -19,8 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from venn_admit.core.types import UNKNOWN_LABEL
-from venn_admit.files.arrow.sizes import affordable_batches
-from venn_admit.files.arrow.types import OTHER_TYPES, TYPES, is_text, to_list
+from venn_admit.files.arrow.types import OTHER_TYPES, TYPES, affordable_batches, is_text, to_list
 from venn_admit.files.budget import batch_bytes
 from venn_admit.files.records import (
     Attributes,

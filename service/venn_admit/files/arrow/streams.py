@@ -2,8 +2,13 @@
 
 A file is mapped into memory, so that what is not compressed is read where it lies: a message that claims to be longer
 than the file is refused, and allocates nothing.
+
+Arrow allocates what a message claims before it decompresses it, so that the claim is read from the metadata first. The
+metadata are a FlatBuffers table (Message.fbs of the Arrow format), of which the few fields needed are read here: a
+table begins with the distance to its list of fields, which has the place of each field within the table, or 0.
 """
 
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +17,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from venn_admit.files.arrow.batches import DAMAGE
-from venn_admit.files.arrow.messages import decompressed_bytes
 from venn_admit.files.budget import Place, too_large
 from venn_admit.files.records import reading
 
@@ -20,6 +24,12 @@ KIND = "Arrow stream"
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 _METADATA_SHARE = 128  # they grow by this factor when they are read
 _COLUMN_LIMIT = 1000
+_HEADER_TYPE, _HEADER = 1, 2  # fields of Message
+_DICTIONARY_BATCH, _RECORD_BATCH = 2, 3  # union MessageHeader
+_BUFFERS, _COMPRESSION = 2, 3  # fields of RecordBatch
+_DATA = 1  # field of DictionaryBatch: a RecordBatch
+_BUFFER = struct.Struct("<qq")  # offset in the body, length
+_LENGTH = struct.Struct("<q")  # before each compressed buffer: its length once decompressed, -1 if it is not compressed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,3 +110,64 @@ def _check_messages(path: Path, place: Place, memory_budget: int) -> None:
                 raise too_large(
                     place, f"{where}, decompressed", limit, held, "write smaller batches, or do not compress them"
                 )
+
+
+def decompressed_bytes(metadata: memoryview, body: memoryview) -> int:
+    """Return the bytes that the compressed buffers of a message claim to have once they are decompressed.
+
+    Arrow allocates as much before it decompresses. Returns 0 for a message without compression, whose buffers are used
+    where they lie. Raises ValueError if the metadata contradict themselves.
+    """
+    try:
+        return _decompressed_bytes(metadata, body)
+    except struct.error as error:
+        raise ValueError(f"the metadata of a message are damaged: {error}") from error
+
+
+def _decompressed_bytes(metadata: memoryview, body: memoryview) -> int:
+    message = _at(metadata, 0)
+    kind, header = _field(metadata, message, _HEADER_TYPE), _field(metadata, message, _HEADER)
+    if kind is None or header is None:
+        raise ValueError("a message has no header")
+    if metadata[kind] not in (_DICTIONARY_BATCH, _RECORD_BATCH):
+        return 0
+    batch = _at(metadata, header)
+    if metadata[kind] == _DICTIONARY_BATCH:
+        data = _field(metadata, batch, _DATA)
+        if data is None:
+            return 0
+        batch = _at(metadata, data)
+    buffers = _field(metadata, batch, _BUFFERS)
+    if buffers is None or _field(metadata, batch, _COMPRESSION) is None:
+        return 0
+    first = _at(metadata, buffers)
+    (count,) = struct.unpack_from("<I", metadata, first)
+    claimed = 0
+    for number in range(count):
+        start, length = _BUFFER.unpack_from(metadata, first + 4 + number * _BUFFER.size)
+        if length:
+            if start < 0 or start + _LENGTH.size > len(body):
+                raise ValueError("a buffer lies beyond its message")
+            (decompressed,) = _LENGTH.unpack_from(body, start)
+            claimed += max(decompressed, 0)
+    return claimed
+
+
+def _at(metadata: memoryview, place: int) -> int:
+    """The place that a distance, which stands at a place, leads to."""
+    (distance,) = struct.unpack_from("<I", metadata, place)
+    return int(place + distance)
+
+
+def _field(metadata: memoryview, table: int, number: int) -> int | None:
+    """The place of a field of a table; None if the table lacks it."""
+    (distance,) = struct.unpack_from("<i", metadata, table)
+    fields = table - distance
+    if fields < 0:
+        raise ValueError("a table lies beyond its message")
+    (size,) = struct.unpack_from("<H", metadata, fields)
+    place = 4 + 2 * number
+    if place + 2 > size:
+        return None
+    (offset,) = struct.unpack_from("<H", metadata, fields + place)
+    return int(table + offset) if offset else None

@@ -5,16 +5,16 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from venn_admit.errors import InvalidInputError
+from venn_admit.file_lock import file_lock
 
 REPORT_ENDINGS = (".html", ".json", ".png")
 """The endings of the files in a folder of reports."""
-
 # The part of a name that its partial file keeps: short enough for any file system, even at four bytes a character.
 _NAME_PART = 40
 _PARTIAL = re.compile(r".*\.(?P<process>[0-9]+)-[0-9a-f]{8}\.partial")
@@ -146,3 +146,15 @@ def _check_differs(path: Path, inputs: Sequence[Path]) -> None:
                     f"{path}: expected an output that is not an input, got the file that is read as {given}; "
                     "choose another name"
                 )
+
+
+@contextmanager
+def locked(path: Path, on_wait: Callable[[], object]) -> Iterator[None]:
+    """Hold a lock while the context lasts, as `file_lock` does.
+
+    Raises InvalidInputError if the file cannot be made or locked.
+    """
+    with ExitStack() as held:
+        with writing(path):
+            held.enter_context(file_lock(path, on_wait))
+        yield

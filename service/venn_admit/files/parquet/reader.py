@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -9,13 +10,14 @@ import pyarrow.parquet as pq
 
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.files.arrow.batches import DAMAGE, check_schema, to_batch, with_extractor
-from venn_admit.files.arrow.sizes import affordable_batches
+from venn_admit.files.arrow.types import affordable_batches, to_list
 from venn_admit.files.budget import batch_bytes, too_large
 from venn_admit.files.parquet.footer import Footer, read_footer
 from venn_admit.files.parquet.limits import affordable_rows, dictionary_columns
 from venn_admit.files.records import ExemplarBatch, Layout, input_error, reading
 
 _STREAM_BYTES = 1 << 20
+_COLUMN_LIMIT = 1000
 
 
 def read_batches(path: Path, layout: Layout, batch_rows: int) -> Iterator[ExemplarBatch]:
@@ -79,3 +81,25 @@ def _next_batch(path: Path, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch
         if batch is not None:  # an index is not held against its dictionary when a page is decoded
             batch.validate(full=True)
         return batch
+
+
+def read_rows(path: Path, batch_rows: int, memory_budget: int) -> Iterator[dict[str, Any]]:
+    """Yield the values of each row by column, read in batches of at most `batch_rows` rows.
+
+    Raises InvalidInputError for a file that cannot be read, or whose columns `check_columns` refuses.
+    """
+    footer = read_footer(path, memory_budget)
+    names = footer.schema.names
+    check_columns(path, names)
+    for batch in batches_within(path, footer, names, batch_rows, memory_budget):
+        with reading(path, "parquet file", *DAMAGE):
+            columns = [to_list(column) for column in batch.columns]
+        for values in zip(*columns, strict=True):
+            yield dict(zip(names, values, strict=True))
+
+
+def check_columns(path: Path, names: Sequence[str]) -> None:
+    """Raise InvalidInputError if a table has too many columns, or two of one name."""
+    if len(set(names)) < len(names) or len(names) > _COLUMN_LIMIT:
+        shown = ", ".join(map(ascii, names[:20]))
+        raise input_error(path, "columns", f"at most {_COLUMN_LIMIT:,}, every name once", shown)

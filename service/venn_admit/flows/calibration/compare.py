@@ -8,10 +8,9 @@ from sqlalchemy import Connection, Engine
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.settings import check_alpha
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
-from venn_admit.core.comparison.candidates import cross_fitted_candidates
+from venn_admit.core.comparison.candidates import AnySettings, cross_fitted_candidates
 from venn_admit.core.comparison.held_out import HeldOutPoints, ViewedPoints
 from venn_admit.core.comparison.on_mc import judged_rows
-from venn_admit.core.comparison.varied import AnySettings
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.measures import Admission, measure_admission
 from venn_admit.core.types import Float32Array, IntArray, Split

@@ -244,8 +244,7 @@ def _compute(
     on_epoch: OnEpoch,
     memory_budget: int,
 ) -> ComputedFit:
-    from venn_admit.core.approximation.knn_fit import fit_knn
-    from venn_admit.core.approximation.localizer_fit import fit_localizer, localizer_rows
+    from venn_admit.core.approximation.fit import fit_knn, fit_localizer, localizer_rows
 
     with consistent_view(engine) as connection:
         training = cache.support(engine, classifier)

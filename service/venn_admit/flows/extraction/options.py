@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from venn_admit.errors import InvalidInputError
 from venn_admit.layer.states.conversion import holds_states, labelled_in
 from venn_admit.layer.states.index import EncoderIdentity, Kind
-from venn_admit.layer.texts.conll import CONLL_ENDINGS
+from venn_admit.layer.texts.formats import CONLL_ENDINGS
 from venn_admit.layer.texts.source import DEFAULT_COLUMNS, TextColumns
 
 if TYPE_CHECKING:

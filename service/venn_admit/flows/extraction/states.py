@@ -12,14 +12,14 @@ from typing import Any, Protocol
 
 from venn_admit.errors import Code, InvalidInputError, NotReadyError
 from venn_admit.files.label_values import check_class_names
-from venn_admit.files.output.locks import locked
+from venn_admit.files.output.atomic import locked
 from venn_admit.flows.extraction.options import Form, SourceOptions, background_number, form_of
 from venn_admit.layer.encoders.local import DEFAULT_ENCODER, TextEncoder, load_encoder
 from venn_admit.layer.states.conversion import convert_states, has_ids, holds_states
 from venn_admit.layer.states.index import INDEX_NAME, EncoderIdentity, Kind
 from venn_admit.layer.states.reader import StateShards
 from venn_admit.layer.states.writer import ShardWriter
-from venn_admit.layer.texts.labels import class_names_of
+from venn_admit.layer.texts.document import class_names_of
 from venn_admit.layer.texts.source import TextFile, TextSummary
 
 MOST_CLASSES = 1000

@@ -18,8 +18,7 @@ import numpy as np
 
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.budget import too_large
-from venn_admit.files.output.atomic import replacing, writing
-from venn_admit.files.output.locks import locked
+from venn_admit.files.output.atomic import locked, replacing, writing
 from venn_admit.files.records import reading
 from venn_admit.flows.extraction.options import SourceOptions, background_number
 from venn_admit.flows.extraction.states import Display, classes_found, open_states

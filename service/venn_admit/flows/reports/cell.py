@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Engine, Row
 
-from venn_admit.core.monitoring.partition_map import map_rows
+from venn_admit.core.monitoring.partitions import map_rows
 from venn_admit.errors import NotFoundError
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import consistent_view

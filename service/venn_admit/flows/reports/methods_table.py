@@ -8,10 +8,10 @@ from sqlalchemy import Engine
 
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
+from venn_admit.core.comparison.candidates import AnySettings, cross_fitted_settings
 from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
 from venn_admit.core.comparison.on_mc import ComparisonData, judged_rows, rivals_on_mc
 from venn_admit.core.comparison.selective import VENN_ABERS, Promise, by_bins
-from venn_admit.core.comparison.varied import AnySettings, cross_fitted_settings
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.measures import Admission, measure_admission
 from venn_admit.core.evaluation.points import WEIGHTED_ADMIT

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.core.approximation.knn import approximate
 from venn_admit.core.budget import block_rows
-from venn_admit.core.neighbours.left_out import neighbours_without
+from venn_admit.core.neighbours.search import neighbours_without
 from venn_admit.core.types import Approximation, IntArray, Neighbours, Split, Support, join_approximations
 from venn_admit.errors import Code, InvalidInputError, NotFoundError, NotReadyError, OutdatedError
 from venn_admit.files.label_values import ClassNumbers

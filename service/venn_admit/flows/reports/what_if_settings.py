@@ -10,8 +10,8 @@ from sqlalchemy import Engine
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.settings import check_alpha, check_q_bins, check_settings, check_thresholds
 from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
+from venn_admit.core.comparison.candidates import AnySettings, cross_fitted_settings
 from venn_admit.core.comparison.on_mc import judged_rows
-from venn_admit.core.comparison.varied import AnySettings, cross_fitted_settings
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.measures import measure_admission
 from venn_admit.core.types import CalibratorSettings, Split

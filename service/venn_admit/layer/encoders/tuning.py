@@ -17,8 +17,8 @@ from venn_admit.core.types import IntArray
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.output.atomic import writing
 from venn_admit.layer.batches import epoch_batches
+from venn_admit.layer.encoders.encoding import pieces_of
 from venn_admit.layer.encoders.local import WEIGHTS_NAME, TextEncoder
-from venn_admit.layer.encoders.pieces import pieces_of
 from venn_admit.layer.layer import MemoryLayer
 from venn_admit.layer.model import PARAMETER_NAMES, MemoryModel
 from venn_admit.layer.objective import LossTally, Objective

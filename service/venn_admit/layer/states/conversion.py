@@ -28,8 +28,7 @@ from venn_admit.files.budget import batch_bytes, too_large
 from venn_admit.files.label_values import ClassNumbers
 from venn_admit.files.npz.archive import DAMAGE, StoredArray, open_arrays
 from venn_admit.files.parquet.footer import read_footer
-from venn_admit.files.parquet.reader import batches_within
-from venn_admit.files.parquet.rows import read_rows
+from venn_admit.files.parquet.reader import batches_within, read_rows
 from venn_admit.files.records import Attributes, input_error, plain_attributes, reading
 from venn_admit.layer.states.document import NOT_A_WORD, StateDocument
 from venn_admit.layer.states.index import EncoderIdentity, Kind

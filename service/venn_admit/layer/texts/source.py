@@ -15,10 +15,8 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.files.records import check_id, input_error, plain_attributes
 from venn_admit.layer.states.document import TOKENS_CUT
 from venn_admit.layer.states.index import Kind
-from venn_admit.layer.texts.conll import CONLL_ENDINGS, read_conll
-from venn_admit.layer.texts.document import RawDocument, TextDocument
-from venn_admit.layer.texts.labels import ClassLabels, label_text
-from venn_admit.layer.texts.tables import TABLE_ENDINGS, read_rows
+from venn_admit.layer.texts.document import ClassLabels, RawDocument, TextDocument, label_text
+from venn_admit.layer.texts.formats import CONLL_ENDINGS, TABLE_ENDINGS, read_conll, read_rows
 
 ATTRIBUTE_CHARACTERS = 10_000
 """How much of a text is kept as an attribute; the encoder reads all that it can."""

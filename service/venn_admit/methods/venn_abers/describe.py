@@ -8,9 +8,8 @@ from venn_admit.core.calibrators.venn_abers.crossfit import crossfitted_lower, f
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.curves import default_match_bins
-from venn_admit.core.monitoring.cell_traffic import CellView, compare_cells, traffic_parts
-from venn_admit.core.monitoring.cells import cell_states
-from venn_admit.core.monitoring.partition_map import PlacedPoints
+from venn_admit.core.monitoring.cells import CellView, cell_states, compare_cells, traffic_parts
+from venn_admit.core.monitoring.partitions import PlacedPoints
 from venn_admit.core.types import Split
 from venn_admit.methods.describing import CalibrationToDescribe, Described
 from venn_admit.methods.method import PointsToDecide

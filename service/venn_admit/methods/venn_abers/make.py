@@ -8,8 +8,7 @@ from sqlalchemy import Connection
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, join_rows
 from venn_admit.core.calibrators.venn_abers.cells import VennAbersIndex
-from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells, certify_cells
-from venn_admit.core.calibrators.venn_abers.crossfit import ScoreChoice, cross_fit
+from venn_admit.core.calibrators.venn_abers.crossfit import LabelledCells, ScoreChoice, certify_cells, cross_fit
 from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.core.types import Split

@@ -6,10 +6,10 @@ import numpy as np
 from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.certified.certification import Certification
-from venn_admit.core.calibrators.certified.tallies import ClassKind
+from venn_admit.core.calibrators.certified.points import ClassKind
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, rows_of_split
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, bins_of
-from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
+from venn_admit.core.calibrators.venn_abers.crossfit import LabelledCells
 from venn_admit.core.calibrators.venn_abers.reliability import scored_points
 from venn_admit.core.calibrators.venn_abers.settings import ScoreKind
 from venn_admit.core.types import (

@@ -14,8 +14,7 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.core.approximation.localizer import LocalizerSupport
 from venn_admit.core.calibrators.bands import bin_of
-from venn_admit.core.calibrators.venn_admit.decide import Localizer
-from venn_admit.core.calibrators.venn_admit.decide_one import decide_one
+from venn_admit.core.calibrators.venn_admit.decide import Localizer, decide_one
 from venn_admit.core.types import Approximation
 from venn_admit.methods.method import DecideEach, Explained, PointsToDecide
 from venn_admit.methods.recent import Recent

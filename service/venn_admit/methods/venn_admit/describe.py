@@ -9,17 +9,17 @@ from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.core.comparison.on_mc import judged_rows
 from venn_admit.core.documents import documents_of
-from venn_admit.core.monitoring.band_traffic import (
+from venn_admit.core.monitoring.bands import (
+    LabelBudget,
     SnapshotIndex,
     admitted_of_vp,
     compare_bands,
+    label_budget,
     lower_of_vp,
     redecide,
     weighted_of_vp,
 )
-from venn_admit.core.monitoring.label_budget import LabelBudget, label_budget
-from venn_admit.core.monitoring.partition_map import PlacedPoints
-from venn_admit.core.monitoring.partitions import CalibrationPartitions, calibration_partitions
+from venn_admit.core.monitoring.partitions import CalibrationPartitions, PlacedPoints, calibration_partitions
 from venn_admit.core.types import Split
 from venn_admit.methods.describing import CalibrationToDescribe, Described
 from venn_admit.report.calibration.bands.part import BandsPart

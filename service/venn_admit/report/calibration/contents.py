@@ -6,12 +6,10 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Protocol
 
-from venn_admit.core.monitoring.band_traffic import WeightedShare
-from venn_admit.core.monitoring.days import Day
+from venn_admit.core.monitoring.bands import WeightedShare
 from venn_admit.core.monitoring.discrepancies import Discrepancies, has_grown
-from venn_admit.core.monitoring.history import SnapshotChange
-from venn_admit.core.monitoring.inventory import Inventory, SnapshotChanges
-from venn_admit.core.monitoring.partition_map import PartitionMap
+from venn_admit.core.monitoring.history import Day, Inventory, SnapshotChange, SnapshotChanges
+from venn_admit.core.monitoring.partitions import PartitionMap
 from venn_admit.core.monitoring.traffic import Traffic
 from venn_admit.core.types import Reason, Split
 from venn_admit.report.calibration.common.watch import Watch

@@ -13,12 +13,9 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure, FigureBase
 
-from venn_admit.report.charts.colours import themed
 from venn_admit.report.charts.drawing import draw_coverage, draw_heatmap, draw_reliability
-from venn_admit.report.charts.drawn_methods import draw_methods
-from venn_admit.report.charts.drawn_risk import draw_risk
-from venn_admit.report.charts.drawn_tables import draw_table
-from venn_admit.report.charts.fonts import PAGE_FONTS, drawing_fonts, with_drawable_names
+from venn_admit.report.charts.drawn_methods import draw_methods, draw_risk, draw_table
+from venn_admit.report.charts.looks import PAGE_FONTS, drawing_fonts, themed, with_drawable_names
 from venn_admit.report.evaluation.class_coverage import ClassCoverage
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.tables import evaluation_tables

@@ -18,11 +18,12 @@ from matplotlib.typing import LineStyleType
 from venn_admit.core.evaluation.coverage_bands import CoverageBand
 from venn_admit.core.evaluation.curves import CoverageCurve, Reliability
 from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally, Verdict
-from venn_admit.report.charts.colours import DARK_INK, LIGHT_INK
-from venn_admit.report.charts.marks import (
+from venn_admit.report.charts.looks import (
+    DARK_INK,
     FEW_ALPHA,
     FEW_MARK_COLOUR,
     FEW_MARK_SIZE,
+    LIGHT_INK,
     apart,
     few_mark,
     name_series,

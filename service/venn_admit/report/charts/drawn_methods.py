@@ -1,16 +1,30 @@
-"""The chart of the methods that matter: how much each admits, and how much of it is right."""
+"""What an evaluation draws of its methods: what each admits and how much is right, risk against coverage, a table."""
 
 from collections.abc import Sequence
+from textwrap import fill
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 from matplotlib.lines import Line2D
+from matplotlib.transforms import Bbox
+from matplotlib.typing import LineStyleType
 
+from venn_admit.core.calibrators.certified.points import ClassKind
+from venn_admit.core.calibrators.venn_abers.settings import ScoreKind
+from venn_admit.core.comparison.selective import (
+    CERTIFIED,
+    GUARANTEED,
+    SOFTMAX,
+    VENN_ABERS,
+    by_bins,
+    certified_for,
+)
 from venn_admit.core.evaluation.measures import MethodMeasures
-from venn_admit.core.evaluation.tallies import Tally
-from venn_admit.report.charts.drawing import TARGET_COLOUR
-from venn_admit.report.charts.marks import (
+from venn_admit.core.evaluation.points import WEIGHTED_ADMIT
+from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally, Verdict
+from venn_admit.report.charts.drawing import FEW_COLOUR, TARGET_COLOUR, VENN_LOOKS
+from venn_admit.report.charts.looks import (
     FEW_ALPHA,
     FEW_MARK_COLOUR,
     VERDICT_COLOURS,
@@ -21,16 +35,40 @@ from venn_admit.report.charts.marks import (
 )
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.glance import methods_that_matter
+from venn_admit.report.evaluation.table import Cell, Column, EvaluationTable
 from venn_admit.report.evaluation.wording import (
     PREDICTED,
     TRUE,
     few_text,
     kind_tallies,
+    note_text,
     share_text,
+    shorten,
     target_text,
 )
 
 BAR_COLOUR, OWN_COLOUR = "#bdbdbd", "#0072b2"
+RISK_LOOKS: dict[str, tuple[str, LineStyleType, str]] = {
+    SOFTMAX: ("#56B4E9", "-", "o"),
+    GUARANTEED: ("#56B4E9", "-", "s"),
+    VENN_ABERS[ScoreKind.NETWORK]: ("#D55E00", "--", "P"),
+    VENN_ABERS[ScoreKind.RELIABILITY]: ("#009E73", "-.", "h"),
+    CERTIFIED: ("#000000", "-", "*"),
+    certified_for([ClassKind.PREDICTED]): ("#E69F00", ":", "*"),
+    certified_for([ClassKind.TRUE]): ("#F0E442", ":", "*"),
+    by_bins(VENN_ABERS[ScoreKind.NETWORK]): ("#CC79A7", "--", "P"),
+    by_bins(VENN_ABERS[ScoreKind.RELIABILITY]): ("#CC79A7", "-.", "h"),
+    WEIGHTED_ADMIT: (VENN_LOOKS["weighted"][0], (0, (1, 1)), VENN_LOOKS["weighted"][1]),
+}
+"""Colour, line and mark of each method."""
+CELL_COLOURS = {Verdict.MET: "#d6eee4", Verdict.MISSED: "#fadccd", Verdict.CANNOT_TELL: FEW_COLOUR}
+PLAIN_COLOUR = "#f5f6f7"
+NAME_WIDTH = 13
+"""Characters of a heading, and those that figures take side by side."""
+NAMES_WIDTH = 2.0
+"""Inches for the names of the rows."""
+CELL_CHARACTER, NOTE_CHARACTER = 0.069, 0.075
+"""Inches of a character of a cell or a heading, and, on the safe side, of a note."""
 
 
 def draw_methods(figure: FigureBase, report: DatasetReport) -> None:
@@ -111,3 +149,96 @@ def _draw_share(axes: Axes, place: float, tally: Tally, least: float, report: Da
         )
         return
     verdict_mark(axes, (tally.share, place), tally.interval, verdict, VERDICT_COLOURS[verdict], across=True)
+
+
+def draw_risk(figure: FigureBase, report: DatasetReport) -> None:
+    """Draw the share wrong over the share admitted, most confident first, of each method that ranks its predictions.
+
+    A mark shows what a method admits, with the interval of the share wrong. Curves start where `MINIMUM_TO_JUDGE`
+    points are admitted; the area in the legend is that of the whole curve.
+    """
+    axes = figure.add_subplot(xlabel="share of all points admitted", ylabel="share wrong among admitted")
+    curves = {measured.name: measured for measured in report.risk_curves}
+    entries: list[tuple[Line2D, str]] = []
+    highest = float(report.alpha)
+    for row in sorted(report.methods, key=lambda row: row.name not in curves):
+        if row.name not in RISK_LOOKS:
+            continue
+        colour, line, marker = RISK_LOOKS[row.name]
+        measured, admitted = curves.get(row.name), row.singletons.overall
+        if measured is not None:
+            use = measured.curve.count >= MINIMUM_TO_JUDGE
+            axes.plot(measured.coverage[use], measured.risk[use], color=colour, linestyle=line, linewidth=1.7)
+            highest = max(highest, *measured.risk[use].tolist(), 0.0)
+        if admitted.count:
+            _draw_admitted_share(axes, admitted, colour, marker)
+        style = "none" if measured is None else line
+        words = "" if measured is None else f", area {share_text(measured.area)}"
+        entries.append((Line2D([], [], color=colour, linestyle=style, marker=marker), f"{row.name}{words}"))
+    target = axes.axhline(float(report.alpha), color=TARGET_COLOUR, linewidth=1.2, linestyle=":")
+    entries.append((target, f"target: at most {float(report.alpha):g} wrong"))
+    axes.set(xlim=(0, 1.02), ylim=(-0.005, min(1.0, np.ceil(20 * highest + 0.2) / 20)))
+    axes.axhspan(float(report.alpha), 1, color="black", alpha=0.05, linewidth=0)
+    axes.grid(alpha=0.25)
+    name_series(figure, [line for line, _ in entries], [name for _, name in entries], columns=2)
+
+
+def _draw_admitted_share(axes: Axes, admitted: Tally, colour: str, marker: str) -> None:
+    """What a method admits, and the interval of the share wrong among it."""
+    low, high = admitted.interval
+    axes.errorbar(
+        [admitted.portion],
+        [1 - admitted.share],
+        yerr=[[max(0.0, high - admitted.share)], [max(0.0, admitted.share - low)]],
+        fmt=marker,
+        color=colour,
+        markeredgecolor="white",
+        markeredgewidth=0.8,
+        markersize=13 if marker == "*" else 9,
+        elinewidth=1.0,
+        capsize=2.5,
+        zorder=3,
+    )
+
+
+def draw_table(figure: FigureBase, table: EvaluationTable, inches: float) -> None:
+    """Draw the cells, coloured by verdict, and the notes below them. inches: the width of the figure."""
+    characters = (inches - NAMES_WIDTH) / len(table.columns) / CELL_CHARACTER
+    separator = " " if characters >= NAME_WIDTH else "\n"
+    width = max(6, min(NAME_WIDTH, int(characters)))
+    axes = figure.add_subplot()
+    axes.set_axis_off()
+    drawn = axes.table(
+        [[_text(cell, separator) for cell in row.cells] for row in table.rows],
+        cellColours=[[_colour(cell) for cell in row.cells] for row in table.rows],
+        rowLabels=[row.label for row in table.rows],
+        colLabels=[_head(column, width) for column in table.columns],
+        cellLoc="center",
+        bbox=Bbox.from_bounds(NAMES_WIDTH / inches, 0, 1 - NAMES_WIDTH / inches, 1),
+    )
+    drawn.set_in_layout(False)  # it stays within the axes, and measuring its many cells takes seconds
+    drawn.auto_set_font_size(False)
+    for (line, _), cell in drawn.get_celld().items():
+        cell.get_text().set(parse_math=False, fontsize=9 if len(table.columns) <= 5 else 8)
+        cell.set_edgecolor("white" if line else "none")
+    notes = ("".join(map(note_text, note)) for note in table.notes)
+    words = "\n".join(fill(note, int(inches / NOTE_CHARACTER)) for note in notes)
+    axes.text(0, -0.02, words, fontsize=9, verticalalignment="top", parse_math=False)
+
+
+def _head(column: Column, width: int) -> str:
+    """A name under that of its group; one without a group takes a line a word."""
+    if column.group is None:
+        return column.name.replace(" ", "\n")
+    return f"{column.group.name}\n{shorten(column.name, width)}"
+
+
+def _text(cell: Cell, separator: str) -> str:
+    figures = cell.figures(separator)
+    return f"{figures}\n{cell.below}" if cell.below else figures
+
+
+def _colour(cell: Cell) -> str:
+    if cell.verdict is not None:
+        return CELL_COLOURS[cell.verdict]
+    return FEW_COLOUR if cell.few else PLAIN_COLOUR

@@ -6,9 +6,11 @@ from decimal import Decimal
 from venn_admit.core.evaluation.curves import (
     AccuracyGrid,
     Reliability,
+    RiskCurve,
     accuracy_grid,
     default_match_bins,
     reliability,
+    risk_curve,
 )
 from venn_admit.core.evaluation.measures import (
     ClassTallies,
@@ -26,7 +28,6 @@ from venn_admit.core.evaluation.points import (
     partition_table,
     standard_methods,
 )
-from venn_admit.core.evaluation.risk import RiskCurve, risk_curve
 from venn_admit.errors import InvalidInputError
 from venn_admit.report.evaluation.class_coverage import (
     MOST_CLASSES,

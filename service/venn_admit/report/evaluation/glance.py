@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from venn_admit.core.calibrators.certified.certification import DEFAULT_CONFIDENCE
-from venn_admit.core.calibrators.certified.tallies import ClassKind
+from venn_admit.core.calibrators.certified.points import ClassKind
 from venn_admit.core.calibrators.venn_abers.settings import ScoreKind
 from venn_admit.core.comparison.selective import CERTIFIED, GUARANTEED, SOFTMAX, VENN_ABERS, certified_for
 from venn_admit.core.evaluation.measures import ClassTallies, MethodMeasures

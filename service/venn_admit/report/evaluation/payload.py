@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from venn_admit.core.evaluation.curves import Reliability
+from venn_admit.core.evaluation.curves import Reliability, RiskCurve
 from venn_admit.core.evaluation.measures import ClassTallies, MethodMeasures, PointAccuracy
 from venn_admit.core.evaluation.points import PartitionCell
-from venn_admit.core.evaluation.risk import RiskCurve
 from venn_admit.core.evaluation.tallies import Tally
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.evaluated import calibration_payload

@@ -2,7 +2,7 @@
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from venn_admit.report.charts.colours import CHART_COLOURS
+from venn_admit.report.charts.looks import CHART_COLOURS
 
 
 def page_environment() -> Environment:

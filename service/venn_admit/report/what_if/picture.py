@@ -10,8 +10,14 @@ from matplotlib.lines import Line2D
 from venn_admit.core.evaluation.tallies import Tally, Verdict
 from venn_admit.report.charts.charts import save_png
 from venn_admit.report.charts.drawing import CLASS_LOOKS, NAME_WIDTH, TARGET_COLOUR
-from venn_admit.report.charts.fonts import drawable_class_names, drawable_text, drawing_fonts
-from venn_admit.report.charts.marks import name_series, verdict_mark, verdict_marks
+from venn_admit.report.charts.looks import (
+    drawable_class_names,
+    drawable_text,
+    drawing_fonts,
+    name_series,
+    verdict_mark,
+    verdict_marks,
+)
 from venn_admit.report.evaluation.wording import PREDICTED, TRUE, kind_tallies, shorten
 from venn_admit.report.what_if.contents import SettingsTried
 from venn_admit.report.what_if.settings import NAMES, settings_title

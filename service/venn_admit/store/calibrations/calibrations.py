@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sqlalchemy import Connection, Row
 
 from venn_admit.core.calibrators.bands import BandRadius
-from venn_admit.core.calibrators.certified.tallies import ClassKind
+from venn_admit.core.calibrators.certified.points import ClassKind
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows
 from venn_admit.core.calibrators.venn_abers.settings import VennAbersSettings
 from venn_admit.core.types import BoolArray, CalibrationPoints, CalibratorSettings, IntArray, Split

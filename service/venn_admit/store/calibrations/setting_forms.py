@@ -10,7 +10,7 @@ from sqlalchemy import Row
 
 from venn_admit.core.calibrators.certified.certification import Certification
 from venn_admit.core.calibrators.certified.hypothesis_tests import DocumentTest
-from venn_admit.core.calibrators.certified.tallies import ClassKind
+from venn_admit.core.calibrators.certified.points import ClassKind
 from venn_admit.core.calibrators.venn_abers.settings import AUTO, ScoreKind, VennAbersSettings
 from venn_admit.core.types import CalibratorSettings
 

@@ -9,11 +9,16 @@ from uuid import UUID
 import numpy as np
 from sqlalchemy import Connection, Row
 
-from venn_admit.core.monitoring.days import Day
 from venn_admit.core.monitoring.discrepancies import Discrepancies, discrepancies_of_documents
 from venn_admit.core.monitoring.drift import DecidedPoints
-from venn_admit.core.monitoring.history import PointChanges, SnapshotChange
-from venn_admit.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
+from venn_admit.core.monitoring.history import (
+    Day,
+    Inventory,
+    LabelSelection,
+    PointChanges,
+    SnapshotChange,
+    SnapshotChanges,
+)
 from venn_admit.core.monitoring.traffic import RECENT
 from venn_admit.core.types import Approximation, FloatArray, IntArray, Reason, Split
 from venn_admit.store.calibrations.calibrations import Calibration

@@ -9,13 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.calibrators.certified.laws import graded_points, points_of
-from venn_admit.core.calibrators.certified import tallies
 from venn_admit.core.calibrators.certified.certificate import Certificate, from_document, to_document
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.hypothesis_tests import DocumentTest
-from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.certified.points import CertificatePoints, ClassKind
 from venn_admit.core.calibrators.certified.policies import admit
-from venn_admit.core.calibrators.certified.tallies import ClassKind
 from venn_admit.errors import InvalidInputError
 
 TENTH = Decimal("0.1")
@@ -63,7 +61,7 @@ def test_how_many_policies_are_tested_together_does_not_matter(
     mc, vp = two_draws(1, 300, size, 0.3)
     together = certified(mc, vp, test=test)
     assert len(together.proposals) > 1
-    monkeypatch.setattr(tallies, "TOGETHER_BYTES", 1)
+    monkeypatch.setattr("venn_admit.core.calibrators.certified.points.TOGETHER_BYTES", 1)
     assert certified(mc, vp, test=test) == together
 
 

@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from venn_admit.core.calibrators.certified.betting import betting_p_values
 from venn_admit.core.calibrators.certified.evidence import POWER, Evidence, documents_needed
-from venn_admit.core.calibrators.certified.hypothesis_tests import boundary_deviation
+from venn_admit.core.calibrators.certified.hypothesis_tests import betting_p_values, boundary_deviation
 from venn_admit.core.types import FloatArray
 
 LEVEL, ALPHA = 0.05, 0.1

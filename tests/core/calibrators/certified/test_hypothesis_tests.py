@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from venn_admit.core.calibrators.certified.betting import betting_p_values
 from venn_admit.core.calibrators.certified.hypothesis_tests import (
     DocumentTest,
+    betting_p_values,
     binomial_tail,
     class_p_values,
     document_variance,

@@ -14,10 +14,10 @@ from tests import reference
 from tests.core.scenarios import Scenario, admit_index, make_view, reordered, scenarios, sets_of, with_labels
 from venn_admit.core import budget as memory
 from venn_admit.core.approximation.knn import softmax
+from venn_admit.core.calibrators.order_statistics import conformal_rank
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.venn_admit import sets as admit
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
-from venn_admit.core.conformal import conformal_rank
 from venn_admit.core.types import AdmitSets, Approximation
 from venn_admit.errors import InvalidInputError
 

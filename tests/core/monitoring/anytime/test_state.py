@@ -10,18 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
-from venn_admit.core.monitoring.anytime.bounds import lower_bound
 from venn_admit.core.monitoring.anytime.documents import LabelledPoints, labelled_points
 from venn_admit.core.monitoring.anytime.plan import LEVEL, Lamp, MonitorPlan, plan_of
-from venn_admit.core.monitoring.anytime.readings import partition_of, readings
-from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
+from venn_admit.core.monitoring.anytime.readings import lower_bound, partition_of, readings
+from venn_admit.core.monitoring.anytime.state import MonitorState, advance, excess_factors, initial_state, play, started
 from venn_admit.core.monitoring.anytime.stored import (
     plan_document,
     plan_of_document,
     state_document,
     state_of_document,
 )
-from venn_admit.core.monitoring.anytime.wealth import excess_factors, play, started
 from venn_admit.core.types import IntArray
 from venn_admit.errors import InvalidInputError
 

@@ -191,7 +191,7 @@ def fit(
     """
     from venn_admit.cli.session import open_session
     from venn_admit.core.types import TrainingEpoch
-    from venn_admit.files.parameters import read_parameters
+    from venn_admit.files.text_files import read_parameters
     from venn_admit.flows.awaited import fit as flow
     from venn_admit.flows.calibration.fit import adopt_parameters
     from venn_admit.payloads.calibrated import fitted_payload

@@ -55,7 +55,7 @@ def forget(
     and say how many of their points are gone.
     """
     from venn_admit.cli.session import open_session
-    from venn_admit.files.id_lists import read_ids
+    from venn_admit.files.text_files import read_ids
     from venn_admit.flows.awaited import forget as flow
     from venn_admit.payloads.removal import forgotten_payload
 

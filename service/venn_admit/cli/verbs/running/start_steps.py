@@ -18,7 +18,7 @@ from venn_admit.cli.verbs.extracting.options import (
 )
 from venn_admit.cli.waiting import Waiting
 from venn_admit.core.calibrators.settings import check_alpha, parse_decimal
-from venn_admit.core.comparison.varied import AnySettings
+from venn_admit.core.comparison.candidates import AnySettings
 from venn_admit.errors import ConflictError, NotFoundError
 from venn_admit.files.output.atomic import check_output
 from venn_admit.flows import awaited

@@ -6,8 +6,8 @@ from decimal import Decimal
 from typing import Any
 
 from venn_admit.core.calibrators.certified.hypothesis_tests import DocumentTest
+from venn_admit.core.calibrators.certified.points import ClassKind
 from venn_admit.core.calibrators.certified.policies import Policy
-from venn_admit.core.calibrators.certified.tallies import ClassKind
 from venn_admit.errors import InvalidInputError
 
 

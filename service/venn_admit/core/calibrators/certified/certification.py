@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from venn_admit.core.calibrators.certified.hypothesis_tests import DocumentTest
-from venn_admit.core.calibrators.certified.tallies import ClassKind
+from venn_admit.core.calibrators.certified.points import ClassKind
 from venn_admit.errors import InvalidInputError
 
 DEFAULT_CONFIDENCE = Decimal("0.95")

@@ -20,9 +20,16 @@ from venn_admit.core.calibrators.certified.hypothesis_tests import (
     class_p_values,
     largest_excess,
 )
-from venn_admit.core.calibrators.certified.points import CertificatePoints, canonical, check_points
+from venn_admit.core.calibrators.certified.points import (
+    CertificatePoints,
+    ClassKind,
+    Tallies,
+    canonical,
+    check_points,
+    policies_together,
+    tally,
+)
 from venn_admit.core.calibrators.certified.policies import ProposedPolicy, admit, propose, vacuous
-from venn_admit.core.calibrators.certified.tallies import ClassKind, Tallies, policies_together, tally
 from venn_admit.core.types import FloatArray
 from venn_admit.errors import InvalidInputError
 

@@ -2,6 +2,11 @@
 
 For a class, let e be the number of wrong and a that of all admitted points of one document. The hypothesis is
 E(e - alpha a) >= 0 over documents: fewer than 1 - alpha of the admitted points are right, or exactly as many.
+
+The betting test is a game against the hypothesis, valid in finite samples. Sources: Waudby-Smith & Ramdas (2024),
+*Estimating means of bounded random variables by betting*; Browne (1999), *Reaching goals by a deadline: digital options
+and continuous-time active portfolio management*; Ramdas & Manole (2023), *Randomized and exchangeable improvements of
+Markov's, Chebyshev's and Chernoff's inequalities*.
 """
 
 import math
@@ -9,8 +14,12 @@ from enum import StrEnum
 
 import numpy as np
 
-from venn_admit.core.calibrators.certified.betting import VARIANCE_FACTOR, betting_p_values
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
+
+VARIANCE_FACTOR = 1.6
+"""How much the variance seen is enlarged in a bet: errors vary more at the boundary of the hypothesis than below."""
+LARGEST_STEP_COUNT = 2000
+"""Bets are renewed at most this often; beyond, several documents share one."""
 
 
 class DocumentTest(StrEnum):
@@ -139,3 +148,78 @@ def binomial_tail(count: int, trials: int, probability: float) -> float:
     logs = trials * math.log1p(-probability) + np.r_[0.0, np.cumsum(ratios)]
     largest = float(logs.max())
     return min(1.0, math.exp(largest + math.log(math.fsum(np.exp(logs - largest)))))
+
+
+def betting_p_values(
+    differences: FloatArray, bound: FloatArray, known: FloatArray, *, level: float, uniform: float | FloatArray
+) -> FloatArray:
+    """Test, for each of h statistics, the hypothesis that its mean over documents is at least 0.
+
+    A gambler starts with wealth 1. Before each document it bets the part b in [0, 1 / bound] of its wealth against the
+    hypothesis, and the wealth is multiplied by 1 - b min(z, bound). Under the hypothesis E min(z, bound) >= 0 no bet
+    can win on average, whatever it was chosen by beforehand: the wealth is a non-negative supermartingale, so it
+    reaches 1 / p at any time, or uniform / p at the end, with probability at most p. The end counts only if nothing was
+    lost, so that no class passes by chance alone.
+
+    The bet is the one that in the limit of small bets makes the chance to reach 1 / level by the last document as
+    large as any test of that level can (Browne 1999): with a variance v per document, r documents to go and x such that
+    Phi(x) = level * wealth, it is phi(x) / (Phi(x) sqrt(v r)). A gambler who has reached the goal stops.
+
+    Args:
+        differences: (n, h) float64, z of each document, in an order that is random given the documents.
+        bound: (h,) float64 > 0, the largest value that z counts for, fixed without these documents.
+        known: (m, h) float64, the same statistics of other documents, from which v is estimated to begin with.
+        level: In (0, 1), the level that the bets aim at; the p-values are valid at every level.
+        uniform: In (0, 1], drawn independently of the differences; one number, or one for each statistic.
+
+    Returns:
+        (h,) float64 in (0, 1].
+    """
+    count, width = differences.shape
+    step = math.ceil(count / LARGEST_STEP_COUNT)
+    counted = np.minimum(differences, bound)
+    batches = [counted[start : start + step] for start in range(0, count, step)]
+    spread, largest_bet = _spread(batches, known, bound, count, step), 1 / bound
+    wealth, most = np.ones(width), np.ones(width)
+    with np.errstate(divide="ignore"):  # of the logarithm of nothing
+        for batch, spread_to_end in zip(batches, spread, strict=True):
+            bet = np.minimum(_boldness(level * wealth) / spread_to_end, largest_bet)
+            bet[most * level >= 1] = 0.0
+            kept = np.maximum(1 - bet * batch, 0.0)
+            wealth = wealth * (kept[0] if len(kept) == 1 else np.prod(kept, axis=0))
+            most = np.maximum(most, wealth)
+    at_end = np.divide(uniform, wealth, out=np.ones(width), where=wealth >= 1)
+    return np.minimum(1 / most, at_end)
+
+
+def _spread(batches: list[FloatArray], known: FloatArray, bound: FloatArray, count: int, step: int) -> FloatArray:
+    """Sqrt(v r) before each batch, (batches, h); v is estimated from the known documents and the batches before."""
+    before = batches[:-1]
+    # One after the other, as the game goes on.
+    total = np.add.accumulate([known.sum(axis=0), *(batch.sum(axis=0) for batch in before)], axis=0)
+    squares = np.add.accumulate(
+        [np.square(known).sum(axis=0), *(np.square(batch).sum(axis=0) for batch in before)], axis=0
+    )
+    passed = step * np.arange(len(batches))[:, np.newaxis]
+    seen = len(known) + passed
+    variance = np.maximum(squares / seen - np.square(total / seen), np.square(bound) * 1e-12) * VARIANCE_FACTOR
+    spread: FloatArray = np.sqrt(variance * (count - passed))
+    return spread
+
+
+def _boldness(part_of_goal: FloatArray) -> FloatArray:
+    """phi(x) / Phi(x) at Phi(x) = the part of the goal that is reached; 0 from the whole goal on.
+
+    Interpolated in a table: a bet is as valid if it is a little off.
+    """
+    boldness: FloatArray = np.interp(np.log(part_of_goal), _LOG_CDF, _RATIO)
+    return boldness
+
+
+_GRID = np.linspace(-15.0, 6.0, 2101)
+
+_CDF = np.array([0.5 * math.erfc(-x / math.sqrt(2)) for x in _GRID])
+
+_RATIO = np.append(np.exp(-np.square(_GRID) / 2) / math.sqrt(2 * math.pi) / _CDF, 0.0)
+
+_LOG_CDF = np.append(np.log(_CDF), 0.0)

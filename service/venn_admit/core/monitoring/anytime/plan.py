@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from venn_admit.core.calibrators.certified.tallies import ClassKind
+from venn_admit.core.calibrators.certified.points import ClassKind
 from venn_admit.core.monitoring.anytime.documents import (
     MATCH_GROUPS,
     LabelledPoints,

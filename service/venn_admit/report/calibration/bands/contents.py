@@ -5,8 +5,7 @@ from decimal import Decimal
 
 from venn_admit.core.calibrators.bands import BandRadius
 from venn_admit.core.calibrators.usable_bands import UsableShares
-from venn_admit.core.monitoring.band_traffic import WeightedShare
-from venn_admit.core.monitoring.label_budget import LabelBudget
+from venn_admit.core.monitoring.bands import LabelBudget, WeightedShare
 from venn_admit.core.monitoring.partitions import CalibrationPartitions
 from venn_admit.core.types import CalibratorSettings
 from venn_admit.report.evaluation.evaluated import edge_names

@@ -121,7 +121,7 @@ class BandsPart(BandsContents):
         return {}
 
     def pictures(self, report: CalibrationReport) -> tuple[Picture, ...]:  # noqa: ARG002 - the picture names no class
-        from venn_admit.report.charts.drawn_bands import partitions_figure
+        from venn_admit.report.charts.drawn_calibration import partitions_figure
 
         figure = partial(partitions_figure, self.partitions, self.bin_names, self.neighbour_count)
         return (Picture("partitions", CAPTION, figure),)

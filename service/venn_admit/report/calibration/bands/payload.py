@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from venn_admit.core.monitoring.label_budget import Shortfall
+from venn_admit.core.monitoring.bands import Shortfall
 from venn_admit.report.calibration.bands.contents import BandsContents
 from venn_admit.report.calibration.contents import CalibrationReport
 

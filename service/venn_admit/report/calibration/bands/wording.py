@@ -5,8 +5,7 @@ from math import isfinite
 
 import numpy as np
 
-from venn_admit.core.monitoring.band_traffic import WeightedShare
-from venn_admit.core.monitoring.label_budget import Shortfall
+from venn_admit.core.monitoring.bands import Shortfall, WeightedShare
 from venn_admit.core.types import IntArray
 from venn_admit.report.calibration.bands.contents import BandsContents
 from venn_admit.report.calibration.contents import CalibrationReport

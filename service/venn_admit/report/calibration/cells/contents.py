@@ -7,8 +7,7 @@ from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.core.calibrators.venn_abers.settings import AUTO, ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.steps import Steps
-from venn_admit.core.monitoring.cell_traffic import TrafficPart
-from venn_admit.core.monitoring.cells import CellState
+from venn_admit.core.monitoring.cells import CellState, TrafficPart
 from venn_admit.report.evaluation.evaluated import edge_names
 
 

@@ -161,7 +161,7 @@ class CellsPart(CellsContents):
         return {"parts": [{**asdict(found), "predicted": named(found.predicted)} for found in self.parts]}
 
     def pictures(self, report: CalibrationReport) -> tuple[Picture, ...]:
-        from venn_admit.report.charts.drawn_cells import cells_figure
+        from venn_admit.report.charts.drawn_calibration import cells_figure
 
         names = self.bin_names or []
         return (

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from math import inf, isfinite
 
-from venn_admit.core.monitoring.cell_traffic import TrafficPart
-from venn_admit.core.monitoring.cells import CellState
+from venn_admit.core.monitoring.cells import CellState, TrafficPart
 from venn_admit.report.calibration.cells.certified import outcome_text
 from venn_admit.report.calibration.cells.contents import CellsContents
 from venn_admit.report.calibration.contents import CalibrationReport

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from venn_admit.core.monitoring.days import Day
+from venn_admit.core.monitoring.history import Day
 from venn_admit.report.calibration.sections import Picture
 
 
@@ -11,7 +11,7 @@ def days_picture(days: Sequence[Day]) -> Picture:
     """Return the picture of some days, the oldest first."""
 
     def draw() -> Any:
-        from venn_admit.report.charts.drawn_days import days_figure
+        from venn_admit.report.charts.drawn_calibration import days_figure
 
         return days_figure(days)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE
-from venn_admit.core.monitoring.partition_map import PartitionMap
+from venn_admit.core.monitoring.partitions import PartitionMap
 from venn_admit.report.calibration.common.partition_map import caption, map_names
 from venn_admit.report.calibration.contents import CalibrationReport
 from venn_admit.report.calibration.sections import ratio_text

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from venn_admit.core.monitoring.partition_map import PartitionMap
+from venn_admit.core.monitoring.partitions import PartitionMap
 from venn_admit.core.types import Split
 from venn_admit.report.calibration.contents import CalibrationReport
 from venn_admit.report.calibration.sections import Section, TextTable, group_names, ratio_text

@@ -1,4 +1,4 @@
-"""KNN parameters from JSON, as an export writes them."""
+"""Small files of text: KNN parameters as JSON, as an export writes them, and ids, one a line."""
 
 import json
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from venn_admit.errors import Code, InvalidInputError
 from venn_admit.files.records import check_is_file
 
 _SIZE_LIMIT = 4 << 20
+MOST_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,3 +87,24 @@ def _number(where: str, field: str, value: object) -> float:
         raise InvalidInputError(
             f"{where}: {field}: expected a number that float64 can hold, got a larger one"
         ) from None
+
+
+def read_ids(path: Path) -> list[str]:
+    """Return the ids in a file, in its order; empty lines are left out.
+
+    Raises:
+        InvalidInputError: It cannot be read, is no text in UTF-8, is too large, or holds no id.
+    """
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise InvalidInputError(f"{path}: expected at most {MOST_BYTES:,} bytes of ids; divide it")
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(
+            f"{path} cannot be read as text: {getattr(error, 'strerror', None) or 'it is not UTF-8'}; name a file with "
+            "an id a line"
+        ) from error
+    ids = [one for line in text.split("\n") if (one := line.removesuffix("\r"))]
+    if not ids:
+        raise InvalidInputError(f"{path}: expected an id a line, got none")
+    return ids

@@ -1,12 +1,16 @@
-"""Many small batches as few large ones: what stores a batch takes about as long for one row as for a hundred."""
+"""Batches on their way into the database: merged into larger ones, and read while the one before is stored."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 
 from venn_admit.files.records import ExemplarBatch
+
+_Batch = TypeVar("_Batch")
 
 
 def merged(batches: Iterable[ExemplarBatch], row_count: int) -> Iterator[ExemplarBatch]:
@@ -41,3 +45,19 @@ def _joined(batches: list[ExemplarBatch]) -> ExemplarBatch:
         attributes=list(chain.from_iterable(batch.attributes for batch in batches)),
         digests=list(chain.from_iterable(batch.digests for batch in batches)),
     )
+
+
+def read_ahead(batches: Generator[_Batch, None, None]) -> Iterator[_Batch]:
+    """Yield the same batches, while a thread of its own reads the one after; an error comes in its place.
+
+    At most two batches are held at once. Closing this closes `batches` as well, once what is being read has been.
+    """
+    end = object()
+    try:
+        with ThreadPoolExecutor(1, "read-ahead") as reader:
+            upcoming = reader.submit(next, batches, end)
+            while (batch := upcoming.result()) is not end:
+                upcoming = reader.submit(next, batches, end)
+                yield batch  # type: ignore[misc]
+    finally:
+        batches.close()

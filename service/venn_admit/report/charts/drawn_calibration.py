@@ -1,4 +1,4 @@
-"""The chart of a calibration by Venn-Abers: the bounds p0 and p1 over the score, for each predicted class."""
+"""What a calibration draws: points of vp by q (Venn-ADMIT), bounds over the score (Venn-Abers), and the last days."""
 
 from collections.abc import Sequence
 from math import ceil
@@ -11,22 +11,57 @@ from matplotlib.lines import Line2D
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.core.monitoring.cells import CellState
+from venn_admit.core.monitoring.history import Day
+from venn_admit.core.monitoring.partitions import CalibrationPartitions
 from venn_admit.core.types import FloatArray
 from venn_admit.report.charts.drawing import CLASS_LOOKS, NAME_WIDTH, TARGET_COLOUR
-from venn_admit.report.charts.fonts import drawing_fonts
-from venn_admit.report.charts.marks import name_series
+from venn_admit.report.charts.looks import drawing_fonts, name_series
 from venn_admit.report.evaluation.wording import shorten
 
+# Right singletons at the bottom; colours of Okabe & Ito (2008), and greys for what is rejected before.
+PARTS = (
+    ("singleton, right", "#0072B2", ""),
+    ("singleton, wrong", "#D55E00", "////"),
+    ("set not a singleton", "#bdbdbd", ""),
+    ("band below kappa", "#ececec", "...."),
+)
+EDGE = "#555555"
+UPRIGHT = 30
+"""Up to this many bins of q, their names stand side by side."""
 MOST_PANELS, COLUMNS = 6, 2
 """At most this many classes have a panel: those of which the least is admitted. And how many stand side by side."""
-
 TICKS = (0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.997, 0.999, 0.9999, 0.99999)
 CLOSEST = 1e-6
 """Scores are drawn on a logistic axis, on which 0 and 1 have no place; they are drawn this close to it at most."""
-
 BARS = 40
 LEVELS = 600
 """At most this many steps of a bound are drawn across a panel, fewer than it has pixels on the screen."""
+SHARE_COLOUR, COUNT_COLOUR = "#0072b2", "#8a8a8a"
+DATES = 7
+"""About this many days have their date below the chart."""
+
+
+def partitions_figure(partitions: CalibrationPartitions, names: Sequence[str], neighbour_count: int) -> Figure:
+    """Return a chart of the points of vp in each bin of q, stacked by the kind of their ADMIT sets.
+
+    names: of the bins. neighbour_count: K.
+    """
+    right, singleton = partitions.right.sum(axis=1), partitions.singleton.sum(axis=1)
+    usable, every = partitions.usable.sum(axis=1), partitions.vp_count.sum(axis=(1, 2))
+    figure = Figure(figsize=(9.6, 4.4), layout="constrained")
+    axes = figure.add_subplot(ylabel="points of vp", xlabel=f"q: matching nearest neighbours, of {neighbour_count}")
+    bottom = np.zeros(len(names), dtype=np.int64)
+    counts = (right, singleton - right, usable - singleton, every - usable)
+    for (name, colour, hatch), height in zip(PARTS, counts, strict=True):
+        axes.bar(
+            names, height, bottom=bottom, label=name, color=colour, hatch=hatch, edgecolor="#555555", linewidth=0.4
+        )
+        bottom = bottom + height
+    axes.grid(axis="y", alpha=0.25)
+    axes.set_axisbelow(True)
+    axes.tick_params(axis="x", labelrotation=90 if len(names) > UPRIGHT else 0)
+    figure.legend(loc="outside upper center", ncols=len(PARTS), frameon=False)
+    return figure
 
 
 def cells_figure(
@@ -128,3 +163,35 @@ def _draw_counts(axes: Axes, place: FloatArray, limits: tuple[float, float]) -> 
     kept = within[:: max(1, ceil(len(within) / 6))]
     axes.set_xticks(_logit(np.array(kept)).tolist(), [f"{tick:g}".removeprefix("0") for tick in kept])
     axes.grid(alpha=0.25, axis="y")
+
+
+def days_figure(days: Sequence[Day]) -> Figure:
+    """Return a line of the share admitted above bars of decisions and of labels; a day without decisions is a gap."""
+    figure = Figure(figsize=(8.4, 4.6), layout="constrained")
+    places = np.arange(len(days))
+    shares = [day.share for day in days]
+    share = np.array([tally.share if tally.count else np.nan for tally in shares])
+    low, high = np.array([tally.interval if tally.count < tally.total else (tally.share,) * 2 for tally in shares]).T
+    admitted, decisions, labels = figure.subplots(3, 1, sharex=True, height_ratios=(2.2, 1, 1))
+    admitted.vlines(places, low, high, color=SHARE_COLOUR, linewidth=1, alpha=0.55)
+    admitted.plot(places, share, color=SHARE_COLOUR, marker="o", markersize=4.5, linewidth=1.8)
+    admitted.set(ylim=(0, 1.05), title="share admitted")
+    for axes, title, counts in (
+        (decisions, "decisions", [day.decisions for day in days]),
+        (labels, "labels", [day.labels for day in days]),
+    ):
+        axes.bar(places, counts, width=0.7, color=COUNT_COLOUR)
+        axes.set(title=title, ylim=(0, max(1, 1.1 * max(counts))))
+        axes.yaxis.get_major_locator().set_params(integer=True, nbins=3)
+        axes.yaxis.set_major_formatter("{x:,.0f}")
+    for axes in (admitted, decisions, labels):
+        # What is read stands beside the newest, which a narrow screen shows first.
+        axes.set_title(axes.get_title(), loc="right", fontsize=10)
+        axes.set_title("")
+        axes.yaxis.tick_right()
+        axes.grid(alpha=0.25, axis="y")
+        axes.set_axisbelow(True)
+    shown = places[:: -max(1, len(days) // DATES)][::-1]  # the last day has its date
+    labels.set_xticks(shown, [f"{days[place].day:%d %b}" for place in shown])
+    labels.set_xlim(-0.6, len(days) - 0.4)
+    return figure
