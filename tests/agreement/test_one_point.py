@@ -62,7 +62,7 @@ def test_is_that_of_a_job(
         " ORDER BY row_number",
         job_id=scores.request.job_id,
     )
-    scorer = PointScorer(bench.workspace())
+    scorer = PointScorer(bench.engine, bench.cache)
     with np.load(path) as arrays:
         vectors = arrays["r"].astype(np.float32)
     assert len(stored) == len(vectors)
@@ -127,7 +127,6 @@ assert "torch" not in sys.modules
 """
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize("weighted", [True, False])
 def test_needs_no_torch(bench: Bench, *, weighted: bool) -> None:
     """A process that answers requests starts at once and stays small."""

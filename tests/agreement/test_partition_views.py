@@ -23,7 +23,7 @@ from venn_admit.core.monitoring.bands import admitted_of_vp, lower_of_vp
 from venn_admit.core.monitoring.partitions import calibration_partitions
 from venn_admit.core.types import BoolArray, FloatArray, IntArray, Split
 from venn_admit.flows.reports.evaluate import evaluate, request_evaluation_of_decisions
-from venn_admit.store.calibrations import calibrations, certificates
+from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration, SnapshotPoints
 from venn_admit.store.database.engine import connect, create_engine, transaction
 from venn_admit.store.exemplars import classifiers
@@ -179,7 +179,7 @@ def test_a_certified_policy_admits_in_sql_what_it_admits(engine: Engine, tmp_pat
     bench.calibrate_abers("reviews", **asked, alpha=Decimal("0.001"))
     for calibration, mc, vp in snapshots(bench, "reviews", "venn-abers"):
         with connect(bench.engine) as connection:
-            policy = certificates.policy_of(connection, calibration.id)
+            policy = venn_abers.policy_of(connection, calibration.id)
         of_mc, of_vp = (CellPoints(of.points.predicted, of.points.match_count, of.points.score) for of in (mc, vp))
         index = VennAbersIndex(of_mc, of_mc.predicted == mc.points.label, class_count=2)
         assert (policy is None) == (calibration.abers_settings.alpha < Decimal("0.01"))
@@ -269,10 +269,10 @@ def test_the_coarse_table_is_that_of_evaluate(engine: Engine, tmp_path: Path) ->
     bench = Bench(engine, tmp_path)
     make_reviews(bench, held_out_rows=6000)
     bench.score("reviews", EXAMPLES / "test.npz", weighted=False)
-    request = request_evaluation_of_decisions(bench.workspace(), "reviews", calibration_id=1)
+    request = request_evaluation_of_decisions(bench.engine, "reviews", calibration_id=1, chunk_rows=2048)
     if request.job_id is not None:
         bench.run(request.job_id)
-    table = evaluate(bench.workspace(), request, "all").partitions
+    table = evaluate(bench.engine, bench.cache, request, "all").partitions
     assert table is not None
     expected = {}
     for row in table.rows:

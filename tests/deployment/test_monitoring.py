@@ -13,7 +13,7 @@ from tests.conftest import administration
 from tests.deployment.manifests import DEPLOY, compose_file
 from tests.roles import as_role
 from venn_admit.store.database.engine import connect
-from venn_admit.store.database.roles import Group, grant
+from venn_admit.store.database.schema import Group, grant
 
 SERVICES = compose_file()["services"]
 DASHBOARD = json.loads((DEPLOY / "grafana/dashboards/venn-admit.json").read_text())

@@ -86,10 +86,7 @@ def due(edge: Bench, unattended_app: Celery) -> Due:
 
     def look(*, keep: int | None = None) -> list[Step]:
         return recalibrate_due(
-            edge.workspace(chunk_rows=100, keep_calibrations=keep),
-            unattended_app,
-            quiet_seconds=QUIET,
-            wait_seconds=WAIT,
+            edge.engine, unattended_app, chunk_rows=100, quiet_seconds=QUIET, wait_seconds=WAIT, keep=keep
         )
 
     return look

@@ -42,10 +42,10 @@ from venn_admit.report.calibration.common.coverage import key_figures, verdict
 from venn_admit.report.calibration.common.watch import Watch
 from venn_admit.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
 from venn_admit.report.calibration.payload import calibration_payload
-from venn_admit.report.calibration.tables import calibration_tables
-from venn_admit.report.evaluation.class_coverage import ClassCoverage, class_coverage, worst_classes
-from venn_admit.report.pages.calibration import render_calibration, write_calibration_page
-from venn_admit.store.decisions.report_queries import offered_queries
+from venn_admit.report.calibration.wording import calibration_tables
+from venn_admit.report.evaluation.dataset import ClassCoverage, class_coverage, worst_classes
+from venn_admit.report.pages.html import render_calibration, write_calibration_page
+from venn_admit.store.decisions.reports import offered_queries
 
 NEWEST = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 WIDTHS = (80, 120)

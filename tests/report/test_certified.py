@@ -17,7 +17,7 @@ from venn_admit.report.calibration.cells.certified import (
     certificate_section,
     proposals_section,
 )
-from venn_admit.report.calibration.tables import drawn_section
+from venn_admit.report.calibration.wording import drawn_section
 
 BOTH = tuple(ClassKind)
 

@@ -14,8 +14,7 @@ from venn_admit.core.calibrators.certified.points import ClassKind
 from venn_admit.core.monitoring.anytime.plan import LEVEL, Lamp, plan_of
 from venn_admit.core.monitoring.anytime.readings import readings
 from venn_admit.core.monitoring.anytime.state import advance, initial_state
-from venn_admit.report.monitoring.contents import MonitorAlarm, MonitorReport
-from venn_admit.report.monitoring.metrics import metrics_text
+from venn_admit.report.monitoring.report import MonitorAlarm, MonitorReport, metrics_text
 from venn_admit.report.monitoring.tables import monitor_tables, verdict_lines
 
 GOOD = Law(right=(0.97,) * 6)

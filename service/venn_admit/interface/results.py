@@ -23,7 +23,7 @@ from venn_admit.store.calibrations.setting_forms import MethodSettings, method_o
 if TYPE_CHECKING:
     from venn_admit.flows.calibration.calibrate import Calibrated
     from venn_admit.flows.calibration.compare import ComparedSettings
-    from venn_admit.report.monitoring.contents import MonitorReport
+    from venn_admit.report.monitoring.report import MonitorReport
 
 _WIDTH = 110
 _LISTED = 20
@@ -332,7 +332,7 @@ class Report:
         self._found = found
 
     def __str__(self) -> str:
-        from venn_admit.report.calibration.tables import calibration_tables
+        from venn_admit.report.calibration.wording import calibration_tables
 
         return text_of(calibration_tables(self._found, CALLS))
 
@@ -385,7 +385,7 @@ class TrainingWhatIf:
         self._found = found
 
     def __str__(self) -> str:
-        from venn_admit.report.calibration.tables import section_tables
+        from venn_admit.report.calibration.wording import section_tables
         from venn_admit.report.what_if.training import training_heading, training_sections
 
         return text_of(section_tables(training_heading(self._found), training_sections(self._found, limit=_LISTED)))

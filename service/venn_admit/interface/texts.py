@@ -7,8 +7,7 @@ from rich.console import Group
 from rich.text import Text
 
 from venn_admit.interface.results import text_of
-from venn_admit.report.evaluation.admission import MOST_SINGLE_CLASSES
-from venn_admit.report.evaluation.glance import EACH_CLASS, NAME_WIDTH, WORST_CLASS
+from venn_admit.report.evaluation.glance import EACH_CLASS, MOST_SINGLE_CLASSES, NAME_WIDTH, WORST_CLASS
 from venn_admit.report.evaluation.table import Cell, Column, EvaluationTable, Row
 from venn_admit.report.evaluation.terminal import table_view
 from venn_admit.report.evaluation.wording import PREDICTED, TRUE, interval_text, share_text

@@ -11,7 +11,7 @@ from venn_admit.core.monitoring.partitions import PartitionMap, PlacedPoints, ma
 from venn_admit.core.monitoring.traffic import Comparison
 from venn_admit.core.types import BoolArray, CalibrationPoints, FloatArray
 from venn_admit.report.calibration.contents import MethodPart
-from venn_admit.report.evaluation.class_coverage import ClassCoverage, class_coverage, worst_classes
+from venn_admit.report.evaluation.dataset import ClassCoverage, class_coverage, worst_classes
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.exemplars.classifiers import Classifier
 

@@ -13,7 +13,7 @@ from venn_admit.layer.contributions import contributions_in, sum_rows, without_c
 from venn_admit.report.calibration.sections import labels_text
 from venn_admit.report.calibration.wording import time_text
 from venn_admit.report.evaluation.wording import interval_text, share_text
-from venn_admit.report.pages.environment import page_environment
+from venn_admit.report.pages.html import page_environment
 from venn_admit.store.calibrations.setting_forms import method_of
 from venn_admit.web.images import image_source
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from venn_admit.report.calibration.contents import CalibrationReport
-from venn_admit.report.pages.calibration import calibration_view
+from venn_admit.report.pages.html import calibration_view
 from venn_admit.web.pictures import drawn
 from venn_admit.web.steps import PAGE_STEPS
 

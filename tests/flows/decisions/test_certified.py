@@ -20,7 +20,7 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.flows.calibration.calibrate import Calibrated
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import PointScorer
-from venn_admit.store.calibrations import calibrations, certificates
+from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers
 
@@ -84,8 +84,8 @@ def test_the_certificate_is_that_of_the_stored_points(reviews: Bench, certified:
     assert expected.policy is not None
     assert certificate_of(certified) == expected
     with connect(reviews.engine) as connection:
-        assert certificates.certificate_of(connection, certified.calibration_id) == expected
-        assert certificates.policy_of(connection, certified.calibration_id) == expected.policy
+        assert venn_abers.certificate_of(connection, certified.calibration_id) == expected
+        assert venn_abers.policy_of(connection, certified.calibration_id) == expected.policy
     (row,) = reviews.rows("SELECT * FROM report.policy_v1 WHERE calibration = :id", id=certified.calibration_id)
     chosen = expected.proposals[expected.chosen or 0]
     assert (row.is_certified, tuple(row.thresholds), row.vp_share) == (
@@ -134,7 +134,7 @@ def test_one_point_is_that_of_a_job_and_replays(
         "reviews", reviews.write("part.npz", part), weighted=None, require_full_match=require_full_match
     )
     stored = reviews.rows(STORED, job_id=scores.request.job_id)
-    scorer = PointScorer(reviews.workspace())
+    scorer = PointScorer(reviews.engine, reviews.cache)
     for row, vector, logits in zip(stored, part["r"].astype(np.float32), part["f"].astype(np.float32), strict=True):
         found = scorer.score("reviews", vector, logits=logits, require_full_match=require_full_match)
         assert found.fields == {field: row._mapping[field] for field in found.fields}
@@ -150,7 +150,7 @@ def test_one_point_is_that_of_a_job_and_replays(
         expected = {None, "probability below threshold"} | ({"q below K"} if require_full_match else set())
         assert reasons == expected
     for row in stored[::20]:
-        again = replay(reviews.workspace(), row.id)
+        again = replay(reviews.engine, reviews.cache, row.id)
         assert (again.differing, again.policy is None) == ((), False)
 
 
@@ -160,7 +160,7 @@ def test_weights_are_refused_before_anything_is_stored(reviews: Bench, certified
         reviews.request_score("reviews", EXAMPLES / "test.npz", calibration_id=certified.calibration_id)
     reviews.calibrate_abers("reviews", score="network", certify=BOTH, confidence=Decimal("0.9"))
     with np.load(EXAMPLES / "test.npz") as arrays, pytest.raises(InvalidInputError, match="plain probabilities alone"):
-        PointScorer(reviews.workspace()).score(
+        PointScorer(reviews.engine, reviews.cache).score(
             "reviews", arrays["r"][0].astype(np.float32), logits=arrays["f"][0].astype(np.float32), weighted=True
         )
     assert reviews.value("SELECT count(*) FROM job WHERE kind = 'score'") == reviews.value(

@@ -20,7 +20,7 @@ from venn_admit.flows.reports.report import report
 from venn_admit.store.access.audit import Origin
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import transaction
-from venn_admit.store.decisions import job_removal
+from venn_admit.store.decisions import removal
 from venn_admit.store.decisions.removal import Why
 from venn_admit.store.work import jobs
 
@@ -82,10 +82,10 @@ def test_a_removed_job_leaves_its_line(unlabelled: Bench) -> None:
     assert not (unlabelled.folder / "out.csv").exists()
 
     with pytest.raises(NotFoundError, match=f"decision {decision_id} was removed on .*somebody asked") as gone:
-        replay(unlabelled.workspace(), decision_id)
+        replay(unlabelled.engine, unlabelled.cache, decision_id)
     assert (gone.value.code, gone.value.parameters) == (Code.REMOVED_DECISION, {"decision": decision_id})
     with pytest.raises(NotFoundError, match="there is no decision") as never:
-        replay(unlabelled.workspace(), decision_id + 10**6)
+        replay(unlabelled.engine, unlabelled.cache, decision_id + 10**6)
     assert never.value.code == Code.UNKNOWN_DECISION
 
 
@@ -174,7 +174,7 @@ class TestAge:
         assert (event.action, event.origin) == ("prune_jobs", "schedule")
         assert event.target.startswith("jobs that ended before 20")
         with pytest.raises(NotFoundError, match="longer than decisions are kept"):
-            replay(unlabelled.workspace(), 1)
+            replay(unlabelled.engine, unlabelled.cache, 1)
         assert limit < since.removed_at
 
     def test_without_an_age_only_removals_are_continued(self, unlabelled: Bench) -> None:
@@ -211,7 +211,7 @@ class TestAge:
         assert claim is not None
         cancel(unlabelled.engine, job_id)
         with transaction(unlabelled.engine) as connection:
-            assert job_removal.mark(connection, job_id, Why.REQUEST)
+            assert removal.mark(connection, job_id, Why.REQUEST)
         with transaction(unlabelled.engine) as connection:
             assert not jobs.finish(connection, claim)
 
@@ -233,7 +233,7 @@ class TestLabelled:
             path.write_text(text)
             label(unlabelled.engine, "edge", LabelFile(path), selection="random", retract=retract)
         assert update_monitor(unlabelled.engine, "edge", restart=False).documents == 50
-        assert report(unlabelled.workspace(), "edge", calibration_id=None).traffic is None
+        assert report(unlabelled.engine, unlabelled.cache, "edge", calibration_id=None).traffic is None
 
     def figures(self, bench: Bench) -> tuple[object, ...]:
         found = update_monitor(bench.engine, "edge", restart=False)

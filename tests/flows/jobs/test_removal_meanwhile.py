@@ -15,8 +15,7 @@ from venn_admit.flows.jobs import removal
 from venn_admit.flows.jobs.removal import Removed, prune
 from venn_admit.store.access.audit import Origin
 from venn_admit.store.database.engine import transaction
-from venn_admit.store.decisions import job_removal
-from venn_admit.store.decisions.removal import Why, keep_requests_out
+from venn_admit.store.decisions.removal import Why, delete_part, keep_requests_out, mark, unfinished
 
 REPOSITORY = Path(__file__).parents[3]
 ROWS = 160
@@ -60,7 +59,6 @@ def removed(bench: Bench) -> int:
     return found
 
 
-@pytest.mark.processes
 def test_a_killed_removal_is_continued(unlabelled: Bench) -> None:
     for options in ({}, {"weighted": False}, {"require_full_match": True}):
         unlabelled.score("edge", unlabelled.folder / "score.npz", **options)
@@ -92,13 +90,13 @@ def test_decisions_that_two_jobs_ask_for_go_though_both_are_removed_at_once(unla
     unlabelled.run(first)
     with transaction(unlabelled.engine) as connection:
         for job_id in (again, first):
-            assert job_removal.mark(connection, job_id, Why.REQUEST)
+            assert mark(connection, job_id, Why.REQUEST)
     with transaction(unlabelled.engine) as connection, transaction(unlabelled.engine) as another:
-        jobs = [job_removal.unfinished(connection, job_id=job_id) for job_id in (first, again)]
+        jobs = [unfinished(connection, job_id=job_id) for job_id in (first, again)]
         assert jobs[0] is not None
         assert jobs[1] is not None
         assert keep_requests_out(connection, jobs[0].classifier_id, wait=None)
-        assert job_removal.delete_part(connection, jobs[0], most=1000).is_last
+        assert delete_part(connection, jobs[0], most=1000).is_last
         assert not keep_requests_out(another, jobs[1].classifier_id, wait=timedelta(milliseconds=1))
     assert prune(unlabelled.engine, timedelta(0), origin=Origin.SCHEDULE).is_complete
     assert tuple(unlabelled.rows(LEFT)[0]) == (0, 0, 0, 0, 0)

@@ -30,7 +30,7 @@ from venn_admit.flows.reports.report import report
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.sections import TextTable
 from venn_admit.report.calibration.wording import sections
-from venn_admit.report.monitoring.contents import MonitorReport
+from venn_admit.report.monitoring.report import MonitorReport
 from venn_admit.report.monitoring.tables import verdict_lines
 from venn_admit.store.database.engine import create_engine, transaction
 from venn_admit.store.decisions import monitors
@@ -364,7 +364,6 @@ def test_a_crash_in_the_middle_leaves_the_state_as_before(scored: Bench, monkeyp
     assert_as_from_scratch(scored)
 
 
-@pytest.mark.processes
 def test_an_update_that_is_killed_in_the_middle_leaves_the_state_as_before(scored: Bench) -> None:
     """A process of its own: its states and readings are written, and it waits to write its alarms."""
     give(scored, of(range(150)))
@@ -547,7 +546,7 @@ def test_a_certificate_says_which_lamps_are_alarms(bench: Bench) -> None:
 
 def test_a_report_shows_the_lamps_as_they_were_left(watched: Bench) -> None:
     said = look(watched)
-    found = report(watched.workspace(), "reviews", calibration_id=None)
+    found = report(watched.engine, watched.cache, "reviews", calibration_id=None)
     assert found.watch.said is not None
     assert replace(found.watch.said, computed=said.computed) == said
     assert not found.watch.is_behind
@@ -561,7 +560,7 @@ def test_a_report_shows_the_lamps_as_they_were_left(watched: Bench) -> None:
 
 def test_a_report_says_when_nothing_watches_or_labels_came_since(scored: Bench) -> None:
     def told() -> str:
-        found = report(scored.workspace(), "reviews", calibration_id=None)
+        found = report(scored.engine, scored.cache, "reviews", calibration_id=None)
         (shown,) = [section for section in sections(found, COMMANDS) if section.title == "Lamps of the monitor"]
         return " ".join(part for part in shown.parts if isinstance(part, str))
 

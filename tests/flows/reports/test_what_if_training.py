@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from tests.cli.program import contents
 from tests.flows.decisions.test_venn_abers import RELIABILITY
-from tests.running import EXAMPLES, Bench, Golden, make_reviews, workspace
+from tests.running import EXAMPLES, Bench, Golden, make_reviews
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, changed_rows
 from venn_admit.core.types import Approximation, CalibrationPoints, Reason
 from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError, OutdatedError
@@ -22,7 +22,7 @@ from venn_admit.methods.method import PointsToDecide
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.methods.venn_admit.make import MadeByAdmit
 from venn_admit.report.what_if.contents import Flip, TrainingEffects
-from venn_admit.store.calibrations import calibrations, certificates, score_choices, steps
+from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.calibrations.calibration_points import open_rows
 from venn_admit.store.database.engine import consistent_view, create_engine
 from venn_admit.store.exemplars import classifiers, exemplars
@@ -80,11 +80,16 @@ class Case:
 
     def what_if(self, relabel: Mapping[str, int], leave_out: list[str]) -> tuple[TrainingEffects, Following]:
         found = what_if_training(
-            self.bench.workspace(memory_budget=BUDGET), self.name, relabel=relabel, leave_out=leave_out
+            self.bench.engine,
+            self.bench.cache,
+            self.name,
+            relabel=relabel,
+            leave_out=leave_out,
+            memory_budget=BUDGET,
         )
         with consistent_view(self.bench.engine) as connection:
             asked = other_training(connection, self.name, relabel, leave_out)
-            return found, follow(self.bench.workspace(memory_budget=BUDGET), connection, asked)
+            return found, follow(self.bench.engine, self.bench.cache, connection, asked, memory_budget=BUDGET)
 
     def change(self, relabel: Mapping[str, int], leave_out: list[str]) -> None:
         """Really change the training exemplars, by labels."""
@@ -193,10 +198,12 @@ def test_it_is_what_really_happens(case: Case, kind: str) -> None:
             assert made.radius == calibration.radius
         else:
             assert isinstance(made, MadeByAbers)
-            closed, opened = steps.changed_steps(steps.open_steps(connection, calibration.calibrator_id), made.steps)
+            closed, opened = venn_abers.changed_steps(
+                venn_abers.open_steps(connection, calibration.calibrator_id), made.steps
+            )
             assert (len(closed.cell), len(opened.cell)) == (0, 0)
-            assert score_choices.choice_of(connection, calibration.id) == made.choice
-            assert certificates.certificate_of(connection, calibration.id) == made.certificate
+            assert venn_abers.choice_of(connection, calibration.id) == made.choice
+            assert venn_abers.certificate_of(connection, calibration.id) == made.certificate
             assert (made.certificate is not None) == (case.name == "reviews")
     case.decide_all()
     for (weighted, full_match), expected in foretold.items():
@@ -409,7 +416,7 @@ def test_it_reads_from_a_role_that_may_only_read(bench: Bench) -> None:
             f'ALTER DATABASE "{bench.engine.url.database}" SET default_transaction_read_only = on'
         )
     try:
-        found = what_if_training(workspace(engine, bench.cache), "edge", relabel={"train-0": 1}, leave_out=["train-1"])
+        found = what_if_training(engine, bench.cache, "edge", relabel={"train-0": 1}, leave_out=["train-1"])
     finally:
         engine.dispose()
     assert found.views["decided"].points == len(case.scored["id"])

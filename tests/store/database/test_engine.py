@@ -25,7 +25,7 @@ from venn_admit.store.database.engine import (
     database_url,
     transaction,
 )
-from venn_admit.store.decisions import job_removal
+from venn_admit.store.decisions import removal
 from venn_admit.store.embedded.users import stop_embedded
 
 
@@ -226,7 +226,6 @@ say_who_serves()
 """
 
 
-@pytest.mark.processes
 def test_a_forked_child_opens_connections_of_its_own(empty_database: str) -> None:
     run = subprocess.run(
         [sys.executable, "-c", FORK, empty_database], cwd=Path(__file__).parents[3], capture_output=True, check=True
@@ -276,7 +275,7 @@ def test_what_a_server_must_have(
     assert found is None if problem is None else re.search(problem, found or "")
 
 
-@pytest.mark.parametrize("vacuum", [job_removal.vacuum, calibration_points.vacuum_points])
+@pytest.mark.parametrize("vacuum", [removal.vacuum, calibration_points.vacuum_points])
 def test_no_timeout_ends_a_vacuum(database: str, vacuum: Callable[[Engine], None]) -> None:
     timeouts: list[tuple[str, str]] = []
 

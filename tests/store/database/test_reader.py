@@ -17,8 +17,7 @@ from venn_admit.flows.keys.keys import create
 from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import connect, create_engine, transaction
-from venn_admit.store.database.roles import Group, grant
-from venn_admit.store.database.schema import upgrade
+from venn_admit.store.database.schema import Group, grant, upgrade
 from venn_admit.store.embedded.users import start_embedded
 
 FUNCTIONS = """

@@ -33,14 +33,17 @@ def post_forget(request: Request, classifier: ClassifierName, given: ExemplarsTo
     """
     runtime = runtime_of(request)
     done = forget(
-        runtime,
+        runtime.engine,
+        runtime.cache,
         classifier,
         given.ids,
         given.documents,
+        chunk_rows=runtime.settings.chunk_rows,
         missing_ok=given.missing_ok,
         dry_run=given.dry_run,
         by=request.state.caller,
         on_stored=keeping(request, forgotten_payload),
+        memory_budget=runtime.memory_budget,
     )
     if done.is_done:
         runtime.remove_left_behind()
@@ -67,6 +70,11 @@ def delete_classifier(
     """
     runtime = runtime_of(request)
     done = delete(
-        runtime, classifier, dry_run=dry_run, by=request.state.caller, on_stored=keeping(request, deleted_payload)
+        runtime.engine,
+        runtime.cache,
+        classifier,
+        dry_run=dry_run,
+        by=request.state.caller,
+        on_stored=keeping(request, deleted_payload),
     )
     return deleted_payload(done)

@@ -5,7 +5,7 @@ from venn_admit.flows.calibration.calibrate import Calibrated
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.payloads.calibrated import calibrated_payload
 from venn_admit.report.calibration.cells.certified import certificate_section
-from venn_admit.report.calibration.tables import drawn_section
+from venn_admit.report.calibration.wording import drawn_section
 
 
 def print_cells(done: Calibrated, made: MadeByAbers, as_json: bool) -> None:

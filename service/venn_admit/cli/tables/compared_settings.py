@@ -10,12 +10,7 @@ from venn_admit.cli.steps import COMMANDS
 from venn_admit.core.types import CalibratorSettings
 from venn_admit.flows.calibration.compare import ComparedSetting, ComparedSettings
 from venn_admit.payloads.catalogue import asked_payload
-from venn_admit.report.evaluation.admission import (
-    admission_cells,
-    admission_columns,
-    class_payload,
-    intervals_text,
-)
+from venn_admit.report.evaluation.glance import admission_cells, admission_columns, class_payload, intervals_text
 from venn_admit.report.evaluation.table import EvaluationTable, Note, Row
 from venn_admit.report.evaluation.terminal import table_view
 from venn_admit.report.evaluation.wording import note_text

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.errors import InvalidInputError
 from venn_admit.report.calibration.cells.certified import certificate_payload
-from venn_admit.store.calibrations import calibrations, certificates, score_choices
+from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -25,7 +25,7 @@ def policy_document(connection: Connection, classifier: Classifier, calibration_
     InvalidInputError if the calibration was asked for none.
     """
     calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
-    certificate = certificates.certificate_of(connection, calibration.id)
+    certificate = venn_abers.certificate_of(connection, calibration.id)
     if certificate is None:
         raise InvalidInputError(
             f"calibration {calibration.id} of {classifier.name!r} was asked for no certificate, so it has no policy: "
@@ -34,7 +34,7 @@ def policy_document(connection: Connection, classifier: Classifier, calibration_
     return {
         "classifier": classifier.name,
         "calibration": calibration.id,
-        "score": str(score_choices.score_of(connection, calibration.id)),
+        "score": str(venn_abers.score_of(connection, calibration.id)),
         "q_bins": list(calibration.abers_settings.q_bins),
         **certificate_payload(certificate, classifier.class_names),
     }

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, Row
 
 from venn_admit.core.types import Float32Array
 from venn_admit.errors import Code, NotFoundError
-from venn_admit.store.calibrations import calibrations, certificates
+from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions import decisions
 from venn_admit.store.decisions.decisions import Wanted
@@ -85,7 +85,7 @@ def least_admitted(engine: Engine, name: str, calibration_id: int, predicted: in
         found = calibrations.of_any_generation(connection, classifiers.by_name(connection, name), calibration_id)
         if not found.is_asked_for_certificate:
             return found.method_settings.thresholds[predicted]
-        policy = certificates.policy_of(connection, found.id)
+        policy = venn_abers.policy_of(connection, found.id)
     least = None if policy is None else policy.thresholds[predicted]
     return None if least is None else Decimal(repr(least))
 

@@ -16,9 +16,8 @@ from venn_admit.errors import Code, JobError, NotFoundError
 from venn_admit.store.access import audit
 from venn_admit.store.access.audit import Event, Origin
 from venn_admit.store.database.engine import connect, transaction
-from venn_admit.store.decisions import job_removal
-from venn_admit.store.decisions.job_removal import Old, Part, Unfinished
-from venn_admit.store.decisions.removal import Why, keep_requests_out
+from venn_admit.store.decisions import removal
+from venn_admit.store.decisions.removal import Old, Part, Unfinished, Why, keep_requests_out
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.work import jobs
 
@@ -48,8 +47,8 @@ class Removed:
 def old_jobs(engine: Engine, kept_for: timedelta) -> tuple[datetime, Old]:
     """Return when a job must have ended to be removed now, and how many jobs and rows of jobs these are."""
     with connect(engine) as connection:
-        limit = job_removal.age_limit(connection, kept_for)
-        return limit, job_removal.old(connection, limit)
+        limit = removal.age_limit(connection, kept_for)
+        return limit, removal.old(connection, limit)
 
 
 def prune(
@@ -102,7 +101,7 @@ def delete_job(engine: Engine, job_id: int, *, name: str | None = None, origin: 
         job = jobs.by_id(connection, job_id)
         if name is not None and classifiers.having(connection, name, job.classifier_id) is None:
             raise NotFoundError(f"classifier {name!r} has no job {job_id}", code=Code.UNKNOWN_JOB, job=job_id)
-        if job_removal.mark(connection, job_id, Why.REQUEST):
+        if removal.mark(connection, job_id, Why.REQUEST):
             if origin is not None:
                 audit.add(connection, Event(origin, "delete_job", target=f"job {job_id}"))
         elif jobs.by_id(connection, job_id).removed_at is None:
@@ -123,7 +122,7 @@ def empty_job(engine: Engine, job_id: int, *, on_rows: OnRows = lambda _: None) 
 
 def vacuum(engine: Engine) -> None:
     """Make the room of what was removed free for what comes."""
-    job_removal.vacuum(engine)
+    removal.vacuum(engine)
 
 
 def _remove_all(tally: "_Tally", engine: Engine, kept_for: timedelta | None, origin: Origin) -> None:
@@ -139,8 +138,8 @@ def _remove_all(tally: "_Tally", engine: Engine, kept_for: timedelta | None, ori
 
 def _mark_next(engine: Engine, kept_for: timedelta, origin: Origin, tally: "_Tally") -> int | None:
     with transaction(engine) as connection:
-        limit = job_removal.age_limit(connection, kept_for)
-        job_id = job_removal.mark_next(connection, limit, blocked=tally.blocked)
+        limit = removal.age_limit(connection, kept_for)
+        job_id = removal.mark_next(connection, limit, blocked=tally.blocked)
         if job_id is not None and not tally.jobs:
             _note_pruning(connection, origin, limit)
     return job_id
@@ -181,7 +180,7 @@ class _Tally:
 
     def removed(self) -> Removed:
         with connect(self._engine) as connection:
-            is_complete = job_removal.unfinished(connection) is None
+            is_complete = removal.unfinished(connection) is None
         return Removed(self.jobs, self._rows, self._decisions, is_complete, self._longest)
 
     def wait_for_all(self) -> None:
@@ -194,7 +193,7 @@ class _Tally:
         after = 0
         while not self.is_over:
             with connect(self._engine) as connection:
-                job = job_removal.unfinished(connection, after=after, blocked=self.blocked)
+                job = removal.unfinished(connection, after=after, blocked=self.blocked)
             if job is None:
                 return
             self._empty(job)
@@ -203,7 +202,7 @@ class _Tally:
     def empty(self, job_id: int) -> None:
         """Delete what is left of a removed job, as far as its time and its patience allow."""
         with connect(self._engine) as connection:
-            job = job_removal.unfinished(connection, job_id=job_id)
+            job = removal.unfinished(connection, job_id=job_id)
         if job is not None:
             self._empty(job)
 
@@ -224,7 +223,7 @@ class _Tally:
             if not keep_requests_out(connection, job.classifier_id, wait=self._wait()):
                 return None
             began = time.monotonic()
-            part = job_removal.delete_part(connection, job, after=after, most=self._batch_rows)
+            part = removal.delete_part(connection, job, after=after, most=self._batch_rows)
         self._count(part, time.monotonic() - began)
         return part
 

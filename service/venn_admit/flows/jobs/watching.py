@@ -9,7 +9,7 @@ import structlog
 from sqlalchemy import Engine
 
 from venn_admit.errors import DatabaseError
-from venn_admit.store.work.notices import listening
+from venn_admit.store.work.messages import listening
 
 POLL_SECONDS = 1.0
 RETRY_SECONDS = 1.0

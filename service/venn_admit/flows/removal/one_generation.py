@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from sqlalchemy import Connection
 
 from venn_admit.core.types import IntArray
 from venn_admit.errors import NotReadyError
@@ -39,7 +40,15 @@ class Total:
         self.transactions, self.removed = self.transactions + 1, self.exemplars
 
 
-def remove_from(submission: Submission, generation: Classifier, hits: Sequence[AskedFor], total: Total) -> None:
+def remove_from(
+    submission: Submission,
+    generation: Classifier,
+    hits: Sequence[AskedFor],
+    total: Total,
+    *,
+    chunk_rows: int,
+    memory_budget: int,
+) -> None:
     """Remove exemplars, within a transaction that holds the locks of ingestion, calibrators and classifier.
 
     Each snapshot that is current and loses points is followed by one without them, unless data are out of date or too
@@ -54,7 +63,7 @@ def remove_from(submission: Submission, generation: Classifier, hits: Sequence[A
     disturbed = forgotten.lists_naming(connection, others)  # of exemplars that trained once
     forgotten.add_trainings(connection, others, 0)
     total.rows += forgotten.delete(connection, generation, others)
-    unserved = _renew(submission, generation, touched, total)
+    unserved = _renew(connection, generation, touched, total, memory_budget=memory_budget)
     if len(training):
         version = support.next_version(connection)
         disturbed = np.union1d(disturbed, forgotten.lists_naming(connection, training))
@@ -64,15 +73,21 @@ def remove_from(submission: Submission, generation: Classifier, hits: Sequence[A
         support.renew(connection, generation, version)
     if len(disturbed):
         total.rows += forgotten.delete_lists(connection, disturbed)
-        _search_again(submission, generation, disturbed)
+        _search_again(submission, generation, disturbed, chunk_rows=chunk_rows)
     total.exemplars += len(ids)
     if len(training) or len(disturbed) or unserved:
         total.recalibrations[generation.id] = recalibrations.request(connection, generation, REASON)
 
 
-def _renew(submission: Submission, generation: Classifier, touched: Sequence[TouchedSnapshot], total: Total) -> bool:
+def _renew(
+    connection: Connection,
+    generation: Classifier,
+    touched: Sequence[TouchedSnapshot],
+    total: Total,
+    *,
+    memory_budget: int,
+) -> bool:
     """Follow each current snapshot that lost points by one that never had them; return whether any could not be."""
-    connection, memory_budget = submission.connection, submission.workspace.memory_budget
     current = {one.calibrator_id for one in touched if one.is_current}
     unserved = False
     for calibrator in calibrators.of_classifier(connection, generation):
@@ -81,7 +96,12 @@ def _renew(submission: Submission, generation: Classifier, touched: Sequence[Tou
         savepoint = connection.begin_nested()
         try:
             renewed_snapshot(
-                connection, generation, calibrator.settings, calibrator.id, REASON, memory_budget=memory_budget
+                connection,
+                generation,
+                calibrator.settings,
+                calibrator.id,
+                REASON,
+                memory_budget=memory_budget,
             )
         except NotReadyError:
             # Data are out of date, or too few are left: until that changes, nothing is decided under this setting.
@@ -93,7 +113,7 @@ def _renew(submission: Submission, generation: Classifier, touched: Sequence[Tou
     return unserved
 
 
-def _search_again(submission: Submission, generation: Classifier, points: IntArray) -> None:
+def _search_again(submission: Submission, generation: Classifier, points: IntArray, *, chunk_rows: int) -> None:
     """Record the job that finds the next neighbours of points whose lists named what is gone."""
     connection = submission.connection
     if support.size(connection, generation) < generation.neighbour_count:
@@ -103,5 +123,6 @@ def _search_again(submission: Submission, generation: Classifier, points: IntArr
         classifiers.by_id(connection, generation.id),
         kind="approximate",
         exemplar_ids=points,
+        chunk_rows=chunk_rows,
         knn_parameters_id=None if parameters is None else parameters.id,
     )

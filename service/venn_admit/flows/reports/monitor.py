@@ -18,7 +18,7 @@ from venn_admit.core.monitoring.anytime.plan import LEVEL
 from venn_admit.core.monitoring.anytime.readings import readings
 from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
 from venn_admit.flows.reports.read_monitor import monitor_report
-from venn_admit.report.monitoring.contents import MonitorReport
+from venn_admit.report.monitoring.report import MonitorReport
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.decisions import monitors

@@ -13,9 +13,8 @@ from sqlalchemy import Engine
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.output.atomic import check_output, replacing, writing
 from venn_admit.files.output.exports import finite_json
-from venn_admit.report.monitoring.contents import MonitorReport
-from venn_admit.report.monitoring.metrics import metrics_text
 from venn_admit.report.monitoring.payload import alarm_payload
+from venn_admit.report.monitoring.report import MonitorReport, metrics_text
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.decisions import monitors
 

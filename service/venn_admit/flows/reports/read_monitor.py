@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 from venn_admit.core.monitoring.anytime.readings import readings
 from venn_admit.core.monitoring.anytime.state import MonitorState, initial_state
 from venn_admit.report.calibration.common.watch import Watch
-from venn_admit.report.monitoring.contents import MonitorAlarm, MonitorReport
+from venn_admit.report.monitoring.report import MonitorAlarm, MonitorReport
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.decisions import monitors

@@ -8,7 +8,7 @@ from venn_admit.core.monitoring.what_if import SnapshotCount, SnapshotEffects, S
 from venn_admit.core.types import Split
 from venn_admit.methods.made_points import points_of_split
 from venn_admit.methods.venn_abers.make import MadeByAbers
-from venn_admit.store.calibrations import calibrations, certificates, score_choices, steps
+from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration
 
 
@@ -16,15 +16,15 @@ def compare(connection: Connection, calibration: Calibration, made: MadeByAbers)
     """Return the differences; see the protocol `Method`."""
     before = calibrations.read_points(connection, calibration, Split.MC)
     after = points_of_split(made.rows, Split.MC)
-    stored = steps.open_steps(connection, calibration.calibrator_id)
-    _, opened = steps.changed_steps(stored, made.steps)
+    stored = venn_abers.open_steps(connection, calibration.calibrator_id)
+    _, opened = venn_abers.changed_steps(stored, made.steps)
     # Both hold the same exemplars, whose order in the cells may differ.
     score_before = before.points.score[np.argsort(before.exemplar_ids)]
     score_after = after.points.score[np.argsort(after.exemplar_ids)]
     certified = _certified(connection, calibration, made.certificate)
     return SnapshotEffects(
         facts=(
-            SnapshotFact("score", str(score_choices.score_of(connection, calibration.id)), str(made.choice.kind)),
+            SnapshotFact("score", str(venn_abers.score_of(connection, calibration.id)), str(made.choice.kind)),
             SnapshotFact("steps", len(stored.cell), len(made.steps.cell)),
             *certified.facts,
         ),
@@ -40,7 +40,7 @@ def _certified(connection: Connection, calibration: Calibration, after: Certific
     """What becomes of the certificate; nothing if none was asked for."""
     if after is None:
         return SnapshotEffects((), ())
-    policies = certificates.policy_of(connection, calibration.id), after.policy
+    policies = venn_abers.policy_of(connection, calibration.id), after.policy
     never = (None,) * len(calibration.abers_settings.thresholds)
     was, would_be = (never if policy is None else policy.thresholds for policy in policies)
     changed = sum(one != other for one, other in zip(was, would_be, strict=True))

@@ -24,7 +24,7 @@ from venn_admit.methods.venn_abers.snapshot import (
     load_snapshot,
     read_context,
 )
-from venn_admit.store.calibrations import steps
+from venn_admit.store.calibrations import venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.array_cache import ArrayCache
@@ -54,7 +54,7 @@ class AbersPointDecider:
         edges = calibration.abers_settings.q_bins
         numbers = cell_numbers(cells, class_count=classifier.class_count, q_bins=edges).tolist()
         found = [
-            steps.step_at(connection, calibration.calibrator_id, cell, score)
+            venn_abers.step_at(connection, calibration.calibrator_id, cell, score)
             for cell, score in zip(numbers, cells.score.tolist(), strict=True)
         ]
         return partial(_decide_plain, context, points, cells, found)

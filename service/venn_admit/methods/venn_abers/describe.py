@@ -15,7 +15,7 @@ from venn_admit.methods.describing import CalibrationToDescribe, Described
 from venn_admit.methods.method import PointsToDecide
 from venn_admit.methods.venn_abers.snapshot import AbersContext, read_context
 from venn_admit.report.calibration.cells.part import CellsPart
-from venn_admit.store.calibrations import calibrations, certificates, score_choices
+from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.exemplars import exemplars
 
 
@@ -24,7 +24,7 @@ def describe(connection: Connection, given: CalibrationToDescribe) -> Described:
     calibration, classifier, class_count = given.calibration, given.classifier, given.classifier.class_count
     settings = calibration.abers_settings
     context = read_context(connection, classifier, calibration)
-    choice = score_choices.choice_of(connection, calibration.id)
+    choice = venn_abers.choice_of(connection, calibration.id)
     held = calibrations.read_points(connection, calibration, Split.MC)
     keys = exemplars.keys(connection, held.exemplar_ids).document_keys
     documents = documents_of(keys)
@@ -64,7 +64,7 @@ def describe(connection: Connection, given: CalibrationToDescribe) -> Described:
             class_count=class_count,
             match_edges=None if neighbour_count is None else default_match_bins(neighbour_count),
         ),
-        certificate=certificates.certificate_of(connection, calibration.id),
+        certificate=venn_abers.certificate_of(connection, calibration.id),
     )
     # Where the calibration admits is shown by its own bounds, as anybody can ask of the stored points.
     by_own = reaches_threshold(index.bounds(points).lower, points.predicted, context.thresholds)

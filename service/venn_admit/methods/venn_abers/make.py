@@ -14,8 +14,8 @@ from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.core.types import Split
 from venn_admit.errors import Code, NotReadyError
 from venn_admit.methods.venn_abers.split_points import SplitPoints, read_split, require_evidence
-from venn_admit.store.calibrations import certificates, score_choices, steps
-from venn_admit.store.calibrations.score_choices import StoredChoice
+from venn_admit.store.calibrations import venn_abers
+from venn_admit.store.calibrations.venn_abers import StoredChoice
 from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier, require_vectors
 
@@ -34,10 +34,10 @@ class MadeByAbers:
 
     def store(self, connection: Connection, calibration_id: int) -> None:
         """Store the steps that changed, the choice, and the certificate."""
-        steps.write_changes(connection, calibration_id, self.steps)
-        score_choices.add(connection, calibration_id, self.choice)
+        venn_abers.write_changes(connection, calibration_id, self.steps)
+        venn_abers.add_choice(connection, calibration_id, self.choice)
         if self.certificate is not None:
-            certificates.add(connection, calibration_id, self.certificate)
+            venn_abers.add_certificate(connection, calibration_id, self.certificate)
 
 
 def make(

@@ -18,7 +18,7 @@ from venn_admit.core.types import Approximation, Float32Array, FloatArray, IntAr
 from venn_admit.methods.fields import decision_fields
 from venn_admit.methods.method import AppliedPolicy, Explained, PointsToDecide
 from venn_admit.methods.venn_abers.basis import cell_basis, score_features
-from venn_admit.store.calibrations import calibrations, certificates, score_choices
+from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions.abers_evidence import evidence_rows
@@ -219,8 +219,8 @@ def read_context(connection: Connection, classifier: Classifier, calibration: Ca
     return AbersContext(
         calibration,
         approximations.parameters_of(connection, calibration.knn_parameters_id),
-        score_choices.score_of(connection, calibration.id),
-        certificates.policy_of(connection, calibration.id) if calibration.is_asked_for_certificate else None,
+        venn_abers.score_of(connection, calibration.id),
+        venn_abers.policy_of(connection, calibration.id) if calibration.is_asked_for_certificate else None,
         classifier.class_count,
         None if classifier.knn is None else classifier.knn.neighbour_count,
     )

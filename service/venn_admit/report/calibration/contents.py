@@ -15,7 +15,7 @@ from venn_admit.core.types import Reason, Split
 from venn_admit.report.calibration.common.watch import Watch
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
 from venn_admit.report.calibration.steps import NextSteps
-from venn_admit.report.evaluation.class_coverage import ClassCoverage
+from venn_admit.report.evaluation.dataset import ClassCoverage
 
 
 class MethodPart(Protocol):

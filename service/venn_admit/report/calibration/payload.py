@@ -8,8 +8,7 @@ from venn_admit.core.monitoring.traffic import Accuracy, Comparison, SharePair, 
 from venn_admit.core.types import Reason, Split
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.common.coverage import coverage_payload
-from venn_admit.report.calibration.common.days import days_payload
-from venn_admit.report.calibration.common.history import history_payload
+from venn_admit.report.calibration.common.history import days_payload, history_payload
 from venn_admit.report.calibration.common.partition_map import map_payload
 from venn_admit.report.calibration.common.watch import watch_payload
 from venn_admit.report.calibration.contents import Agreement, CalibrationReport

@@ -16,8 +16,7 @@ from matplotlib.figure import Figure, FigureBase
 from venn_admit.report.charts.drawing import draw_coverage, draw_heatmap, draw_reliability
 from venn_admit.report.charts.drawn_methods import draw_methods, draw_risk, draw_table
 from venn_admit.report.charts.looks import PAGE_FONTS, drawing_fonts, themed, with_drawable_names
-from venn_admit.report.evaluation.class_coverage import ClassCoverage
-from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.evaluation.dataset import ClassCoverage, DatasetReport
 from venn_admit.report.evaluation.tables import evaluation_tables
 from venn_admit.report.evaluation.verdicts import answer, headline
 from venn_admit.report.evaluation.wording import extent, left_out, without_vectors

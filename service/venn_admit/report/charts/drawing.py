@@ -30,8 +30,7 @@ from venn_admit.report.charts.looks import (
     verdict_mark,
     verdict_marks,
 )
-from venn_admit.report.evaluation.class_coverage import ClassCoverage
-from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.evaluation.dataset import ClassCoverage, DatasetReport
 from venn_admit.report.evaluation.wording import few_text, match_bin_names, share_text, shorten, target_text
 
 CLASS_LOOKS: tuple[tuple[str, LineStyleType], ...] = (

@@ -4,7 +4,7 @@ from typing import Any
 
 from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, LEVEL, Lamp
 from venn_admit.core.monitoring.anytime.readings import Reading
-from venn_admit.report.monitoring.contents import MonitorAlarm, MonitorReport
+from venn_admit.report.monitoring.report import MonitorAlarm, MonitorReport
 
 
 def monitor_payload(report: MonitorReport) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, LEVEL, Lamp
 from venn_admit.core.monitoring.anytime.readings import Reading
-from venn_admit.report.monitoring.contents import MonitorReport, RowName
+from venn_admit.report.monitoring.report import MonitorReport, RowName
 
 _SHARES = {
     Lamp.PROMISE: "share right of the admitted, by predicted class",

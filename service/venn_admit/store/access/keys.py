@@ -1,4 +1,4 @@
-"""The keys for the HTTP service. A secret is stored nowhere: only its digest is."""
+"""Keys of the HTTP service, and sessions of its page. A secret is stored nowhere: only its digest is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -112,3 +112,24 @@ def move(connection: Connection, before: Classifier, after: Classifier) -> None:
 def note_use(connection: Connection, key_id: int) -> None:
     """Note that a key is used; this writes at most once a minute."""
     connection.execute(statement("keys.note_use"), {"key_id": key_id})
+
+
+def add_session(connection: Connection, *, digest: bytes, key_id: int, lifetime: timedelta, most: int) -> None:
+    """Store a session of a key, and remove those that expired and the oldest of the key beyond `most`.
+
+    digest: 32 bytes.
+    """
+    connection.execute(statement("sessions.lock_key"), {"key_id": key_id})
+    connection.execute(statement("sessions.remove_expired_sessions"))
+    connection.execute(statement("sessions.remove_oldest_sessions"), {"key_id": key_id, "kept": most - 1})
+    connection.execute(statement("sessions.add_session"), {"digest": digest, "key_id": key_id, "lifetime": lifetime})
+
+
+def key_of_session(connection: Connection, digest: bytes) -> Row[Any] | None:
+    """Return id, name, scope and classifier of the key whose session this is; None if it is not accepted."""
+    return connection.execute(statement("sessions.session_key"), {"digest": digest}).one_or_none()
+
+
+def remove_session(connection: Connection, digest: bytes) -> None:
+    """End a session; ending it again changes nothing."""
+    connection.execute(statement("sessions.remove_session"), {"digest": digest})

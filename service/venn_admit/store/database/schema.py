@@ -1,12 +1,13 @@
-"""Migrating a database to the schema that this version of the program needs."""
+"""Migrating a database to the schema that this version of the program needs, and the roles that others work under."""
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
 
-from venn_admit.errors import Code, NotReadyError
+from venn_admit.errors import Code, NotFoundError, NotReadyError
 from venn_admit.resources import bundled_folder
-from venn_admit.store.database.engine import connect, create_engine, wrap_driver_errors
+from venn_admit.store.database.engine import connect, create_engine, transaction, wrap_driver_errors
 from venn_admit.store.database.statements import statement
 from venn_admit.store.database.tables import SCHEMA, metadata
 
@@ -144,3 +145,28 @@ def _is_newer(revision: str | None) -> bool:
     """Whether a newer program made this revision, so that this one does not know it."""
     # Revisions are numbered with leading zeros, so that text has the order of numbers.
     return revision is not None and revision > head_revision()
+
+
+class Group(StrEnum):
+    """A role without a login, whose members may do what it may."""
+
+    READER = "venn_admit_reader"
+    """Reads schema `report`, and nothing else of ours."""
+    SERVICE = "venn_admit_service"
+    """Runs commands and workers: reads and changes rows, but no table, and no event of the ledgers."""
+
+
+GRANTS = {Group.READER: "server.grant_reader", Group.SERVICE: "server.grant_service"}
+
+
+def grant(engine: Engine, group: Group, role: str) -> None:
+    """Make a role of the server a member of the group; doing it twice changes nothing.
+
+    Raises:
+        NotFoundError: The server has no such role.
+        DatabaseError: The database user may not grant it.
+    """
+    with transaction(engine) as connection:
+        if not connection.execute(statement("server.role_exists"), {"role": role}).scalar_one():
+            raise NotFoundError(f"the server has no role {role!r}: create it first, such as by CREATE ROLE ... LOGIN")
+        connection.execute(statement(GRANTS[group]), {"role": role})

@@ -1,15 +1,24 @@
-"""Deletion of decisions, some in each transaction, and the record of which were removed."""
+"""Removal of decisions and jobs.
 
+A job is marked first; then its rows, decisions and chunks are deleted, some in each transaction. A removed job keeps
+its row, which says what was asked for. If a process dies in between, the next one goes on.
+"""
+
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+import numpy as np
 from psycopg.errors import LockNotAvailable
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import OperationalError
 
 from venn_admit.core.types import IntArray
+from venn_admit.store.database.engine import unlimited
 from venn_admit.store.database.statements import statement
+
+_TABLES = ("decision", "admit_evidence", "abers_evidence", "job_row", "job_chunk")
 
 
 class Why(StrEnum):
@@ -76,3 +85,123 @@ def complete_since(connection: Connection, classifier_id: int) -> datetime | Non
         statement("removals.complete_since"), {"classifier_id": classifier_id}
     ).scalar_one()
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Old:
+    """The jobs that are old enough to be removed, and the rows that they asked for."""
+
+    jobs: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A removed job of which rows or chunks are left; what comes after its kind is for `score` only."""
+
+    id: int
+    classifier_id: int
+    kind: str
+    calibration_id: int | None
+    weighted: bool | None
+    require_full_match: bool | None
+    removed_because: Why
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one transaction deleted; last_row: number of the last row; is_last: whether nothing is left."""
+
+    rows: int
+    decisions: int
+    last_row: int
+    is_last: bool
+
+
+def age_limit(connection: Connection, kept_for: timedelta) -> datetime:
+    """Return when a job must have ended to be removed by its age.
+
+    It is so long ago, and before everything that an answer kept under an Idempotency-Key may name.
+    """
+    limit: datetime = connection.execute(statement("removals.age_limit"), {"kept_for": kept_for}).scalar_one()
+    return limit
+
+
+def old(connection: Connection, ended_before: datetime) -> Old:
+    """Count the jobs that ended before a time."""
+    row = connection.execute(statement("removals.old"), {"ended_before": ended_before}).one()
+    return Old(row.jobs, int(row.rows))
+
+
+def mark_next(connection: Connection, ended_before: datetime, *, blocked: Collection[int]) -> int | None:
+    """Mark the job as removed that ended first, if that was before a time, and return it; None if there is none.
+
+    One that somebody else has locked is left to a later look. blocked: classifiers whose jobs are left out.
+    """
+    parameters = {"ended_before": ended_before, "blocked": list(blocked)}
+    job_id: int | None = connection.execute(statement("removals.next_old"), parameters).scalar_one_or_none()
+    if job_id is not None:
+        mark(connection, job_id, Why.AGE)
+    return job_id
+
+
+def mark(connection: Connection, job_id: int, reason: Why) -> bool:
+    """Mark a job as removed; False if it was before, or is running. What is still computed of it does not count."""
+    connection.execute(statement("jobs.lock_job"), {"job_id": job_id})
+    marked = connection.execute(statement("removals.mark"), {"job_id": job_id, "reason": reason}).one_or_none()
+    if marked is None:
+        return False
+    connection.execute(statement("job_chunks.take_leases"), {"job_id": job_id})
+    return True
+
+
+def unfinished(
+    connection: Connection, *, after: int = 0, job_id: int | None = None, blocked: Collection[int] = ()
+) -> Unfinished | None:
+    """Return the first removed job after a given one, or a given one, if rows or chunks of it are left.
+
+    blocked: classifiers whose jobs are left out.
+    """
+    parameters = {"after": after, "job_id": job_id, "blocked": list(blocked)}
+    row = connection.execute(statement("removals.unfinished"), parameters).one_or_none()
+    return None if row is None else Unfinished(**{**row._mapping, "removed_because": Why(row.removed_because)})
+
+
+def delete_part(connection: Connection, job: Unfinished, *, after: int = -1, most: int) -> Part:
+    """Delete at most `most` rows of a removed job, and of their decisions those that nobody needs.
+
+    after: the last row of the part before. The caller keeps requests out, by `keep_requests_out`.
+    """
+    # Another process may delete rows of it: one at a time.
+    connection.execute(statement("jobs.lock_job"), {"job_id": job.id})
+    parameters = {"job_id": job.id, "after": after, "most": most}
+    rows = connection.execute(statement("removals.delete_rows"), parameters).all()
+    exemplar_ids = np.array([row.exemplar_id for row in rows], dtype=np.int64)
+    decisions = 0
+    if job.kind == "score" and len(exemplar_ids):
+        unneeded = connection.execute(
+            statement("removals.unneeded"),
+            {
+                "job_id": job.id,
+                "exemplar_ids": np.unique(exemplar_ids).tolist(),
+                "calibration_id": job.calibration_id,
+                "weighted": job.weighted,
+                "require_full_match": job.require_full_match,
+            },
+        )
+        ids = np.array(unneeded.scalars().all(), dtype=np.int64)
+        decisions = remove(connection, job.classifier_id, ids, job.removed_because)
+    is_last = len(rows) < most
+    if is_last:
+        connection.execute(statement("removals.empty"), {"job_id": job.id})
+    return Part(len(rows), decisions, max((row.row_number for row in rows), default=after), is_last)
+
+
+def vacuum(engine: Engine) -> None:
+    """Make the room of what was deleted free for new rows at once, rather than after the next autovacuum.
+
+    The server warns a user who may not do so, and leaves the tables as they are.
+    """
+    with unlimited(engine) as connection:
+        for table in _TABLES:
+            connection.execute(statement(f"removals.vacuum_{table}"))

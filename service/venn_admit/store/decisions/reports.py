@@ -32,23 +32,18 @@ from venn_admit.store.database.binary_copy import (
     copy_out_whole,
     driver_cursor,
 )
-from venn_admit.store.database.statements import copy_query, statement, stream
+from venn_admit.store.database.statements import copy_query, filled, statement, statement_names, stream
 from venn_admit.store.exemplars import support
 from venn_admit.store.exemplars.classifiers import Classifier
 
 HISTORY = 6
 """The number of calibrations that a report looks back on."""
-
 COUNTABLE = 50_000
 """With more calibration points than these, what an older snapshot would admit of them is left out: it takes seconds."""
-
-
 DAYS = 30
 """The number of days that a report looks back on."""
-
 SAMPLED = 400
 """About this many decisions of each day are looked up: their share is accurate to a twentieth."""
-
 MOST_LABELS = 20_000
 """Labels by day are counted among this many, the newest of all classifiers."""
 
@@ -274,3 +269,32 @@ def work_rows(connection: Connection, exemplar_ids: IntArray, *, with_labelled: 
     """
     parameters = {"exemplar_ids": exemplar_ids.tolist(), "with_labelled": with_labelled, "row_limit": limit}
     return connection.execute(statement("reports.work_rows"), parameters).all()
+
+
+def offered_queries(
+    classifier: str,
+    calibration: int,
+    setting: int,
+    split: str,
+    match_edges: Sequence[int],
+    part_edges: Sequence[int],
+) -> dict[str, str]:
+    """Return the SQL of each query by its name, with its parameters written out.
+
+    Args:
+        classifier: The classifier's name.
+        calibration: The snapshot's number.
+        setting: The number of its calibrator.
+        split: That the calibration is described by.
+        match_edges: Lower edges of the groups of q of the partition map; empty without vectors.
+        part_edges: The edges of the tables of traffic by q.
+    """
+    values: dict[str, int | str | Sequence[int]] = {
+        "classifier": classifier,
+        "calibration": calibration,
+        "setting": setting,
+        "split": split,
+        "match_edges": match_edges,
+        "part_edges": part_edges,
+    }
+    return {name: filled(f"offered.{name}", values) for name in statement_names("offered")}

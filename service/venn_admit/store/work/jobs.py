@@ -15,7 +15,7 @@ from venn_admit.store.database.binary_copy import INT4, INT8, copy_in, driver_cu
 from venn_admit.store.database.statements import statement
 from venn_admit.store.exemplars import support
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.work import notices
+from venn_admit.store.work import messages
 
 # The longest time that a chunk waits after it fails, before it is tried again.
 MAX_RETRY_SECONDS = 60.0
@@ -194,7 +194,7 @@ def cancel_unsent(connection: Connection, job_id: int, *, error: str) -> bool:
     parameters = {"job_id": job_id, "error": error}
     if connection.execute(statement("jobs.cancel_unsent"), parameters).one_or_none() is None:
         return False
-    notices.announce(connection, job_id)
+    messages.announce(connection, job_id)
     return True
 
 
@@ -310,7 +310,7 @@ def finish(connection: Connection, claimed: Claim) -> bool:
         return False
     connection.execute(statement("jobs.settle_job"), {"job_id": claimed.job_id})
     support.complete_neighbours(connection, claimed.job_id)
-    notices.announce(connection, claimed.job_id)
+    messages.announce(connection, claimed.job_id)
     return True
 
 
@@ -330,7 +330,7 @@ def fail(connection: Connection, claimed: Claim, *, error: str, max_attempts: in
     }
     state: str | None = connection.execute(statement("job_chunks.fail_chunk"), parameters).scalar_one_or_none()
     connection.execute(statement("jobs.settle_job"), {"job_id": claimed.job_id})
-    notices.announce(connection, claimed.job_id)
+    messages.announce(connection, claimed.job_id)
     return state
 
 
@@ -341,7 +341,7 @@ def postpone(connection: Connection, claimed: Claim, *, error: str, retry_second
     """
     parameters = {**_of_claim(claimed), "error": error, "retry_seconds": retry_seconds}
     state: str | None = connection.execute(statement("job_chunks.postpone_chunk"), parameters).scalar_one_or_none()
-    notices.announce(connection, claimed.job_id)
+    messages.announce(connection, claimed.job_id)
     return state
 
 
@@ -398,7 +398,7 @@ def cancel(connection: Connection, job_id: int) -> bool:
     if connection.execute(statement("jobs.cancel_job"), {"job_id": job_id}).one_or_none() is None:
         return False
     connection.execute(statement("job_chunks.take_leases"), {"job_id": job_id})
-    notices.announce(connection, job_id)
+    messages.announce(connection, job_id)
     return True
 
 
@@ -415,7 +415,7 @@ def reopen(connection: Connection, job_id: int) -> bool:
     )  # by a process that claimed as it was cancelled
     connection.execute(statement("job_chunks.reopen_chunks"), {"job_id": job_id})
     connection.execute(statement("jobs.settle_job"), {"job_id": job_id})
-    notices.announce(connection, job_id)
+    messages.announce(connection, job_id)
     return True
 
 

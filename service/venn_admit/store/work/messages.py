@@ -1,10 +1,15 @@
-"""The queue of messages in the database, which is Celery's broker if the settings name no other."""
+"""Messages of the broker that Postgres is, and what the database tells of jobs unasked: that one advanced or ended."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection
+import psycopg
+from sqlalchemy import Connection, Engine
 
+from venn_admit.store.database.binary_copy import driver_cursor
+from venn_admit.store.database.engine import connect
 from venn_admit.store.database.statements import statement
 
 
@@ -28,3 +33,37 @@ def count(connection: Connection, queue: str) -> int:
 def delete_all(connection: Connection, queue: str) -> int:
     """Empty a queue; return the number of messages that were in it."""
     return connection.execute(statement("messages.delete_all"), {"queue": queue}).rowcount
+
+
+def announce(connection: Connection, job_id: int) -> None:
+    """Tell listeners, once the transaction is committed, that a job has advanced or ended."""
+    connection.execute(statement("jobs.announce_change"), {"job_id": job_id})
+
+
+@contextmanager
+def listening(engine: Engine, *, poll_seconds: float) -> Iterator[Iterator[int | None]]:
+    """Listen on a connection of its own, and yield the jobs that advance or end; it never ends by itself.
+
+    Args:
+        engine: The database.
+        poll_seconds: After which None is yielded if there was no job, once the connection was found to last.
+
+    Raises:
+        DatabaseError: The connection cannot be made, or is lost.
+    """
+    with connect(engine) as connection:
+        connection.execution_options(isolation_level="AUTOCOMMIT")
+        driver = driver_cursor(connection).connection
+        connection.detach()  # the pool is for those that come and go
+        connection.execute(statement("jobs.listen"))
+        yield _changes(connection, driver, poll_seconds)
+
+
+def _changes(connection: Connection, driver: psycopg.Connection[Any], poll_seconds: float) -> Iterator[int | None]:
+    while True:
+        for notice in driver.notifies(timeout=poll_seconds, stop_after=1):
+            yield int(notice.payload)
+            break
+        else:
+            connection.execute(statement("jobs.check_session"))
+            yield None

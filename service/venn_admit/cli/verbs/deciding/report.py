@@ -27,13 +27,19 @@ def report(
     from venn_admit.cli.steps import COMMANDS
     from venn_admit.flows.reports.report import report as flow
     from venn_admit.report.calibration.payload import calibration_payload
-    from venn_admit.report.calibration.tables import calibration_tables
+    from venn_admit.report.calibration.wording import calibration_tables
 
     if out is not None:
         make_report_folder(out)
     session = open_session()
     with messages.status("Reading the calibration"):
-        found = flow(session, name, calibration_id=calibration)
+        found = flow(
+            session.engine,
+            session.cache,
+            name,
+            calibration_id=calibration,
+            memory_budget=session.memory_budget,
+        )
     if as_json:
         print_result(True, calibration_payload(found, COMMANDS))
     else:

@@ -81,12 +81,19 @@ def what_if(
 def _training(name: str, relabel: dict[str, str], leave_out: list[str], limit: int, *, as_json: bool) -> None:
     from venn_admit.cli.session import open_session
     from venn_admit.flows.reports.what_if_training import what_if_training as flow
-    from venn_admit.report.calibration.tables import section_tables
+    from venn_admit.report.calibration.wording import section_tables
     from venn_admit.report.what_if.training import training_heading, training_payload, training_sections
 
     session = open_session()
     with messages.status("Computing what would change"):
-        found = flow(session, name, relabel=relabel, leave_out=leave_out)
+        found = flow(
+            session.engine,
+            session.cache,
+            name,
+            relabel=relabel,
+            leave_out=leave_out,
+            memory_budget=session.memory_budget,
+        )
     if as_json:
         print_result(True, training_payload(found))
     else:
@@ -112,7 +119,7 @@ def _settings(name: str, varied: str, values: Sequence[Any], out: Path | None, *
         make_report_folder(out)
     session = open_session()
     with messages.status("Cross-fitting the settings"):
-        found = flow(session, name, varied, values)
+        found = flow(session.engine, session.cache, name, varied, values, memory_budget=session.memory_budget)
     if as_json:
         print_result(True, settings_payload(found))
     else:

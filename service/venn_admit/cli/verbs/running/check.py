@@ -17,7 +17,11 @@ def check(as_json: Json = False) -> None:
 
     session = connect_unchecked()
     with messages.status("Checking") as shown:
-        checks = check_database(session, on_check=lambda what: shown.update(f"Checking {what}"))
+        checks = check_database(
+            session.engine,
+            on_check=lambda what: shown.update(f"Checking {what}"),
+            memory_budget=session.memory_budget,
+        )
     found = [one for check in checks for one in check.found]
     if as_json:
         done = [

@@ -19,7 +19,7 @@ from venn_admit.flows.data.catalogue import find
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.evaluated import calibration_facts
 from venn_admit.report.evaluation.terminal import report_tables
-from venn_admit.report.pages.evaluation import write_report
+from venn_admit.report.pages.html import write_report
 from venn_admit.resources import bundled_folder
 
 PROGRAM = "venn-admit"

@@ -12,7 +12,7 @@ from venn_admit.errors import NotReadyError
 
 if TYPE_CHECKING:
     from venn_admit.cli.session import Session
-    from venn_admit.store.database.roles import Group
+    from venn_admit.store.database.schema import Group
 
 DatabaseRole = Annotated[str, typer.Argument(metavar="ROLE", help="A role of the database server.")]
 
@@ -126,21 +126,21 @@ def status(
 
 def grant_reader(role: DatabaseRole, as_json: Json = False) -> None:
     """Let a role read the views and functions in schema report, and nothing else that venn-admit keeps."""
-    from venn_admit.store.database.roles import Group
+    from venn_admit.store.database.schema import Group
 
     _grant(Group.READER, role, "may read the schema report", as_json)
 
 
 def grant_service(role: DatabaseRole, as_json: Json = False) -> None:
     """Let a role run all commands and workers, except those that change tables: `db upgrade` and `index`."""
-    from venn_admit.store.database.roles import Group
+    from venn_admit.store.database.schema import Group
 
     _grant(Group.SERVICE, role, "may run commands and workers", as_json)
 
 
 def _grant(group: "Group", role: str, words: str, as_json: bool) -> None:
     from venn_admit.cli.session import open_session
-    from venn_admit.store.database.roles import grant
+    from venn_admit.store.database.schema import grant
 
     grant(open_session().engine, group, role)
     print_result(as_json, {"role": role, "member_of": group}, f"Role {role} {words}.")

@@ -12,8 +12,12 @@ from decimal import Decimal
 import numpy as np
 
 from venn_admit.core.calibrators.certified.certificate import Certificate, ClassResult, Proposal
-from venn_admit.core.calibrators.certified.certification import DEFAULT_CONFIDENCE, make_certification
-from venn_admit.core.calibrators.certified.evidence import Evidence, documents_needed
+from venn_admit.core.calibrators.certified.certification import (
+    DEFAULT_CONFIDENCE,
+    Evidence,
+    documents_needed,
+    make_certification,
+)
 from venn_admit.core.calibrators.certified.hypothesis_tests import (
     DocumentTest,
     boundary_deviation,

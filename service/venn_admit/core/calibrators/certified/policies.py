@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from venn_admit.core.calibrators.certified.evidence import Evidence
+from venn_admit.core.calibrators.certified.certification import Evidence
 from venn_admit.core.calibrators.certified.hypothesis_tests import document_variance, largest_excess
 from venn_admit.core.calibrators.certified.options import threshold_options
 from venn_admit.core.calibrators.certified.points import CertificatePoints, ClassKind, Tallies, policies_together, tally

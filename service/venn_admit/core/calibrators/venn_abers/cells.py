@@ -9,9 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from venn_admit.core.calibrators.bands import bin_of
-from venn_admit.core.calibrators.venn_abers.steps import ScoreGroups, Steps, plain_steps
+from venn_admit.core.calibrators.venn_abers.steps import ScoreGroups, ScorePlaces, Steps, plain_steps
 from venn_admit.core.calibrators.venn_abers.weighted_steps import WeightedLower
-from venn_admit.core.calibrators.venn_abers.windows import ScorePlaces
 from venn_admit.core.checks import check_classes, check_lengths
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError

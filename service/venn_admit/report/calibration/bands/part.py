@@ -6,9 +6,9 @@ from typing import Any
 
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.core.types import Reason, Split
-from venn_admit.report.calibration.bands.contents import BandsContents
 from venn_admit.report.calibration.bands.payload import bands_payload, settings_payload
 from venn_admit.report.calibration.bands.wording import (
+    BandsContents,
     budget_section,
     partitions_section,
     unlocks,

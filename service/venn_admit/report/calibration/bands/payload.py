@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from venn_admit.core.monitoring.bands import Shortfall
-from venn_admit.report.calibration.bands.contents import BandsContents
+from venn_admit.report.calibration.bands.wording import BandsContents
 from venn_admit.report.calibration.contents import CalibrationReport
 
 

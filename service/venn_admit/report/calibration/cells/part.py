@@ -14,8 +14,8 @@ from venn_admit.report.calibration.cells.certified import (
     outcome_text,
     proposals_section,
 )
-from venn_admit.report.calibration.cells.contents import CellsContents
 from venn_admit.report.calibration.cells.wording import (
+    CellsContents,
     budget_section,
     cells_section,
     lacking_text,

@@ -7,7 +7,7 @@ from venn_admit.core.evaluation.tallies import Tally, Verdict
 from venn_admit.core.types import Split
 from venn_admit.report.calibration.contents import CalibrationReport
 from venn_admit.report.calibration.sections import Picture, Section, TextTable, listed, ratio_text
-from venn_admit.report.evaluation.class_coverage import MOST_CLASSES
+from venn_admit.report.evaluation.dataset import MOST_CLASSES
 from venn_admit.report.evaluation.wording import MARKS, interval_text, share_text, shorten
 
 QUERY = "class_coverage"

@@ -1,11 +1,11 @@
-"""The history of calibrations: when and why each was made, and what it changed."""
+"""What calibrations changed, one after another, and what happened day by day, as a picture."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from venn_admit.core.monitoring.history import SnapshotChange
+from venn_admit.core.monitoring.history import Day, SnapshotChange
 from venn_admit.report.calibration.contents import CalibrationReport
-from venn_admit.report.calibration.sections import Section, TextTable
+from venn_admit.report.calibration.sections import Picture, Section, TextTable
 from venn_admit.report.evaluation.wording import share_text
 
 QUERY = "history"
@@ -95,3 +95,36 @@ def _changes(made: SnapshotChange) -> Iterator[str]:
     if made.other_settings:
         named = (f"method, now {made.method}" if name == "method" else name for name in made.other_settings)
         yield ", ".join(named)
+
+
+def days_picture(days: Sequence[Day]) -> Picture:
+    """Return the picture of some days, the oldest first."""
+
+    def draw() -> Any:
+        from venn_admit.report.charts.drawn_calibration import days_figure
+
+        return days_figure(days)
+
+    decisions, labels = sum(day.decisions for day in days), sum(day.labels for day in days)
+    return Picture(
+        "days",
+        f"The last {len(days)} days in UTC: the share of the decisions that was admitted, with the 95 % interval if a "
+        f"sample was looked at; how many decisions there were, {decisions:,} in all; and how many labels arrived "
+        f"outside the training data, {labels:,} in all.",
+        draw,
+    )
+
+
+def days_payload(days: Sequence[Day]) -> list[dict[str, Any]]:
+    """Return the days for programs."""
+    return [
+        {
+            "day": day.day.isoformat(),
+            "decisions": day.decisions,
+            "decided": day.decided,
+            "admitted": day.admitted,
+            "labels": day.labels,
+        }
+        for day in days
+        if day.decisions or day.labels
+    ]

@@ -8,8 +8,8 @@ from venn_admit.core.monitoring.anytime.readings import Reading
 from venn_admit.report.calibration.sections import Section, TextTable
 from venn_admit.report.calibration.steps import NextSteps
 from venn_admit.report.evaluation.wording import share_text, shorten
-from venn_admit.report.monitoring.contents import MonitorReport
 from venn_admit.report.monitoring.payload import monitor_payload
+from venn_admit.report.monitoring.report import MonitorReport
 from venn_admit.report.monitoring.tables import evidence_text, verdict_lines
 
 QUERY = "lamps"

@@ -1,9 +1,15 @@
-"""The steps of Venn-Abers, row-versioned: the plain bounds of each cell of a calibrator, as functions of the score."""
+"""What a calibration by Venn-Abers stores beside its points: a certificate, the choice of its score, and steps."""
+
+import json
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection
 
+from venn_admit.core.calibrators.certified.certificate import Certificate, from_document, to_document
+from venn_admit.core.calibrators.certified.policies import Policy
+from venn_admit.core.calibrators.venn_abers.settings import ScoreKind
 from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.store.database.binary_copy import (
     FLOAT8,
@@ -23,6 +29,80 @@ _COLUMNS: dict[str, FixedColumn] = {
     "upper_at": FLOAT8,
     "upper_above": FLOAT8,
 }
+
+
+def add_certificate(connection: Connection, calibration_id: int, certificate: Certificate) -> None:
+    """Store the certificate of a new snapshot."""
+    chosen = None if certificate.chosen is None else certificate.proposals[certificate.chosen]
+    connection.execute(
+        statement("certificates.add_certificate"),
+        {
+            "calibration_id": calibration_id,
+            "thresholds": None if chosen is None else list(chosen.policy.thresholds),
+            "p_value": None if chosen is None else chosen.p_value,
+            "mc_share": None if chosen is None else chosen.mc_share,
+            "vp_share": None if chosen is None else chosen.vp_share,
+            "vp_documents": certificate.vp_documents,
+            "documents_needed": certificate.documents_needed,
+            "document": json.dumps(to_document(certificate), allow_nan=False),
+        },
+    )
+
+
+def certificate_of(connection: Connection, calibration_id: int) -> Certificate | None:
+    """Return the certificate of a snapshot; None if it was asked for none."""
+    parameters = {"calibration_id": calibration_id}
+    document = connection.execute(statement("certificates.certificate"), parameters).scalar_one_or_none()
+    return None if document is None else from_document(document)
+
+
+def policy_of(connection: Connection, calibration_id: int) -> Policy | None:
+    """Return the certified policy of a snapshot that was asked for a certificate; None if none is certified."""
+    parameters = {"calibration_id": calibration_id}
+    thresholds = connection.execute(statement("certificates.thresholds"), parameters).scalar_one()
+    return None if thresholds is None else Policy(tuple(thresholds))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChoice:
+    """The kind of score; if it was not asked for, the share of mc that each admits by cross-fitting.
+
+    standard_error: of the difference between the shares, over documents; None with fewer than two documents too.
+    """
+
+    kind: ScoreKind
+    network_share: float | None
+    reliability_share: float | None
+    standard_error: float | None
+    documents: int | None
+
+
+def add_choice(connection: Connection, calibration_id: int, choice: StoredChoice) -> None:
+    """Store the choice of a new snapshot."""
+    connection.execute(
+        statement("steps.add_score_choice"),
+        {
+            "calibration_id": calibration_id,
+            "score": choice.kind,
+            "network_share": choice.network_share,
+            "reliability_share": choice.reliability_share,
+            "standard_error": choice.standard_error,
+            "documents": choice.documents,
+        },
+    )
+
+
+def choice_of(connection: Connection, calibration_id: int) -> StoredChoice:
+    """Return the score of a snapshot of Venn-Abers, and why it was chosen."""
+    row = connection.execute(statement("steps.score_choice"), {"calibration_id": calibration_id}).one()
+    return StoredChoice(
+        ScoreKind(row.score), row.network_share, row.reliability_share, row.standard_error, row.documents
+    )
+
+
+def score_of(connection: Connection, calibration_id: int) -> ScoreKind:
+    """Return the score of a snapshot of Venn-Abers."""
+    return choice_of(connection, calibration_id).kind
 
 
 def write_changes(connection: Connection, calibration_id: int, steps: Steps) -> None:
