@@ -6,8 +6,8 @@ The result of a point does not depend, to the last bit, on the other points it i
 The tiles of the support are reduced in a fixed order.
 
 The products are float64, except those of category weights over a large support, which they dominate in cost: these are
-float32 with float64 sums, unless some point is so far from a query that float32 would show (DECISIONS.md, 30), or the
-BLAS rounds a row of a float32 product differently in different places (DECISIONS.md, 49).
+float32 with float64 sums, unless some point is so far from a query that float32 would show, or the
+BLAS rounds a row of a float32 product differently in different places (DECISIONS.md, 30).
 """
 
 import math
