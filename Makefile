@@ -64,13 +64,14 @@ fuzz: $(VENV)/.dev ## thousands of requests, made from the OpenAPI document; FUZ
 		$(BIN)/python -m pytest -rP tests/stress/test_openapi.py
 
 .PHONY: lint
-lint: $(VENV)/.dev ## style, types, import directions, SQL, what migrations lock
+lint: $(VENV)/.dev ## style, types, import directions, SQL, what migrations lock, wording
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/sqlfluff lint $(SQL)
 	$(BIN)/alembic upgrade head --sql | $(BIN)/squawk
+	$(BIN)/python -m tests.docs.wording
 
 .PHONY: format
 format: $(VENV)/.dev ## put Python and SQL in form

@@ -111,7 +111,7 @@ def test_the_tutorial_for_the_command_line(reader: Program) -> None:
 def test_the_tutorial_from_texts(reader: Program, tmp_path: Path) -> None:
     """Network and KNN are about as often right, and neither is always, within three standard errors of 300 messages.
 
-    Of the partitions that the page shows, the one with q = K is more often right than the one with q = 0, and the
+    Among the partitions that the page shows, the one with q = K is more often right than the one with q = 0, and the
     nearest quarter by d than the farthest.
     """
     read(reader, "tutorial-texts")

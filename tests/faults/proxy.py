@@ -18,7 +18,7 @@ _RESET = struct.pack("ii", 1, 0)
 class Proxy:
     """Forwards connections on a local port to servers; `cut` resets them, `silence` lets them carry nothing more.
 
-    Of several servers, each takes the next connection in turn, unless it accepts none.
+    If there are several servers, each takes the next connection in turn, unless it accepts none.
     """
 
     def __init__(self, *targets: tuple[str, int]) -> None:

@@ -48,8 +48,8 @@ def read_parameters(path: Path) -> GivenParameters:
 def given_parameters(where: str, payload: Mapping[str, object]) -> GivenParameters:
     """Return the parameters that an object of JSON holds; any other content is ignored.
 
-    where: what the object came in, for messages. Raises InvalidInputError naming the field, what was expected and what
-    came.
+    where: what the object came in, for messages. Raises InvalidInputError naming the field, what was expected and
+    received.
     """
     knn = KnnParameters(
         beta=np.array(_numbers(where, payload, "beta")),

@@ -57,7 +57,7 @@ def test_of_a_file_that_is_known(bench: Bench) -> None:
 def test_of_reading_the_support(bench: Bench) -> None:
     """Some dozens of vectors a row: what the driver hands over singly is what takes its time.
 
-    Of the four statements, one makes what the next version is compared with, and the last says which caches are of
+    One of the four statements makes what the next version is compared with, and the last says which caches are of
     nothing any more.
     """
     count = 10_000
