@@ -8,7 +8,7 @@ from mkdocs.structure.files import File, Files
 
 from docs.generate.command_line import command_line_page
 from docs.generate.errors import errors_page
-from docs.generate.openapi import http_page
+from docs.generate.openapi import http_page, openapi_text
 from docs.generate.settings import settings_page
 from docs.generate.tables import tables_page
 from docs.generate.views import views_page
@@ -19,6 +19,7 @@ ARCHITECTURE = Path(__file__).parents[2] / "ARCHITECTURE.md"
 GENERATED: dict[str, Callable[[], str]] = {
     "reference/command-line.md": command_line_page,
     "reference/http.md": http_page,
+    "reference/openapi.json": openapi_text,
     "reference/settings.md": settings_page,
     "reference/views.md": views_page,
     "reference/tables.md": tables_page,

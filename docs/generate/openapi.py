@@ -1,10 +1,10 @@
 """The OpenAPI document of the HTTP service, and the reference of its routes made from it.
 
-`python -m docs.generate.openapi` writes the document that is checked in; a test fails if it is not that of the program.
+`python -m docs.generate.openapi` prints the document, to compare it with that of another version.
 """
 
 import json
-from pathlib import Path
+import sys
 from typing import Any
 
 from docs.generate.markdown import join, one_line, plain, table
@@ -12,8 +12,6 @@ from venn_admit.api.application import ROUTERS, document
 from venn_admit.errors import Code
 from venn_admit.http.guards.guard import GuardedRoute, guard_of
 from venn_admit.http.problems import STATUS, TITLES, Problem
-
-CHECKED_IN = Path(__file__).parents[1] / "reference" / "openapi.json"
 
 INTRODUCTION = """\
 # HTTP
@@ -97,7 +95,7 @@ OTHER_CODES = "These codes are of HTTP alone:"
 
 
 def openapi_text() -> str:
-    """Return the document as it is checked in."""
+    """Return the document as the site has it."""
     return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
 
 
@@ -141,4 +139,4 @@ def references(value: Any) -> set[str]:
 
 
 if __name__ == "__main__":
-    CHECKED_IN.write_text(openapi_text(), encoding="utf-8")
+    sys.stdout.write(openapi_text())
