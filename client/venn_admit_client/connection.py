@@ -168,7 +168,7 @@ class Connection:
         return Classifier(self._transport, answer, name)
 
     def delete(self, name: str, *, dry_run: bool = False) -> Deletion:
-        """Delete a classifier with all that hangs on it, or a generation of it that is not current, for good.
+        """Delete a classifier with all that belongs to it, or a generation of it that is not current, for good.
 
         The key needs the scope `admin`. From its first moment on the classifier cannot be used, and keys for it alone
         are revoked. After an interruption, call it again.

@@ -190,7 +190,7 @@ class Connection:
 
     @advising()
     def delete(self, name: str, *, dry_run: bool = False) -> Deletion:
-        """Delete a classifier with all that hangs on it, or a generation of it that is not current, for good.
+        """Delete a classifier with all that belongs to it, or a generation of it that is not current, for good.
 
         From its first moment on the classifier cannot be used. After an interruption, call it again.
 

@@ -1,4 +1,4 @@
-"""A classifier is deleted with all that hangs on it, or a generation of it, and everything else stays as it was."""
+"""A classifier is deleted with all that belongs to it, or a generation of it, and everything else stays as it was."""
 
 import threading
 from typing import Any

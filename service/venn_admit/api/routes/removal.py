@@ -63,7 +63,7 @@ def delete_classifier(
         bool, Query(description="Count what would be deleted, and change nothing.", examples=[True])
     ] = False,
 ) -> dict[str, Any]:
-    """Delete a classifier with all that hangs on it, or a generation that is not current, NAME@NUMBER, for good.
+    """Delete a classifier with all that belongs to it, or a generation that is not current, NAME@NUMBER, for good.
 
     From its first moment on it cannot be used, and keys for it alone are revoked. The answer comes once all is deleted;
     if it was interrupted, send the request again.

@@ -1,4 +1,4 @@
-"""Deleting a classifier, or a generation of it that is not current, with all that hangs on it.
+"""Deleting a classifier, or a generation of it that is not current, with all that belongs to it.
 
 The first transaction marks what is to be deleted, so that it cannot be used any more, and each of the following ones
 removes a limited number of rows. Another call after an interruption goes on from there.

@@ -1,4 +1,4 @@
-"""Deleting a generation of a classifier with all that hangs on it, some rows at a time."""
+"""Deleting a generation of a classifier with all that belongs to it, some rows at a time."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

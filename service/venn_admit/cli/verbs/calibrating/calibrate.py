@@ -45,7 +45,7 @@ def calibrate(
         str | None,
         typer.Option(
             help="Venn-Abers only: certify thresholds by a test on split vp, for predicted, true or, as in "
-            "predicted,true, both kinds of classes. What no test vouches for is rejected."
+            "predicted,true, both kinds of classes. If no policy passes, everything is rejected."
         ),
     ] = None,
     confidence: Annotated[

@@ -25,7 +25,7 @@ def monitor(
         Path | None, typer.Option(help="File for node_exporter's textfile collector, .prom; replaced each time.")
     ] = None,
     restart: Annotated[
-        bool, typer.Option("--restart", help="End the alarms and start again, with the labels that come from now on.")
+        bool, typer.Option("--restart", help="End the alarms and start again, counting labels from now on only.")
     ] = False,
     as_json: Json = False,
 ) -> None:

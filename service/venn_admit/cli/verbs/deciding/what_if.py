@@ -25,10 +25,11 @@ def what_if(
     name: Name,
     relabel: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID=CLASS", help="Take a training exemplar to have another label; may be repeated."),
+        typer.Option(metavar="ID=CLASS", help="Suppose that a training exemplar has another label; may be repeated."),
     ] = None,
     leave_out: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Take a training exemplar to be left out; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="ID", help="Suppose that a training exemplar is left out; may be repeated."),
     ] = None,
     alpha: Annotated[str | None, typer.Option(help="Error levels to try, separated by commas.")] = None,
     kappa: Annotated[str | None, typer.Option(help="Venn-ADMIT only: kappas to try, separated by commas.")] = None,

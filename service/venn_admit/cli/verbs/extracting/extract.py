@@ -154,7 +154,7 @@ def apply(
     out: Annotated[Path, typer.Option(help="The exemplars, .parquet, for `ingest`, `score` and `evaluate`.")],
     without: Annotated[
         list[Path] | None,
-        typer.Option(help="Texts, such as those trained on: what FILE has of them is left out. May be repeated."),
+        typer.Option(help="Texts to leave out of FILE, such as those trained on. May be repeated."),
     ] = None,
     level: Level = None,
     document_labels: Annotated[
@@ -174,7 +174,7 @@ def apply(
 
     The encoder is the one that the model was trained with; name its folder if it is not the default one. An exemplar of
     a document has the tokens that carry its prediction in its attributes. Held-out exemplars must be new to the model:
-    leave the texts that it was trained on out of them by --without.
+    --without leaves out the texts that it was trained on.
     """
     from venn_admit.files.output.atomic import check_output
     from venn_admit.flows.extraction.options import SourceOptions, check_options, form_of

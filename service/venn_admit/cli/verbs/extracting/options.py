@@ -83,7 +83,7 @@ Representative = Annotated[
     bool,
     typer.Option(
         "--representative",
-        help="Follow the vector of a document by the filters of the token that stands for it, for twice as many "
+        help="Append the filters of a document's representative token to its vector, for twice as many "
         "numbers. Documents only.",
     ),
 ]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from venn_admit.flows.removal.forget import Forgotten
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, by table, and change nothing.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; required if there is no terminal to ask at.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; required without a terminal.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -36,7 +36,8 @@ def forget(
         typer.Option("--document", help="Id of a document, all of whose exemplars go; may be given several times."),
     ] = None,
     file: Annotated[
-        Path | None, typer.Option(help="A file with ids of exemplars, one a line, which no history of commands keeps.")
+        Path | None,
+        typer.Option(help="A file with ids of exemplars, one a line; the shell's history does not keep them."),
     ] = None,
     missing_ok: Annotated[
         bool, typer.Option("--missing-ok", help="Leave unknown ids out; otherwise nothing is removed if there is one.")
@@ -109,7 +110,7 @@ def delete(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Delete a classifier with all that hangs on it, or a generation of it that is not current, for good.
+    """Delete a classifier with all that belongs to it, or a generation of it that is not current, for good.
 
     From its first moment on the classifier cannot be used. If it is interrupted, run it again.
     """
