@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -11,6 +12,7 @@ from tests.cli.program import Outcome, Program, check_refusal
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES
 from venn_admit.cli.verbs.running.demo_steps import NAME, SETS
+from venn_admit.report.evaluation.wording import share_text
 from venn_admit.store.database.engine import create_engine
 
 
@@ -90,6 +92,19 @@ def test_the_rivals_admit_about_what_the_reference_did(demonstrated: tuple[Progr
         # The reliability score is fitted on the 10 % of the held-out data that the division gives it.
         assert admitted == pytest.approx(share, abs=0.04 if name == "Venn-Abers reliability" else 0.01), name
         assert methods[name]["every_class"] == {"verdict": "met", "classes_met": 4, "of": 4}
+    page = (Path(__file__).parents[2] / "docs" / "demo.md").read_text("utf-8")
+    assert "\n".join(_rows(methods)).removeprefix("|  ") in page, "docs/demo.md has other figures"
+
+
+def _rows(methods: dict[str, Any]) -> list[str]:
+    """The rows of the page's table, without the name of the set."""
+    rows = []
+    for name, method in methods.items():
+        tallies = [*method["per_true_class"].values(), *method["per_predicted_class"].values(), method["all"]]
+        cells = [f"{share_text(one['share_correct'])} ({share_text(one['n'] / one['N'])})" for one in tallies]
+        cells.append(f"{share_text(method['coverage']['all']['share_covered'])}, {method['mean_size']:.2f}")
+        rows.append(f"|  | {' | '.join(['- q = K' if name.endswith(', q = K') else name, *cells])} |")
+    return rows
 
 
 def test_a_second_demo_goes_the_same_way_and_stores_no_exemplar_twice(
