@@ -1,4 +1,4 @@
-"""The labels that came last, and what taking one of them back would change."""
+"""The newest labels, and what taking one of them back would change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class KnownLabel:
 
 
 def newest_labels(engine: Engine, name: str, *, limit: int) -> Sequence[Row[Any]]:
-    """Return the labels that came last and still hold, the newest first. Raises NotFoundError."""
+    """Return the newest labels that still hold, the last first. Raises NotFoundError."""
     with consistent_view(engine) as connection:
         return labels.newest(connection, classifiers.by_name(connection, name), limit=limit)
 

@@ -89,7 +89,7 @@ def carry_events(connection: Connection, exemplar_ids: Sequence[int], of_ids: Se
 
 
 def newest(connection: Connection, classifier: Classifier, *, limit: int) -> Sequence[Row[Any]]:
-    """Return the labels of a classifier that came last and still hold, among the newest `LOOKED_AT` events of all."""
+    """Return the labels of a classifier that hold, the newest ones, among the newest `LOOKED_AT` events of all."""
     parameters = {"classifier_id": classifier.id, "row_limit": limit, "looked_at": LOOKED_AT}
     return connection.execute(statement("labels.newest_labels"), parameters).all()
 

@@ -80,7 +80,7 @@ INNER JOIN label_event AS event ON carried.of_id = event.exemplar_id
 ORDER BY event.id;
 
 -- name: newest_labels
--- The labels of a classifier that came last and still hold, the newest first, among the newest events of all
+-- The newest labels of a classifier that still hold, the last first, among the newest events of all
 -- classifiers.
 SELECT
     exemplar.external_id,
