@@ -87,8 +87,8 @@ ERRORS = """\
 
 Every error is `application/problem+json` (RFC 9457) with the members `type`, `title`, `status`, `detail`, `code` and
 `parameters`. `code` is one of the [reference of errors](errors.md) or of the table below, and `detail` says what the
-command line would say, except that it names requests instead of commands. If values of a request are not as they must
-be, `errors` says of each where it stands and what was expected. What is wrong with the database or the broker is told
+command line would say, except that it names requests instead of commands. If values of a request are invalid,
+`errors` says where each stands and what was expected. What is wrong with the database or the broker is told
 in the log alone, under the number in the header `X-Request-ID`."""
 
 OTHER_CODES = "These codes are of HTTP alone:"
