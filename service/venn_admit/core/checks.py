@@ -44,7 +44,6 @@ def check_classes(class_count: int, columns: Mapping[str, IntArray]) -> None:
     """Check that every column holds class numbers only.
 
     Args:
-        class_count: C.
         columns: int64 arrays by name.
 
     Raises:

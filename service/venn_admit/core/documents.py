@@ -21,7 +21,6 @@ class Documents:
 
     Attributes:
         code: (n,) int64 in [0, count), the number of each point's document.
-        count: The number of documents.
     """
 
     code: IntArray

@@ -38,7 +38,6 @@ def assign_splits(
 
     Args:
         keys: The document id of each point, or its external id if it has no document; equal keys share a split.
-        seed: The classifier's seed, in [-2**63, 2**63).
         knn_share: Expected share of `knn`, an exact decimal of at least 0.
         mc_share: Expected share of `mc`; together the two are at most 1.
 
@@ -68,7 +67,6 @@ def hash_keys(keys: Sequence[str], *, seed: int, purpose: str) -> npt.NDArray[np
 
     Args:
         keys: n strings.
-        seed: In [-2**63, 2**63).
         purpose: 1 to 16 bytes of printable ASCII; different purposes give independent hashes of the same key.
 
     Returns:

@@ -252,7 +252,6 @@ class MethodSets:
     """The prediction sets that a method gives n points; a set that is a singleton admits the prediction.
 
     Attributes:
-        name: The method's name.
         predicted: (n,) int64, its point predictions.
         included: (n, C) bool, its sets, each of which holds the prediction.
     """
@@ -290,7 +289,6 @@ class SelectiveMethod:
     """What a method of selective classification makes of n points; it admits a prediction or rejects it.
 
     Attributes:
-        name: The method's name.
         predicted: (n,) int64, its point predictions.
         admitted: (n,) bool, whether it admits them.
         confidence: (n,) float64, finite, by which it ranks the predictions; None if it has no ranking of its own.

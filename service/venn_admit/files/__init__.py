@@ -33,7 +33,6 @@ def read_exemplars(
     in one transaction, and roll it back on an error.
 
     Args:
-        path: The file.
         dimension: D >= 1, the length of a vector r; None for a classifier with logits only, whose files have none.
         class_count: C >= 1, the number of logits f. Labels y are 0..C-1, or -1 if unknown.
         class_names: Names that labels may use instead of numbers.
@@ -59,9 +58,6 @@ def read_exemplars(
 
 def count_rows(path: Path) -> int:
     """Return the number of rows of a file of exemplars, from its headers.
-
-    Args:
-        path: The file.
 
     Raises:
         InvalidInputError: The file is missing, has another format, or cannot be read.

@@ -64,11 +64,8 @@ def read_labels(
     optionally `selection`, one of `SELECTIONS`. Other columns are ignored. In CSV, the first line names the columns.
 
     Args:
-        path: The file.
-        class_names: The C names.
         selection: The selection of all rows, if the file has no such column.
         retract: Whether an empty label retracts the stored one; otherwise it is refused.
-        memory_budget: Bytes that reading may take.
 
     Raises:
         InvalidInputError: The file is invalid. The message names the row (counted from 0) and column, what
@@ -92,10 +89,6 @@ def read_label_table(
 
     Args:
         name: What messages call the table.
-        table: The table.
-        class_names: As in `read_labels`.
-        selection: As in `read_labels`.
-        retract: As in `read_labels`.
         memory_budget: Bytes that this may take, beside the table itself.
 
     Raises:
@@ -128,9 +121,6 @@ def read_label_batches(
         place: What messages call them.
         schema: The schema of each batch.
         batches: To be read once.
-        class_names: As in `read_labels`.
-        selection: As in `read_labels`.
-        retract: As in `read_labels`.
         memory_budget: Bytes that this may take, beside the batches themselves.
 
     Raises:

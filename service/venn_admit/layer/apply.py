@@ -47,13 +47,11 @@ def extract(
     background's, the background if it has no other, and none if it has several or not all tokens are labelled.
 
     Args:
-        model: The layer.
         shards: States of the encoder that it was trained with, of documents or tokens with or without labels.
         level: What an exemplar is; None: what it is for the layer. A layer for documents has tokens, too.
         inherit_labels: Whether tokens without a label have that of their document, as training exemplars in zero-shot
             sequence labelling.
         order: (m,) int64, documents that are wanted, in this order; None: all.
-        memory_budget: Bytes that this may take.
 
     Yields:
         Batches of checked rows: r, f, labels (-1 if unknown), ids, documents, attributes, and the layer's version.
@@ -93,7 +91,6 @@ def check_inherited(kind: Kind, place: str) -> None:
     """Check that tokens can have the labels of their documents.
 
     Args:
-        kind: What is labelled.
         place: What messages call it.
 
     Raises:
@@ -108,10 +105,6 @@ def check_inherited(kind: Kind, place: str) -> None:
 
 def check_origin(model: MemoryModel, shards: StateShards) -> None:
     """Check that token states are those that a memory layer takes.
-
-    Args:
-        model: The layer.
-        shards: The states.
 
     Raises:
         InvalidInputError: They are of another encoder, or have other classes.

@@ -47,7 +47,6 @@ class TrainingExemplars:
 
     Attributes:
         index: Their vectors, in a file, ready to be searched.
-        support: Their logits and labels.
         external_ids: N ids.
         document_ids: The id of the document that each belongs to, itself if it is one.
     """
@@ -63,7 +62,6 @@ class TrainingExemplars:
         Args:
             vectors: (n, D) float32, finite.
             neighbour_count: K >= 1.
-            memory_budget: Bytes that this may take.
 
         Raises:
             NotReadyError: There are fewer than K.
@@ -88,9 +86,7 @@ def training_exemplars(
     A token of a document that is labelled as a whole has the document's label, as in zero-shot sequence labelling.
 
     Args:
-        model: The layer.
         shards: What it was trained on.
-        level: What an exemplar is.
         folder: Where the file of vectors may lie.
         memory_budget: Bytes that this may take, beside some tens for each exemplar.
 
@@ -154,7 +150,6 @@ class FittedKnn:
 
         Args:
             vectors: (n, D) float32, finite.
-            memory_budget: Bytes that this may take.
         """
         found = self.training.nearest(vectors, self.neighbour_count, memory_budget=memory_budget)
         return approximate(found, self.training.support, self.parameters)
@@ -162,10 +157,6 @@ class FittedKnn:
 
 def fit_share(shards: StateShards, seed: int) -> tuple[IntArray, IntArray]:
     """Divide documents by a hash of their ids into those to fit on, about a quarter, and those to evaluate.
-
-    Args:
-        shards: The documents.
-        seed: The seed of the hash.
 
     Returns:
         Rows to fit on, and rows to evaluate, int64.
@@ -190,13 +181,9 @@ def fit_on(
     Their labels are not looked at.
 
     Args:
-        model: The layer.
-        training: The training exemplars.
         shards: States of the documents to fit on.
         rows: (m,) int64, those of the documents that are meant.
-        level: What an exemplar is.
         neighbour_count: K.
-        memory_budget: Bytes that this may take.
 
     Raises:
         InvalidInputError: As in `extract`.

@@ -36,10 +36,8 @@ def split_dev(shards: StateShards, rows: IntArray, *, dev_share: float, seed: in
     So copies of a text are on the same side. Documents whose text is unknown are cut by a hash of their ids.
 
     Args:
-        shards: The documents.
         rows: (m,) int64, those that are labelled.
         dev_share: In (0, 1), the expected share of the second part.
-        seed: The seed of the hash.
 
     Returns:
         Rows to train on and rows of the dev split, int64, ascending.
@@ -105,7 +103,6 @@ def read_batches(shards: StateShards, parts: list[IntArray]) -> Iterator[MiniBat
     """Read mini-batches, one at a time.
 
     Args:
-        shards: The documents.
         parts: The rows of each mini-batch.
 
     Yields:

@@ -41,7 +41,6 @@ def save_checkpoint(folder: Path, training: str, state: TrainingState) -> None:
     """Write the state after an epoch, atomically.
 
     Args:
-        folder: The folder of the training.
         training: The digest of its settings and data.
         state: After at least one epoch.
 
@@ -67,7 +66,6 @@ def restore_checkpoint(folder: Path, training: str, state: TrainingState) -> Non
     """Bring a state at its start to where an interrupted training of the same settings and data was; if any was.
 
     Args:
-        folder: The folder of the training.
         training: The digest of its settings and data.
         state: At its start; it is changed in place.
 

@@ -96,7 +96,6 @@ class Contributions:
         """Return the record of a document.
 
         Args:
-            class_name: The class.
             runner_up: The class with the next largest logit.
             intercept: What belongs to no token.
             contributions: (T,) float64, of each token to the margin.
@@ -123,19 +122,11 @@ class Contributions:
         return {"class": values.pop("class_name"), **values, "tokens": [asdict(share) for share in self.tokens]}
 
     def foremost(self, most: int) -> tuple[TokenShare, ...]:
-        """Return the tokens that speak most for the class rather than the runner-up.
-
-        Args:
-            most: How many at most.
-        """
+        """Return the tokens that speak most for the class rather than the runner-up."""
         return tuple(share for share in self.tokens if share.contribution > 0)[:most]
 
     def in_short(self, most: int) -> str:
-        """Return the tokens that speak most for the class, each with its contribution, and the runner-up, in a line.
-
-        Args:
-            most: How many are named at most.
-        """
+        """Return the tokens that speak most for the class, each with its contribution, and the runner-up, in a line."""
         named = (f"{share.name} {share.contribution:+.3f}" for share in self.foremost(most))
         return f"{', '.join(named) or 'no token'} (over {self.runner_up})"
 
@@ -176,7 +167,6 @@ def own_contributions(
     The runner-up must be the network's, too, and the margin that of its logits.
 
     Args:
-        attributes: The attributes of the exemplar.
         class_names: The C classes of its classifier.
         network_logits: (C,) f, finite.
     """
@@ -211,9 +201,6 @@ def sum_rows(found: Contributions) -> list[SumRow]:
 
     The figures add up as they are shown: what rounding leaves over is part of the rest.
 
-    Args:
-        found: The contributions.
-
     Examples:
         >>> rows = sum_rows(Contributions("spam", "ham", 1.0, 0.25, (TokenShare(3, "win", 0.7004),), 0.0496, 5))
         >>> [(row.name, row.figure) for row in rows]
@@ -236,7 +223,6 @@ def without_contributions(attributes: Mapping[str, Any], found: Contributions | 
     """Return the attributes other than the contributions that are shown apart.
 
     Args:
-        attributes: The attributes of an exemplar.
         found: What `contributions_in` found in them.
     """
     return {name: value for name, value in attributes.items() if found is None or name != ATTRIBUTE}

@@ -201,7 +201,6 @@ def evaluate_layer(
     some tens of bytes a point.
 
     Args:
-        model: The layer.
         shards: States of its encoder, with its classes.
         level: What a point is; None: what an exemplar is for the layer.
         rows: (m,) int64, the documents that are evaluated; None: all.

@@ -31,8 +31,6 @@ class MemoryLayer(torch.nn.Module):
             width: H.
             filters: M.
             class_count: C.
-            seed: The seed of the start.
-            dtype: The dtype of the parameters.
         """
         super().__init__()
         generator = torch.Generator().manual_seed(seed % 2**63)
@@ -90,7 +88,6 @@ def decompose(layer: MemoryLayer, states: torch.Tensor, lengths: torch.Tensor) -
     Where several tokens share a maximum, it belongs to the first of them (settled here).
 
     Args:
-        layer: The layer.
         states: (sum of lengths, H), of the documents one after the other.
         lengths: (B,) int64, tokens of each document, >= 1.
     """

@@ -91,18 +91,11 @@ class MemoryModel:
         """Return the version that exemplars state: that of the layer, marked if they are not what it was trained for.
 
         So the tokens of a layer for documents, which lie in a space of their own, never mix with its documents.
-
-        Args:
-            level: What the exemplars are.
         """
         return self.extractor_version + ("" if level == self.settings.form.kind else f":{level}")
 
     def vector_length_at(self, level: Kind) -> int:
-        """Return D of exemplars, which is M for tokens.
-
-        Args:
-            level: What the exemplars are.
-        """
+        """Return D of exemplars, which is M for tokens."""
         return self.vector_length if level == self.settings.form.kind else self.settings.filters
 
     @property
@@ -144,10 +137,8 @@ def save_model(folder: Path, model: MemoryModel, *, training: str, best_epoch: i
 
     Args:
         folder: An existing folder.
-        model: What to write.
         training: The digest of the settings and the data that it was trained with.
         best_epoch: The epoch whose parameters it has.
-        log: The log of all epochs.
 
     Raises:
         InvalidInputError: The folder cannot be written.

@@ -22,7 +22,6 @@ class Objective:
         """Compute the weights of the classes.
 
         Args:
-            settings: The settings of the layer.
             label_counts: (C,) int64, how often each class occurs in what is trained on.
 
         Raises:
@@ -37,7 +36,6 @@ class Objective:
         """Return the mean loss of the labelled exemplars, weighted by class; None if there are none.
 
         Args:
-            layer: The layer.
             states: (n, H) float32, of the tokens of B documents, one document after the other.
             lengths: (B,) int64.
             labels: (B,) int64 of the documents, or (n,) int64 of the tokens; below 0 if there is none.
@@ -111,10 +109,8 @@ def batch_logits(
     """Return the logits f of the exemplars in a mini-batch.
 
     Args:
-        layer: The layer.
         states: (n, H), of the tokens of B documents, one document after the other.
         lengths: (B,) int64.
-        settings: The settings of the layer.
 
     Returns:
         (n, C) of the tokens or (B, C) of the documents; with the decomposition that they come from, None for the linear
@@ -131,9 +127,6 @@ def batch_logits(
 def document_logits(parts: Decomposition) -> torch.Tensor:
     """Return f = V p + v + max_t s_t, the sum of each class's global score and its largest local one (settled here).
 
-    Args:
-        parts: The parts of B documents.
-
     Returns:
         (B, C).
     """
@@ -149,7 +142,6 @@ def example_losses(
         logits: (n, C), of the labelled exemplars.
         labels: (n,) int64 in [0, C).
         parts: The parts of the same n documents, if exemplars are documents.
-        settings: The settings of the layer.
 
     Returns:
         (n,): the cross-entropy, for documents with the weighted min-max loss added.
@@ -171,7 +163,6 @@ def min_max_losses(parts: Decomposition, labels: torch.Tensor, background: int |
     variant). Settled here: a document of one token has no smallest score beside its largest.
 
     Args:
-        parts: The parts of B documents.
         labels: (B,) int64 in [0, C).
         background: The class that has no evidence, whose score is taken from the others; None if there is none.
 

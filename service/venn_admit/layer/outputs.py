@@ -66,7 +66,6 @@ def exemplars_of(model: MemoryModel, states: npt.NDArray[np.floating], level: Ki
     a layer for documents are its local scores, as in the source's network for grammar.
 
     Args:
-        model: The layer.
         states: (T, H), of its tokens, finite.
         level: What an exemplar is; None: what it is for the layer. A layer for documents has tokens, too.
 
@@ -88,7 +87,6 @@ def level_of(model: MemoryModel, level: Kind | None) -> Kind:
     """Return what an exemplar is.
 
     Args:
-        model: The layer.
         level: What was asked for; None: what it is for the layer.
 
     Raises:
@@ -129,7 +127,6 @@ def contributions_to_margin(model: MemoryModel, found: TokenContributions) -> Co
     """Return what each token contributes to the margin of the predicted class over the runner-up.
 
     Args:
-        model: The layer.
         found: The contributions to the logits of a document.
     """
     ahead = found.predicted
@@ -145,9 +142,6 @@ def contributions_to_margin(model: MemoryModel, found: TokenContributions) -> Co
 
 def require_documents(model: MemoryModel) -> None:
     """Check that the exemplars of a layer are documents, whose logits its tokens carry.
-
-    Args:
-        model: The layer.
 
     Raises:
         InvalidInputError: They are tokens.

@@ -117,9 +117,6 @@ class MemorySettings:
     def from_json(cls, values: dict[str, Any]) -> Self:
         """Return the settings of a dictionary that `as_json` gave.
 
-        Args:
-            values: Values by name.
-
         Raises:
             InvalidInputError: A setting is missing, unknown, or out of its range.
         """

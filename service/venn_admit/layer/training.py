@@ -91,11 +91,8 @@ def train(
 
     Args:
         shards: Labelled token states; documents without a label, and tokens without one, are left out.
-        settings: The settings of the layer.
         out: The folder of the model, made if it is missing.
         progress: Called after every mini-batch, and after every epoch.
-        memory_budget: Bytes that training may take.
-        threads: The number of torch's threads.
 
     Raises:
         InvalidInputError: The settings do not fit the data, a document is too long for the memory budget, or the folder

@@ -34,8 +34,6 @@ class DistanceTile:
     """Distances of `queries` (rows) to `support` (columns).
 
     Attributes:
-        queries: The rows.
-        support: The columns.
         distances: (rows of the tile, SUPPORT_TILE), overwritten by the next tile. Rows beyond `queries` hold no point;
             columns beyond `support` are at infinity.
     """

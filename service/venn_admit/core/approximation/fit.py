@@ -69,11 +69,6 @@ def fit_knn(
         neighbours: (n, K), of the n rows among the N training exemplars.
         logits: (n, C) float32, f(x) of the rows.
         support: f(x_k) and labels of the training exemplars.
-        document_keys: (n,), the document that each row belongs to.
-        row_keys: (n,), the name of each row within its document, all distinct there.
-        seed: In [-2**63, 2**63).
-        max_epochs: >= 0.
-        on_epoch: Called with each line of the log as soon as it is known.
 
     Returns:
         The fit.
@@ -154,15 +149,10 @@ def _check_knn(neighbours: Neighbours, logits: Float32Array, support: Support) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalizerFit:
-    """The fitted localizer, with the log of the fit.
+    """The fitted localizer; the log and the counts are as in `KnnFit`.
 
     Attributes:
         eta_loc: > 0, in the units of the vectors.
-        log: As in `KnnFit`.
-        best_epoch: As in `KnnFit`.
-        fit_count: As in `KnnFit`.
-        dev_count: As in `KnnFit`.
-        dev_discrepancies: As in `KnnFit`.
     """
 
     eta_loc: float
@@ -195,12 +185,7 @@ def fit_localizer(
             a memory map.
         support_knn_logits: (n_vp, C) float64, KNN(x_j).
         knn_logits: (n, C) float64, KNN(x), the target.
-        document_keys: As in `fit_knn`.
-        row_keys: As in `fit_knn`.
-        seed: As in `fit_knn`.
         neighbour_count: K >= 1.
-        max_epochs: As in `fit_knn`.
-        on_epoch: As in `fit_knn`.
 
     Returns:
         The fit.
@@ -228,7 +213,6 @@ def localizer_rows(row_keys: Sequence[str], support_count: int, *, seed: int) ->
     Args:
         row_keys: (n,), all distinct.
         support_count: n_vp >= 1.
-        seed: In [-2**63, 2**63).
 
     Returns:
         Row numbers, int64: all n, or as many as make 2**25 distances (256 MiB) to vp, and at least 2.

@@ -66,8 +66,6 @@ def category_weight(
         support: (n, D) float32, n >= 1, all of vp, sorted so that every category is contiguous; may be a memory map.
         window_low: (m,) int64, the first row of each window.
         window_high: (m,) int64, one past the last row; 0 <= low <= high <= n.
-        eta_loc: > 0, finite, in the units of the vectors.
-        memory_budget: In bytes.
 
     Returns:
         (m,) float64 in [0, 1]. It is exactly 1 for the whole support and 0 for an empty window, or for one so far away
@@ -104,11 +102,9 @@ class LocalizerSupport:
 
         Args:
             support: As in `category_weight`.
-            eta_loc: As in `category_weight`.
             keep_tiles: Whether the tiles of the support stay in memory, if those of one precision take no more than a
                 third of the budget, which makes passes for few queries several times as fast. Those of both
                 precisions take half of it at most.
-            memory_budget: In bytes.
 
         Raises:
             InvalidInputError: The support or eta_loc has another shape or range.
@@ -266,8 +262,6 @@ def localizer_logits(
         queries: (m, D) float32.
         support: (n, D) float32, n >= 1, all of vp.
         support_knn_logits: (n, C) float64, KNN(x_j) of the support.
-        eta_loc: > 0, finite, in the units of the vectors.
-        memory_budget: In bytes.
 
     Returns:
         (m, C) float64, averages of the support's logits. They are independent, bit for bit, of the other queries and of
@@ -303,7 +297,6 @@ def _weigh(distances: Real, nearest: FloatArray, eta_loc: float) -> tuple[Real, 
     Args:
         distances: (rows of the tile, SUPPORT_TILE), overwritten.
         nearest: (rows,), the least distance in the tiles before, infinite at first.
-        eta_loc: > 0.
 
     Returns:
         The weights, the factor (rows,) by which sums over the tiles before shrink, and the nearest distance (rows,)

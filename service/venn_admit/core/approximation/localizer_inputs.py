@@ -41,9 +41,6 @@ def check_vectors(queries: Float32Array, support: Float32Array) -> None:
 def check_eta(eta_loc: float) -> None:
     """Check the localizer's parameter.
 
-    Args:
-        eta_loc: > 0, finite.
-
     Raises:
         InvalidInputError: It is out of range.
     """

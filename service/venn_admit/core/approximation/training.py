@@ -86,10 +86,7 @@ def cut_halves(document_keys: Sequence[str], row_keys: Sequence[str], count: int
     fit half; if their number is odd, it has one more than the dev half.
 
     Args:
-        document_keys: (n,), the document that each row belongs to.
-        row_keys: (n,), the name of each row within its document, all distinct there.
         count: n.
-        seed: In [-2**63, 2**63).
 
     Raises:
         InvalidInputError: The keys are not n, or a row occurs twice.
@@ -139,8 +136,6 @@ def train(
         targets: (n, C), the logits to approximate.
         halves: Rows of the fit half and of the dev half.
         seed: Seed of the order of the documents in each epoch.
-        max_epochs: >= 0.
-        on_epoch: Called with each line of the log as soon as it is known.
 
     Returns:
         The log and the best epoch.
@@ -232,9 +227,6 @@ def _one_thread() -> Iterator[None]:
 
 def check_epochs(max_epochs: int) -> None:
     """Check the number of epochs of a fit.
-
-    Args:
-        max_epochs: >= 0.
 
     Raises:
         InvalidInputError: It is negative.

@@ -200,7 +200,6 @@ def check_calibration_points(points: CalibrationPoints, class_count: int) -> Non
 
     Args:
         points: The points of one split.
-        class_count: C.
 
     Raises:
         InvalidInputError: They are not, or the columns differ in length.

@@ -99,7 +99,6 @@ def conformal_rank(counts: IntArray, alpha: Decimal) -> IntArray:
 
     Args:
         counts: int64 of any shape, n >= 0.
-        alpha: Error level, an exact decimal in (0, 1).
 
     Returns:
         int64, of the shape of `counts`. The rank exceeds n if n points are too few for this alpha.

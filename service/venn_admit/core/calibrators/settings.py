@@ -74,11 +74,6 @@ def parse_decimal(name: str, text: str) -> Decimal:
 def check_settings(settings: CalibratorSettings, *, class_count: int, neighbour_count: int) -> None:
     """Check that settings fit a classifier.
 
-    Args:
-        settings: The settings.
-        class_count: C.
-        neighbour_count: K.
-
     Raises:
         InvalidInputError: They do not fit; the message says what was expected and received.
     """
@@ -96,9 +91,6 @@ def check_settings(settings: CalibratorSettings, *, class_count: int, neighbour_
 def check_alpha(alpha: Decimal) -> None:
     """Check an error level.
 
-    Args:
-        alpha: An exact decimal.
-
     Raises:
         InvalidInputError: It does not lie strictly between 0 and 1.
     """
@@ -111,7 +103,6 @@ def check_q_bins(edges: tuple[int, ...], neighbour_count: int) -> None:
 
     Args:
         edges: As in `CalibratorSettings`.
-        neighbour_count: K.
 
     Raises:
         InvalidInputError: They do not ascend from 0, or one is above K.
@@ -130,7 +121,6 @@ def check_thresholds(thresholds: tuple[Decimal, ...], alpha: Decimal, class_coun
     Args:
         thresholds: As in `CalibratorSettings`.
         alpha: As in `CalibratorSettings`.
-        class_count: C.
 
     Raises:
         InvalidInputError: There are not C of them, or one is below 1 - alpha or above 1.

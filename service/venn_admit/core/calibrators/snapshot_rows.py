@@ -14,10 +14,8 @@ class CalibrationRows:
     """The n points of mc and vp, each exemplar once.
 
     Attributes:
-        class_count: C.
         exemplar_ids: (n,) int64.
         in_vp: (n,) bool, false for points of mc.
-        points: The points, in the same order.
         bins: (n,) int64, the bin of each q.
         packed_sets: (n, ceil(C / 8)) uint8, the ADMIT sets of vp as `np.packbits` packs them, 0 for points without one.
     """
@@ -59,7 +57,6 @@ def rows_of_split(
         points: The n points.
         bins: (n,) int64, the bin of each q.
         admit_sets: (n, C) bool, the ADMIT sets of vp; None for mc, which has none, and for methods without them.
-        class_count: C.
         in_vp: Whether the split is vp; None: if there are ADMIT sets.
     """
     n = len(exemplar_ids)

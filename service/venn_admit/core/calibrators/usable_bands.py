@@ -87,8 +87,6 @@ def usable_shares(
     Args:
         mc: The points, not empty.
         settings: The setting asked for.
-        class_count: C.
-        neighbour_count: K.
         omega: Band radius, which depends on neither kappa nor bins.
 
     Raises:
@@ -132,8 +130,6 @@ def smallest_in_band(
     Args:
         mc: The points that bands are made of.
         points: The m points.
-        class_count: C.
-        q_bins: Lower edges of the bins of q.
         omega: Band radius.
         apart: Whether the points are those of mc, each of which is left out of its own band.
 
@@ -155,9 +151,6 @@ def smallest_in_band(
 def kappas_to_choose_from(alpha: Decimal) -> tuple[int, ...]:
     """Return `KAPPAS`, each raised to the least number of points that its conformal rank does not exceed; descending.
 
-    Args:
-        alpha: The error level, exact decimal in (0, 1).
-
     Examples:
         >>> kappas_to_choose_from(Decimal("0.01"))
         (1000, 300, 100, 99)
@@ -168,9 +161,6 @@ def kappas_to_choose_from(alpha: Decimal) -> tuple[int, ...]:
 
 def coarse_bins(neighbour_count: int) -> tuple[int, ...]:
     """Return `COARSE_BINS` for K neighbours.
-
-    Args:
-        neighbour_count: K.
 
     Examples:
         >>> coarse_bins(25), coarse_bins(10), coarse_bins(1)

@@ -112,7 +112,6 @@ def uniform_draws(external_ids: Sequence[str], seed: int) -> FloatArray:
 
     Args:
         external_ids: n strings.
-        seed: In [-2**63, 2**63).
 
     Returns:
         (n,) float64 in [0, 1).

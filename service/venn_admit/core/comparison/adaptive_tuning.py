@@ -49,7 +49,6 @@ def tuning_part(keys: Sequence[str], *, seed: int) -> BoolArray:
 
     Args:
         keys: The document id of each point, or its external id if it has no document; equal keys stay together.
-        seed: In [-2**63, 2**63).
 
     Returns:
         (n,) bool.
@@ -77,7 +76,6 @@ def tuned_rules(
         scores: The result of `label_scores`.
         tuning: (n,) bool, the points to tune on.
         temperature: As in `label_scores`.
-        alpha: Exact decimal in (0, 1).
 
     Raises:
         InvalidInputError: The arrays differ in length.
@@ -101,8 +99,6 @@ def choose_k_reg(rank: IntArray, alpha: Decimal, class_count: int) -> int:
 
     Args:
         rank: (n,) int64 in [1, C].
-        alpha: Exact decimal in (0, 1).
-        class_count: C.
 
     Returns:
         In [1, C]; it is C if the place of the quantile exceeds n.
@@ -132,7 +128,6 @@ def most_adaptive(sizes: IntArray, rank: IntArray, alpha: Decimal) -> int:
     Args:
         sizes: (candidates, n) int64, of sets that hold the ranks up to their size.
         rank: (n,) int64, the ranks of the labels.
-        alpha: Exact decimal in (0, 1).
     """
 
     def worst_violation(of_candidate: IntArray) -> Fraction:

@@ -43,9 +43,6 @@ def admit_rival(
         points: The KNN's view of the points to decide on.
         vectors: (n, D) float32, of these points.
         settings: The settings of Venn-ADMIT.
-        neighbour_count: K.
-        eta_loc: The localizer's parameter, > 0.
-        memory_budget: In bytes.
     """
     mc, vp = (calibration_points(part.seen.knn, part.label) for part in (held_out.mc, held_out.vp))
     try:

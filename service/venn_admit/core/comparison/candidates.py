@@ -40,7 +40,6 @@ class Candidate:
     """A setting, and what it admits of m points of `mc`.
 
     Attributes:
-        settings: The settings of either method.
         predicted: (m,) int64, the predictions that its method decides on: the network's, or the KNN's.
         admitted: (m,) bool, whether they are admitted by the points of the other folds.
     """
@@ -79,14 +78,11 @@ def cross_fitted_candidates(
 
     Args:
         mc: n points of `mc`, in any order.
-        class_count: C.
         neighbour_count: K; None if the classifier has logits only, for which there is one setting.
-        alpha: The error level, exact decimal in (0, 1).
         seed: The classifier's seed, for the folds.
         reliability: The model of that score; None if there is none, which leaves the score out.
         localizer: As in `cross_fitted_settings`.
         judged: As in `cross_fitted_settings`.
-        memory_budget: In bytes.
 
     Raises:
         InvalidInputError: The points do not fit each other, or alpha is out of range.
@@ -149,14 +145,12 @@ def cross_fitted_settings(
     Args:
         mc: n points of `mc`, in any order.
         settings: Those to try, of either method; a score that is left to `auto` is chosen for each of them.
-        class_count: C.
         neighbour_count: K; None if the classifier has logits only, of which all settings must be Venn-Abers with the
             network's score.
         seed: The classifier's seed, for the folds.
         reliability: The model of that score, which settings that ask for it or for `auto` need.
         localizer: Over the points, for weighted probabilities of Venn-ADMIT; None for plain ones.
         judged: (m,) int64, the rows of the points to decide on; None for all of them.
-        memory_budget: In bytes.
 
     Returns:
         A candidate for each of the settings, in their order; its settings have the score that was chosen.

@@ -33,7 +33,6 @@ class HeldOutPoints:
     Attributes:
         keys: The document id of each point, or its external id if it has no document.
         label: (n,) int64 in [0, C).
-        seen: The points.
     """
 
     keys: Sequence[str]

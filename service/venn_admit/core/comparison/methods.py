@@ -111,10 +111,8 @@ def comparison_methods(
     Args:
         calibration: The points to calibrate on.
         points: The points to give sets.
-        alpha: Exact decimal in (0, 1).
         eta_loc: The localizer's parameter, > 0; None if the classifier has logits only.
         seed: The seed of the cut into a part to tune RAPS on and the rest, which keeps points of one key together.
-        memory_budget: In bytes.
         on_method: Is given the name of each method before its sets are computed.
 
     Raises:

@@ -39,7 +39,6 @@ class RivalVerdict:
     """What a method makes of m points.
 
     Attributes:
-        name: The name of the method.
         predicted: (m,) int64, its predictions.
         admitted: (m,) bool, whether it admits them.
     """
@@ -85,7 +84,6 @@ def rivals_on_mc(
         eta_loc: The localizer's parameter; None if the classifier has logits only.
         neighbour_count: K; None for the same reason.
         seed: The classifier's seed, for the folds.
-        memory_budget: In bytes.
 
     Returns:
         The methods of `comparison_methods`, then those of `selective_methods` without the certified policy, which

@@ -26,7 +26,6 @@ def conformal_threshold(scores: FloatArray, alpha: Decimal) -> float:
 
     Args:
         scores: (n,) float64, of the labels of the calibration points.
-        alpha: Exact decimal in (0, 1).
 
     Returns:
         The threshold; inf if rank > n.
@@ -105,10 +104,7 @@ def local_thresholds(
         queries: (m, D) float32; may be a memory map.
         support: (n, D) float32, n >= 1, the calibration points; may be a memory map.
         score: (n,) float64, of the labels of the calibration points.
-        alpha: Exact decimal in (0, 1).
-        eta_loc: > 0, finite, in the units of the vectors.
         infinite_mass: Whether to use Guan's form.
-        memory_budget: In bytes.
 
     Returns:
         (m,) float64.

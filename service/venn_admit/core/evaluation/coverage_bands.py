@@ -52,7 +52,6 @@ def coverage_bands(
         score: (n,) float64; NaN for a point that can never be admitted.
         correct: (n,) bool.
         groups: (n,) bool each, the members of each group.
-        documents: The document of each of the n points, if points of one document are not independent.
 
     Raises:
         InvalidInputError: The arrays differ in length.

@@ -88,7 +88,6 @@ def reliability(
     Args:
         probability: (n,) float64 in [0, 1]; rows with NaN are left out.
         correct: (n,) bool.
-        documents: The document of each of the n points, if points of one document are not independent.
         edges: The edges of the bins. A bin includes its lower edge, the last one its upper edge too.
 
     Raises:
@@ -150,7 +149,6 @@ def coverage_curves(
         score: (n,) float64; NaN for a point that can never be admitted.
         correct: (n,) bool.
         group: (n,) int64 in [0, C), the true or the predicted class.
-        class_count: C.
 
     Raises:
         InvalidInputError: The arrays differ in length, or a class is out of range.
@@ -162,9 +160,6 @@ def coverage_curves(
 
 def default_match_bins(neighbour_count: int) -> tuple[int, ...]:
     """Return lower edges of about five bins of q, in which q = 0 and q = K each have a bin of their own.
-
-    Args:
-        neighbour_count: K.
 
     Examples:
         >>> default_match_bins(25)
@@ -190,7 +185,6 @@ def accuracy_grid(
         match_count: (n,) int64 in [0, K].
         distance: (n,) float64.
         correct: (n,) bool.
-        neighbour_count: K.
         match_bins: Lower edges of the bins of q, the first of them 0.
         distance_bins: The number of bins of d asked for.
 
@@ -227,7 +221,6 @@ class RiskCurve:
     """How one method's confidence ranks its predictions.
 
     Attributes:
-        name: The method's name.
         curve: Its points, from the highest confidence down, as far as some threshold admits them.
         area: The area under the risk-coverage curve, in [0, 1]; less is better.
     """

@@ -29,7 +29,6 @@ class ClassTallies:
     Attributes:
         per_true_class: C long.
         per_predicted_class: C long.
-        overall: Over all points.
     """
 
     per_true_class: tuple[Tally, ...]
@@ -42,8 +41,6 @@ class SizeStratum:
     """Coverage of the sets of `least` to `most` classes.
 
     Attributes:
-        least: The least size in the stratum.
-        most: The greatest size in the stratum.
         covered: The share of its sets that hold the label.
     """
 
@@ -57,7 +54,6 @@ class MethodMeasures:
     """The measures of one method.
 
     Attributes:
-        name: The method's name.
         singletons: The share right among the points with a singleton.
         coverage: The share of sets that hold the label, over all points.
         by_size: The same by size of the set; sizes that do not occur are left out.
@@ -87,9 +83,6 @@ class Admission:
         """Return whether the share right is at least 1 - alpha for each class of either kind with admitted points.
 
         The shares alone count, not their intervals.
-
-        Args:
-            alpha: Exact decimal in (0, 1).
         """
         tallies = (*self.right.per_true_class, *self.right.per_predicted_class)
         return all(tally.correct >= (1 - Fraction(alpha)) * tally.count for tally in tallies)
@@ -118,7 +111,6 @@ def measure_method(method: MethodSets, label: IntArray, documents: Documents | N
     Args:
         method: The predictions and sets.
         label: (n,) int64 in [0, C).
-        documents: The document of each point, if points of one document are not independent.
 
     Raises:
         InvalidInputError: The arrays have other lengths or ranges, or a set lacks its prediction.
@@ -167,8 +159,6 @@ def measure_admission(
         label: (n,) int64 in [0, C).
         predicted: (n,) int64 in [0, C).
         admitted: (n,) bool.
-        class_count: C.
-        documents: The document of each point, if points of one document are not independent.
 
     Raises:
         InvalidInputError: The arrays have other lengths or ranges.
@@ -196,8 +186,6 @@ def point_accuracy(
     Args:
         label: (n,) int64 in [0, C).
         predicted: (n,) int64 in [0, C).
-        class_count: C.
-        documents: The document of each point, if points of one document are not independent.
 
     Raises:
         InvalidInputError: The arrays have other lengths or ranges.

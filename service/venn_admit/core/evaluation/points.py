@@ -35,7 +35,6 @@ class OwnMethod:
     """The method of the calibration that is evaluated, whose verdicts are given.
 
     Attributes:
-        name: That of its row.
         baseline: The row that admits all of its predictions, `KNN` or `NETWORK`.
         predicted: (n,) int64, the predictions that it decides on.
         confidence: (n,) float64, the lower probability that it admits by; NaN for a point that it can never admit.
@@ -57,7 +56,6 @@ class EvaluationPoints:
 
     Attributes:
         label: (n,) int64, y.
-        class_count: C.
         network_predicted: (n,) int64, argmax f.
         view: The KNN's; None if the classifier has logits only, where the method that is judged must be given.
         localizer_predicted: (n,) int64, or None if the localizer was not evaluated.
@@ -126,7 +124,6 @@ class PartitionRow:
         matches: "q = 0", "q = K" or "any q".
         distances: "d < median", "d >= median" or "any d".
         per_class: C long, by true class.
-        overall: Over all points.
     """
 
     matches: str
@@ -141,7 +138,6 @@ class PartitionTable:
 
     Attributes:
         median: The median of d over the evaluation set, in the units of the vectors.
-        rows: One row for every partition of q by d.
     """
 
     median: float
@@ -194,8 +190,6 @@ def partition_table(points: EvaluationPoints, neighbour_count: int, alpha: Decim
 
     Args:
         points: The evaluation set.
-        neighbour_count: K.
-        alpha: Exact decimal in (0, 1).
 
     Raises:
         InvalidInputError: The points are not valid; see `check_points`.

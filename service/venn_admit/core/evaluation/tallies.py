@@ -88,9 +88,6 @@ class Tally:
 
         The requirement is met if the whole interval lies at or above 1 - alpha, and missed if the interval lies below.
         The sample cannot tell if the interval straddles 1 - alpha, or if the points or documents are too few to judge.
-
-        Args:
-            alpha: Exact decimal in (0, 1).
         """
         if self.is_few:
             return Verdict.CANNOT_TELL
@@ -105,9 +102,6 @@ class Tally:
 
         Wilson's interval excludes t if n > z^2 t (1 - t) / (share - t)^2. The interval from documents is assumed to
         narrow with the square root of their number.
-
-        Args:
-            alpha: Exact decimal in (0, 1).
 
         Returns:
             The number; 0 if the verdict is settled; None if there are no points yet, or if the share lies so close to 1
@@ -137,7 +131,6 @@ class Grouping:
     Attributes:
         cell: (n,) int64 in [0, cell_count), or -1 for a point in none.
         correct: (n,) bool.
-        cell_count: The number of cells.
     """
 
     cell: IntArray
@@ -150,7 +143,6 @@ def tally_groupings(groupings: Sequence[Grouping], documents: Documents | None) 
 
     Args:
         groupings: The groupings.
-        documents: The document of each of the n points, if points of one document are not independent.
 
     Returns:
         For each grouping, one tally per cell; N is all n points in every cell.

@@ -36,9 +36,6 @@ class SnapshotIndex:
     """A snapshot to compare recent traffic with.
 
     Attributes:
-        settings: The settings of its calibrator.
-        neighbour_count: K.
-        vp: The points of vp.
         vp_usable: The number of points of vp that lie in usable bands.
         vp_admitted: (n_vp,) bool, see `admitted_of_vp`.
         vp_documents: None if no two points share one.
@@ -64,7 +61,6 @@ def redecide(
     Args:
         snapshot: The snapshot.
         decided: Recent traffic.
-        memory_budget: In bytes.
     """
     rows = decided.comparable
     if not rows.any():
@@ -130,7 +126,6 @@ class WeightedShare:
     """What weighted Venn-ADMIT would admit of some points of vp, each decided on without itself.
 
     Attributes:
-        points: The points that were looked at.
         plain: The number of these that plain probabilities would admit.
         admitted: The number of these that weighted ones would admit.
         right: The number of these whose prediction is the label.
@@ -165,8 +160,6 @@ def weighted_of_vp(
         singleton: (n_vp,) bool, whether the ADMIT set of each point is a singleton.
         rows: (m,) int64, the points to look at.
         support: (n_vp, D) float32, all of vp in the order of the snapshot's `VennIndex`; may be a memory map.
-        eta_loc: > 0, the localizer's parameter.
-        memory_budget: In bytes.
     """
     plain = rows[snapshot.vp_admitted[rows]]
     if not plain.size:
@@ -191,7 +184,6 @@ def admitted_of_vp(lower: FloatArray, vp: CalibrationPoints, settings: Calibrato
     Args:
         lower: (n_vp,) float64, of each point without it in its own category, see `lower_of_vp`.
         vp: The points.
-        settings: The settings of the calibrator.
 
     Returns:
         (n_vp,) bool.
@@ -208,7 +200,6 @@ class Shortfall:
     The labels are inf if there is nothing to estimate them from.
 
     Attributes:
-        points: The number of points.
         lacking: (C,) int64, the median over the points of how many more points of mc of each class their band needs to
             hold kappa.
         labels_per_class: (C,) float64, the median of the number of random labels that this takes.
@@ -223,13 +214,7 @@ class Shortfall:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelBudget:
-    """The shortfall of all rejected points, and of those in each bin of q.
-
-    Attributes:
-        kappa: The kappa that bands must reach.
-        per_bin: The same for each bin that has such points.
-        overall: The same of all points.
-    """
+    """The shortfall of all rejected points, and of those in each bin of q."""
 
     kappa: int
     per_bin: dict[int, Shortfall]

@@ -27,9 +27,6 @@ class CellState:
     """What one cell, a bin of q and a predicted class, can admit.
 
     Attributes:
-        q_bin: The number of the bin of q.
-        predicted: The predicted class.
-        points: The points of mc.
         right: How many of them are predicted right.
         admitted: How many of them are admitted by bounds of the other folds.
         threshold: The least p0 that admits; None for never.
@@ -74,7 +71,6 @@ def cell_states(
         right: (n,) bool, yhat = y.
         admitted: (n,) bool, which of them are admitted by bounds of the other folds.
         thresholds: (C,) the least p0 of each predicted class that admits; None for never.
-        q_bins: Lower edges of the bins of q.
         label_count: > 0, the number of random labels so far: the points of mc over the share of labels that goes there.
 
     Raises:
@@ -226,7 +222,6 @@ def traffic_parts(
         mc: n points of mc.
         right: (n,) bool, yhat = y.
         recent: The comparable points of recent traffic; None if there are none.
-        class_count: C.
         match_edges: Lower edges of the bins of q; None without vectors.
 
     Raises:

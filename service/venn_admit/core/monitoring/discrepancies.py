@@ -19,8 +19,6 @@ class Discrepancies:
     """Points on which the predictions of KNN and network differ.
 
     Attributes:
-        differing: The number of points on which they differ.
-        points: The number of points.
         design_effect: >= 1, the factor by which the variance of the share exceeds that of independent points.
     """
 

@@ -38,7 +38,6 @@ class KolmogorovSmirnov:
 
     Attributes:
         statistic: In [0, 1], the largest difference between the distribution functions of the samples.
-        p_value: In [0, 1].
         least: In [0, 1]. With confidence 1 - `LEVEL`, the distribution functions that the samples were drawn from
             differ by at least this much.
     """
@@ -55,7 +54,6 @@ class Shift:
     Attributes:
         calibrated: (5,) float64, values at `QUANTILES` (inverse of the distribution function).
         decided: (5,) float64, the same of what was decided.
-        test: The comparison of the two.
     """
 
     calibrated: FloatArray
@@ -105,10 +103,7 @@ class OutcomeCounts:
     """The outcome of `points` points under some options.
 
     Attributes:
-        weighted: Whether the probabilities are weighted.
         require_full_match: Whether points with q < K are rejected.
-        points: The number of points.
-        admitted: The number of points admitted.
         rejected: The numbers of points rejected, by reason, in the order of `Reason`.
     """
 

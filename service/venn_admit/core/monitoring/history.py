@@ -13,7 +13,6 @@ class LabelSelection:
 
     Attributes:
         selection: random or selected.
-        exemplars: The number of exemplars.
         first: When the earliest of these events arrived.
         newest: When the latest of them arrived.
     """
@@ -61,11 +60,9 @@ class Day:
     """A day, in UTC.
 
     Attributes:
-        day: The date.
         decisions: Rows of the requests that were done.
         decided: Rows of these that were looked at, a sample of them.
         admitted: Rows of the sample that were admitted.
-        labels: Labels that arrived.
     """
 
     day: date
@@ -102,13 +99,8 @@ class SnapshotChange:
     """A snapshot, and what it changed against the one before it that is still kept.
 
     Attributes:
-        calibration: Its number.
         created_at: When it became current.
-        reason: Why it was made.
-        method: The method by which it calibrates.
         is_current: Whether its setting still has it.
-        mc_count: The number of points of mc.
-        vp_count: The number of points of vp.
         previous: The number of the one before; None for the first.
         points: What changed in the points; None for the first.
         other_parameters: Whether the KNN parameters are others.

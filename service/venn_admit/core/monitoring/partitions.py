@@ -55,8 +55,6 @@ def calibration_partitions(
         mc: As the snapshot has them, not empty.
         vp: As the snapshot has them, not empty.
         vp_singleton: (n_vp,) bool, whether the ADMIT set of each point of vp is a singleton.
-        class_count: C.
-        settings: The settings of the calibrator.
         omega: Band radius; may be inf.
 
     Raises:
@@ -138,7 +136,6 @@ def map_rows(q_bins: tuple[int, ...], neighbour_count: int) -> tuple[int, ...]:
 
     Args:
         q_bins: Lower edges of the setting's bins of q, ascending, the first 0.
-        neighbour_count: K.
 
     >>> map_rows((0, 1, 25), 25), map_rows((0,), 25), map_rows(tuple(range(26)), 25)
     ((0, 1, 25), (0, 1, 6, 16, 25), (0, 1, 6, 16, 25))
@@ -160,7 +157,6 @@ def partition_map(
         calibrated: The points of the split that the calibration is described by.
         traffic: q and d of recent traffic, (m,) each.
         match_edges: (Q,) lower edges of the groups of q.
-        neighbour_count: K.
         distance_edges: (G - 1,) float64, ascending.
 
     Raises:

@@ -84,10 +84,6 @@ class Accuracy:
 
     Attributes:
         predicted: The predicted class of the points; None for all classes.
-        right: The number of correct predictions.
-        points: The number of predictions.
-        low: The lower end of the interval.
-        high: Its upper end.
     """
 
     predicted: int | None
@@ -132,8 +128,6 @@ class Traffic:
     """The outcome of recent traffic, of n >= 1 points.
 
     Attributes:
-        points: n.
-        unlabelled: The number of points without a label.
         decided_by: The number of points by the snapshot that decided on them.
         outcomes: Under each of the options that were used.
         own_outcomes: The same for what the snapshot itself decided.

@@ -12,7 +12,6 @@ class ViewChanges:
     """How the KNN's view of some points would change.
 
     Attributes:
-        points: How many points there are.
         touched: Those that have a changed training exemplar among their neighbours.
         predicted: Those on which the KNN would predict another class.
         match_count: Those that would have another q.
@@ -41,7 +40,6 @@ class SnapshotFact:
     """A property of a snapshot, as it is and as it would be.
 
     Attributes:
-        name: The name of the property.
         before: In the current snapshot.
         after: In the one that would follow.
     """
@@ -56,7 +54,6 @@ class SnapshotCount:
     """How many parts of a snapshot would differ.
 
     Attributes:
-        name: The name of the parts.
         changed: How many would differ.
         total: How many there are in the snapshot that would follow.
     """
@@ -68,12 +65,7 @@ class SnapshotCount:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SnapshotEffects:
-    """How the snapshot that would follow differs from the current one.
-
-    Attributes:
-        facts: Its properties.
-        counts: The counts of its parts.
-    """
+    """How the snapshot that would follow differs from the current one."""
 
     facts: tuple[SnapshotFact, ...]
     counts: tuple[SnapshotCount, ...]
@@ -131,7 +123,6 @@ def count_flips(before: IntArray, after: IntArray, class_count: int) -> Flips:
     Args:
         before: (n,) int64, the admitted class, -1 if rejected.
         after: (n,) int64, the classes afterwards, in the same form.
-        class_count: C.
 
     Examples:
         >>> flips = count_flips(np.array([0, 0, -1, 1, 1]), np.array([0, -1, 1, 1, 0]), 2)

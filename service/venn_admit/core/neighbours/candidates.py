@@ -32,10 +32,8 @@ class ListSizes:
     Attributes:
         kept: The number of least bounds that a query keeps.
         pair_limit: The number of pairs that a query may list in all.
-        group_rows: Rows of a group.
         support_rows: Rows of a block of the support, a multiple of `group_rows`.
         product_rows: Queries in a product.
-        query_rows: Queries listed at a time.
     """
 
     kept: int
@@ -53,7 +51,6 @@ class ListSizes:
         lists.
 
         Args:
-            memory_budget: In bytes.
             index: The support.
             kept: The number of least bounds that a query keeps.
         """

@@ -114,7 +114,6 @@ def first_of_each(
         owners: (M,) int64; n different ones, each of which has at least K pairs.
         rows: (M,) int64.
         distances: (M,) float64.
-        neighbour_count: K.
     """
     order = np.lexsort((rows, distances, owners))
     order = order[ranks(owners[order]) < neighbour_count]
@@ -126,7 +125,6 @@ def none_found(query_count: int, neighbour_count: int) -> Neighbours:
 
     Args:
         query_count: n.
-        neighbour_count: K.
     """
     shape = (query_count, neighbour_count)
     return Neighbours(indices=np.full(shape, -1, dtype=np.int64), distances=np.full(shape, np.inf))

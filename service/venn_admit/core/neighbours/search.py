@@ -103,7 +103,6 @@ def search(
         queries: (n, D) float32, finite.
         index: The support.
         neighbour_count: K, 1 <= K <= N.
-        memory_budget: Approximate size in bytes of temporaries.
         list_on_device: What lists candidates; None: `list_candidates`. Whatever it lists, the result is the same as
             long as its limits hold.
 
@@ -169,8 +168,6 @@ def _nearest_in_reach(
         queries: (U, D) float32.
         limits: (U,) float64, a distance that at least K support rows do not exceed.
         index: The support.
-        memory_budget: In bytes.
-        neighbour_count: K.
     """
     bounds, quarter = index.certain, memory_budget // 4
     support_rows = max(1, min(len(index.vectors), quarter // (4 * bounds.width)))
@@ -249,7 +246,6 @@ def neighbours_without(
         support: (N, D) float32, finite, as in `exact_neighbours`.
         neighbour_count: K, 1 <= K <= N - m.
         left_out: (m,) int64, distinct rows of the support.
-        memory_budget: As in `exact_neighbours`.
 
     Returns:
         Indices (n, K) int64, rows of the support with all its exemplars, and distances (n, K) float64.

@@ -45,7 +45,6 @@ def open_stream(path: Path, place: Place, memory_budget: int) -> Iterator[ArrowS
     """Open a file that holds an Arrow IPC stream.
 
     Args:
-        path: The file.
         place: What messages call it.
         memory_budget: Bytes that reading it may take.
 

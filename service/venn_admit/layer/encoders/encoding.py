@@ -35,8 +35,6 @@ def encode(
     document of labelled words has a state for each word, that of its first token; long sentences are encoded in parts.
 
     Args:
-        documents: Checked.
-        encoder: The network.
         memory_budget: Bytes that this may take, beside the network; some documents are held at a time.
 
     Raises:

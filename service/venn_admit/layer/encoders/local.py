@@ -166,9 +166,6 @@ def _no_states(folder: Path, encoder: TextEncoder, got: str) -> InvalidInputErro
 def encoder_folder(name: str) -> Path:
     """Return where an encoder is.
 
-    Args:
-        name: As in `load_encoder`.
-
     Raises:
         InvalidInputError: The default encoder is wanted, and is not installed or was changed.
     """

@@ -51,7 +51,6 @@ def tokenized(documents: Iterator[TextDocument], encoder: TextEncoder) -> Iterat
     """Yield documents as an encoder reads them.
 
     Args:
-        documents: Checked.
         encoder: Whose tokens they become.
     """
     for document in documents:
@@ -78,10 +77,7 @@ def tune(
     Args:
         encoder: The network; its parameters change.
         model: The memory layer on top, which does not change.
-        objective: The loss.
-        documents: Those to train on.
         learning_rate: > 0, of Adam.
-        generator: What shuffles.
         progress: Called after every mini-batch with the number of its documents.
 
     Returns:
@@ -122,10 +118,6 @@ def save_weights(encoder: TextEncoder, folder: Path) -> None:
     """Write an encoder's weights into a folder that holds its other files.
 
     What pools states into one is left out: it is not used, and a network that came without it has it at random.
-
-    Args:
-        encoder: The network.
-        folder: The folder of the encoder.
 
     Raises:
         InvalidInputError: The folder cannot be written.

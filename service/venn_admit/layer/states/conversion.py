@@ -78,10 +78,6 @@ def labelled_in(path: Path) -> frozenset[Kind]:
 def has_ids(path: Path, *, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> bool:
     """Return whether a file of states has ids; otherwise they follow from its name.
 
-    Args:
-        path: The file, .npz or .parquet.
-        memory_budget: Bytes that this may take.
-
     Raises:
         InvalidInputError: The file is damaged.
     """
@@ -93,11 +89,6 @@ def has_ids(path: Path, *, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> bool:
 
 def document_ids(path: Path, *, kind: Kind, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> Iterator[str]:
     """Yield the id of each document of a file of states, in order; no states are read.
-
-    Args:
-        path: The file, .npz or .parquet.
-        kind: What is labelled.
-        memory_budget: Bytes that this may take.
 
     Raises:
         InvalidInputError: The file is invalid, as far as that shows without its rows.
@@ -135,15 +126,6 @@ def convert_states(
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> None:
     """Read a file of states, and write a folder of shards; a run that was interrupted goes on.
-
-    Args:
-        path: The file, .npz or .parquet.
-        folder: As in `ShardWriter`.
-        kind: What is labelled.
-        class_names: The C names of the classes.
-        encoder: The network that the states are of.
-        source: As in `ShardWriter`.
-        memory_budget: Bytes that this may take.
 
     Raises:
         InvalidInputError: The file is invalid; the message names the row, what was expected and received.

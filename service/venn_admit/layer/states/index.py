@@ -122,10 +122,6 @@ def read_index(path: Path) -> StatesIndex:
 def write_index(path: Path, index: StatesIndex) -> None:
     """Write an index, atomically.
 
-    Args:
-        path: Where to.
-        index: What to write.
-
     Raises:
         InvalidInputError: The path cannot be written.
     """

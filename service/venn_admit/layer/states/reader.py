@@ -114,9 +114,6 @@ class StateShards:
     def attributes(self, order: IntArray) -> Iterator[dict[str, object]]:
         """Yield the attributes of documents, whose states are not read.
 
-        Args:
-            order: As in `documents`.
-
         Raises:
             InvalidInputError: A record is damaged; the message names file and place.
         """

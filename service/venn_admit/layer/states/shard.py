@@ -84,9 +84,7 @@ class Shard:
         """Open a file and check all of it, its numbers excepted, which are checked as they are read.
 
         Args:
-            path: The file.
             entry: What the index says of it.
-            index: The index of its folder.
 
         Raises:
             InvalidInputError: The file is invalid, or not the one that the index names.
@@ -122,9 +120,6 @@ class Shard:
     def document(self, row: int) -> StateDocument:
         """Return a document.
 
-        Args:
-            row: Its position in the shard.
-
         Raises:
             InvalidInputError: A state is not finite, a label is no class, or the record is damaged.
         """
@@ -150,9 +145,6 @@ class Shard:
 
     def attributes(self, row: int) -> dict[str, object]:
         """Return the attributes of a document, without its states.
-
-        Args:
-            row: Its position in the shard.
 
         Raises:
             InvalidInputError: The record is damaged.

@@ -54,10 +54,7 @@ class ShardWriter:
 
         Args:
             folder: Made if it is missing; otherwise it must be empty, or hold what such a writer left.
-            kind: What is labelled.
             width: H, the length of a state.
-            class_names: The C names.
-            encoder: The network that the states are of.
             dtype: In which states are stored.
             source: A digest of what the states are computed from. Without one, nothing is continued.
             memory_budget: Bytes that writing may take; the documents of a shard are held until it is complete.

@@ -95,11 +95,7 @@ class ClassLabels:
     """
 
     def __init__(self, class_names: Sequence[str]) -> None:
-        """Take the C names.
-
-        Args:
-            class_names: In order.
-        """
+        """Take the C names."""
         numbers = {name: number for number, name in enumerate(class_names)}
         expected = ", ".join(map(repr, class_names[:_SHOWN_NAMES])) + ", ..." * (len(class_names) > _SHOWN_NAMES)
         if not any(map(_WHOLE.fullmatch, class_names)):

@@ -120,9 +120,6 @@ class TextFile:
     def documents(self, class_names: Sequence[str]) -> Iterator[TextDocument]:
         """Yield the documents, in the order of the file.
 
-        Args:
-            class_names: The C names of the classes.
-
         Raises:
             InvalidInputError: As in `summary`, and for a label that names no class.
         """

@@ -19,7 +19,6 @@ def advice(report: CalibrationReport, steps: NextSteps) -> list[str]:
     """Return what to do next, a paragraph each, the most important first; nothing if all is as it should be.
 
     Args:
-        report: The report.
         steps: How users of the shell that shows it take the steps that are advised.
     """
     if not report.snapshot.is_current:

@@ -48,7 +48,6 @@ def report_tables(report: DatasetReport, *, details: bool = False) -> Renderable
     """Return the verdict on one evaluation set under its name, and all methods at a glance.
 
     Args:
-        report: What was measured.
         details: Whether tables of shares with intervals, coverage, accuracy and partitions follow.
     """
     tables = evaluation_tables(report)

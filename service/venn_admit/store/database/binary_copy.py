@@ -210,8 +210,6 @@ def copy_in(
     """Append rows to `table`.
 
     Args:
-        cursor: A cursor of the driver.
-        table: The name of the table.
         columns: The format of each column by name, in the order in which they are sent.
         values: n values by column name, an array (n, ...) or, for `Bytes`, a sequence.
         nulls: (n,) bool by column name, true if a column of fixed size is null.

@@ -282,9 +282,6 @@ def offered_queries(
     """Return the SQL of each query by its name, with its parameters written out.
 
     Args:
-        classifier: The classifier's name.
-        calibration: The snapshot's number.
-        setting: The number of its calibrator.
         split: That the calibration is described by.
         match_edges: Lower edges of the groups of q of the partition map; empty without vectors.
         part_edges: The edges of the tables of traffic by q.

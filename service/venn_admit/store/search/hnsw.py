@@ -45,8 +45,6 @@ def create(
     """Create the index while others read and write; the remains of an interrupted attempt are replaced.
 
     Args:
-        engine: The database.
-        classifier: The classifier.
         m: Links of each vector, 2 to 100.
         ef_construction: Candidates considered for them, 2 m to 1000.
         memory_mb: MiB that the server may take for it; None: as many as it is set up to take.

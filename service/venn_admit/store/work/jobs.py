@@ -224,10 +224,7 @@ def claim_next(connection: Connection, *, bulk_first: bool, worker: str, lease_s
     It takes several statements, so `connection` must commit each.
 
     Args:
-        connection: The database.
         bulk_first: Whether scoring comes before the jobs that usually overtake it.
-        worker: Who claims it.
-        lease_seconds: As in `renew`.
     """
     for job_id in connection.execute(statement("jobs.jobs_in_turn"), {"bulk_first": bulk_first}).scalars().all():
         claimed = claim(connection, job_id, None, worker=worker, lease_seconds=lease_seconds)

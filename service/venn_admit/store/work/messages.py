@@ -45,7 +45,6 @@ def listening(engine: Engine, *, poll_seconds: float) -> Iterator[Iterator[int |
     """Listen on a connection of its own, and yield the jobs that advance or end; it never ends by itself.
 
     Args:
-        engine: The database.
         poll_seconds: After which None is yielded if there was no job, once the connection was found to last.
 
     Raises:

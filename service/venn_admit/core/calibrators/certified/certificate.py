@@ -16,8 +16,6 @@ class ClassResult:
     """What was found for one class of one kind under one policy.
 
     Attributes:
-        kind: Whether the class is a predicted or a true one.
-        number: The class in [0, C).
         mc_admitted: The number of its points of `mc` that are admitted.
         mc_right: How many of them are right.
         vp_admitted: The number of its points of `vp` that are admitted.
@@ -54,7 +52,6 @@ class Proposal:
     Attributes:
         margin: How far the asked shares were to exceed 1 - alpha on `mc`.
         standard_errors: How many standard errors of their estimate on `vp` they were to exceed it by.
-        policy: The thresholds.
         mc_share: The share of the points of `mc` that is admitted.
         vp_share: The share of the points of `vp` that is admitted.
         classes: The results of the classes of each kind asked for.
@@ -84,13 +81,10 @@ class Certificate:
     """The outcome of a certification.
 
     Attributes:
-        alpha: The error level.
         confidence: 1 - eps, over the calibration data.
         kinds: The kinds of classes among whose admitted points 1 - alpha are right.
         test: How documents of several points were tested.
         single_points: Whether every document of `vp` was one point, so that the test was the exact binomial one.
-        vp_documents: The number of documents of `vp`.
-        vp_points: The number of points of `vp`.
         proposals: In the order in which they were tested.
         chosen: The position of the passed proposal that admits most of `mc`; None if none passed.
     """

@@ -51,7 +51,6 @@ def class_p_values(
         mc_admitted: (documents of `mc`, h) int64.
         mc_wrong: (documents of `mc`, h) int64.
         single_points: Whether every document of `vp` is one point.
-        alpha: The error level.
         level: 1 - confidence, which bets aim at.
         test: For documents of several points.
         generator: Seeded by the content of `vp`; every call must get one in the same state, so that all policies are
@@ -90,7 +89,6 @@ def largest_excess(mc_admitted: IntArray, alpha: float) -> FloatArray:
 
     Args:
         mc_admitted: (documents of `mc`, h) int64.
-        alpha: The error level.
 
     Returns:
         (h,) float64 > 0.
@@ -105,7 +103,6 @@ def document_variance(admitted: IntArray, wrong: IntArray, alpha: float) -> Floa
     Args:
         admitted: (documents, h) int64.
         wrong: (documents, h) int64.
-        alpha: The error level.
 
     Returns:
         (h,) float64.
@@ -122,7 +119,6 @@ def boundary_deviation(admitted: IntArray, wrong: IntArray, alpha: float) -> Flo
     Args:
         admitted: (documents, h) int64.
         wrong: (documents, h) int64.
-        alpha: The error level.
     """
     seen = VARIANCE_FACTOR * np.var(wrong - alpha * admitted, axis=0, ddof=1)
     deviation: FloatArray = np.sqrt(np.maximum(seen, alpha * (1 - alpha) * admitted.mean(axis=0)))

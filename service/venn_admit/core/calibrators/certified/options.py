@@ -48,8 +48,6 @@ def threshold_options(points: CertificatePoints, class_count: int, alpha: float)
 
     Args:
         points: The points of `mc`, in canonical order.
-        class_count: C.
-        alpha: The error level.
     """
     found = [_of_class(points, predicted, class_count, alpha) for predicted in range(class_count)]
     width = max(len(of_class.threshold) for of_class in found)

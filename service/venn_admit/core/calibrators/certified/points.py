@@ -43,7 +43,6 @@ def check_points(name: str, points: CertificatePoints, class_count: int) -> None
     Args:
         name: The split, for the message.
         points: The points.
-        class_count: C.
 
     Raises:
         InvalidInputError: Arrays differ in length, a value is out of range, or there are fewer than two documents.
@@ -131,7 +130,6 @@ def tally(points: CertificatePoints, admitted: BoolArray, kinds: Sequence[ClassK
         points: In canonical order.
         admitted: (policies, n) bool.
         kinds: The kinds asked for, in the order of `ClassKind`.
-        class_count: C.
     """
     policy, taken = np.nonzero(admitted)
     classes = {ClassKind.PREDICTED: points.predicted[taken], ClassKind.TRUE: points.label[taken]}
@@ -155,6 +153,5 @@ def policies_together(points: CertificatePoints, kinds: Sequence[ClassKind], cla
     Args:
         points: The points to count.
         kinds: As in `tally`.
-        class_count: C.
     """
     return max(1, TOGETHER_BYTES // (8 * len(points.p0) * len(kinds) * class_count))

@@ -85,8 +85,6 @@ class ProposedPolicy:
     """A policy that is to be tested.
 
     Attributes:
-        aim: What it was chosen for.
-        policy: The policy.
         promise: How many standard errors the class that is nearest to fail is expected to pass by.
     """
 
@@ -108,9 +106,7 @@ def propose(
 
     Args:
         points: The points of `mc`, in canonical order.
-        alpha: The error level.
         kinds: The kinds of classes asked for, in the order of `ClassKind`.
-        class_count: C.
         evidence: What `vp` can show.
         aims: What the policies are to keep on `mc`; each yields one policy at most, and equal policies count once.
     """

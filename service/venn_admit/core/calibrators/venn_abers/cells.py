@@ -89,7 +89,6 @@ def bins_of(points: CellPoints, q_bins: tuple[int, ...]) -> IntArray:
 
     Args:
         points: n points.
-        q_bins: Lower edges of the bins of q.
 
     Raises:
         InvalidInputError: There are several bins, and a point has no q.
@@ -104,8 +103,6 @@ def cell_numbers(points: CellPoints, *, class_count: int, q_bins: tuple[int, ...
 
     Args:
         points: n points.
-        class_count: C.
-        q_bins: Lower edges of the bins of q.
     """
     return bins_of(points, q_bins) * class_count + points.predicted
 
@@ -127,7 +124,6 @@ class VennAbersIndex:
         Args:
             points: n points of `mc`; there may be none.
             right: (n,) bool, yhat = y.
-            class_count: C.
             q_bins: Ascending lower edges of the bins of q, the first of them 0; by default there is one bin.
 
         Raises:

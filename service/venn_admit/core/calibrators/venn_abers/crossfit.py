@@ -30,7 +30,6 @@ def fold_of(keys: Sequence[str], *, seed: int) -> IntArray:
 
     Args:
         keys: The document id of each point, or its external id if it has no document; equal keys share a fold.
-        seed: The classifier's seed.
 
     Returns:
         (n,) int64 in [0, FOLD_COUNT).
@@ -57,8 +56,6 @@ def crossfitted_lower(
         points: n points of `mc`.
         right: (n,) bool, yhat = y.
         fold: (n,) int64, as `fold_of` gives it.
-        class_count: C.
-        q_bins: Lower edges of the bins of q.
         upweight: (n,) float64, w of each point, where psi' is taken over the other folds; None for plain bounds.
 
     Returns:
@@ -82,12 +79,10 @@ class ScoreChoice:
     """What `auto` chose, and on what ground.
 
     Attributes:
-        kind: The chosen score.
         network_share: The share of mc that the `network` score admits by cross-fitting; NaN without points.
         reliability_share: That of the `reliability` score.
         standard_error: The standard error, over documents, of the difference between the shares; NaN with fewer than
             two documents.
-        documents: The number of documents.
     """
 
     kind: ScoreKind
@@ -128,7 +123,6 @@ def cross_fit(
         reliability: The same points with the `reliability` score.
         right: (n,) bool, yhat = y.
         keys: The document id of each point, or its external id if it has no document.
-        seed: The classifier's seed.
         settings: For the bins of q and the thresholds; their score is ignored.
 
     Raises:
@@ -224,7 +218,6 @@ def certify_cells(
         index: The index of the points of `mc`.
         mc: The same points.
         vp: Points that served nothing before.
-        settings: The settings of the calibrator.
         certification: What is asked for.
         seed: The classifier's seed, for the folds.
 

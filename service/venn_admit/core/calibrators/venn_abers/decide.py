@@ -46,7 +46,6 @@ def select(
     Args:
         bounds: The bounds of m points.
         predicted: (m,) int64 in [0, C), yhat.
-        thresholds: (C,), t_c.
         full_match: (m,) bool, q = K, if the others are to be rejected; None to admit them as well.
 
     Returns:

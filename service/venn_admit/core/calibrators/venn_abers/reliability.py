@@ -110,7 +110,6 @@ def fit_reliability(
         logits: (n, C) float32, f, finite.
         view: The KNN's, of the same points.
         label: (n,) int64 in [0, C).
-        neighbour_count: K.
 
     Raises:
         InvalidInputError: The arrays have other shapes or values.
@@ -141,7 +140,6 @@ def reliability_score(
         model: As fitted.
         logits: (n, C) float32, f, finite.
         view: The KNN's, of the same points.
-        neighbour_count: K.
 
     Returns:
         (n,) float64 in [0, 1].

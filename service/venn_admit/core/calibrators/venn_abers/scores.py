@@ -58,7 +58,6 @@ def reliability_features(
     Args:
         logits: (n, C) float32, f, finite.
         view: The KNN's, of the same points.
-        neighbour_count: K.
         median_distance: m > 0.
 
     Returns:

@@ -29,8 +29,6 @@ class WeightedLower:
     """What p0 at any weight needs of the groups.
 
     Attributes:
-        points: The points of the groups.
-        minorant: The minorant of the points.
         cell_first: (G + 1,) int64, the vertex at which the cell of each point starts; the last point of a cell, which
             is the first of the next, belongs to the cell that it ends.
         block_first: (G + 1,) int64, the vertex before each point.

@@ -84,10 +84,8 @@ def crossfitted_lower(
         fold: (n,) int64, the fold of each point; points of one document share a fold.
         settings: For alpha, delta and the bins of q; their kappa and thresholds are ignored.
         kappas: k numbers of points, each at least 1.
-        class_count: C.
         localizer: Over the points, for weighted probabilities; None for plain ones.
         judged: (m,) int64, the rows of the points to return; None for all of them.
-        memory_budget: In bytes.
 
     Returns:
         (k, m) float64 in [0, 1]; NaN for a point whose set is not a singleton.

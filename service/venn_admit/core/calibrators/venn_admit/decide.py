@@ -46,9 +46,7 @@ class Localizer:
 
         Args:
             support: (n_vp, D) float32, all of vp in the order of `VennIndex.order`.
-            eta_loc: > 0, in the units of the vectors.
             queries: (m, D) float32, the scored points.
-            memory_budget: In bytes.
         """
 
         def weigh(vectors: Float32Array, low: IntArray, high: IntArray) -> FloatArray:
@@ -83,11 +81,8 @@ def decide(
         admit: The ADMIT part of the snapshot.
         venn: The Venn part of the snapshot.
         approximation: The approximation of the points, under the snapshot's parameters.
-        settings: The settings of the snapshot.
-        neighbour_count: K.
         require_full_match: Whether points with q < K are rejected.
         localizer: For weighted probabilities; None for plain ones.
-        memory_budget: In bytes.
     """
     predicted, match_count = approximation.predicted, approximation.match_count
     sets = admit.sets(approximation.logits, predicted, match_count, approximation.distance, memory_budget=memory_budget)
@@ -127,11 +122,9 @@ def decide_one(
 
     Args:
         approximation: The approximation of one point.
-        settings: The settings of the snapshot.
         band_size: (C,) int64, n_c.
         threshold_score: (C,) float64, the rank-th smallest score; inf if the rank exceeds n_c.
         category_count: (C,) int64, points of each label in the category that the prediction has as a singleton.
-        neighbour_count: K.
         require_full_match: Whether a point with q < K is rejected.
     """
     predicted = approximation.predicted

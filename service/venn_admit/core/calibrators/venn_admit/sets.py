@@ -34,7 +34,6 @@ class AdmitIndex:
         Args:
             points: The points of `mc`.
             class_count: C >= 2.
-            settings: The settings of the calibrator.
             omega: Band radius, >= 0; may be inf.
 
         Raises:
@@ -67,7 +66,6 @@ class AdmitIndex:
             predicted: (m,) int64 in [0, C), yhat.
             match_count: (m,) int64, q.
             distance: (m,) float64, d.
-            memory_budget: In bytes.
 
         Raises:
             InvalidInputError: The arrays have other shapes or values.

@@ -70,8 +70,6 @@ class VennIndex:
         Args:
             points: The points of `vp`.
             singleton: (n,) bool, whether the ADMIT set of each point is a singleton.
-            class_count: C.
-            settings: The settings of the calibrator.
             omega: Band radius, >= 0.
 
         Raises:
@@ -172,8 +170,6 @@ def select(
         probabilities: The probabilities of the same points.
         predicted: (m,) int64, yhat.
         match_count: (m,) int64, q.
-        neighbour_count: K.
-        thresholds: (C,), t_c.
         require_full_match: Whether points with q < K are rejected ("q = K only").
     """
     check_lengths(singleton=sets.singleton, lower=probabilities.lower, predicted=predicted, match_count=match_count)

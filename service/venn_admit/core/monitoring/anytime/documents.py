@@ -106,9 +106,7 @@ def labelled_points(
         label: (n,) int64 in [0, C).
         match_count: (n,) int64, q in [0, K]; None if the classifier has logits only.
         admitted: (n,) bool.
-        class_count: C.
         neighbour_count: K; None if the classifier has logits only.
-        seed: The seed of the classifier.
 
     Raises:
         InvalidInputError: Arrays differ in length, or values are out of range.

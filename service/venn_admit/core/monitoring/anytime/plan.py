@@ -49,8 +49,6 @@ class MonitorPlan:
     """What does not change as labels arrive.
 
     Attributes:
-        class_count: C.
-        alpha: The error level of the calibrator.
         largest_predicted: (C,) int64 >= 1, the most points of each predicted class in a document of the calibration
             data; a later document counts with as many at most.
         largest_true: (C,) int64, the same of each true class.
@@ -96,8 +94,6 @@ def plan_of(
 
     Args:
         calibration: The labelled points of a snapshot, all documents of which come before the first that is watched.
-        class_count: C.
-        alpha: The error level.
         match_groups: The groups of q; 1 if the classifier has logits only.
     """
     rows, partitions = drawn(calibration), match_groups * class_count

@@ -60,7 +60,6 @@ class Reading:
     """One class or partition under one lamp.
 
     Attributes:
-        lamp: What is watched.
         number: The class; for a partition, the group of q times C, plus the predicted class.
         documents: Documents that count in it.
         points: Admitted points of these with a label; for the mix, the documents whose drawn point is in the partition.
@@ -93,7 +92,6 @@ def readings(plan: MonitorPlan, state: MonitorState, *, level: float = LEVEL) ->
     """Return what is known of each class and partition that has labels, by lamp.
 
     Args:
-        plan: The plan.
         state: After some documents.
         level: That the games of each lamp share.
     """
@@ -110,7 +108,6 @@ def partition_of(number: int, class_count: int) -> tuple[int, int]:
 
     Args:
         number: The partition's number.
-        class_count: C.
     """
     return divmod(number, class_count)
 

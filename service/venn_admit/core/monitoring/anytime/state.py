@@ -155,7 +155,6 @@ class MonitorState:
     """What is known after some documents.
 
     Attributes:
-        documents: How many.
         points: How many labelled points they have.
         games: The games of each lamp. Those of the mix are 2 a partition: more frequent, then less frequent.
         predicted: (C,) pair counts of each predicted class.
@@ -176,11 +175,7 @@ class MonitorState:
 
 
 def initial_state(plan: MonitorPlan) -> MonitorState:
-    """Return the state before the first document.
-
-    Args:
-        plan: The plan.
-    """
+    """Return the state before the first document."""
     classes, partitions = plan.class_count, plan.partition_count
     return MonitorState(
         documents=0,

@@ -12,11 +12,7 @@ from venn_admit.core.types import IntArray
 
 
 def plan_document(plan: MonitorPlan) -> dict[str, Any]:
-    """Return a plan as JSON holds it.
-
-    Args:
-        plan: The plan.
-    """
+    """Return a plan as JSON holds it."""
     return {
         "class_count": plan.class_count,
         "alpha": str(plan.alpha),
