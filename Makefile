@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 BROKERS ?= redis or rabbitmq
 # Each has an embedded server of its own.
 TEST_PROCESSES ?= 2
+# Tests that start processes mostly wait for them, so more run at once; those that take longest begin.
+WAITING := -n $$((2 * $(TEST_PROCESSES))) --dist loadfile --no-loadscope-reorder
+MARKED := grep --recursive --files-with-matches --include='test_*.py'
 # How many requests `make fuzz` makes to each operation, in each of its phases.
 FUZZ ?= 300
 # Which requests it draws.
@@ -31,12 +34,17 @@ demo: $(VENV)/.installed ## all steps on the bundled data, in a minute or two
 	$(BIN)/venn-admit demo
 
 .PHONY: test
-test: lint ## lint, then all tests but those that need a broker or a browser
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile
+test: lint ## lint, then all tests that need nothing but this process and a database
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
+
+.PHONY: test-processes
+test-processes: $(VENV)/.dev ## the tests that start workers, services and the program as processes of their own
+	$(BIN)/python -m pytest $(WAITING) -m "processes and not servers and not wheel" $$($(MARKED) 'mark\.processes' \
+		tests/faults tests/workers tests/docs tests/cli tests | awk '!seen[$$0]++')
 
 .PHONY: test-servers
 test-servers: $(VENV)/.dev ## the tests that need Redis or RabbitMQ; BROKERS=redis for one of them
-	$(BIN)/python -m pytest -m "servers and ($(BROKERS))"
+	$(BIN)/python -m pytest $(WAITING) -m "servers and ($(BROKERS))" tests/faults tests/workers
 
 .PHONY: test-browser
 test-browser: $(VENV)/.dev ## every page and form in Chromium, which must be installed, or named by VENN_ADMIT_TEST_CHROMIUM
@@ -44,12 +52,13 @@ test-browser: $(VENV)/.dev ## every page and form in Chromium, which must be ins
 
 .PHONY: test-wheel
 test-wheel: $(VENV)/.dev ## the tutorials and guides as a new user has them: a wheel and what they install; takes minutes
-	$(BIN)/python -m pytest -m wheel tests/docs
+	$(BIN)/python -m pytest -m wheel tests/docs tests/client
 
 .PHONY: coverage
 coverage: $(VENV)/.dev ## which lines and branches the tests run, subprocesses included
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n $(TEST_PROCESSES) --dist loadfile
+	$(BIN)/coverage run -m pytest -n $(TEST_PROCESSES) --dist worksteal \
+		-m "not servers and not wheel and not browser"
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 

@@ -7,11 +7,14 @@ VENN_ADMIT_TEST_RABBITMQ_URL, by default at their usual local ports.
 
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -45,6 +48,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if f"{broker}_url" in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.servers)
                 item.add_marker(broker)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """A test that is marked neither as `processes` nor as `wheel` fails if it starts a Python."""
+    if any(item.get_closest_marker(name) for name in ("processes", "wheel")):
+        return (yield)
+    start = subprocess.Popen.__init__
+
+    def checked(self: "subprocess.Popen[Any]", args: Any, *others: Any, **options: Any) -> None:
+        if isinstance(args, list) and args[0] == sys.executable:
+            pytest.fail(f"this starts a Python, so mark the test with pytest.mark.processes: {args}")
+        start(self, args, *others, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess.Popen, "__init__", checked)
+        return (yield)
 
 
 @contextmanager
@@ -94,7 +114,8 @@ def server_url(session_folder: Path) -> Iterator[str]:
     url = start_embedded(session_folder / "server")
     try:
         with administration(url) as execute:
-            execute("ALTER SYSTEM SET fsync = off")  # tests outlive no power cut
+            for setting in ("fsync", "full_page_writes", "synchronous_commit"):  # tests outlive no power cut
+                execute(f"ALTER SYSTEM SET {setting} = off")
             # What is planned, counted and visible to all follows from what a test does, not from how long it takes.
             execute("ALTER SYSTEM SET autovacuum = off")
             execute("SELECT pg_reload_conf()")
@@ -134,7 +155,7 @@ def fresh_database(server_url: str, template: str = "template0") -> Iterator[str
     """The URL of a copy of `template`, dropped afterwards even if somebody is still connected."""
     name = f"venn_admit_test_{uuid.uuid4().hex[:12]}"
     with administration(server_url) as execute:
-        execute_alone(execute, f"CREATE DATABASE {name} TEMPLATE {template}")
+        execute_alone(execute, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
     try:
         yield make_url(server_url).set(database=name).render_as_string(hide_password=False)
     finally:
@@ -192,8 +213,12 @@ def configured(database: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def redis_url() -> str:
-    return os.environ.get(f"{TEST_PREFIX}REDIS_URL") or "redis://localhost:6379/15"
+def redis_url(worker_id: str) -> str:
+    """A database of the server for each process of the tests: those on one share what is not acknowledged."""
+    url = make_url(os.environ.get(f"{TEST_PREFIX}REDIS_URL") or "redis://localhost:6379/15")
+    number = int(worker_id.removeprefix("gw")) if worker_id != "master" else 0
+    own = url.set(database=str(abs(int(url.database or 0) - number)))
+    return own.render_as_string(hide_password=False)
 
 
 @pytest.fixture

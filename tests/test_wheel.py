@@ -13,6 +13,8 @@ from tests.wheels import build_wheel
 from venn_admit import __version__
 from venn_admit.store.database.schema import head_revision
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[1]
 
 # In the checkout and in the wheel.

@@ -127,6 +127,7 @@ assert "torch" not in sys.modules
 """
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("weighted", [True, False])
 def test_needs_no_torch(bench: Bench, *, weighted: bool) -> None:
     """A process that answers requests starts at once and stays small."""

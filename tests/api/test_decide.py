@@ -156,6 +156,7 @@ def test_before_a_calibration_the_request_that_makes_one_is_named(empty: Service
     check_problem(empty.post(f"{OWN}/decide", asked), 409, "not-calibrated", f"POST {OWN}/calibrations makes the first")
 
 
+@pytest.mark.processes
 def test_decisions_need_no_torch(shared: Service) -> None:
     body = json.dumps({"points": points([0])})
     finished = subprocess.run(

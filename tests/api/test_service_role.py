@@ -78,6 +78,7 @@ def post(
     return answer
 
 
+@pytest.mark.processes
 def test_all_daily_requests_are_answered_as_a_member(client: httpx.Client, tmp_path: Path) -> None:
     exemplars = rows(samples.exemplars("more", 20, seed=7))
     points = {"points": [{"external_id": "new", "vector": exemplars[0]["vector"], "logits": exemplars[0]["logits"]}]}

@@ -26,6 +26,8 @@ from venn_admit.flows.keys.keys import MOST_DAYS
 from venn_admit.http.uploads import PARQUET
 from venn_admit.store.database.engine import create_engine, transaction
 
+pytestmark = pytest.mark.processes
+
 # What does not wait: the end waits twice as long for requests that are being answered.
 AT_ONCE_SECONDS = END_SECONDS / 2
 WAITING = """

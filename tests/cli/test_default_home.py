@@ -14,6 +14,8 @@ import pytest
 from tests.cli.program import PATIENCE_SECONDS, ROOT
 from tests.conftest import open_folder
 
+pytestmark = pytest.mark.processes
+
 # Whose default folder for root is not the machine's.
 PROGRAM = """
 import sys

@@ -15,6 +15,8 @@ from venn_admit.cli.verbs.running.demo_steps import NAME, SETS
 from venn_admit.report.evaluation.wording import share_text
 from venn_admit.store.database.engine import create_engine
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(scope="module")
 def demonstrated(server_url: str, template_database: str, session_folder: Path) -> Iterator[tuple[Program, Outcome]]:

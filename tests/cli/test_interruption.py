@@ -14,6 +14,8 @@ from tests.conftest import open_folder
 from tests.store.embedded.test_users import USE_UNTIL_CLOSED, finish, line_from, postmaster, program
 from tests.workers.processes import wait_until
 
+pytestmark = pytest.mark.processes
+
 WAITING = "SELECT count(*) FROM pg_locks WHERE relation = 'venn_admit.classifier'::regclass AND NOT granted"
 WORKERS_UP = "SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = 'venn-admit-worker'"
 

@@ -152,6 +152,7 @@ def test_arguments_that_do_not_parse(ingested: Program, arguments: tuple[object,
     assert "Traceback" not in outcome.stderr
 
 
+@pytest.mark.processes
 def test_a_run_from_a_shell(program: Program, tmp_path: Path) -> None:
     """The result alone is on standard output, progress on standard error."""
     made = program.apart("create", NAME, "--classes", "a,b,c", "--dim", samples.DIMENSION, "--json")
@@ -165,6 +166,7 @@ def test_a_run_from_a_shell(program: Program, tmp_path: Path) -> None:
     assert "Ingesting train.npz" in ingested.stderr
 
 
+@pytest.mark.processes
 def test_an_error_at_a_shell(ingested: Program) -> None:
     with nothing_stored(ingested):
         outcome = ingested.apart("fit", "nobody", "--json")
@@ -172,6 +174,7 @@ def test_an_error_at_a_shell(ingested: Program) -> None:
         assert outcome.stderr.count("\n") == 1
 
 
+@pytest.mark.processes
 def test_debug_shows_where_an_error_comes_from(ingested: Program) -> None:
     outcome = ingested.apart("--debug", "fit", "nobody")
     assert (outcome.code, outcome.stdout) == (NotFoundError.exit_code, "")
@@ -238,6 +241,7 @@ def closed_port() -> Iterator[int]:
         yield taken.getsockname()[1]
 
 
+@pytest.mark.processes
 def test_a_database_that_is_down(files: Path, tmp_path: Path) -> None:
     home, out = tmp_path / "home", tmp_path / "out"
     out.mkdir()
@@ -308,6 +312,7 @@ def test_a_read_only_home_beside_a_server(
     assert program("create", "other", "--classes", "a,b", "--dim", 2).code == 0
 
 
+@pytest.mark.processes
 def test_without_a_server_the_database_is_in_the_home(home: Path) -> None:
     """It is made, migrated and stopped as need be."""
     program = Program({"VENN_ADMIT_HOME": str(home)})
@@ -320,6 +325,7 @@ def test_without_a_server_the_database_is_in_the_home(home: Path) -> None:
     assert program.apart("create", "other", "--classes", "a,b", "--dim", 2).code == InvalidInputError.exit_code
 
 
+@pytest.mark.processes
 def test_work_goes_to_a_worker_that_is_there(own_ingested: Program) -> None:
     with worker(own_ingested):
         assert own_ingested("db", "status", "--worker-here", "--json").result["workers"] == 1
@@ -336,6 +342,7 @@ def test_work_goes_to_a_worker_that_is_there(own_ingested: Program) -> None:
     check_refusal(own_ingested("db", "status", "--beat-here"), NotReadyError.exit_code, "no beat has run here")
 
 
+@pytest.mark.processes
 def test_where_no_worker_is_there_one_is_started_and_stopped(
     own_calibrated: Program, calibrated: Program, server_url: str, files: Path, tmp_path: Path
 ) -> None:

@@ -9,6 +9,8 @@ import pytest
 from tests.cli.program import ROOT, Program
 from tests.cli.samples import NAME
 
+pytestmark = pytest.mark.processes
+
 # Whatever these would bring takes longer than all that such a command does.
 HEAVY = {"alembic", "altair", "celery", "fastapi", "kombu", "matplotlib", "pyarrow", "scipy", "structlog", "torch"}
 # These serve the database.

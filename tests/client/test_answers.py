@@ -12,6 +12,8 @@ from tests.cli.program import Program
 from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME, SCORED_ROWS
 from venn_admit_client import Classifier, Connection
 
+pytestmark = pytest.mark.processes
+
 Served = tuple[Program, str, str]
 
 

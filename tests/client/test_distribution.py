@@ -31,6 +31,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_wheel(tmp_path_factory.mktemp("wheel"), of=ROOT / "client")
 
 
+@pytest.mark.processes
 def test_it_holds_the_client_and_its_license(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -44,6 +45,7 @@ def test_it_holds_the_client_and_its_license(wheel: Path) -> None:
     assert [line.partition(";")[0] for line in needed if line not in always] == ["Requires-Dist: pyarrow>=17"]
 
 
+@pytest.mark.processes
 def test_it_is_imported_without_the_rest(wheel: Path, tmp_path: Path) -> None:
     """Installed in a folder of its own, and as a part of the main distribution."""
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(tmp_path)]

@@ -10,6 +10,8 @@ from tests.cli import samples
 from tests.cli.samples import CLASS_NAMES
 from venn_admit_client import Connection
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.mark.usefixtures("worker")
 def test_requests_state_their_extractor(connection: Connection) -> None:

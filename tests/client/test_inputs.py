@@ -14,6 +14,8 @@ from venn_admit_client import Classifier, InvalidInputError, Retries, connect, e
 from venn_admit_client.inputs import bodies, floats, rows
 from venn_admit_client.transport import Transport
 
+pytestmark = pytest.mark.processes
+
 NOBODY = "http://127.0.0.1:9"
 
 

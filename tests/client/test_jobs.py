@@ -19,6 +19,8 @@ from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME, SCORED_ROWS
 from tests.client.proxy import Drop, Proxy
 from venn_admit_client import Classifier, Connection
 
+pytestmark = pytest.mark.processes
+
 Served = tuple[Program, str, str]
 
 

@@ -11,6 +11,8 @@ from tests.cli.program import Program
 from tests.cli.samples import CLASS_NAMES
 from venn_admit_client import Connection
 
+pytestmark = pytest.mark.processes
+
 
 def test_both_interfaces_remove_and_say_the_same(connection: Connection, served: tuple[Program, str, str]) -> None:
     program = served[0]

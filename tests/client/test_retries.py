@@ -16,6 +16,8 @@ from tests.client.proxy import Drop, Own, Proxy
 from tests.faults.server import free_port
 from venn_admit_client import Classifier, Retries, UnavailableError, VennAdmitError, connect
 
+pytestmark = pytest.mark.processes
+
 Served = tuple[Program, str, str]
 QUICK = Retries(total_seconds=60, first_wait=0.01, longest_wait=0.1)
 

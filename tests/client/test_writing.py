@@ -15,6 +15,8 @@ from venn_admit.flows.data.create import create as create_classifier
 from venn_admit.store.database.engine import create_engine
 from venn_admit_client import Connection
 
+pytestmark = pytest.mark.processes
+
 Served = tuple[Program, str, str]
 
 

@@ -25,6 +25,8 @@ from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.database.engine import create_engine, transaction
 from venn_admit.store.database.schema import current_revision, head_revision
 
+pytestmark = pytest.mark.processes
+
 CLIENTS = 2
 REQUESTS = 20
 NEWER = "9999"

@@ -12,6 +12,8 @@ from tests.api.processes import end, serving
 from tests.cli.program import PATIENCE_SECONDS, Program
 from tests.workers.processes import wait_until
 
+pytestmark = pytest.mark.processes
+
 PAUSE_SECONDS = 0.01
 CLASSIFIER = {"classifier": "shared", "classes": ["a", "b"], "dimension": 2}
 

@@ -15,6 +15,8 @@ from tests.docs.test_commands import page, reader
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
 
+pytestmark = pytest.mark.processes
+
 __all__ = ["reader"]
 
 

@@ -18,6 +18,8 @@ from tests.cli.conftest import on_database
 from tests.cli.program import Program
 from tests.docs.pages import blocks, run_page
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 TUTORIALS = ("tutorial", "tutorial-command-line", "tutorial-texts")

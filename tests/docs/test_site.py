@@ -19,6 +19,8 @@ from venn_admit.errors import OutdatedError
 from venn_admit.runtime.settings import PREFIX, Settings
 from venn_admit.store.database.tables import metadata
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -15,6 +15,8 @@ from tests.faults.parts import PROCESSES, Redis
 from tests.faults.server import Server
 from tests.faults.workload import Comparison
 
+pytestmark = pytest.mark.processes
+
 ROUNDS = 1
 
 

@@ -22,6 +22,8 @@ from tests.faults.workload import Comparison, Row, compare, written
 from tests.workers.processes import await_workers, wait_until
 from venn_admit.store.database.engine import connect, transaction
 
+pytestmark = pytest.mark.processes
+
 KILLS = 15
 # The number for each of the three jobs.
 CHUNKS = SIZE.rows // SIZE.chunk_rows

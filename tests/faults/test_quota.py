@@ -11,6 +11,8 @@ from tests.faults.quota import NoPrivilegeError, await_error, small_disk, table_
 from tests.faults.server import Server
 from tests.faults.workload import Comparison, Row, compare, written
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _privilege() -> None:

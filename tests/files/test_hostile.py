@@ -13,6 +13,8 @@ from tests.files.hostile import HOSTILE, LEGAL, MEBIBYTE, write_all
 from tests.files.mutants import parquet_mutant, stream_mutant
 from venn_admit.errors import InvalidInputError
 
+pytestmark = pytest.mark.processes
+
 # Little, so that small files are hostile to it.
 BUDGET = 32 * MEBIBYTE
 # What an allocator keeps beside what is asked of it.

@@ -61,6 +61,7 @@ def test_an_input_is_no_output(tmp_path: Path, way: Callable[[Path, Path], Path]
     assert given.read_text() == "before"
 
 
+@pytest.mark.processes
 def test_partial_files_of_killed_processes_are_removed(tmp_path: Path) -> None:
     code = f"""
 import os, pathlib, signal

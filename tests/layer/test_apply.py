@@ -179,6 +179,7 @@ def test_other_classes_are_refused(tmp_path: Path) -> None:
         extracted(draw_model(DOCUMENTS), shards)
 
 
+@pytest.mark.processes
 def test_applying_and_evaluating_need_no_torch() -> None:
     modules = [f"venn_admit.layer.{name}" for name in ("apply", "evaluation", "settings", "states.writer")]
     code = f"import sys, {', '.join(modules)}; sys.exit('torch' in sys.modules)"

@@ -84,6 +84,7 @@ def test_labels_of_tokens_are_learnt(form: MemoryForm, tmp_path: Path) -> None:
     assert network.accuracy.f_half[1] == pytest.approx(network.detections[1].f_half)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("form", MemoryForm)
 def test_same_seed_gives_the_same_bits_and_another_does_not(form: MemoryForm, tmp_path: Path) -> None:
     """Once in a process of its own, whose hashes have another seed."""
@@ -105,6 +106,7 @@ def test_memory_budget_does_not_change_the_result(shards: StateShards, tmp_path:
     assert content(tmp_path / "first") == content(tmp_path / "again")
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
     """Each in a process of its own. Four times as many tokens are 44 MiB more in the files, and 88 MiB in float32.
@@ -132,6 +134,7 @@ def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
     assert totals[1] < 1 << 30
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 def test_killed_training_goes_on_to_the_same_bits(shards: StateShards, tmp_path: Path) -> None:
     run(shards, tmp_path / "calm")

@@ -116,6 +116,7 @@ def test_sql_for_offline_use_makes_the_same(engine: Engine, empty: Engine) -> No
     assert schema.current_revision(empty) == schema.head_revision()
 
 
+@pytest.mark.processes
 def test_two_migrators_at_once(engine: Engine, empty_database: str, empty: Engine) -> None:
     program = "import sys; from venn_admit.store.database.schema import upgrade; upgrade(sys.argv[1])"
     migrators = [

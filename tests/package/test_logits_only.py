@@ -163,6 +163,7 @@ def test_what_needs_vectors_is_refused_with_the_call_that_does_not(calibrated: v
         assert refused.value.__notes__ == ["connection.create(..., dimension=D) makes a classifier that takes them"]
 
 
+@pytest.mark.processes
 def test_no_torch_is_imported_from_data_to_decisions(database: str, tmp_path: Path) -> None:
     program = f"""
 import sys

@@ -394,6 +394,7 @@ class TestRefusals:
             calibrated.score(**arrays(samples.scored(), with_labels=False))
 
 
+@pytest.mark.processes
 def test_every_public_name_is_there_and_none_is_imported_early() -> None:
     assert all(getattr(venn_admit, name) is not None for name in venn_admit.__all__)
     with pytest.raises(AttributeError, match="nothing"):
@@ -403,6 +404,7 @@ def test_every_public_name_is_there_and_none_is_imported_early() -> None:
     assert done.stdout == "['venn_admit']\n"
 
 
+@pytest.mark.processes
 def test_deciding_imports_no_torch(calibrated: venn_admit.Classifier, database: str, tmp_path: Path) -> None:
     program = (
         "import sys, numpy, venn_admit\n"

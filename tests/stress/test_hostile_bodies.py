@@ -29,6 +29,8 @@ from venn_admit.web.access import COOKIE, FORM_HEADER, SIGN_IN
 from venn_admit.web.forms import MEDIA_TYPE, MOST_BYTES, MOST_BYTES_TO_SIGN_IN, MOST_ESCAPES
 from venn_admit.web.site import ROUTERS
 
+pytestmark = pytest.mark.processes
+
 OWN = f"/v1/classifiers/{NAME}"
 ROUTES = [
     (method, path.format(classifier=NAME))

@@ -13,6 +13,8 @@ from tests.stress.furnished import LOGITS_ONLY, NAME
 from tests.stress.served import Served
 from venn_admit.api.application import DOCUMENT, document
 
+pytestmark = pytest.mark.processes
+
 CONFIGURATION = Path(__file__).parent / "schemathesis.toml"
 # Requests to each operation and phase, beside those that follow from the bounds of its schema; `make fuzz` asks for
 # more.

@@ -17,6 +17,8 @@ from venn_admit.http.limits import BODY_SECONDS
 from venn_admit.web.access import SIGN_IN
 from venn_admit.web.forms import MEDIA_TYPE as FORM
 
+pytestmark = pytest.mark.processes
+
 OWN = f"/v1/classifiers/{NAME}"
 GOOD = {"points": [{"vector": [0.25, -1.5, 0.75], "logits": [2.5, -1.5]}]}
 CONNECTIONS = 200

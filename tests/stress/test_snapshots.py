@@ -15,6 +15,8 @@ from tests.workers.processes import wait_until
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
 
+pytestmark = pytest.mark.processes
+
 OWN = f"/v1/classifiers/{NAME}"
 CLIENTS, PUBLISHED = 4, 6
 LABELLED = 40

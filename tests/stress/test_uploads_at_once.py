@@ -18,6 +18,8 @@ from tests.cli.program import PATIENCE_SECONDS, Program
 from tests.stress.furnished import NAME, reviews
 from venn_admit.http.uploads import ARROW_STREAM, PARQUET
 
+pytestmark = pytest.mark.processes
+
 OWN = f"/v1/classifiers/{NAME}"
 # A key may have four uploads at a time, and sends as many; all keys together need more connections than there are.
 KEYS, ROUNDS, ROWS = 6, 5, 300

@@ -46,6 +46,7 @@ def await_job(client: httpx.Client, job: int) -> None:
     wait_until(lambda: client.get(f"{OWN}/jobs/{job}").json()["state"] == "done", "the job is done")
 
 
+@pytest.mark.processes
 def test_a_job_is_one_trace_from_the_request_to_the_last_chunk(
     own_calibrated: Program, collector: Collector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +107,7 @@ print(*(name for name in sys.modules if name.startswith(("opentelemetry.sdk", "o
 """
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "variables",
     [

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
+import pytest
 from celery import Celery
 
 from venn_admit import broker
@@ -19,6 +20,7 @@ for module in pkgutil.iter_modules(workers.__path__):
 """
 
 
+@pytest.mark.processes
 def test_importing_does_no_input_or_output() -> None:
     nowhere = {"VENN_ADMIT_DATABASE_URL": "postgresql://127.0.0.1:9/nowhere", "VENN_ADMIT_CHUNK_ROWS": "no number"}
     subprocess.run([sys.executable, "-c", IMPORT_ALL], env=os.environ | nowhere, check=True)

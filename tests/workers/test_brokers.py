@@ -12,6 +12,8 @@ from tests.workers.samples import CHUNKS, progress, request_score, written
 from venn_admit import broker
 from venn_admit.flows.jobs.control import relay
 
+pytestmark = pytest.mark.processes
+
 Prepare = Callable[[str | None], tuple[str, Engine, Celery]]
 
 

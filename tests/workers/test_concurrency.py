@@ -33,6 +33,8 @@ from venn_admit.flows.decisions.score import request_score
 from venn_admit.flows.jobs.control import await_job, relay
 from venn_admit.store.database.engine import connect
 
+pytestmark = pytest.mark.processes
+
 SECONDS = float(os.environ.get(f"{TEST_PREFIX}SOAK_SECONDS", "12"))
 WRITERS, READERS = 10, 3
 WAITING = 600

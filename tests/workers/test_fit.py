@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from celery import Celery
 from sqlalchemy import Engine, text
 
@@ -12,6 +13,8 @@ from venn_admit.flows.calibration.fit import request_fit, show_fit
 from venn_admit.flows.jobs.control import relay
 from venn_admit.flows.jobs.listing import progress
 from venn_admit.store.database.engine import transaction
+
+pytestmark = pytest.mark.processes
 
 
 def test_several_processes_fit_once(

@@ -15,6 +15,8 @@ from tests.workers.samples import progress, request_score
 from venn_admit import broker
 from venn_admit.flows.jobs.control import await_job, relay
 
+pytestmark = pytest.mark.processes
+
 # Many chunks, so that most of them wait when the first is done.
 CHUNK_ROWS = 10
 AT_MOST_SECONDS = 15.0

@@ -12,6 +12,8 @@ from tests.cli.program import PATIENCE_SECONDS, ROOT, Program
 from tests.workers.processes import wait_until
 from venn_admit.cli.worker_process import worker_environment
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.mark.parametrize("verb", ["worker", "beat"])
 def test_it_is_started_again(home: Path, tmp_path: Path, verb: str) -> None:

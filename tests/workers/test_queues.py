@@ -30,6 +30,8 @@ from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, recal
 from venn_admit.flows.jobs.control import relay
 from venn_admit.store.database.engine import connect
 
+pytestmark = pytest.mark.processes
+
 LEASE_SECONDS = 10
 LATE_CHUNKS = 60
 # In each of which both workers have a chunk.

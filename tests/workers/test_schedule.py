@@ -98,6 +98,7 @@ def test_the_task_keeps_monitors_up_to_date_and_sends_alarms(
     assert value(engine, "SELECT max(documents) FROM monitor_state") == SCORED_ROWS
 
 
+@pytest.mark.processes
 def test_what_beat_sends_does_not_wait_behind_chunks(url: str, engine: Engine, sender: Celery, tmp_path: Path) -> None:
     nowhere = [(10**9, ordinal) for ordinal in range(300)]
     change_label(engine, tmp_path)
@@ -109,6 +110,7 @@ def test_what_beat_sends_does_not_wait_behind_chunks(url: str, engine: Engine, s
     assert order[: order.index("recalibrated")].count("no chunk is free") < 100
 
 
+@pytest.mark.processes
 def test_beat_and_a_worker_keep_a_calibration_current(url: str, engine: Engine, tmp_path: Path) -> None:
     home = tmp_path / "beat"
     with running_worker(url, tmp_path / "worker", recalibrate_quiet_seconds=0) as worker:

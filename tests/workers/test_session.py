@@ -17,6 +17,8 @@ from venn_admit.cli.worker_process import KEPT_LOGS
 from venn_admit.errors import JobError
 from venn_admit.runtime.settings import get_settings
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture
 def session(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:

@@ -41,6 +41,8 @@ from venn_admit.errors import JobError, NotReadyError
 from venn_admit.flows.jobs.control import await_job, relay
 from venn_admit.store.database.engine import connect
 
+pytestmark = pytest.mark.processes
+
 OpenEngine = Callable[[str], Engine]
 
 # What the computation of a chunk needs to write, and so waits for.

@@ -220,6 +220,7 @@ def test_bits_do_not_depend_on_the_batch(length: int) -> None:
         np.testing.assert_array_equal(pairwise_distances(part, support), distances[rows])
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("kernels", ["", "Haswell", "Sandybridge"])
 def test_bits_depend_neither_on_blas_threads_nor_on_the_place_in_a_batch(kernels: str) -> None:
     """kernels: of the processors whose OpenBLAS kernels are used; empty: those for this one."""

@@ -104,6 +104,7 @@ assert list(folder.glob(".draft-*/vectors.npy"))
 """
 
 
+@pytest.mark.processes
 def test_what_a_thread_writes_as_its_process_ends_is_deleted(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", ENDS_MEANWHILE, str(tmp_path)], check=True)
     assert list(tmp_path.iterdir()) == []

@@ -59,6 +59,7 @@ def removed(bench: Bench) -> int:
     return found
 
 
+@pytest.mark.processes
 def test_a_killed_removal_is_continued(unlabelled: Bench) -> None:
     for options in ({}, {"weighted": False}, {"require_full_match": True}):
         unlabelled.score("edge", unlabelled.folder / "score.npz", **options)

@@ -17,6 +17,8 @@ from tests.running import Bench, Golden
 from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[3]
 # Batches are small, so that there are many transactions to be killed between or within.
 # The timer ends it in its own time, however late others are: nobody handles its signal.

@@ -364,6 +364,7 @@ def test_a_crash_in_the_middle_leaves_the_state_as_before(scored: Bench, monkeyp
     assert_as_from_scratch(scored)
 
 
+@pytest.mark.processes
 def test_an_update_that_is_killed_in_the_middle_leaves_the_state_as_before(scored: Bench) -> None:
     """A process of its own: its states and readings are written, and it waits to write its alarms."""
     give(scored, of(range(150)))

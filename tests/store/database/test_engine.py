@@ -226,6 +226,7 @@ say_who_serves()
 """
 
 
+@pytest.mark.processes
 def test_a_forked_child_opens_connections_of_its_own(empty_database: str) -> None:
     run = subprocess.run(
         [sys.executable, "-c", FORK, empty_database], cwd=Path(__file__).parents[3], capture_output=True, check=True

@@ -141,6 +141,7 @@ def test_the_server_is_set_up_and_its_owner_may_change_that(home: Path) -> None:
     assert query(start_embedded(home), "SHOW shared_buffers") == "64MB"
 
 
+@pytest.mark.processes
 def test_two_processes_share_it_and_the_last_to_leave_stops_it(home: Path) -> None:
     url = start_embedded(home)
     with program(USE_UNTIL_CLOSED, home) as other:
@@ -151,6 +152,7 @@ def test_two_processes_share_it_and_the_last_to_leave_stops_it(home: Path) -> No
     assert postmaster(home) is None
 
 
+@pytest.mark.processes
 def test_processes_that_start_it_together_get_one_server(home: Path) -> None:
     with (
         program(USE_UNTIL_CLOSED, home) as one,
@@ -165,6 +167,7 @@ def test_processes_that_start_it_together_get_one_server(home: Path) -> None:
     assert postmaster(home) is None
 
 
+@pytest.mark.processes
 def test_a_killed_user_does_not_keep_it_running(home: Path) -> None:
     url = start_embedded(home)
     with program(USE_UNTIL_CLOSED, home) as other:
@@ -175,6 +178,7 @@ def test_a_killed_user_does_not_keep_it_running(home: Path) -> None:
     assert stop_embedded(home)
 
 
+@pytest.mark.processes
 def test_a_server_whose_only_user_was_killed_is_taken_over(home: Path) -> None:
     with program(USE_UNTIL_CLOSED, home) as other:
         url = line_from(other)
@@ -187,6 +191,7 @@ def test_a_server_whose_only_user_was_killed_is_taken_over(home: Path) -> None:
     assert stop_embedded(home)
 
 
+@pytest.mark.processes
 def test_a_forked_child_is_a_user_of_its_own(home: Path) -> None:
     with program(FORK, home) as parent:
         url = line_from(parent)
@@ -270,6 +275,7 @@ def test_an_initialisation_cut_short_is_begun_again(home: Path) -> None:
     assert not draft.exists()
 
 
+@pytest.mark.processes
 def test_a_locale_that_is_not_installed_does_no_harm(home: Path) -> None:
     with program(USE_UNTIL_CLOSED, home, LC_ALL="xx_XX.UTF-8", LANG="xx_XX.UTF-8") as other:
         url = line_from(other)
@@ -388,6 +394,7 @@ def test_a_log_that_has_grown_long_is_put_aside_at_the_next_start(home: Path) ->
     assert (home / "postgres" / "log.1").stat().st_size == 20_000_000
 
 
+@pytest.mark.processes
 def test_a_command_that_waits_for_another_says_what_for(home: Path) -> None:
     home.mkdir()
     with (home / "postgres.lock").open("w") as lock, program(USE_UNTIL_CLOSED, home) as other:
@@ -401,6 +408,7 @@ def test_a_command_that_waits_for_another_says_what_for(home: Path) -> None:
     assert str(home / "postgres.lock") in said
 
 
+@pytest.mark.processes
 def test_a_server_that_was_killed_is_no_trouble_at_the_end(home: Path) -> None:
     """Neither for its last user nor for the next one, and nothing of it outlives that."""
     with program(USE_UNTIL_CLOSED, home) as user:
