@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from benchmarks.data import draw_network, draw_vectors
 from benchmarks.ingestion import copies_for, lists, send
 from benchmarks.scoring import workers
-from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
+from tests.running import workspace
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.types import CalibratorSettings, Split
 from venn_admit.files.label_sources import LabelFile
@@ -99,28 +99,27 @@ class Way:
         return ingest(self.engine, _NAME, FileSource(self.folder / "held-out.parquet"), "held-out").new
 
     def fit(self) -> int:
-        self._run_job(request_neighbours(self.engine, _NAME, chunk_rows=_CHUNK_ROWS))
+        self._run_job(request_neighbours(workspace(self.engine, chunk_rows=_CHUNK_ROWS), _NAME))
         cache = ArrayCache(self.folder / "home" / "cache")
-        fit(self.engine, cache, _NAME, on_epoch=lambda _model, _line: None)
+        fit(workspace(self.engine, cache), _NAME, on_epoch=lambda _model, _line: None)
         return self.size.held_out
 
     def calibrate(self) -> int:
-        self._run_job(request_approximations(self.engine, _NAME, _settings, chunk_rows=_CHUNK_ROWS))
+        self._run_job(request_approximations(workspace(self.engine, chunk_rows=_CHUNK_ROWS), _NAME, _settings))
         return self.calibrate_again()
 
     def calibrate_again(self) -> int:
-        calibrate(self.engine, _NAME, _settings, reason="benchmark")
+        calibrate(workspace(self.engine), _NAME, _settings, reason="benchmark")
         return self.size.held_out
 
     def score(self) -> int:
         request = request_score(
-            self.engine,
+            workspace(self.engine, chunk_rows=_CHUNK_ROWS),
             _NAME,
             FileSource(self.folder / "score.parquet"),
             weighted=False,
             require_full_match=False,
             calibration_id=None,
-            chunk_rows=_CHUNK_ROWS,
         )
         self._run_job(request.job_id)
         write_scores(self.engine, request.job_id, self.folder / "scores.parquet")
@@ -141,12 +140,9 @@ class Way:
 
     def recalibrate(self) -> int:
         served = recalibrate(
-            self.engine,
+            workspace(self.engine, chunk_rows=_CHUNK_ROWS),
             _NAME,
-            chunk_rows=_CHUNK_ROWS,
             shell=_Workers(self._run_job),
-            keep=None,
-            memory_budget=DEFAULT_MEMORY_BUDGET,
         )
         assert all(step is not None and step.calibrated is not None for _, step in served)
         return len(served)
@@ -160,7 +156,7 @@ class Way:
         return self.size.rows
 
     def _decide(self, ef_search: int | None) -> int:
-        scorer = PointScorer(self.engine, ArrayCache(self.folder / "home" / "cache"))
+        scorer = PointScorer(workspace(self.engine, ArrayCache(self.folder / "home" / "cache")))
         points = np.load(self.folder / "points.npz")
         for vector, logits in zip(points["vectors"], points["logits"], strict=True):
             decide_vector(

@@ -16,6 +16,7 @@ from benchmarks.keeping_data import DAYS, TRAINING_AND_CALIBRATING, add_part, fi
 from benchmarks.measure import Measurement, compare
 from benchmarks.reporting_data import FIRST_DAY
 from benchmarks.storage import folder
+from tests.running import workspace
 from venn_admit.flows.decisions.listing import list_decisions
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.jobs import removal
@@ -88,12 +89,14 @@ def _readings(count: int, files: Path) -> Iterator[tuple[str, Reading]]:
     yield "one decision by its key", lambda engine, parts: _one(engine, parts * count - count // 2)
     yield (
         "replay of one decision",
-        lambda engine, parts: replay(engine, ArrayCache(files / f"cache-{parts}"), parts * count - count // 2),
+        lambda engine, parts: replay(
+            workspace(engine, ArrayCache(files / f"cache-{parts}")), parts * count - count // 2
+        ),
     )
     yield (
         "report",
         lambda engine, parts: report(
-            engine, ArrayCache(files / f"cache-{parts}"), f"part-{parts - 1}", calibration_id=None
+            workspace(engine, ArrayCache(files / f"cache-{parts}")), f"part-{parts - 1}", calibration_id=None
         ),
     )
 
@@ -187,10 +190,10 @@ def _measure_removal(engine: Engine, count: int) -> Measurement:
 
 def _measure_deletion(ten: Engine, one: Engine, cache: ArrayCache, count: int) -> Measurement:
     began = time.perf_counter()
-    found = delete(ten, cache, f"part-{_PARTS - 1}")
+    found = delete(workspace(ten, cache), f"part-{_PARTS - 1}")
     ours = time.perf_counter() - began
     began = time.perf_counter()
-    delete(one, cache, "part-0")
+    delete(workspace(one, cache), "part-0")
     peer = time.perf_counter() - began
     return Measurement(
         what="delete a classifier, a tenth of them",

@@ -13,6 +13,7 @@ from sqlalchemy import Engine, text
 from benchmarks.data import generator
 from benchmarks.measure import Measurement, compare
 from benchmarks.storage import database, folder
+from tests.running import workspace
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.asked import settings_asked_for
 from venn_admit.flows.calibration.calibrate import calibrate
@@ -48,7 +49,7 @@ def measure(large: bool) -> Iterator[Measurement]:
         settings_of = settings_asked_for(
             "venn-abers", alpha=Decimal("0.1"), thresholds=None, q_bins=None, delta=None, kappa=None, score=None
         )
-        calibrate(engine, _NAME, settings_of, reason="benchmark")
+        calibrate(workspace(engine), _NAME, settings_of, reason="benchmark")
         # Each turn has rows that are new.
         paths = (_write(files, f"score-{number}", rows) for number in range(_TURNS + 1))
         tables = (f"bare_{number}" for number in count())
@@ -77,16 +78,15 @@ def _score(engine: Engine, path: Path, files: Path) -> None:
     settings = Settings(home=files / "home")
     cache = ArrayCache(files / "cache")
     request = request_score(
-        engine,
+        workspace(engine, chunk_rows=settings.chunk_rows),
         _NAME,
         FileSource(path),
         weighted=None,
         require_full_match=False,
         calibration_id=None,
-        chunk_rows=settings.chunk_rows,
     )
     silent = structlog.wrap_logger(logging.getLogger("benchmark"))
-    runner = chunk_runner(engine, cache, settings, worker="benchmark", log=silent)
+    runner = chunk_runner(workspace(engine, cache), settings, worker="benchmark", log=silent)
     compute_job(engine, runner, request.job_id)
     write_scores(engine, request.job_id, files / "scores.parquet")
 

@@ -21,6 +21,7 @@ from sqlalchemy import Engine, text
 from benchmarks.data import draw_network, draw_vectors
 from benchmarks.measure import Measurement
 from benchmarks.storage import database, folder
+from tests.running import workspace
 from venn_admit.core.calibrators.venn_abers.settings import VennAbersSettings, make_venn_abers_settings
 from venn_admit.core.types import Float32Array, KnnParameters
 from venn_admit.files.sources import FileSource
@@ -51,8 +52,6 @@ class _Limits:
     lease_seconds: int = 3600
     max_attempts: int = 1
     retry_seconds: float = 1.0
-    memory_budget_mb: int = 512
-    device: str = "cpu"
 
 
 def measure(large: bool) -> Iterator[Measurement]:
@@ -65,7 +64,7 @@ def measure(large: bool) -> Iterator[Measurement]:
         for split, rows in zip(("train", HELD_OUT), parts[:2], strict=True):
             np.savez(files / f"{split}.npz", r=vectors[rows], f=logits[rows], y=labels[rows])
         cache = ArrayCache(files / "cache")
-        side_by_side = _SideBySide(engine, _calibrated(engine, cache, files), PointScorer(engine, cache))
+        side_by_side = _SideBySide(engine, _calibrated(engine, cache, files), PointScorer(workspace(engine, cache)))
         for ef_search in (None, _EF_SEARCH):
             how = "exact" if ef_search is None else f"HNSW {ef_search}"
             size = f"{support:,}, D={_DIMENSION}, {how}"
@@ -81,9 +80,9 @@ def _calibrated(engine: Engine, cache: ArrayCache, files: Path) -> Classifier:
     for split in ("train", HELD_OUT):
         ingest(engine, _NAME, FileSource(files / f"{split}.npz"), split)
     adopt_parameters(engine, _NAME, KnnParameters(np.zeros(_CLASS_COUNT), np.full(_CLASS_COUNT, 0.5), 5.0), 1.0)
-    runner = chunk_runner(engine, cache, _Limits(), worker="benchmark")
-    compute_job(engine, runner, request_approximations(engine, _NAME, settings, chunk_rows=2048))
-    calibrate(engine, _NAME, settings, reason="benchmark")
+    runner = chunk_runner(workspace(engine, cache), _Limits(), worker="benchmark")
+    compute_job(engine, runner, request_approximations(workspace(engine), _NAME, settings))
+    calibrate(workspace(engine), _NAME, settings, reason="benchmark")
     with connect(engine) as connection:
         classifier = classifiers.by_name(connection, _NAME)
     hnsw.create(engine, classifier, m=16, ef_construction=64)

@@ -18,6 +18,7 @@ from sqlalchemy import Engine, text
 from benchmarks.data import draw_network, draw_vectors
 from benchmarks.measure import Measurement
 from benchmarks.storage import database, folder
+from tests.running import workspace
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.types import CalibratorSettings, KnnParameters
 from venn_admit.files.label_sources import LabelFile
@@ -47,8 +48,6 @@ class _Limits:
     lease_seconds: int = 3600
     max_attempts: int = 1
     retry_seconds: float = 1.0
-    memory_budget_mb: int = 512
-    device: str = "cpu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +119,14 @@ class _Service:
             else:
                 ingest(engine, _NAME, FileSource(path), split)
         adopt_parameters(engine, _NAME, KnnParameters(np.zeros(_CLASS_COUNT), np.full(_CLASS_COUNT, 0.5), 5.0), 1.0)
-        runner = chunk_runner(engine, ArrayCache(files / "cache"), _Limits(), worker="benchmark")
+        runner = chunk_runner(workspace(engine, ArrayCache(files / "cache")), _Limits(), worker="benchmark")
         return cls(engine, files, runner, to_come)
 
     def rebuild(self) -> int:
         """Neighbours of every point, approximations and a first snapshot; the rows that are written."""
-        job_id = request_approximations(self.engine, _NAME, lambda _: _settings(), chunk_rows=_CHUNK_ROWS)
+        job_id = request_approximations(workspace(self.engine, chunk_rows=_CHUNK_ROWS), _NAME, lambda _: _settings())
         computed = self._run(job_id)
-        done = calibrate(self.engine, _NAME, lambda _: _settings(), reason="from scratch")
+        done = calibrate(workspace(self.engine), _NAME, lambda _: _settings(), reason="from scratch")
         return 2 * computed + done.changed.opened
 
     def give_labels(self, count: int) -> None:
@@ -144,12 +143,10 @@ class _Service:
         written = 0
         while requests := retry_and_list(self.engine, _NAME):
             step = recalibrate_step(
-                self.engine,
+                workspace(self.engine, chunk_rows=_CHUNK_ROWS),
                 requests[0],
-                chunk_rows=_CHUNK_ROWS,
                 quiet_seconds=0,
                 wait_seconds=0,
-                keep=None,
                 wait=True,
             )
             assert step is not None

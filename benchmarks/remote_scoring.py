@@ -21,6 +21,7 @@ from sqlalchemy import Engine, make_url, text
 from benchmarks.hosts import Carried, Forwarder, Host, forwarding
 from benchmarks.scoring import await_worker, under_new_ids
 from benchmarks.served import NAME
+from tests.running import workspace
 from venn_admit.cli.worker_process import STOP_SECONDS, worker_command, worker_environment
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.decisions.score import request_score
@@ -142,13 +143,12 @@ class Scoring:
         self.files += 1
         before, began = self._carried(), time.perf_counter()
         request = request_score(
-            self.engine,
+            workspace(self.engine, chunk_rows=CHUNK_ROWS),
             NAME,
             FileSource(path),
             weighted=True,
             require_full_match=False,
             calibration_id=None,
-            chunk_rows=CHUNK_ROWS,
         )
         await_job(
             self.engine,

@@ -19,6 +19,7 @@ from sqlalchemy import Engine, text
 from benchmarks.data import draw_network, draw_vectors
 from benchmarks.measure import Measurement, compare
 from benchmarks.storage import database, folder
+from tests.running import workspace
 from venn_admit.cli.worker_process import STOP_SECONDS, worker_command, worker_environment
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.types import CalibratorSettings, Float32Array, IntArray, KnnParameters
@@ -88,21 +89,20 @@ class _Scoring:
     def calibrate(self) -> None:
         parameters = KnnParameters(np.zeros(_CLASS_COUNT), np.full(_CLASS_COUNT, 0.5), 5.0)
         adopt_parameters(self.engine, _NAME, parameters, eta_loc=5.0)
-        self._run(request_approximations(self.engine, _NAME, lambda _: _settings(), chunk_rows=_CHUNK_ROWS))
-        calibrate(self.engine, _NAME, lambda _: _settings(), reason="benchmark")
+        self._run(request_approximations(workspace(self.engine, chunk_rows=_CHUNK_ROWS), _NAME, lambda _: _settings()))
+        calibrate(workspace(self.engine), _NAME, lambda _: _settings(), reason="benchmark")
 
     def score(self) -> None:
         """As `venn-admit score` does it, of a file whose rows are all new, because their ids are."""
         path = under_new_ids(self.files / "score.npz", len(self.seconds))
         start = time.perf_counter()
         request = request_score(
-            self.engine,
+            workspace(self.engine, chunk_rows=_CHUNK_ROWS),
             _NAME,
             FileSource(path),
             weighted=True,
             require_full_match=False,
             calibration_id=None,
-            chunk_rows=_CHUNK_ROWS,
         )
         stored = time.perf_counter()
         self._run(request.job_id)

@@ -16,6 +16,7 @@ import numpy as np
 from sqlalchemy import Engine
 
 from benchmarks.data import draw_network, draw_vectors
+from tests.running import workspace
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.types import CalibratorSettings, Float32Array, KnnParameters
 from venn_admit.files.sources import FileSource
@@ -36,8 +37,7 @@ _CLASS_COUNT, _NEIGHBOUR_COUNT = 3, 25
 
 
 class _Limits:
-    lease_seconds, max_attempts, retry_seconds, memory_budget_mb = 3600, 1, 1.0, 512
-    device = "cpu"
+    lease_seconds, max_attempts, retry_seconds = 3600, 1, 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,9 +92,9 @@ def calibrated(
     for split in ("train", HELD_OUT):
         ingest(engine, NAME, FileSource(files / f"{split}.npz"), split)
     adopt_parameters(engine, NAME, KnnParameters(np.zeros(_CLASS_COUNT), np.full(_CLASS_COUNT, 0.5), 5.0), 1.0)
-    runner = chunk_runner(engine, ArrayCache(files / "cache"), _Limits(), worker="benchmark")
-    compute_job(engine, runner, request_approximations(engine, NAME, settings_of, chunk_rows=2048))
-    calibrate(engine, NAME, settings_of, reason="benchmark")
+    runner = chunk_runner(workspace(engine, ArrayCache(files / "cache")), _Limits(), worker="benchmark")
+    compute_job(engine, runner, request_approximations(workspace(engine), NAME, settings_of))
+    calibrate(workspace(engine), NAME, settings_of, reason="benchmark")
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("VACUUM (ANALYZE)")
     with connect(engine) as connection:

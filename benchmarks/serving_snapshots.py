@@ -12,6 +12,7 @@ import numpy as np
 
 from benchmarks.measure import Measurement
 from benchmarks.served import NAME, Served, settings_of
+from tests.running import workspace
 from venn_admit.core.approximation.knn import approximate
 from venn_admit.flows.calibration.calibrate import calibrate
 from venn_admit.methods.method import PointsToDecide
@@ -64,7 +65,7 @@ def _publish(served: Served, ended: threading.Event) -> int:
     count, start = 0, time.monotonic()
     while not ended.wait(max(0.0, start + count - time.monotonic())):
         alpha = _ALPHAS[count % len(_ALPHAS)]
-        calibrate(served.engine, NAME, partial(settings_of, alpha=alpha), reason="benchmark")
+        calibrate(workspace(served.engine), NAME, partial(settings_of, alpha=alpha), reason="benchmark")
         count += 1
     return count
 

@@ -1,5 +1,6 @@
 """The flows as the command line runs them, but that a job's chunks are computed here, in turn."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -32,6 +33,7 @@ from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.array_cache import ArrayCache
 from venn_admit.store.work import jobs
+from venn_admit.store.workspace import Workspace
 
 Arrays = dict[str, Any]
 
@@ -70,8 +72,19 @@ class ChunkLimits:
     lease_seconds: int = 600
     max_attempts: int = 3
     retry_seconds: float = 0.0
-    memory_budget_mb: int = 64
-    device: str = "cpu"
+
+
+def workspace(
+    engine: Engine,
+    cache: ArrayCache | None = None,
+    *,
+    chunk_rows: int = 2048,
+    keep_calibrations: int | None = None,
+    device: str = "cpu",
+) -> Workspace:
+    """What a use case works with; without a cache, it is one that must stay unused."""
+    cache = ArrayCache(Path(os.devnull)) if cache is None else cache
+    return Workspace(engine, cache, chunk_rows, keep_calibrations, device)
 
 
 def chunk_ordinals(engine: Engine, job_id: int) -> list[int]:
@@ -89,7 +102,7 @@ def run_chunk(runner: ChunkRunner, job_id: int, ordinal: int) -> int:
 
 def run_chunks(engine: Engine, cache: ArrayCache, job_id: int, ordinals: Iterable[int] | None = None) -> None:
     """Compute a job's chunks, in the order given or their own; the job must be done then."""
-    runner = chunk_runner(engine, cache, ChunkLimits(), worker="here")
+    runner = chunk_runner(workspace(engine, cache), ChunkLimits(), worker="here")
     for ordinal in chunk_ordinals(engine, job_id) if ordinals is None else ordinals:
         run_chunk(runner, job_id, ordinal)
     with connect(engine) as connection:
@@ -117,6 +130,11 @@ class Bench:
         self.engine = engine
         self.folder = folder
         self.cache = ArrayCache(folder / "cache")
+
+    def workspace(self, *, memory_budget: int | None = None, **limits: Any) -> Workspace:
+        """This database and cache, within limits."""
+        cache = self.cache if memory_budget is None else ArrayCache(self.folder / "cache", memory_budget=memory_budget)
+        return workspace(self.engine, cache, **limits)
 
     def rows(self, query: str, **parameters: Any) -> list[Row[Any]]:
         """What a statement of the test's own returns."""
@@ -158,14 +176,14 @@ class Bench:
         return adopt_parameters(self.engine, name, knn, eta_loc, reliability).parameters.id
 
     def runner(self, limits: ChunkLimits | None = None, *, worker: str = "here") -> ChunkRunner:
-        return chunk_runner(self.engine, self.cache, limits or ChunkLimits(), worker=worker)
+        return chunk_runner(self.workspace(), limits or ChunkLimits(), worker=worker)
 
     def run(self, job_id: int, ordinals: Iterable[int] | None = None) -> None:
         run_chunks(self.engine, self.cache, job_id, ordinals)
 
     def fit(self, name: str) -> Fitted:
-        self.run(request_neighbours(self.engine, name, chunk_rows=2048))
-        return fit(self.engine, self.cache, name, on_epoch=lambda _model, _line: None)
+        self.run(request_neighbours(self.workspace(), name))
+        return fit(self.workspace(), name, on_epoch=lambda _model, _line: None)
 
     def calibrate(self, name: str, *, chunk_rows: int = 2048, backwards: bool = False, **settings: Any) -> Calibrated:
         def settings_of(classifier: Classifier) -> CalibratorSettings:
@@ -180,9 +198,9 @@ class Bench:
         return self._calibrate(name, settings_of, chunk_rows, False)
 
     def _calibrate(self, name: str, settings_of: SettingsOf, chunk_rows: int, backwards: bool) -> Calibrated:
-        job_id = request_approximations(self.engine, name, settings_of, chunk_rows=chunk_rows)
+        job_id = request_approximations(self.workspace(chunk_rows=chunk_rows), name, settings_of)
         self.run(job_id, self._ordinals(job_id, backwards))
-        return calibrate(self.engine, name, settings_of, reason="test")
+        return calibrate(self.workspace(), name, settings_of, reason="test")
 
     def request_score(
         self,
@@ -196,13 +214,12 @@ class Bench:
         send: Send | None = None,
     ) -> ScoreRequest:
         return request_score(
-            self.engine,
+            self.workspace(chunk_rows=chunk_rows),
             name,
             FileSource(path),
             weighted=weighted,
             require_full_match=require_full_match,
             calibration_id=calibration_id,
-            chunk_rows=chunk_rows,
             send=send,
         )
 

@@ -79,7 +79,7 @@ def bench(server_url: str, template_database: str, tmp_path_factory: pytest.Temp
 
 @pytest.fixture(scope="module", params=[1, 2, 3, 4, 5])
 def report(request: pytest.FixtureRequest, bench: Bench) -> CalibrationReport:
-    return flow(bench.engine, bench.cache, NAME, calibration_id=request.param)
+    return flow(bench.workspace(), NAME, calibration_id=request.param)
 
 
 def tables(report: CalibrationReport) -> list[TextTable]:
@@ -361,7 +361,7 @@ def test_labels_that_bands_lack(engine: Engine, tmp_path: Path) -> None:
     own = Bench(engine, tmp_path)
     make_reviews(own, held_out_rows=3000)
     own.score(NAME, traffic(own, slice(0, SCORED)), weighted=None)
-    found = flow(own.engine, own.cache, NAME, calibration_id=None)
+    found = flow(own.workspace(), NAME, calibration_id=None)
     *bins, _ = table_of(found, "band_budget").rows
     rows = asked(own, found.queries["band_budget"])
     pairs = zip(rows[::2], rows[1::2], strict=True)

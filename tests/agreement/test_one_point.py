@@ -62,7 +62,7 @@ def test_is_that_of_a_job(
         " ORDER BY row_number",
         job_id=scores.request.job_id,
     )
-    scorer = PointScorer(bench.engine, bench.cache)
+    scorer = PointScorer(bench.workspace())
     with np.load(path) as arrays:
         vectors = arrays["r"].astype(np.float32)
     assert len(stored) == len(vectors)

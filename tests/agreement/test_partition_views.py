@@ -269,10 +269,10 @@ def test_the_coarse_table_is_that_of_evaluate(engine: Engine, tmp_path: Path) ->
     bench = Bench(engine, tmp_path)
     make_reviews(bench, held_out_rows=6000)
     bench.score("reviews", EXAMPLES / "test.npz", weighted=False)
-    request = request_evaluation_of_decisions(bench.engine, "reviews", calibration_id=1, chunk_rows=2048)
+    request = request_evaluation_of_decisions(bench.workspace(), "reviews", calibration_id=1)
     if request.job_id is not None:
         bench.run(request.job_id)
-    table = evaluate(bench.engine, bench.cache, request, "all").partitions
+    table = evaluate(bench.workspace(), request, "all").partitions
     assert table is not None
     expected = {}
     for row in table.rows:

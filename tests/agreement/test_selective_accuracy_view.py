@@ -39,10 +39,10 @@ def bench(engine: Engine, tmp_path: Path) -> Bench:
 
 
 def report_of_decisions(bench: Bench) -> DatasetReport:
-    request = request_evaluation_of_decisions(bench.engine, "reviews", calibration_id=1, chunk_rows=2048)
+    request = request_evaluation_of_decisions(bench.workspace(), "reviews", calibration_id=1)
     if request.job_id is not None:
         bench.run(request.job_id)
-    return evaluate(bench.engine, bench.cache, request, "all")
+    return evaluate(bench.workspace(), request, "all")
 
 
 def expected_verdict(tally: Tally, report: DatasetReport) -> Verdict:

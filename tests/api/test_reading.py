@@ -125,7 +125,7 @@ def test_pages_of_classifiers_follow_each_other_by_name(empty: Service) -> None:
 
     first = empty.get("/v1/classifiers", params={"limit": 3}).json()
     create_classifier(empty.runtime.engine, "a", ("a", "b"), seed=0, dimension=2)
-    delete(empty.runtime.engine, empty.runtime.cache, told[2])
+    delete(empty.runtime, told[2])
     rest = empty.get("/v1/classifiers", params={"cursor": first["next_cursor"]}).json()
     assert [row["classifier"] for row in rest["classifiers"]] == told[3:], "what is added or gone shifts no page"
 

@@ -9,6 +9,7 @@ import pytest
 from tests.cli import program, samples
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import NAME, SCORED_ROWS
+from tests.running import workspace
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.decisions.score import request_score
 from venn_admit.store.database.engine import create_engine, transaction
@@ -24,7 +25,12 @@ def interrupted(program: Program, path: Path) -> int:
     engine = create_engine(program.url)
     try:
         return request_score(
-            engine, NAME, FileSource(path), weighted=True, require_full_match=False, calibration_id=None, chunk_rows=64
+            workspace(engine, chunk_rows=64),
+            NAME,
+            FileSource(path),
+            weighted=True,
+            require_full_match=False,
+            calibration_id=None,
         ).job_id
     finally:
         engine.dispose()

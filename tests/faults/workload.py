@@ -76,10 +76,9 @@ def _record(bench: Bench, size: Size) -> None:
     later = bench.write("later.npz", _rows("valid", slice(4000, 4000 + size.rows)))
     bench.ingest(NAME, later, "held-out")
     request_approximations(
-        bench.engine,
+        bench.workspace(chunk_rows=size.chunk_rows),
         NAME,
         lambda classifier: make_settings(classifier.class_count, classifier.neighbour_count, kappa=100),
-        chunk_rows=size.chunk_rows,
     )
     scored = bench.write("scored.npz", _rows("ood", slice(size.rows)))
     bench.request_score(NAME, scored, chunk_rows=size.chunk_rows)

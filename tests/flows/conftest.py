@@ -86,7 +86,10 @@ def due(edge: Bench, unattended_app: Celery) -> Due:
 
     def look(*, keep: int | None = None) -> list[Step]:
         return recalibrate_due(
-            edge.engine, unattended_app, chunk_rows=100, quiet_seconds=QUIET, wait_seconds=WAIT, keep=keep
+            edge.workspace(chunk_rows=100, keep_calibrations=keep),
+            unattended_app,
+            quiet_seconds=QUIET,
+            wait_seconds=WAIT,
         )
 
     return look

@@ -42,7 +42,7 @@ def asked(score: str | None = None, **others: Any) -> SettingsOf:
 
 
 def calibrated(bench: Bench, name: str = NAME, **settings: Any) -> Calibrated:
-    return calibrate(bench.engine, name, asked(**settings), reason="test")
+    return calibrate(bench.workspace(), name, asked(**settings), reason="test")
 
 
 def prepared(bench: Bench, name: str = NAME) -> Calibrated:

@@ -132,14 +132,14 @@ class TestDecisions:
         rows = exemplars("new", 100, seed=2)
         job = logits.score(NAME, logits.write("new.npz", rows), weighted=None)
         stored = logits.rows(STORED, job_id=job.request.job_id)
-        scorer = PointScorer(logits.engine, logits.cache)
+        scorer = PointScorer(logits.workspace())
         for row, point in zip(stored, rows["f"], strict=True):
             found = scorer.score(NAME, None, logits=point)
             assert found.fields == {field: row._mapping[field] for field in found.fields}
             assert (found.nearest, found.fields["match_count"], found.fields["distance"]) == (None, None, None)
-            replayed = replay(logits.engine, logits.cache, row.id)
+            replayed = replay(logits.workspace(), row.id)
             assert (replayed.differing, replayed.neighbours, len(replayed.distances)) == ((), (), 0)
-        assert replay_newest(logits.engine, logits.cache, NAME, "new-7").decision_id == stored[7].id
+        assert replay_newest(logits.workspace(), NAME, "new-7").decision_id == stored[7].id
 
     def test_neither_chunks_nor_their_order_nor_that_of_rows_matter(self, logits: Bench) -> None:
         rows = exemplars("new", 101, seed=2)
@@ -205,18 +205,18 @@ def _scored(bench: Bench, **options: Any) -> object:
 
 
 def _decided(bench: Bench, **options: Any) -> object:
-    return PointScorer(bench.engine, bench.cache).score(NAME, None, logits=np.zeros(CLASSES, np.float32), **options)
+    return PointScorer(bench.workspace()).score(NAME, None, logits=np.zeros(CLASSES, np.float32), **options)
 
 
 REFUSED: dict[str, tuple[Callable[[Bench], object], str]] = {
     "venn-admit": (
-        lambda b: calibrate(b.engine, NAME, lambda _: make_settings(3, 5), reason="x"),
+        lambda b: calibrate(b.workspace(), NAME, lambda _: make_settings(3, 5), reason="x"),
         "the method venn-admit",
     ),
     "reliability": (lambda b: calibrated(b, score="reliability"), "the reliability score"),
     "bins": (lambda b: calibrated(b, q_bins=[0, 1]), "more than one bin of q"),
-    "approximations": (lambda b: request_approximations(b.engine, NAME, asked(), chunk_rows=9), "an approximation"),
-    "fit": (lambda b: request_neighbours(b.engine, NAME, chunk_rows=9), "a fit"),
+    "approximations": (lambda b: request_approximations(b.workspace(chunk_rows=9), NAME, asked()), "an approximation"),
+    "fit": (lambda b: request_neighbours(b.workspace(chunk_rows=9), NAME), "a fit"),
     "parameters": (
         lambda b: adopt_parameters(b.engine, NAME, KnnParameters(np.zeros(3), np.ones(3), 1.0), 1.0),
         "a KNN",
@@ -224,7 +224,7 @@ REFUSED: dict[str, tuple[Callable[[Bench], object], str]] = {
     "index": (lambda b: hnsw_index.find_index(b.engine, NAME), "an HNSW index"),
     "new index": (lambda b: hnsw_index.create_index(b.engine, NAME, m=4, ef_construction=8), "an HNSW index"),
     "old index": (lambda b: hnsw_index.drop_index(b.engine, NAME), "an HNSW index"),
-    "audit": (lambda b: audit_hnsw.audit(b.engine, b.cache, NAME, sample=5, ef_searches=[5]), "an HNSW index"),
+    "audit": (lambda b: audit_hnsw.audit(b.workspace(), NAME, sample=5, ef_searches=[5]), "an HNSW index"),
     "weighted job": (lambda b: _scored(b, weighted=True), "a weighted decision"),
     "full match in a job": (lambda b: _scored(b, require_full_match=True), "a full match"),
     "weighted point": (lambda b: _decided(b, weighted=True), "a weighted decision"),
@@ -234,7 +234,7 @@ REFUSED: dict[str, tuple[Callable[[Bench], object], str]] = {
     "views": (lambda b: export(b.engine, NAME, Export.APPROXIMATIONS, b.folder / "x.csv"), "an approximation"),
     "support": (lambda b: ArrayCache(b.folder).support(b.engine, make(b, "other")), "this"),
     "bins of q to try": (
-        lambda b: what_if_settings(b.engine, b.cache, NAME, "q_bins", [(0, 1)]),
+        lambda b: what_if_settings(b.workspace(), NAME, "q_bins", [(0, 1)]),
         "more than one bin of q",
     ),
 }
@@ -270,12 +270,12 @@ def test_training_on_labels_is_refused(logits: Bench) -> None:
 )
 def test_a_point_is_its_logits(logits: Bench, vector: Any, logits_given: Any, saying: str) -> None:
     with pytest.raises(InvalidInputError, match=saying):
-        PointScorer(logits.engine, logits.cache).score(NAME, vector, logits=logits_given)
+        PointScorer(logits.workspace()).score(NAME, vector, logits=logits_given)
 
 
 def test_a_classifier_with_vectors_asks_for_one(edge: Bench) -> None:
     with pytest.raises(InvalidInputError, match="expected a vector, which classifier 'edge' decides on"):
-        PointScorer(edge.engine, edge.cache).score("edge", None, logits=np.zeros(3, np.float32))
+        PointScorer(edge.workspace()).score("edge", None, logits=np.zeros(3, np.float32))
 
 
 def test_auto_stands_for_the_score_of_the_network(logits: Bench) -> None:
@@ -324,11 +324,11 @@ def test_a_certificate_needs_no_vectors(bench: Bench) -> None:
     rows = exemplars("new", 60, seed=2)
     job = bench.score(NAME, bench.write("new.npz", rows), weighted=None)
     assert 0 < job.table.column("decision").null_count < 60
-    scorer = PointScorer(bench.engine, bench.cache)
+    scorer = PointScorer(bench.workspace())
     for row, point in zip(bench.rows(STORED, job_id=job.request.job_id), rows["f"], strict=True):
         found = scorer.score(NAME, None, logits=point)
         assert found.fields == {field: row._mapping[field] for field in found.fields}
-        assert replay(bench.engine, bench.cache, row.id).differing == ()
+        assert replay(bench.workspace(), row.id).differing == ()
 
 
 def test_views_show_nothing_where_there_is_nothing(logits: Bench) -> None:

@@ -84,7 +84,7 @@ def peak(compute: Callable[[], _Result]) -> tuple[int, _Result]:
 
 def test_a_calibration(wide: Bench) -> None:
     def run(budget: int) -> object:
-        done = calibrate(wide.engine, "wide", setting, reason="test", memory_budget=budget)
+        done = calibrate(wide.workspace(memory_budget=budget), "wide", setting, reason="test")
         made = done.by_admit
         return made.radius, done.changed, made.singleton_count, made.usable_count
 
@@ -105,12 +105,13 @@ def test_a_chunk_of_scores(wide: Bench) -> None:
         claim = jobs.claim(connection, job.id, 0, worker="here", lease_seconds=600)
         assert claim is not None
         ids = jobs.chunk_exemplars(connection, claim)
-    score = job_kinds(wide.engine, wide.cache)["score"]
-    score(ChunkWork(job, classifier, ids[:1], SMALL))  # reads the snapshot, which is kept
+    within, at_will = (job_kinds(wide.workspace(memory_budget=one))["score"] for one in (SMALL, DEFAULT_MEMORY_BUDGET))
+    for score in (within, at_will):
+        score(ChunkWork(job, classifier, ids[:1]))  # reads the snapshot, which is kept
     # Vectors, logits and decisions on all classes are the result.
     data = SCORED * (4 * DIMENSION + (8 + 33) * CLASSES)
-    small, found = peak(lambda: score(ChunkWork(job, classifier, ids, SMALL)))
-    _, whole = peak(lambda: score(ChunkWork(job, classifier, ids, DEFAULT_MEMORY_BUDGET)))
+    small, found = peak(lambda: within(ChunkWork(job, classifier, ids)))
+    _, whole = peak(lambda: at_will(ChunkWork(job, classifier, ids)))
     assert small <= SMALL + data
     assert isinstance(found, Scored)
     assert isinstance(whole, Scored)
@@ -120,13 +121,13 @@ def test_a_chunk_of_scores(wide: Bench) -> None:
 def test_an_evaluation(wide: Bench) -> None:
     path = wide.write("evaluate.npz", made(SCORED, 4))
     request = request_evaluation_of_source(
-        wide.engine, "wide", FileSource(path), calibration_id=None, chunk_rows=SCORED
+        wide.workspace(chunk_rows=SCORED), "wide", FileSource(path), calibration_id=None
     )
     assert request.job_id is not None
     wide.run(request.job_id)
 
     def run(budget: int) -> object:
-        return repr(report_payload(evaluate(wide.engine, wide.cache, request, "made", memory_budget=budget)))
+        return repr(report_payload(evaluate(wide.workspace(memory_budget=budget), request, "made")))
 
     # For held-out points both logits, the network's also in one array and in the order of the ids, and four softmaxes
     # that rivals are calibrated on; of evaluated ones the logits, the decisions, and the sets of eleven methods.
@@ -172,10 +173,8 @@ def long(server_url: str, template_database: str, tmp_path_factory: pytest.TempP
 def test_a_fit_holds_no_vectors(long: Bench) -> None:
     def run(dimension: int) -> int:
         name = str(dimension)
-        long.run(request_neighbours(long.engine, name, chunk_rows=2048))
-        taken, _ = peak(
-            lambda: fit(long.engine, long.cache, name, on_epoch=lambda _model, _line: None, memory_budget=SMALL)
-        )
+        long.run(request_neighbours(long.workspace(), name))
+        taken, _ = peak(lambda: fit(long.workspace(memory_budget=SMALL), name, on_epoch=lambda _model, _line: None))
         return taken
 
     run(SHORT)  # the first imports torch, which is traced too
@@ -190,12 +189,10 @@ def test_an_evaluation_holds_no_vectors(long: Bench) -> None:
         long.adopt(name, KnnParameters(np.zeros(2), np.ones(2), 1.0), 1.0)
         long.calibrate_abers(name, score="network")
         path = long.write("evaluate.npz", made(5000, 4, classes=2, dimension=dimension))
-        request = request_evaluation_of_source(
-            long.engine, name, FileSource(path), calibration_id=None, chunk_rows=2048
-        )
+        request = request_evaluation_of_source(long.workspace(), name, FileSource(path), calibration_id=None)
         assert request.job_id is not None
         long.run(request.job_id)
-        taken, _ = peak(lambda: evaluate(long.engine, long.cache, request, "made", memory_budget=SMALL))
+        taken, _ = peak(lambda: evaluate(long.workspace(memory_budget=SMALL), request, "made"))
         return taken
 
     assert run(LONG) - run(SHORT) <= LONGER < 4 * LONG * LONG_HELD_OUT

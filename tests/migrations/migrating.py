@@ -8,6 +8,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, Engine, text
 
+from tests.running import workspace
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.store.database import schema
 from venn_admit.store.database.engine import connect, transaction
@@ -86,5 +87,5 @@ def table_contents(engine: Engine) -> dict[str, list[str]]:
 
 def assert_replay_equal(engine: Engine, cache: ArrayCache, decision_ids: list[int]) -> None:
     for decision_id in decision_ids:
-        found = replay(engine, cache, decision_id)
+        found = replay(workspace(engine, cache), decision_id)
         assert found.differing == (), (found.stored, found.computed)

@@ -1,6 +1,7 @@
 """The table of methods: each is judged on points of mc that it was not calibrated on, and no label of vp is read."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import text
@@ -11,6 +12,8 @@ from venn_admit.errors import NotReadyError
 from venn_admit.flows.reports import methods_table as flow
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import transaction
+from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 SIZE = 2**28
 METHODS = (
@@ -26,8 +29,18 @@ METHODS = (
 )
 
 
+def within(visitor: Visitor, memory_budget: int) -> Workspace:
+    """What the service works with, within other limits."""
+    home = visitor.runtime.settings.home
+    return replace(visitor.runtime, cache=ArrayCache(home / "cache", memory_budget=memory_budget))
+
+
 def table(visitor: Visitor) -> flow.MethodsTable:
-    return flow.methods_table(visitor.runtime.engine, visitor.runtime.cache, NAME, None, memory_budget=SIZE)
+    return flow.methods_table(
+        within(visitor, SIZE),
+        NAME,
+        None,
+    )
 
 
 def test_every_method_has_a_row(shared: Visitor) -> None:
@@ -79,7 +92,11 @@ def test_as_many_points_are_judged_as_take_seconds(shared: Visitor, monkeypatch:
 
 def test_vectors_that_take_too_much_memory_are_refused(shared: Visitor) -> None:
     with pytest.raises(NotReadyError, match="MiB"):
-        flow.methods_table(shared.runtime.engine, shared.runtime.cache, NAME, None, memory_budget=1000)
+        flow.methods_table(
+            within(shared, 1000),
+            NAME,
+            None,
+        )
 
 
 def test_a_page_of_methods_is_a_page_of_its_own(shared: Visitor) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy import text
 from tests.cli import samples
 from tests.cli.samples import NAME
 from tests.holding import hold_training
+from tests.running import workspace
 from tests.web.visitor import OWN, Visitor
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.data.create import create as create_classifier
@@ -133,7 +134,7 @@ def test_a_classifier_shows_its_report_when_it_has_been_drawn(shared: Visitor) -
 
 def test_days_have_what_was_decided_and_labelled(shared: Visitor) -> None:
     engine = shared.runtime.engine
-    *before, last = report(engine, shared.runtime.cache, NAME, calibration_id=None).days
+    *before, last = report(workspace(engine, shared.runtime.cache), NAME, calibration_id=None).days
     assert len(before) == 29
     assert not any(day.decisions or day.labels for day in before)
     with connect(engine) as connection:

@@ -20,7 +20,7 @@ from sqlalchemy import Engine, text
 
 from tests.conftest import TEST_PREFIX
 from tests.from_scratch import current_points, store_again
-from tests.running import Arrays, Bench
+from tests.running import Arrays, Bench, workspace
 from tests.workers.processes import PATIENCE_SECONDS, WorkerProcess, await_workers, running_worker, wait_until
 from tests.workers.samples import CLASS_COUNT, ETA_LOC, NAME, PARAMETERS, SETTINGS, exemplars, value
 from venn_admit.files.label_sources import LabelFile
@@ -83,7 +83,12 @@ class Crowd:
     def recalibrate(self) -> None:
         """Every second, as beat would."""
         while not self.over.wait(1):
-            steps = recalibrate_due(self.engine, self.sender, chunk_rows=500, quiet_seconds=0, wait_seconds=0, keep=3)
+            steps = recalibrate_due(
+                workspace(self.engine, chunk_rows=500, keep_calibrations=3),
+                self.sender,
+                quiet_seconds=0,
+                wait_seconds=0,
+            )
             for step in steps:
                 assert step.error is None, step.error
                 self.done[str(step.outcome)] += 1
@@ -94,13 +99,12 @@ class Crowd:
         while not self.over.is_set():
             turn += 1
             request = request_score(
-                self.engine,
+                workspace(self.engine, chunk_rows=20),
                 NAME,
                 FileSource(bench.write("scored.npz", unlabelled(f"reader-{number}-{turn}", 40))),
                 weighted=turn % 2 == 0,
                 require_full_match=False,
                 calibration_id=None,
-                chunk_rows=20,
             )
             await_job(self.engine, self.sender, request.job_id, check_workers=lambda: None, on_progress=lambda _: None)
             assert bench.rows(DECIDED_BY, job_id=request.job_id) == [(request.calibration_id, 40)]
@@ -149,7 +153,9 @@ def settle(crowd: Crowd) -> None:
     """Serve the last request."""
 
     def served() -> bool:
-        recalibrate_due(crowd.engine, crowd.sender, chunk_rows=500, quiet_seconds=0, wait_seconds=0, keep=3)
+        recalibrate_due(
+            workspace(crowd.engine, chunk_rows=500, keep_calibrations=3), crowd.sender, quiet_seconds=0, wait_seconds=0
+        )
         relay(crowd.engine, crowd.sender)
         return bool(value(crowd.engine, "SELECT count(*) = 0 FROM recalibration_request"))
 
@@ -192,4 +198,4 @@ def test_all_at_once(url: str, open_engine: Callable[[str], Engine], sender: Cel
     assert current_points(bench, NAME) == current_points(bench, "again")
     decided = bench.rows("SELECT id FROM decision ORDER BY md5(id::text) LIMIT 40")
     for row in decided:
-        assert replay(engine, bench.cache, row.id).differing == ()
+        assert replay(workspace(engine, bench.cache), row.id).differing == ()

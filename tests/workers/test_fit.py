@@ -7,6 +7,7 @@ import pytest
 from celery import Celery
 from sqlalchemy import Engine, text
 
+from tests.running import workspace
 from tests.workers.processes import await_workers, running_worker, wait_until
 from tests.workers.samples import CHUNK_ROWS, NAME
 from venn_admit.flows.calibration.fit import request_fit, show_fit
@@ -25,7 +26,7 @@ def test_several_processes_fit_once(
     before = fits(engine)
     with running_worker(url, tmp_path, concurrency=2):
         await_workers(open_engine(url), 1)
-        job = request_fit(engine, NAME, chunk_rows=CHUNK_ROWS).job_id
+        job = request_fit(workspace(engine, chunk_rows=CHUNK_ROWS), NAME).job_id
         relay(engine, sender, job)
         wait_until(lambda: progress(engine, job).state != "running", "the fit is over")
     assert progress(engine, job).state == "done"

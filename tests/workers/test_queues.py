@@ -10,7 +10,7 @@ import pytest
 from celery import Celery
 from sqlalchemy import Engine, Row, text
 
-from tests.running import Bench
+from tests.running import Bench, workspace
 from tests.workers.processes import PATIENCE_SECONDS, WorkerProcess, await_workers, running_worker, wait_until
 from tests.workers.samples import (
     CHUNK_ROWS,
@@ -97,7 +97,9 @@ def test_a_recalibration_overtakes_a_job_of_two_hundred_chunks(
     bench.ingest(NAME, bench.write("new.npz", exemplars("new", 6)), "train")
 
     def recalibrate() -> list[RecalibrationOutcome]:
-        steps = recalibrate_due(engine, sender, chunk_rows=400, quiet_seconds=0, wait_seconds=0, keep=None)
+        steps = recalibrate_due(
+            workspace(engine, chunk_rows=400, keep_calibrations=None), sender, quiet_seconds=0, wait_seconds=0
+        )
         assert not [step.error for step in steps if step.error]
         return [step.outcome for step in steps]
 

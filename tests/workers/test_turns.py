@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine
 from structlog.testing import capture_logs
 
-from tests.running import Bench, ChunkLimits
+from tests.running import Bench, ChunkLimits, workspace
 from tests.workers.samples import CLASS_COUNT, DIMENSION, NAME, exemplars, rows, value
 from venn_admit.flows.computing import chunk_runner
 from venn_admit.flows.jobs.chunks import ChunkRunner
@@ -30,7 +30,7 @@ def silence() -> Iterator[None]:
 @pytest.fixture
 def process(engine: Engine, tmp_path: Path) -> ChunkRunner:
     """A process that claims chunks."""
-    return chunk_runner(engine, ArrayCache(tmp_path), ChunkLimits(), worker="here")
+    return chunk_runner(workspace(engine, ArrayCache(tmp_path)), ChunkLimits(), worker="here")
 
 
 @pytest.fixture

@@ -50,13 +50,10 @@ def add_tasks(app: Celery, runtime: Runtime) -> None:
     def recalibrate() -> int:
         """Take the recalibrations that are due one step further, and return how many."""
         steps = recalibrate_due(
-            runtime.engine,
+            runtime,
             app,
-            chunk_rows=settings.chunk_rows,
             quiet_seconds=settings.recalibrate_quiet_seconds,
             wait_seconds=settings.recalibrate_wait_seconds,
-            keep=settings.keep_calibrations,
-            memory_budget=runtime.memory_budget,
         )
         return len(steps)
 

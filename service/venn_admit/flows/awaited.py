@@ -47,8 +47,8 @@ from venn_admit.flows.reports import evaluate as evaluation
 from venn_admit.flows.reports.evaluate import request_evaluation_of_decisions, request_evaluation_of_source
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache
 from venn_admit.store.work.recalibrations import RecalibrationRequest
+from venn_admit.store.workspace import Workspace
 
 
 class Shell(Protocol):
@@ -76,35 +76,22 @@ class Shell(Protocol):
         ...
 
 
-def fit(
-    engine: Engine,
-    cache: ArrayCache,
-    name: str,
-    *,
-    chunk_rows: int,
-    shell: Shell,
-    on_epoch: OnEpoch,
-    memory_budget: int,
-) -> Fitted:
+def fit(workspace: Workspace, name: str, *, shell: Shell, on_epoch: OnEpoch) -> Fitted:
     """Find the neighbours that a fit needs, fit the KNN and the localizer on them, and make the result current.
 
     Args:
-        engine: The database.
-        cache: The cache of its training exemplars.
         name: The classifier's name.
-        chunk_rows: Rows of a chunk of the job.
         shell: Sees the job through.
         on_epoch: Is given the model (`knn`, `localizer`) and each line of its training log.
-        memory_budget: Bytes that temporary arrays may take.
 
     Raises:
         NotReadyError: Data are missing.
         JobError: The job failed.
     """
-    name = find(engine, name).address
-    shell.run_job(request_neighbours(engine, name, chunk_rows=chunk_rows), "Searching neighbours")
+    name = find(workspace.engine, name).address
+    shell.run_job(request_neighbours(workspace, name), "Searching neighbours")
     shell.show("Fitting")
-    return fitting.fit(engine, cache, name, on_epoch=on_epoch, memory_budget=memory_budget)
+    return fitting.fit(workspace, name, on_epoch=on_epoch)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,125 +103,89 @@ class NearlyNothingUsable:
 
 
 def calibrate(
-    engine: Engine,
+    workspace: Workspace,
     name: str,
     settings_of: SettingsOf,
     *,
-    chunk_rows: int,
     shell: Shell,
-    keep: int | None,
     reason: str,
     even_if_nearly_nothing_is_usable: bool,
     on_stored: OnStored = lambda *_: None,
-    memory_budget: int,
 ) -> Calibrated | NearlyNothingUsable:
     """Bring the approximations of mc and vp up to date, take a snapshot of them, and make it current.
 
     Args:
-        engine: The database.
         name: The classifier's name.
         settings_of: Gives the settings for the classifier, or raises InvalidInputError.
-        chunk_rows: Rows of a chunk of the job.
         shell: Sees the job through.
-        keep: How many snapshots of the setting are kept, beside those that decisions or jobs refer to; None: all.
         reason: Why it is made, as it is kept with the snapshot.
         even_if_nearly_nothing_is_usable: Whether a setting that leaves nearly nothing to admit is stored all the same.
         on_stored: As in `calibration.calibrate`.
-        memory_budget: Bytes that temporary arrays may take.
 
     Raises:
         NotReadyError: Data or parameters are missing.
         JobError: The job failed.
     """
-    classifier = find(engine, name)
+    classifier = find(workspace.engine, name)
     name = classifier.address
     if classifier.knn is not None:
-        shell.run_job(request_approximations(engine, name, settings_of, chunk_rows=chunk_rows), "Approximating")
+        shell.run_job(request_approximations(workspace, name, settings_of), "Approximating")
     if not even_if_nearly_nothing_is_usable:
         shell.show("Counting usable bands")
-        compared = compare_settings(engine, name, settings_of, memory_budget=memory_budget)
+        compared = compare_settings(workspace, name, settings_of)
         if compared is not None and compared[1].nearly_nothing:
             return NearlyNothingUsable(*compared)
     shell.show("Calibrating")
-    return take_calibration(
-        engine, name, settings_of, reason=reason, keep=keep, on_stored=on_stored, memory_budget=memory_budget
-    )
+    return take_calibration(workspace, name, settings_of, reason=reason, on_stored=on_stored)
 
 
-def compare(
-    engine: Engine, cache: ArrayCache, name: str, alpha: Decimal, *, chunk_rows: int, shell: Shell, memory_budget: int
-) -> ComparedSettings:
+def compare(workspace: Workspace, name: str, alpha: Decimal, *, shell: Shell) -> ComparedSettings:
     """Bring the approximations of mc up to date, and show what settings of each method admit of it.
 
     Args:
-        engine: The database.
-        cache: Maps the vectors of mc.
         name: The classifier's name.
         alpha: The error level.
-        chunk_rows: Rows of a chunk of the job.
         shell: Sees the job through, if one is needed.
-        memory_budget: Bytes that temporary arrays may take.
 
     Raises:
         InvalidInputError: Alpha is out of range.
         NotReadyError: Data or parameters are missing.
         JobError: The job failed.
     """
-    name = find(engine, name).address
-    job_id = request_mc(engine, name, alpha, chunk_rows=chunk_rows)
+    name = find(workspace.engine, name).address
+    job_id = request_mc(workspace, name, alpha)
     if job_id is not None:
         shell.run_job(job_id, "Approximating")
     shell.show("Comparing settings")
-    return compare_settings_on_mc(engine, cache, name, alpha, memory_budget=memory_budget)
+    return compare_settings_on_mc(workspace, name, alpha)
 
 
 def recalibrate(
-    engine: Engine,
-    name: str | None,
-    *,
-    chunk_rows: int,
-    shell: Shell,
-    keep: int | None,
-    memory_budget: int,
+    workspace: Workspace, name: str | None, *, shell: Shell
 ) -> list[tuple[RecalibrationRequest, Step | None]]:
     """Serve all requests for a recalibration at once, each to its snapshot or to what prevents it.
 
     Args:
-        engine: The database.
         name: A classifier's name; None: all.
-        chunk_rows: Rows of a chunk of a job.
         shell: Sees jobs through.
-        keep: As in `calibrate`.
-        memory_budget: As in `calibrate`.
 
     Returns:
         The requests with their last steps; None if another process made the snapshot.
     """
     served = []
-    for request in retry_and_list(engine, name):
+    for request in retry_and_list(workspace.engine, name):
         shell.show(f"Recalibrating {request.classifier.name}")
-        step = _step(engine, request, chunk_rows, keep, memory_budget)
+        step = _step(workspace, request)
         while step is not None and step.calibrated is None and step.error is None:
             if step.job_id is not None:
                 shell.run_job(step.job_id, f"Approximating {request.classifier.name}")
-            step = _step(engine, request, chunk_rows, keep, memory_budget)
+            step = _step(workspace, request)
         served.append((request, step))
     return served
 
 
-def _step(
-    engine: Engine, request: RecalibrationRequest, chunk_rows: int, keep: int | None, memory_budget: int
-) -> Step | None:
-    return recalibrate_step(
-        engine,
-        request,
-        chunk_rows=chunk_rows,
-        quiet_seconds=0,
-        wait_seconds=0,
-        keep=keep,
-        memory_budget=memory_budget,
-        wait=True,
-    )
+def _step(workspace: Workspace, request: RecalibrationRequest) -> Step | None:
+    return recalibrate_step(workspace, request, quiet_seconds=0, wait_seconds=0, wait=True)
 
 
 def ingest(engine: Engine, name: str, source: ExemplarSource, split: str, *, shell: Shell) -> Ingested:
@@ -244,18 +195,15 @@ def ingest(engine: Engine, name: str, source: ExemplarSource, split: str, *, she
 
 
 def forget(
-    engine: Engine,
-    cache: ArrayCache,
+    workspace: Workspace,
     name: str,
     external_ids: Collection[str],
     document_ids: Collection[str],
     *,
-    chunk_rows: int,
     missing_ok: bool,
     dry_run: bool,
     wait: bool,
     shell: Shell,
-    memory_budget: int,
 ) -> Forgotten:
     """Remove all that is stored of exemplars, and find the next neighbours of points whose lists named one.
 
@@ -266,16 +214,7 @@ def forget(
     """
     shell.show("Forgetting")
     done = forget_exemplars(
-        engine,
-        cache,
-        name,
-        external_ids,
-        document_ids,
-        chunk_rows=chunk_rows,
-        missing_ok=missing_ok,
-        dry_run=dry_run,
-        wait=wait,
-        memory_budget=memory_budget,
+        workspace, name, external_ids, document_ids, missing_ok=missing_ok, dry_run=dry_run, wait=wait
     )
     for job_id in done.jobs:
         shell.run_job(job_id, "Searching neighbours again")
@@ -291,27 +230,24 @@ class ScoredSource:
 
 
 def score(
-    engine: Engine,
+    workspace: Workspace,
     name: str,
     source: ExemplarSource,
     *,
     weighted: bool | None,
     require_full_match: bool,
     calibration_id: int | None,
-    chunk_rows: int,
     shell: Shell,
     out: Path | None = None,
 ) -> ScoredSource:
     """Store exemplars and decide on each.
 
     Args:
-        engine: The database.
         name: The classifier's name.
         source: The exemplars.
         weighted: As in `request_score`.
         require_full_match: As in `request_score`.
         calibration_id: As in `request_score`.
-        chunk_rows: Rows of a chunk of the job.
         shell: Sees the job through.
         out: The file that the decisions are written to, .parquet or .csv; None: they are only stored.
 
@@ -322,18 +258,19 @@ def score(
     """
     shell.show(f"Storing {source.name}", source.count_rows())
     request = request_score(
-        engine,
+        workspace,
         name,
         source,
         weighted=weighted,
         require_full_match=require_full_match,
         calibration_id=calibration_id,
-        chunk_rows=chunk_rows,
         on_rows=shell.advance,
     )
     what = f"Scoring {source.name}" + ("" if request.weighted else ", plain")
-    shell.run_job(request.job_id, what, None if out is None else partial(write_scores, engine, request.job_id, out))
-    return ScoredSource(request, count_scores(engine, request.job_id))
+    shell.run_job(
+        request.job_id, what, None if out is None else partial(write_scores, workspace.engine, request.job_id, out)
+    )
+    return ScoredSource(request, count_scores(workspace.engine, request.job_id))
 
 
 def resume(engine: Engine, job_id: int, *, out: Path | None, shell: Shell) -> ShownJob:
@@ -358,29 +295,22 @@ def resume(engine: Engine, job_id: int, *, out: Path | None, shell: Shell) -> Sh
 
 
 def evaluate(
-    engine: Engine,
-    cache: ArrayCache,
+    workspace: Workspace,
     name: str,
     source: ExemplarSource | None,
     *,
     title: str | None,
     calibration_id: int | None,
-    chunk_rows: int,
     shell: Shell,
-    memory_budget: int,
 ) -> DatasetReport:
     """Decide on labelled exemplars, and compare what each method admits of them and how often it is right.
 
     Args:
-        engine: The database.
-        cache: The cache of its arrays.
         name: The classifier's name.
         source: The exemplars; None: all labelled ones that the calibration has decided on.
         title: What the report calls them; None: the name of the source, or the calibration.
         calibration_id: The snapshot to use; None: the current one.
-        chunk_rows: Rows of a chunk of the job.
         shell: Sees the job through.
-        memory_budget: Bytes that temporary arrays may take.
 
     Raises:
         InvalidInputError: There is nothing labelled, or the snapshot was made with all that is.
@@ -388,13 +318,13 @@ def evaluate(
         JobError: The job failed.
     """
     if source is None:
-        request = request_evaluation_of_decisions(engine, name, calibration_id=calibration_id, chunk_rows=chunk_rows)
+        request = request_evaluation_of_decisions(workspace, name, calibration_id=calibration_id)
     else:
         shell.show(f"Storing {source.name}", source.count_rows())
         request = request_evaluation_of_source(
-            engine, name, source, calibration_id=calibration_id, chunk_rows=chunk_rows, on_rows=shell.advance
+            workspace, name, source, calibration_id=calibration_id, on_rows=shell.advance
         )
     shown = title or (f"calibration {request.calibration_id}" if source is None else source.name)
     if request.job_id is not None:
         shell.run_job(request.job_id, f"Scoring {shown}")
-    return evaluation.evaluate(engine, cache, request, shown, memory_budget=memory_budget, on_step=shell.show)
+    return evaluation.evaluate(workspace, request, shown, on_step=shell.show)

@@ -214,17 +214,14 @@ class Classifier:
         from venn_admit.flows import awaited
 
         done = awaited.forget(
-            self._runtime.engine,
-            self._runtime.cache,
+            self._runtime,
             self._stored.address,
             [str(one) for one in ids],
             [str(one) for one in documents],
-            chunk_rows=self._runtime.settings.chunk_rows,
             missing_ok=missing_ok,
             dry_run=dry_run,
             wait=wait,
             shell=self._shell,
-            memory_budget=self._runtime.memory_budget,
         )
         if done.is_done:
             self._runtime.remove_left_behind()
@@ -248,15 +245,7 @@ class Classifier:
         """
         from venn_admit.flows import awaited
 
-        done = awaited.fit(
-            self._runtime.engine,
-            self._runtime.cache,
-            self._stored.address,
-            chunk_rows=self._runtime.settings.chunk_rows,
-            shell=self._shell,
-            on_epoch=lambda _model, _line: None,
-            memory_budget=self._runtime.memory_budget,
-        )
+        done = awaited.fit(self._runtime, self._stored.address, shell=self._shell, on_epoch=lambda _model, _line: None)
         record, parameters = done.record, done.parameters
         return Fit(record.dev_discrepancies, record.dev_count, parameters.knn.eta, parameters.eta_loc)
 
@@ -318,15 +307,12 @@ class Classifier:
             test=test,
         )
         done = awaited.calibrate(
-            self._runtime.engine,
+            self._runtime,
             self._stored.address,
             settings_of,
-            chunk_rows=self._runtime.settings.chunk_rows,
             shell=self._shell,
-            keep=self._runtime.settings.keep_calibrations,
             reason="asked for in Python",
             even_if_nearly_nothing_is_usable=kappa is not None,
-            memory_budget=self._runtime.memory_budget,
         )
         if isinstance(done, awaited.NearlyNothingUsable):
             raise NotReadyError(refusal(done))
@@ -350,15 +336,7 @@ class Classifier:
         from venn_admit.flows import awaited
 
         return comparison_of(
-            awaited.compare(
-                self._runtime.engine,
-                self._runtime.cache,
-                self._stored.address,
-                parse_decimal("alpha", str(alpha)),
-                chunk_rows=self._runtime.settings.chunk_rows,
-                shell=self._shell,
-                memory_budget=self._runtime.memory_budget,
-            )
+            awaited.compare(self._runtime, self._stored.address, parse_decimal("alpha", str(alpha)), shell=self._shell)
         )
 
     @advising()
@@ -370,14 +348,7 @@ class Classifier:
         """
         from venn_admit.flows import awaited
 
-        served = awaited.recalibrate(
-            self._runtime.engine,
-            self._stored.address,
-            chunk_rows=self._runtime.settings.chunk_rows,
-            shell=self._shell,
-            keep=self._runtime.settings.keep_calibrations,
-            memory_budget=self._runtime.memory_budget,
-        )
+        served = awaited.recalibrate(self._runtime, self._stored.address, shell=self._shell)
         steps = [step for _, step in served if step is not None]
         errors = [step.error for step in steps if step.error is not None]
         if errors:
@@ -436,13 +407,12 @@ class Classifier:
             data.check_order()
         given = self._source(data, source, vectors, logits, labels, ids, documents, attributes, extractor)
         scored = awaited.score(
-            self._runtime.engine,
+            self._runtime,
             self._stored.address,
             given,
             weighted=weighted,
             require_full_match=require_full_match,
             calibration_id=calibration,
-            chunk_rows=self._runtime.settings.chunk_rows,
             shell=self._shell,
             out=None if out is None else Path(out),
         )
@@ -529,15 +499,7 @@ class Classifier:
             else self._source(data, source, vectors, logits, labels, ids, documents, attributes, extractor)
         )
         found = awaited.evaluate(
-            self._runtime.engine,
-            self._runtime.cache,
-            self._stored.address,
-            given,
-            title=source,
-            calibration_id=calibration,
-            chunk_rows=self._runtime.settings.chunk_rows,
-            shell=self._shell,
-            memory_budget=self._runtime.memory_budget,
+            self._runtime, self._stored.address, given, title=source, calibration_id=calibration, shell=self._shell
         )
         return Evaluation(self.name, source or ("its decisions" if given is None else given.name), found)
 
@@ -553,15 +515,7 @@ class Classifier:
         Raises:
             NotReadyError: There is no calibration yet.
         """
-        return Report(
-            report(
-                self._runtime.engine,
-                self._runtime.cache,
-                self._stored.address,
-                calibration_id=calibration,
-                memory_budget=self._runtime.memory_budget,
-            )
-        )
+        return Report(report(self._runtime, self._stored.address, calibration_id=calibration))
 
     @advising()
     def monitor(self, *, restart: bool = False) -> Monitor:
@@ -604,12 +558,7 @@ class Classifier:
         relabelled = {str(one): label for one, label in (relabel or {}).items()}
         return TrainingWhatIf(
             what_if_training(
-                self._runtime.engine,
-                self._runtime.cache,
-                self._stored.address,
-                relabel=relabelled,
-                leave_out=[str(one) for one in leave_out],
-                memory_budget=self._runtime.memory_budget,
+                self._runtime, self._stored.address, relabel=relabelled, leave_out=[str(one) for one in leave_out]
             )
         )
 
@@ -653,16 +602,7 @@ class Classifier:
             raise InvalidInputError(
                 f"expected values of one of {', '.join(asked)}, got {' and '.join(given) if given else 'none'}"
             )
-        return SettingsWhatIf(
-            what_if_settings(
-                self._runtime.engine,
-                self._runtime.cache,
-                self._stored.address,
-                given[0],
-                asked[given[0]],
-                memory_budget=self._runtime.memory_budget,
-            )
-        )
+        return SettingsWhatIf(what_if_settings(self._runtime, self._stored.address, given[0], asked[given[0]]))
 
     @advising()
     def export(self, what: str, out: str | PathLike[str], *, calibration: int | None = None) -> int:

@@ -204,7 +204,7 @@ class Connection:
         """
         from venn_admit.flows.removal.delete import delete
 
-        done = delete(self._runtime.engine, self._runtime.cache, name, dry_run=dry_run)
+        done = delete(self._runtime, name, dry_run=dry_run)
         return Deletion(done.is_done, done.generations, done.rows)
 
     def classifiers(self) -> list[Classifier]:

@@ -1,6 +1,6 @@
 """What a shell works with: the database, the broker, the cache, and the objects that compute with them.
 
-A shell reads its settings and starts one runtime from them; the flows get what they need from its parts.
+A shell reads its settings and starts one runtime from them, which the flows are given as their workspace.
 """
 
 from contextlib import suppress
@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
-from sqlalchemy import Engine
-
 from venn_admit.errors import BrokerError
 from venn_admit.runtime.device import require_device
 from venn_admit.runtime.settings import Settings
 from venn_admit.store.database import schema
 from venn_admit.store.database.engine import check_server, connect, create_engine, database_url
 from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -26,13 +25,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Runtime:
+class Runtime(Workspace):
     """The parts that one process shares. The shell that starts it disposes of its engine."""
 
     settings: Settings
     database_url: str
-    engine: Engine
-    cache: ArrayCache
 
     @classmethod
     def start(
@@ -58,7 +55,15 @@ class Runtime:
             pool_size=settings.database_pool_size,
         )
         cache = ArrayCache(settings.home / "cache", memory_budget=settings.memory_budget_mb << 20)
-        return cls(settings, url, engine, cache)
+        return cls(
+            engine,
+            cache,
+            chunk_rows=settings.chunk_rows,
+            keep_calibrations=settings.keep_calibrations,
+            device=settings.device,
+            settings=settings,
+            database_url=url,
+        )
 
     def remove_left_behind(self) -> None:
         """Remove bodies of requests that processes of this machine kept in the home when they were killed."""
@@ -94,11 +99,6 @@ class Runtime:
             schema.require_usable(self.engine)
         elif schema.current_revision(self.engine) != schema.head_revision():
             schema.upgrade_engine(self.engine)
-
-    @property
-    def memory_budget(self) -> int:
-        """Bytes that one computation, or reading a file, may take."""
-        return self.settings.memory_budget_mb << 20
 
     @cached_property
     def broker(self) -> "Celery":
@@ -145,7 +145,7 @@ class Runtime:
         """Decides on one vector at a time, and caches the snapshots that were used last."""
         from venn_admit.flows.decisions.score_one import PointScorer
 
-        return PointScorer(self.engine, self.cache)
+        return PointScorer(self)
 
     def chunk_runner(self, worker: str, *, log: "FilteringBoundLogger | None" = None) -> "ChunkRunner":
         """Return a runner of chunks of every kind.
@@ -156,4 +156,4 @@ class Runtime:
         """
         from venn_admit.flows.computing import chunk_runner
 
-        return chunk_runner(self.engine, self.cache, self.settings, worker=worker, log=log)
+        return chunk_runner(self, self.settings, worker=worker, log=log)

@@ -35,7 +35,7 @@ class KeptComparisons:
         with self._computing:
             if key not in self._kept:
                 began = datetime.now(UTC)
-                found = methods_table(runtime.engine, runtime.cache, *key, memory_budget=runtime.memory_budget)
+                found = methods_table(runtime, *key)
                 self._kept[key] = (found, began)
             self._kept.move_to_end(key)
             if len(self._kept) > MOST:

@@ -89,13 +89,7 @@ class KeptReports:
         runtime, began = self._runtime, datetime.now(UTC)
         # Read before the report, so that a change in between causes it to be computed again.
         standing = report_standing(runtime.engine, name, calibration_id)
-        found = report(
-            runtime.engine,
-            runtime.cache,
-            name,
-            calibration_id=calibration_id,
-            memory_budget=runtime.memory_budget,
-        )
+        found = report(runtime, name, calibration_id=calibration_id)
         return KeptReport(found, began, standing)
 
 

@@ -238,7 +238,7 @@ class TestPartialChange:
         calibrated(edge)
         relabel(edge, ["mc-3"])
         job_id = request_approximations(
-            edge.engine, "edge", lambda known: make_settings(known.class_count, known.neighbour_count), chunk_rows=10
+            edge.workspace(chunk_rows=10), "edge", lambda known: make_settings(known.class_count, known.neighbour_count)
         )
         assert edge.value("SELECT row_count FROM job WHERE id = :id", id=job_id) == 0
 
@@ -316,7 +316,7 @@ class TestRefusals:
 
     def test_before_the_approximations(self, edge: Bench) -> None:
         with pytest.raises(NotReadyError, match="1000 points of 'edge' arrived or changed during the calibration"):
-            calibrate(edge.engine, "edge", lambda _: make_settings(3, 5), reason="test")
+            calibrate(edge.workspace(), "edge", lambda _: make_settings(3, 5), reason="test")
         assert edge.value("SELECT count(*) FROM calibrator") == 0
 
     def test_with_one_class_alone(self, bench: Bench) -> None:
@@ -334,11 +334,13 @@ class TestRefusals:
 
 def test_one_at_a_time(edge: Bench) -> None:
     """Several at once wait for each other: their numbers follow, and only the first finds changes."""
-    job_id = request_approximations(edge.engine, "edge", lambda _: make_settings(3, 5), chunk_rows=2048)
+    job_id = request_approximations(edge.workspace(), "edge", lambda _: make_settings(3, 5))
     edge.run(job_id)
     with ThreadPoolExecutor(3) as pool:
         done = list(
-            pool.map(lambda _: calibrate(edge.engine, "edge", lambda _: make_settings(3, 5), reason="test"), range(3))
+            pool.map(
+                lambda _: calibrate(edge.workspace(), "edge", lambda _: make_settings(3, 5), reason="test"), range(3)
+            )
         )
     assert sorted(one.changed.opened for one in done) == [0, 0, POINTS]
     numbers = edge.rows("SELECT number, state FROM calibration ORDER BY id")

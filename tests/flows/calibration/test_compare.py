@@ -30,10 +30,10 @@ def change(engine: Engine, statement: str) -> None:
 
 
 def compared(bench: Bench) -> ComparedSettings:
-    job_id = request_mc(bench.engine, "reviews", ALPHA, chunk_rows=2048)
+    job_id = request_mc(bench.workspace(), "reviews", ALPHA)
     if job_id is not None:
         bench.run(job_id)
-    return compare(bench.engine, bench.cache, "reviews", ALPHA)
+    return compare(bench.workspace(), "reviews", ALPHA)
 
 
 def url(bench: Bench) -> str:
@@ -80,7 +80,7 @@ def test_only_mc_is_approximated_before_the_first_calibration(bench: Bench) -> N
     bench.ingest("reviews", EXAMPLES / "test.npz", "held-out")
     bench.adopt("reviews")
     with pytest.raises(OutdatedError, match="have no approximation yet"):
-        compare(bench.engine, bench.cache, "reviews", ALPHA)
+        compare(bench.workspace(), "reviews", ALPHA)
     compared(bench)
     assert bench.value(IN_SPLIT, split="mc") > 0
     assert bench.value(IN_SPLIT, split="vp") == 0
@@ -127,7 +127,7 @@ def test_what_is_foretold_is_what_weighted_decisions_admit(reviews: Bench) -> No
     """The localizer hardly looks beyond the nearest point, so that weights reject most of what would be admitted."""
     reviews.adopt("reviews", eta_loc=0.002)
     reviews.calibrate("reviews", kappa=100, q_bins=(0, 1, 6, 16, 25))
-    found = what_if_settings(reviews.engine, reviews.cache, "reviews", "kappa", [100])
+    found = what_if_settings(reviews.workspace(), "reviews", "kappa", [100])
     (foretold,) = [one.admission for one in found.tried]
     assert found.is_weighted
 
@@ -139,7 +139,7 @@ def test_what_is_foretold_is_what_weighted_decisions_admit(reviews: Bench) -> No
     low, high = foretold.admitted.interval
     assert low - 0.06 < usual < high + 0.06
     assert usual < plain / 2
-    state = report(reviews.engine, reviews.cache, "reviews", calibration_id=None)
+    state = report(reviews.workspace(), "reviews", calibration_id=None)
     share = state.part.weighted
     assert share is not None
     assert share.admitted / share.points == pytest.approx(usual, abs=0.06)
@@ -150,10 +150,10 @@ def test_what_is_foretold_is_what_weighted_decisions_admit(reviews: Bench) -> No
 def test_what_is_missing_is_said(bench: Bench) -> None:
     bench.create("reviews", dimension=128)
     with pytest.raises(InvalidInputError, match="alpha must lie strictly between 0 and 1"):
-        request_mc(bench.engine, "reviews", Decimal(2), chunk_rows=100)
+        request_mc(bench.workspace(chunk_rows=100), "reviews", Decimal(2))
     with pytest.raises(NotReadyError, match="has no KNN parameters yet"):
-        request_mc(bench.engine, "reviews", ALPHA, chunk_rows=100)
+        request_mc(bench.workspace(chunk_rows=100), "reviews", ALPHA)
     bench.ingest("reviews", EXAMPLES / "train.npz", "train")
     bench.adopt("reviews")
     with pytest.raises(NotReadyError, match=r"split mc of 'reviews' holds no labelled exemplar"):
-        request_mc(bench.engine, "reviews", ALPHA, chunk_rows=100)
+        request_mc(bench.workspace(chunk_rows=100), "reviews", ALPHA)

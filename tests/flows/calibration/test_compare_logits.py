@@ -16,10 +16,10 @@ from venn_admit.flows.reports.what_if_settings import what_if_settings
 def test_its_one_setting_admits_what_it_does_with_vectors(both: Bench) -> None:
     url = both.engine.url.render_as_string(hide_password=False)
     before = contents(url)
-    assert request_mc(both.engine, NAME, ALPHA, chunk_rows=100) is None
-    bare = compare(both.engine, both.cache, NAME, ALPHA)
+    assert request_mc(both.workspace(chunk_rows=100), NAME, ALPHA) is None
+    bare = compare(both.workspace(), NAME, ALPHA)
     assert contents(url) == before
-    seen = compare(both.engine, both.cache, WITH_VECTORS, ALPHA)
+    seen = compare(both.workspace(), WITH_VECTORS, ALPHA)
     (one,) = bare.compared
     assert isinstance(one.settings, VennAbersSettings)
     assert (one.settings.score, one.settings.q_bins) == (ScoreKind.NETWORK, (0,))
@@ -35,8 +35,8 @@ def test_its_one_setting_admits_what_it_does_with_vectors(both: Bench) -> None:
     ("varied", "values"), [("alpha", [Decimal("0.1"), Decimal("0.3")]), ("thresholds", [Decimal("0.95")])]
 )
 def test_a_part_of_the_setting_is_varied(both: Bench, varied: str, values: list[Decimal]) -> None:
-    bare = what_if_settings(both.engine, both.cache, NAME, varied, values)
-    seen = what_if_settings(both.engine, both.cache, WITH_VECTORS, varied, values)
+    bare = what_if_settings(both.workspace(), NAME, varied, values)
+    seen = what_if_settings(both.workspace(), WITH_VECTORS, varied, values)
     assert repr(bare.tried) == repr(seen.tried)
     assert len(bare.tried) == len(values) + 1
     assert len({one.admission.admitted.correct for one in bare.tried}) == len(bare.tried)
@@ -45,15 +45,15 @@ def test_a_part_of_the_setting_is_varied(both: Bench, varied: str, values: list[
 def test_what_there_is_no_setting_of_is_refused(both: Bench) -> None:
     for varied in ("kappa", "delta"):
         with pytest.raises(InvalidInputError, match=f"{varied}: the method venn-abers has no such setting"):
-            what_if_settings(both.engine, both.cache, NAME, varied, [5])
+            what_if_settings(both.workspace(), NAME, varied, [5])
     with pytest.raises(InvalidInputError, match="more than one bin of q needs vectors"):
-        what_if_settings(both.engine, both.cache, NAME, "q_bins", [(0, 1)])
+        what_if_settings(both.workspace(), NAME, "q_bins", [(0, 1)])
 
 
 def test_too_little_to_compare_on(bench: Bench) -> None:
     make(bench)
     with pytest.raises(NotReadyError, match="split mc of 'logits' holds no labelled exemplar"):
-        request_mc(bench.engine, NAME, ALPHA, chunk_rows=100)
+        request_mc(bench.workspace(chunk_rows=100), NAME, ALPHA)
     bench.ingest(NAME, bench.write("mc.npz", exemplars("mc", 60, seed=1)), "mc")
-    assert request_mc(bench.engine, NAME, ALPHA, chunk_rows=100) is None
-    assert compare(bench.engine, bench.cache, NAME, ALPHA).point_count == 60
+    assert request_mc(bench.workspace(chunk_rows=100), NAME, ALPHA) is None
+    assert compare(bench.workspace(), NAME, ALPHA).point_count == 60

@@ -13,7 +13,7 @@ import pytest
 
 from tests.flows.recalibration import EDGE, QUIET, REQUEST, Due, age, more, only_request, outcomes
 from tests.from_scratch import current_points, store_again
-from tests.running import Bench, ChunkLimits, run_chunk
+from tests.running import Bench, ChunkLimits, run_chunk, workspace
 from venn_admit.core.types import Split
 from venn_admit.errors import DatabaseError, NotReadyError
 from venn_admit.files.label_sources import LabelFile
@@ -152,7 +152,7 @@ class TestWaiting:
     def test_decisions_meanwhile_rest_on_those_that_train(self, edge: Bench, due: Due) -> None:
         begin(edge, due)
         held = version(edge)
-        scorer = PointScorer(edge.engine, edge.cache)
+        scorer = PointScorer(edge.workspace())
         vector = EDGE["vp_r"][0].astype(np.float32)
         before = scorer.score("edge", vector)
         same_place = {"id": np.array(["same"]), **{key: EDGE[f"vp_{key}"][:1] for key in ("r", "f", "y")}}
@@ -171,7 +171,7 @@ class TestWaiting:
         edge.run(job_id)
         assert outcomes(due()) == [RecalibrationOutcome.RECALIBRATED]
         assert version(edge) > held
-        assert all(replay(edge.engine, edge.cache, row.id).differing == () for row in decided[:5])
+        assert all(replay(edge.workspace(), row.id).differing == () for row in decided[:5])
         joined = scorer.score("edge", vector)
         assert joined.nearest is not None
         assert joined.nearest.distances[0] == 0
@@ -261,7 +261,9 @@ class TestEnd:
         job_id = begin(edge, due)
         training(edge, "waiting")
         (tmp_path / "file").touch()
-        broken = chunk_runner(edge.engine, ArrayCache(tmp_path / "file"), ChunkLimits(max_attempts=1), worker="broken")
+        broken = chunk_runner(
+            workspace(edge.engine, ArrayCache(tmp_path / "file")), ChunkLimits(max_attempts=1), worker="broken"
+        )
         for ordinal in range(2):
             run_chunk(broken, job_id, ordinal)
         assert outcomes(due()) == [RecalibrationOutcome.FAILED]
@@ -392,7 +394,7 @@ def test_a_fit_asks_for_a_recalibration(reviews: Bench) -> None:
     steps: list[recalibrate.Step] = []
     while not steps or steps[-1].calibrated is None:
         step = recalibrate.recalibrate_step(
-            reviews.engine, request, chunk_rows=2048, quiet_seconds=0, wait_seconds=0, keep=None, wait=True
+            reviews.workspace(keep_calibrations=None), request, quiet_seconds=0, wait_seconds=0, wait=True
         )
         assert step is not None
         assert step.error is None

@@ -217,7 +217,7 @@ class Life(RuleBasedStateMachine):
             name=self.name,
         )
         for row in decided:
-            assert replay(self.bench.engine, self.bench.cache, row.id).differing == ()
+            assert replay(self.bench.workspace(), row.id).differing == ()
         super().teardown()
 
 

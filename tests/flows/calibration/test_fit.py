@@ -151,10 +151,10 @@ def edge(bench: Bench) -> Bench:
 
 
 def test_training_exemplars_that_arrive_meanwhile_wait_for_it(edge: Bench) -> None:
-    edge.run(request_neighbours(edge.engine, "edge", chunk_rows=400))
+    edge.run(request_neighbours(edge.workspace(chunk_rows=400), "edge"))
     rest = Golden("edge").exemplars("train", slice(300, None))
     assert edge.ingest("edge", edge.write("rest.npz", rest), "train").waiting == len(rest["y"])
-    assert fit(edge.engine, edge.cache, "edge", on_epoch=lambda _model, _line: None).record.fit_count == 80
+    assert fit(edge.workspace(), "edge", on_epoch=lambda _model, _line: None).record.fit_count == 80
     assert show(edge.engine, "edge").waiting == 0
 
 
@@ -162,25 +162,25 @@ class TestRefusals:
     def test_without_training_exemplars(self, bench: Bench) -> None:
         bench.create("empty", dimension=8)
         with pytest.raises(NotReadyError, match=r"has 0 training exemplars.*at least K = 25"):
-            request_neighbours(bench.engine, "empty", chunk_rows=10)
+            request_neighbours(bench.workspace(chunk_rows=10), "empty")
 
     def test_without_held_out_data(self, bench: Bench) -> None:
         Golden("edge").prepare(bench, "edge")
         with pytest.raises(NotReadyError, match="no exemplars of 'edge' are in split knn"):
-            request_neighbours(bench.engine, "edge", chunk_rows=10)
+            request_neighbours(bench.workspace(chunk_rows=10), "edge")
 
     def test_without_neighbours(self, edge: Bench) -> None:
         with pytest.raises(NotReadyError, match="in split knn are out of date: run the fit again"):
-            fit(edge.engine, edge.cache, "edge", on_epoch=lambda _model, _line: None)
+            fit(edge.workspace(), "edge", on_epoch=lambda _model, _line: None)
 
     def test_after_a_training_label_is_corrected(self, edge: Bench) -> None:
-        edge.run(request_neighbours(edge.engine, "edge", chunk_rows=400))
+        edge.run(request_neighbours(edge.workspace(chunk_rows=400), "edge"))
         corrected = (int(Golden("edge")["train_y"][0]) + 1) % 3
         path = edge.folder / "correction.csv"
         path.write_text(f"external_id,label\ntrain-0,{corrected}\n")
         label(edge.engine, "edge", LabelFile(path), selection="selected", retract=False)
         with pytest.raises(NotReadyError, match="run the fit again"):
-            fit(edge.engine, edge.cache, "edge", on_epoch=lambda _model, _line: None)
+            fit(edge.workspace(), "edge", on_epoch=lambda _model, _line: None)
         assert edge.fit("edge").record.fit_count == 80
 
     @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def two(edge: Bench) -> Bench:
 
 def decide(bench: Bench, name: str, scorer: PointScorer | None = None) -> dict[str, Any]:
     """The decision on the first point to score, as the generation of that name has it seen."""
-    scorer = scorer or PointScorer(bench.engine, bench.cache)
+    scorer = scorer or PointScorer(bench.workspace())
     dimension = find(bench.engine, name).dimension
     part = EDGE.exemplars("score") if dimension == EDGE.dimension else seen_anew("score")
     decision = scorer.score(name, part["r"][0].astype(np.float32), logits=part["f"][0].astype(np.float32))
@@ -148,7 +148,7 @@ class TestSwitch:
         assert decide(two, "edge@2") == second
 
     def test_one_scorer_through_a_switch(self, two: Bench) -> None:
-        scorer = PointScorer(two.engine, two.cache)
+        scorer = PointScorer(two.workspace())
         names = ("edge", "edge@1", "edge@2")
         before = [decide(two, name, scorer) for name in names]
         switch(two.engine, "edge@2")
@@ -193,9 +193,9 @@ class TestSwitch:
         assert list_decisions(two.engine, "edge", _all(), limit=3)[1] == []
         assert list_decisions(two.engine, "edge@1", _all(), limit=3)[1] == rows
         assert show_decision(two.engine, "edge", decision).classifier.name == "edge@1"
-        replayed = replay(two.engine, two.cache, decision)
+        replayed = replay(two.workspace(), decision)
         assert (replayed.differing, replayed.classifier.name) == ((), "edge@1")
-        assert replay_newest(two.engine, two.cache, "edge@1", replayed.external_id).differing == ()
+        assert replay_newest(two.workspace(), "edge@1", replayed.external_id).differing == ()
         assert show_job(two.engine, job, name="edge").summary.classifier == "edge@1"
         assert [row.job for row in list_jobs(two.engine, "edge@2", limit=9)] == [
             row.job for row in list_jobs(two.engine, "edge", limit=9)

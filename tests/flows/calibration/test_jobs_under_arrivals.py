@@ -106,7 +106,7 @@ def run_slowly(bench: Bench, job_id: int, stream: Stream, *, disturbed: bool = F
 
         return computed
 
-    kinds = {kind: slow(compute) for kind, compute in job_kinds(bench.engine, bench.cache).items()}
+    kinds = {kind: slow(compute) for kind, compute in job_kinds(bench.workspace()).items()}
     runner = ChunkRunner(bench.engine, kinds, ChunkLimits(), worker="slow")
     for ordinal in chunk_ordinals(bench.engine, job_id):
         stream.pass_by()
@@ -123,12 +123,12 @@ def move_to_knn(bench: Bench) -> None:
 
 
 def test_a_calibration_ends(edge: Bench, stream: Stream) -> None:
-    job_id = request_approximations(edge.engine, "edge", settings_of, chunk_rows=CHUNK_ROWS)  # type: ignore[arg-type]
+    job_id = request_approximations(edge.workspace(chunk_rows=CHUNK_ROWS), "edge", settings_of)  # type: ignore[arg-type]
     held = edge.value("SELECT support_version FROM job WHERE id = :id", id=job_id)
     run_slowly(edge, job_id, stream)
     stream.pass_by()
     assert count_waiting(edge.engine, "edge") > 0
-    made = calibrate(edge.engine, "edge", settings_of, reason="test")  # type: ignore[arg-type]
+    made = calibrate(edge.workspace(), "edge", settings_of, reason="test")  # type: ignore[arg-type]
     assert made.classifier.support_version == held
     assert edge.value("SELECT support_version FROM classifier") > held, "they join at once"
     assert [row.reason for row in edge.rows(REQUEST)] == ["training data"]
@@ -136,7 +136,7 @@ def test_a_calibration_ends(edge: Bench, stream: Stream) -> None:
 
 def test_a_fit_that_is_waited_for_ends(edge: Bench, stream: Stream) -> None:
     move_to_knn(edge)
-    job_id = request_neighbours(edge.engine, "edge", chunk_rows=CHUNK_ROWS)
+    job_id = request_neighbours(edge.workspace(chunk_rows=CHUNK_ROWS), "edge")
     held = edge.value("SELECT support_version FROM job WHERE id = :id", id=job_id)
     run_slowly(edge, job_id, stream)
     stream.pass_by()
@@ -147,7 +147,7 @@ def test_a_fit_that_is_waited_for_ends(edge: Bench, stream: Stream) -> None:
             begun.append(model)
             stream.pass_by()
 
-    made = fit(edge.engine, edge.cache, "edge", on_epoch=show)
+    made = fit(edge.workspace(), "edge", on_epoch=show)
     assert begun == ["knn", "localizer"]
     assert edge.value("SELECT id FROM knn_parameters WHERE is_current") == made.parameters.id
     assert edge.value("SELECT support_version FROM classifier") > held
@@ -155,7 +155,7 @@ def test_a_fit_that_is_waited_for_ends(edge: Bench, stream: Stream) -> None:
 
 def test_a_job_that_fits_ends(edge: Bench, stream: Stream) -> None:
     move_to_knn(edge)
-    job_id = request_fit(edge.engine, "edge", chunk_rows=CHUNK_ROWS).job_id
+    job_id = request_fit(edge.workspace(chunk_rows=CHUNK_ROWS), "edge").job_id
     held = edge.value("SELECT support_version FROM job WHERE id = :id", id=job_id)
     run_slowly(edge, job_id, stream)
     assert show_fit(edge.engine, job_id).knn_parameters
@@ -164,11 +164,11 @@ def test_a_job_that_fits_ends(edge: Bench, stream: Stream) -> None:
 
 def test_a_comparison_ends(edge: Bench, stream: Stream) -> None:
     alpha = EDGE.settings["alpha"]
-    job_id = request_mc(edge.engine, "edge", alpha, chunk_rows=CHUNK_ROWS)
+    job_id = request_mc(edge.workspace(chunk_rows=CHUNK_ROWS), "edge", alpha)
     assert job_id is not None
     run_slowly(edge, job_id, stream)
     stream.pass_by()
-    assert compare(edge.engine, edge.cache, "edge", alpha).compared
+    assert compare(edge.workspace(), "edge", alpha).compared
 
 
 def test_scoring_ends(edge: Bench, stream: Stream) -> None:
@@ -181,7 +181,7 @@ def test_scoring_ends(edge: Bench, stream: Stream) -> None:
 class TestEnd:
     def calibrating(self, edge: Bench) -> int:
         more(edge)
-        return request_approximations(edge.engine, "edge", settings_of, chunk_rows=CHUNK_ROWS)  # type: ignore[arg-type]
+        return request_approximations(edge.workspace(chunk_rows=CHUNK_ROWS), "edge", settings_of)  # type: ignore[arg-type]
 
     def test_a_cancelled_job_holds_none(self, edge: Bench) -> None:
         job_id, arriving = self.calibrating(edge), Stream(edge)
@@ -241,7 +241,7 @@ def test_what_changes_again_and_again_is_no_attempt(edge: Bench) -> None:
 
         return computed
 
-    kinds = job_kinds(edge.engine, edge.cache)
+    kinds = job_kinds(edge.workspace())
     limits = ChunkLimits(max_attempts=1)
     disturbed = ChunkRunner(edge.engine, kinds | {"score": corrected(kinds["score"])}, limits, worker="disturbed")
     for _ in range(3):

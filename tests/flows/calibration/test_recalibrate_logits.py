@@ -75,7 +75,7 @@ def test_it_is_that_from_scratch(changed: Bench) -> None:
     assert current_points(changed, NAME) == current_points(changed, "again")
     assert changed.rows(STEPS, name=NAME) == changed.rows(STEPS, name="again")
     for row in changed.rows("SELECT id FROM decision ORDER BY id")[::25]:
-        assert replay(changed.engine, changed.cache, row.id).differing == ()
+        assert replay(changed.workspace(), row.id).differing == ()
 
 
 def test_a_second_look_writes_no_row(changed: Bench) -> None:
@@ -88,7 +88,9 @@ def test_beat_serves_it_at_once_without_a_job(changed: Bench) -> None:
     app = Celery(broker="memory://", set_as_current=False)  # there is nothing to send
     jobs = changed.value("SELECT count(*) FROM job")
     age(changed, 60)
-    (step,) = recalibrate_due(changed.engine, app, chunk_rows=100, quiet_seconds=30, wait_seconds=300, keep=None)
+    (step,) = recalibrate_due(
+        changed.workspace(chunk_rows=100, keep_calibrations=None), app, quiet_seconds=30, wait_seconds=300
+    )
     assert (step.outcome, step.job_id) == (RecalibrationOutcome.RECALIBRATED, None)
     assert changed.rows(REQUEST) == []
     assert changed.value("SELECT count(*) FROM job") == jobs

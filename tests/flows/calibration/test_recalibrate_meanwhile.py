@@ -23,7 +23,7 @@ from tests.flows.recalibration import (
     outcomes,
     snapshots,
 )
-from tests.running import Bench, ChunkLimits, run_chunk
+from tests.running import Bench, ChunkLimits, run_chunk, workspace
 from venn_admit.core.calibrators.bands import band_radius
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.types import Split
@@ -152,14 +152,21 @@ class TestMeanwhile:
                         f"UPDATE exemplar SET label = {number % 3} WHERE id BETWEEN {moving[0]} AND {moving[-1]}"
                     )
                     connection.exec_driver_sql(f"UPDATE exemplar SET split = 'scored' WHERE id = {moving[number]}")
-                calibrate(edge.engine, "edge", lambda _: make_settings(3, 5, **EDGE.settings), reason="test", keep=1)
+                calibrate(
+                    edge.workspace(keep_calibrations=1),
+                    "edge",
+                    lambda _: make_settings(3, 5, **EDGE.settings),
+                    reason="test",
+                )
             reader.result(300)
 
 
 class TestFailures:
     def fail_job(self, bench: Bench, job_id: int, folder: Path) -> None:
         (folder / "file").touch()
-        broken = chunk_runner(bench.engine, ArrayCache(folder / "file"), ChunkLimits(max_attempts=1), worker="broken")
+        broken = chunk_runner(
+            workspace(bench.engine, ArrayCache(folder / "file")), ChunkLimits(max_attempts=1), worker="broken"
+        )
         for ordinal in range(2):
             run_chunk(broken, job_id, ordinal)
 
@@ -226,7 +233,7 @@ class TestFailures:
             connection.exec_driver_sql("UPDATE exemplar SET split = 'mc' WHERE starts_with(external_id, 'mc-')")
         (request,) = retry_and_list(edge.engine, "edge")
         step = recalibrate_step(
-            edge.engine, request, chunk_rows=100, quiet_seconds=0, wait_seconds=0, keep=None, wait=True
+            edge.workspace(chunk_rows=100, keep_calibrations=None), request, quiet_seconds=0, wait_seconds=0, wait=True
         )
         assert step is not None
         assert step.outcome == RecalibrationOutcome.RECALIBRATED

@@ -39,7 +39,7 @@ class TestRetention:
         assert edge.value("SELECT count(*) FROM calibration_point") < rows
         held = "EXISTS (SELECT FROM unnest(ARRAY[2, 6, 7]) AS n WHERE n >= valid_from AND n < coalesce(valid_until, 8))"
         assert edge.value(f"SELECT count(*) FROM calibration_point WHERE NOT {held}") == 0
-        assert replay(edge.engine, edge.cache, edge.value("SELECT min(id) FROM decision")).differing == ()
+        assert replay(edge.workspace(), edge.value("SELECT min(id) FROM decision")).differing == ()
 
     def test_a_job_that_has_not_decided_yet_keeps_its_snapshot(self, edge: Bench, due: Due) -> None:
         job_id = edge.request_score("edge", edge.folder / "score.npz").job_id
@@ -63,5 +63,10 @@ class TestRetention:
     def test_other_settings_are_left(self, edge: Bench) -> None:
         edge.calibrate("edge", **(EDGE.settings | {"kappa": 5}))
         for _ in range(2):
-            calibrate(edge.engine, "edge", lambda _: make_settings(3, 5, **EDGE.settings), reason="test", keep=1)
+            calibrate(
+                edge.workspace(keep_calibrations=1),
+                "edge",
+                lambda _: make_settings(3, 5, **EDGE.settings),
+                reason="test",
+            )
         assert snapshots(edge) == [(2, 1, "current", "test"), (1, 3, "current", "test")]

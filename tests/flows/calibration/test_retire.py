@@ -123,7 +123,7 @@ def test_what_was_made_under_it_stays(tried: Bench) -> None:
     assert snapshots(tried) == before
     assert tried.score("edge", tried.folder / "score.npz", calibration_id=first).table.equals(scores.table)
     decision = tried.value("SELECT min(id) FROM decision")
-    assert replay(tried.engine, tried.cache, decision).differing == ()
+    assert replay(tried.workspace(), decision).differing == ()
 
 
 def test_refusals(tried: Bench) -> None:

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Connection
 
 from tests.flows.calibration.test_continuous_data import training
-from tests.running import Bench
+from tests.running import Bench, workspace
 from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.data.label import label
@@ -91,7 +91,9 @@ def retract(bench: Bench) -> None:
 
 
 def forget_one(bench: Bench) -> None:
-    forget(bench.engine, ArrayCache(bench.folder / "of another machine"), "edge", ["first-1"], chunk_rows=100)
+    forget(
+        workspace(bench.engine, ArrayCache(bench.folder / "of another machine"), chunk_rows=100), "edge", ["first-1"]
+    )
 
 
 def let_train(bench: Bench) -> None:

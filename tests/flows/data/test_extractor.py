@@ -70,16 +70,15 @@ class TestRefused:
         before = stored(edge)
         with pytest.raises(ConflictError, match=saying.replace("one'", "edge'")) as refused:
             request_score(
-                edge.engine,
+                edge.workspace(chunk_rows=10),
                 "edge",
                 source,
                 weighted=None,
                 require_full_match=False,
                 calibration_id=None,
-                chunk_rows=10,
             )
         assert refused.value.code == code
-        scorer = PointScorer(edge.engine, edge.cache)
+        scorer = PointScorer(edge.workspace())
         with pytest.raises(ConflictError) as refused:
             decide_row(edge.engine, scorer, "edge", source, 0, weighted=None, require_full_match=False)
         assert refused.value.code == code

@@ -100,7 +100,7 @@ def test_an_id_with_control_characters_that_was_stored_can_be_labelled_and_forgo
     pq.write_table(pa.table({"external_id": ["line\nbreak"], "label": [0]}), path)
     label(scored.engine, "reviews", LabelFile(path), selection="random", retract=False)
     assert (state(scored, "tab\there")[1], state(scored, "line\nbreak")[1]) == (1, 0)
-    done = forget(scored.engine, scored.cache, "reviews", ["tab\there", "line\nbreak"], chunk_rows=100)
+    done = forget(scored.workspace(chunk_rows=100), "reviews", ["tab\there", "line\nbreak"])
     assert done.exemplars == 2
 
 

@@ -150,21 +150,21 @@ def test_selected_exemplars_join_and_decisions_replay(scored: Bench) -> None:
     give(scored, [(external_id, number) for _, external_id, number in many[:3]], join_train=True)
     scored.calibrate("reviews", kappa=100)
     for decision_id in decided[:40]:
-        found = replay(scored.engine, scored.cache, decision_id)
+        found = replay(scored.workspace(), decision_id)
         assert found.differing == (), found
-    joined = replay(scored.engine, scored.cache, decided[5])
+    joined = replay(scored.workspace(), decided[5])
     assert joined.distances[0] > 0, "it was no neighbour of its own yet"
 
 
 def test_replay_shows_labels_as_they_were(scored: Bench) -> None:
     decision_id = scored.value("SELECT id FROM decision ORDER BY id LIMIT 1")
-    before = replay(scored.engine, scored.cache, decision_id)
+    before = replay(scored.workspace(), decision_id)
     ids = [row.external_id for row in before.neighbours]
     labels = before.neighbour_labels.tolist()
     give(scored, [(ids[0], 1 - labels[0])])
     give(scored, [(ids[1], None)], retract=True)
     scored.calibrate("reviews", kappa=100)
-    after = replay(scored.engine, scored.cache, decision_id)
+    after = replay(scored.workspace(), decision_id)
     assert ([row.external_id for row in after.neighbours], after.neighbour_labels.tolist()) == (ids, labels)
 
 
@@ -187,7 +187,7 @@ def computed(bench: Bench, ids: list[int]) -> Approximated:
     with connect(bench.engine) as connection:
         classifier = classifiers.by_name(connection, "reviews")
         parameters = approximations.current_parameters(connection, classifier)
-    return approximate_points(bench.engine, bench.cache, classifier, np.array(ids), parameters, memory_budget=64 << 20)
+    return approximate_points(bench.workspace(memory_budget=64 << 20), classifier, np.array(ids), parameters)
 
 
 def test_results_that_meet_are_written_once(scored: Bench) -> None:

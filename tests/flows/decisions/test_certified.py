@@ -134,7 +134,7 @@ def test_one_point_is_that_of_a_job_and_replays(
         "reviews", reviews.write("part.npz", part), weighted=None, require_full_match=require_full_match
     )
     stored = reviews.rows(STORED, job_id=scores.request.job_id)
-    scorer = PointScorer(reviews.engine, reviews.cache)
+    scorer = PointScorer(reviews.workspace())
     for row, vector, logits in zip(stored, part["r"].astype(np.float32), part["f"].astype(np.float32), strict=True):
         found = scorer.score("reviews", vector, logits=logits, require_full_match=require_full_match)
         assert found.fields == {field: row._mapping[field] for field in found.fields}
@@ -150,7 +150,7 @@ def test_one_point_is_that_of_a_job_and_replays(
         expected = {None, "probability below threshold"} | ({"q below K"} if require_full_match else set())
         assert reasons == expected
     for row in stored[::20]:
-        again = replay(reviews.engine, reviews.cache, row.id)
+        again = replay(reviews.workspace(), row.id)
         assert (again.differing, again.policy is None) == ((), False)
 
 
@@ -160,7 +160,7 @@ def test_weights_are_refused_before_anything_is_stored(reviews: Bench, certified
         reviews.request_score("reviews", EXAMPLES / "test.npz", calibration_id=certified.calibration_id)
     reviews.calibrate_abers("reviews", score="network", certify=BOTH, confidence=Decimal("0.9"))
     with np.load(EXAMPLES / "test.npz") as arrays, pytest.raises(InvalidInputError, match="plain probabilities alone"):
-        PointScorer(reviews.engine, reviews.cache).score(
+        PointScorer(reviews.workspace()).score(
             "reviews", arrays["r"][0].astype(np.float32), logits=arrays["f"][0].astype(np.float32), weighted=True
         )
     assert reviews.value("SELECT count(*) FROM job WHERE kind = 'score'") == reviews.value(

@@ -266,4 +266,4 @@ def test_the_further_turned_the_fewer_are_admitted(run: Run) -> None:
 def test_decisions_replay(run: Run) -> None:
     ids = [row.id for row in run.bench.rows("SELECT id FROM decision WHERE exemplar_id % 80 = 0")]
     assert len(ids) == 40
-    assert all(replay(run.bench.engine, run.bench.cache, decision_id).differing == () for decision_id in ids)
+    assert all(replay(run.bench.workspace(), decision_id).differing == () for decision_id in ids)

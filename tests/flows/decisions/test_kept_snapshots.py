@@ -39,7 +39,7 @@ def same(one: PointDecision, other: PointDecision) -> bool:
 
 
 def test_the_snapshot_in_use_decides_whatever_was_kept(edge: Bench) -> None:
-    scorer = PointScorer(edge.engine, edge.cache)
+    scorer = PointScorer(edge.workspace())
     first = decided(edge, scorer)
     edge.calibrate_abers("edge", score="network")
     second = decided(edge, scorer)
@@ -49,16 +49,16 @@ def test_the_snapshot_in_use_decides_whatever_was_kept(edge: Bench) -> None:
     third = decided(edge, scorer)
     for found in (first, second, third):
         assert found.neighbours
-    assert same(third, decided(edge, PointScorer(edge.engine, edge.cache)))
+    assert same(third, decided(edge, PointScorer(edge.workspace())))
     # The setting that was in use first is so again, with its snapshot.
     edge.calibrate_abers("edge", score="network")
     fourth = decided(edge, scorer)
-    assert same(fourth, decided(edge, PointScorer(edge.engine, edge.cache)))
+    assert same(fourth, decided(edge, PointScorer(edge.workspace())))
     assert fourth.calibration_id > third.calibration_id
 
 
 def test_a_classifier_is_found_by_the_name_that_it_has(edge: Bench) -> None:
-    scorer = PointScorer(edge.engine, edge.cache)
+    scorer = PointScorer(edge.workspace())
     before = decided(edge, scorer)
     rename(edge.engine, "edge", "other")
     after = decided(edge, scorer, "other")
@@ -74,7 +74,7 @@ def test_a_classifier_is_found_by_the_name_that_it_has(edge: Bench) -> None:
 
 def test_after_the_first_point_three_statements_and_the_search_are_left(edge: Bench) -> None:
     edge.calibrate_abers("edge", score="network")
-    scorer = PointScorer(edge.engine, edge.cache)
+    scorer = PointScorer(edge.workspace())
     first = decided(edge, scorer)
     said: list[str] = []
 
@@ -92,7 +92,7 @@ def test_after_the_first_point_three_statements_and_the_search_are_left(edge: Be
 def test_a_snapshot_that_is_deleted_meanwhile_is_replaced_by_the_newer_one(
     edge: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scorer = PointScorer(edge.engine, edge.cache)
+    scorer = PointScorer(edge.workspace())
     before = edge.value("SELECT max(id) FROM calibration")
     edge.calibrate_abers("edge", score="network")
     old, (given, logits) = edge.value("SELECT max(id) FROM calibration"), vector(edge)
@@ -114,7 +114,7 @@ def test_a_snapshot_that_is_deleted_meanwhile_is_replaced_by_the_newer_one(
         found = scorer.score("edge", given, logits=logits, weighted=True)
     assert edge.value("SELECT count(*) FROM calibration WHERE id = :id", id=old) == 0
     assert found.calibration_id > old > before
-    assert same(found, PointScorer(edge.engine, edge.cache).score("edge", given, logits=logits, weighted=True))
+    assert same(found, PointScorer(edge.workspace()).score("edge", given, logits=logits, weighted=True))
 
 
 def test_of_those_who_ask_at_once_one_reads() -> None:

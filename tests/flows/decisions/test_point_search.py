@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from tests.running import Bench
+from tests.running import Bench, workspace
 from venn_admit.core.neighbours import one_pass
 from venn_admit.core.neighbours.one_pass import MOST_QUERIES, OnePassSupport, PassNeighbours
 from venn_admit.core.types import Float32Array
@@ -49,7 +49,7 @@ def scanned(edge: Bench, vectors: Float32Array) -> list[PointDecision]:
     """Decisions for which the database searches all points."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(point_search, "POINTS_BY_SCAN", len(vectors) + 1)
-        return decided(PointScorer(edge.engine, edge.cache), vectors)
+        return decided(PointScorer(edge.workspace()), vectors)
 
 
 def await_copy() -> None:
@@ -62,7 +62,7 @@ def await_copy() -> None:
 
 def copied(edge: Bench, vectors: Float32Array) -> PointScorer:
     """What decides on points, once it has a copy."""
-    scorer = PointScorer(edge.engine, edge.cache)
+    scorer = PointScorer(edge.workspace())
     decided(scorer, vectors[:2])
     await_copy()
     return scorer
@@ -199,7 +199,7 @@ def test_without_another_thread_the_database_searches_on(
     by_scan = scanned(edge, vectors)
     with capture_logs() as logs, monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", refused)
-        assert_same(decided(PointScorer(edge.engine, edge.cache), vectors), by_scan)
+        assert_same(decided(PointScorer(edge.workspace()), vectors), by_scan)
     (told,) = logs
     assert "can't start new thread" in told["error"]
 
@@ -240,7 +240,7 @@ def test_training_exemplars_that_change_meanwhile_are_no_failure(
 def test_a_copy_leaves_no_connection_to_a_pool_that_was_disposed_of(
     edge: Bench, vectors: Float32Array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scorer = PointScorer(edge.engine, edge.cache)
+    scorer = PointScorer(edge.workspace())
     is_connected, is_disposed_of = threading.Event(), threading.Event()
     size = support.size
 
@@ -263,7 +263,7 @@ def test_a_copy_leaves_no_connection_to_a_pool_that_was_disposed_of(
 def test_more_than_a_machine_might_hold_is_not_copied(edge: Bench, vectors: Float32Array) -> None:
     by_scan = scanned(edge, vectors)
     cache = ArrayCache(edge.folder / "small", memory_budget=1)
-    scorer = PointScorer(edge.engine, cache)
+    scorer = PointScorer(workspace(edge.engine, cache))
     with capture_logs() as logs:
         assert_same(decided(scorer, vectors), by_scan)
         await_copy()
@@ -276,7 +276,7 @@ def test_a_wrong_vector_is_refused_before_anything_is_searched(
     edge: Bench, vectors: Float32Array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refuse_scans(monkeypatch)
-    scorer = PointScorer(edge.engine, edge.cache)
+    scorer = PointScorer(edge.workspace())
     wrong = vectors[:2].copy()
     wrong[1, 0] = np.nan
     with pytest.raises(InvalidInputError, match="not finite"):

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine
 
 from tests.flows.recalibration import QUIET, Due, age, give
-from tests.running import Bench
+from tests.running import Bench, workspace
 from venn_admit.core.types import Split
 from venn_admit.flows.data.catalogue import list_calibrations, list_classifiers, show
 from venn_admit.flows.data.export import Export, export
@@ -39,19 +39,21 @@ def reader(edge: Bench) -> Iterator[Engine]:
 
 def test_reports_and_decisions_need_no_right_to_write(edge: Bench, reader: Engine) -> None:
     scored = edge.score("edge", edge.folder / "score.npz")
-    shown = report(reader, edge.cache, "edge", calibration_id=None)
+    shown = report(workspace(reader, edge.cache), "edge", calibration_id=None)
     assert shown.snapshot.id == scored.request.calibration_id
 
     with np.load(edge.folder / "score.npz") as arrays:
         vectors = arrays["r"].astype(np.float32)
-    decisions = [PointScorer(reader, edge.cache).score("edge", vector).fields["decision"] for vector in vectors[:20]]
+    decisions = [
+        PointScorer(workspace(reader, edge.cache)).score("edge", vector).fields["decision"] for vector in vectors[:20]
+    ]
     assert decisions == [None if np.isnan(d) else int(d) for d in scored.column("decision")[:20]]
 
     assert [listed.classifier.name for listed in list_classifiers(reader)] == ["edge"]
     assert len(list_calibrations(reader, "edge", limit=20).calibrations) == 1
     assert len(show(reader, "edge").decisions) == 5
 
-    assert replay(reader, edge.cache, edge.value("SELECT min(id) FROM decision")).differing == ()
+    assert replay(workspace(reader, edge.cache), edge.value("SELECT min(id) FROM decision")).differing == ()
     out = edge.folder / "calibration.parquet"
     assert export(reader, "edge", Export.CALIBRATION, out, calibration_id=None).rows == edge.value(
         "SELECT count(*) FROM calibration_point"

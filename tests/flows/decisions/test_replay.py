@@ -20,7 +20,7 @@ def decision_ids(bench: Bench, where: str, limit: int) -> list[int]:
 
 def assert_replayed(bench: Bench, ids: list[int]) -> None:
     for decision_id in ids:
-        found = replay(bench.engine, bench.cache, decision_id)
+        found = replay(bench.workspace(), decision_id)
         assert found.differing == (), (decision_id, found.stored, found.computed)
         assert found.stored == found.computed
         assert found.category_counts is not None
@@ -77,7 +77,7 @@ def test_what_it_shows(edge: Bench) -> None:
         "SELECT decision.id FROM decision JOIN exemplar ON exemplar_id = exemplar.id"
         " WHERE external_id = 'score-5' AND weighted"
     )[0]
-    found = replay(edge.engine, edge.cache, decision_id)
+    found = replay(edge.workspace(), decision_id)
     assert (found.classifier.name, found.external_id, found.label) == ("edge", "score-5", golden["score_y"][5])
     nearest = [f"train-{row}" for row in golden["score_neighbours"][5]]
     assert [neighbour.external_id for neighbour in found.neighbours] == nearest
@@ -97,9 +97,9 @@ def test_a_decision_that_was_tampered_with_differs(edge: Bench, table: str, key:
     (decision_id,) = decision_ids(edge, "lower IS NOT NULL", 1)
     with transaction(edge.engine) as connection:
         connection.exec_driver_sql(f"UPDATE {table} SET {field} = {value} WHERE {key} = {decision_id}")
-    assert replay(edge.engine, edge.cache, decision_id).differing == (field,)
+    assert replay(edge.workspace(), decision_id).differing == (field,)
 
 
 def test_an_unknown_decision(bench: Bench) -> None:
     with pytest.raises(NotFoundError, match=r"there is no decision 7; name the classifier"):
-        replay(bench.engine, bench.cache, 7)
+        replay(bench.workspace(), 7)

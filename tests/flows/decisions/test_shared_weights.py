@@ -143,13 +143,13 @@ def test_concurrent_decisions_take_fewer_passes_than_decisions(
     with np.load(edge.folder / "score.npz") as arrays:
         vectors, logits = arrays["r"].astype(np.float32), arrays["f"].astype(np.float32)
     alone = [
-        PointScorer(edge.engine, edge.cache).score("edge", vector, logits=own, weighted=True)
+        PointScorer(edge.workspace()).score("edge", vector, logits=own, weighted=True)
         for vector, own in zip(vectors, logits, strict=True)
     ]
     # A category is weighed for singletons alone by venn-admit.
     rows = [row for row, one in enumerate(alone) if one.fields["lower"] is not None][:30]
     assert len(rows) >= 10
-    scorer = PointScorer(edge.engine, edge.cache)
+    scorer = PointScorer(edge.workspace())
     scorer.score("edge", vectors[rows[0]], logits=logits[rows[0]], weighted=True)  # which reads the snapshot
     passes: list[int] = []
     everyone_asked = threading.Event()

@@ -89,7 +89,7 @@ def test_one_point_is_that_of_a_job_and_replays(reviews: Bench, *, weighted: boo
         "reviews", reviews.write("part.npz", part), weighted=weighted, require_full_match=require_full_match
     )
     stored = reviews.rows(STORED, job_id=scores.request.job_id)
-    scorer = PointScorer(reviews.engine, reviews.cache)
+    scorer = PointScorer(reviews.workspace())
     assert len(stored) == 300
     for row, vector, logits in zip(stored, part["r"].astype(np.float32), part["f"].astype(np.float32), strict=True):
         found = scorer.score("reviews", vector, logits=logits, weighted=weighted, require_full_match=require_full_match)
@@ -97,7 +97,7 @@ def test_one_point_is_that_of_a_job_and_replays(reviews: Bench, *, weighted: boo
     assert ("q below K" in {row.reason for row in stored}) == require_full_match
     assert any(row.upweight > 1 for row in stored) == weighted
     for row in stored[::30]:
-        assert replay(reviews.engine, reviews.cache, row.id).differing == ()
+        assert replay(reviews.workspace(), row.id).differing == ()
 
 
 def test_the_step_of_a_score_is_one_look_up(reviews: Bench) -> None:
@@ -115,14 +115,14 @@ def test_the_step_of_a_score_is_one_look_up(reviews: Bench) -> None:
 def test_is_plain_unless_asked_for(reviews: Bench) -> None:
     with np.load(EXAMPLES / "test.npz") as arrays:
         vector, logits = arrays["r"][0].astype(np.float32), arrays["f"][0].astype(np.float32)
-    scorer = PointScorer(reviews.engine, reviews.cache)
+    scorer = PointScorer(reviews.workspace())
     found = scorer.score("reviews", vector, logits=logits)
     assert found.fields == scorer.score("reviews", vector, logits=logits, weighted=False).fields
 
 
 def test_a_vector_without_logits_is_refused(reviews: Bench) -> None:
     with pytest.raises(InvalidInputError, match="expected the network's logits with the vector"):
-        PointScorer(reviews.engine, reviews.cache).score("reviews", np.zeros(128, dtype=np.float32))
+        PointScorer(reviews.workspace()).score("reviews", np.zeros(128, dtype=np.float32))
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_decisions_by_the_reliability_score_replay(edge: Bench) -> None:
     rows = edge.rows(STORED, job_id=scores.request.job_id)
     assert len({row.score for row in rows}) > 50
     for row in rows[::20]:
-        assert replay(edge.engine, edge.cache, row.id).differing == ()
+        assert replay(edge.workspace(), row.id).differing == ()
 
 
 CELL = """
@@ -183,7 +183,7 @@ def test_a_replay_shows_what_the_decision_rests_on(edge: Bench) -> None:
     scores = edge.score("edge", edge.write("score.npz", Golden("edge").exemplars("score")), weighted=False)
     has_steps_on_both_sides = False
     for row in edge.rows(STORED, job_id=scores.request.job_id)[::20]:
-        basis = replay(edge.engine, edge.cache, row.id).basis
+        basis = replay(edge.workspace(), row.id).basis
         assert basis is not None
         logit = sum(w * x for w, x in zip(MODEL["coefficients"], basis.features.values(), strict=True)) - 0.5
         assert row.score == pytest.approx(1 / (1 + np.exp(-logit)), rel=1e-12)
@@ -217,7 +217,7 @@ def test_traffic_is_seen_by_the_knn_whatever_decided_on_it(edge: Bench) -> None:
     np.testing.assert_array_equal(view.predicted[order], recent.approximation.predicted)
     decided = edge.rows("SELECT predicted FROM decision ORDER BY exemplar_id")
     assert [row.predicted for row in decided] != recent.approximation.predicted.tolist()
-    assert report(edge.engine, edge.cache, "edge", calibration_id=bands.calibration_id).traffic is not None
+    assert report(edge.workspace(), "edge", calibration_id=bands.calibration_id).traffic is not None
 
 
 def test_a_new_snapshot_writes_what_changed_and_leaves_the_old_one_readable(edge: Bench) -> None:
@@ -237,4 +237,4 @@ def test_a_new_snapshot_writes_what_changed_and_leaves_the_old_one_readable(edge
     assert edge.value("SELECT count(*) FROM venn_abers_step WHERE valid_from = 3") > 0
     assert edge.rows(FIRST_STEPS) == before
     for row in edge.rows(STORED, job_id=scores.request.job_id)[::20]:
-        assert replay(edge.engine, edge.cache, row.id).differing == ()
+        assert replay(edge.workspace(), row.id).differing == ()

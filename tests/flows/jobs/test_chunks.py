@@ -16,7 +16,7 @@ import structlog
 from sqlalchemy import Engine, Row, text
 from sqlalchemy.exc import OperationalError
 
-from tests.running import EXAMPLES, Bench, ChunkLimits, Golden, chunk_ordinals, run_chunk
+from tests.running import EXAMPLES, Bench, ChunkLimits, Golden, chunk_ordinals, run_chunk, workspace
 from tests.workers.processes import wait_until
 from venn_admit import broker
 from venn_admit.core.calibrators.settings import make_settings
@@ -173,7 +173,9 @@ class TestLease:
             after_rival.append(counts(edge))
 
         after_rival: list[tuple[int, ...]] = []
-        late = chunk_runner(edge.engine, Interrupted(edge.folder / "cache", take_over), EXPIRED, worker="late")
+        late = chunk_runner(
+            workspace(edge.engine, Interrupted(edge.folder / "cache", take_over)), EXPIRED, worker="late"
+        )
         assert run_chunk(late, job_id, 0) == 0
         assert after_rival == [counts(edge)]
         found = chunk(edge, job_id)
@@ -295,7 +297,7 @@ def request_more_approximations(bench: Bench) -> int:
     more["id"] = np.array([f"more-{known}" for known in more["id"]])
     bench.ingest("edge", bench.write("more.npz", more), "mc")
     return request_approximations(
-        bench.engine, "edge", lambda known: make_settings(known.class_count, known.neighbour_count), chunk_rows=600
+        bench.workspace(chunk_rows=600), "edge", lambda known: make_settings(known.class_count, known.neighbour_count)
     )
 
 
@@ -304,7 +306,7 @@ class TestErrors:
     def broken(self, edge: Bench, tmp_path: Path) -> ChunkRunner:
         """A worker that cannot write its cache."""
         (tmp_path / "file").touch()
-        return chunk_runner(edge.engine, ArrayCache(tmp_path / "file"), ChunkLimits(), worker="broken")
+        return chunk_runner(workspace(edge.engine, ArrayCache(tmp_path / "file")), ChunkLimits(), worker="broken")
 
     def test_is_recorded_and_tried_again(self, edge: Bench, broken: ChunkRunner) -> None:
         job_id = request(edge)
@@ -342,7 +344,7 @@ class TestErrors:
         """Twice as long, a minute at most; other chunks do not wait, and the job says in the end what was wrong."""
         (tmp_path / "file").touch()
         limits = ChunkLimits(max_attempts=5, retry_seconds=8.0)
-        poisoned = chunk_runner(edge.engine, ArrayCache(tmp_path / "file"), limits, worker="broken")
+        poisoned = chunk_runner(workspace(edge.engine, ArrayCache(tmp_path / "file")), limits, worker="broken")
         job_id = request(edge)
         waits = []
         for attempt in range(1, 5):
@@ -532,7 +534,7 @@ def without_calibration(table: pa.Table) -> pa.Table:
 
 def test_every_kind_of_job_that_the_database_takes_is_computed_by_something(bench: Bench) -> None:
     kinds = "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'job_kind_check'"
-    assert set(re.findall(r"'(\w+)'", bench.value(kinds))) == set(job_kinds(bench.engine, bench.cache))
+    assert set(re.findall(r"'(\w+)'", bench.value(kinds))) == set(job_kinds(bench.workspace()))
 
 
 class TestAProcessThatIsStopped:

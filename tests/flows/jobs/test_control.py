@@ -82,7 +82,7 @@ def test_what_was_computed_while_a_job_was_cancelled_is_computed_again_when_it_i
             cancel(edge.engine, job_id)
             return super()._compute_and_apply(claim)
 
-    late = CancelsFirst(edge.engine, job_kinds(edge.engine, edge.cache), ChunkLimits(), worker="late")
+    late = CancelsFirst(edge.engine, job_kinds(edge.workspace()), ChunkLimits(), worker="late")
     assert run_chunk(late, job_id, 2) == 0
     assert (summary(edge, job_id).state, summary(edge, job_id).rows_done) == ("cancelled", 120)
     assert edge.value("SELECT count(*) FROM decision") == 120

@@ -8,6 +8,7 @@ import pytest
 from tests.running import Bench, ChunkLimits, chunk_ordinals, run_chunk
 from venn_admit.core.neighbours.on_device import DeviceLists
 from venn_admit.flows.calibration.approximate import approximate_points
+from venn_admit.flows.computing import chunk_runner
 from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars import classifiers
 
@@ -28,7 +29,7 @@ def test_the_device_of_the_settings_lists_the_same_neighbours(edge: Bench, monke
 
     monkeypatch.setattr(DeviceLists, "__call__", counted)
     job_id = edge.request_score("edge", edge.folder / "score.npz", chunk_rows=60).job_id
-    runner = edge.runner(ChunkLimits(device="cpu:0"))
+    runner = chunk_runner(edge.workspace(device="cpu:0"), ChunkLimits(), worker="here")
     ordinals = chunk_ordinals(edge.engine, job_id)
     assert sum(run_chunk(runner, job_id, ordinal) for ordinal in ordinals) == 160
     assert listed >= len(ordinals)
@@ -42,7 +43,7 @@ def test_the_device_of_the_settings_lists_the_same_neighbours(edge: Bench, monke
     with connect(edge.engine) as connection:
         classifier = classifiers.by_name(connection, "edge")
     listed = 0
-    found = approximate_points(edge.engine, edge.cache, classifier, ids, None, memory_budget=64 << 20).new_neighbours
+    found = approximate_points(edge.workspace(memory_budget=64 << 20), classifier, ids, None).new_neighbours
     assert listed == 0
     order = np.argsort(found.exemplar_ids)
     assert found.neighbour_ids[order].tolist() == [row.neighbour_ids for row in stored]

@@ -25,7 +25,7 @@ def requested(bench: Bench) -> tuple[int, int]:
     with transaction(bench.engine) as connection:
         connection.execute(text("TRUNCATE neighbours CASCADE"))
         connection.execute(text("UPDATE exemplar SET split = 'knn' WHERE split = 'mc' AND id % 2 = 0"))
-    job_id = request_fit(bench.engine, "edge", chunk_rows=60).job_id
+    job_id = request_fit(bench.workspace(chunk_rows=60), "edge").job_id
     last: int = bench.value(f"SELECT ordinal FROM job_chunk WHERE job_id = {job_id} AND is_last")
     assert last > 1
     return job_id, last
@@ -52,7 +52,7 @@ def test_with_all_neighbours_known_there_is_the_fit_alone(edge: Bench) -> None:
     job_id, last = requested(edge)
     for ordinal in range(last + 1):
         run_chunk(edge.runner(), job_id, ordinal)
-    again = request_fit(edge.engine, "edge", chunk_rows=60).job_id
+    again = request_fit(edge.workspace(chunk_rows=60), "edge").job_id
     assert edge.value(f"SELECT count(*) FROM job_chunk WHERE job_id = {again}") == 1
     assert run_chunk(edge.runner(), again, 0) > 0
     assert show_fit(edge.engine, again).eta == show_fit(edge.engine, job_id).eta
@@ -82,7 +82,7 @@ def test_a_fit_that_is_cancelled_while_it_is_computed_stores_nothing(edge: Bench
             cancel(edge.engine, job_id)
             return super()._apply(claim, result)
 
-    late = CancelledMeanwhile(edge.engine, job_kinds(edge.engine, edge.cache), ChunkLimits(), worker="late")
+    late = CancelledMeanwhile(edge.engine, job_kinds(edge.workspace()), ChunkLimits(), worker="late")
     before = edge.value("SELECT id FROM knn_parameters WHERE is_current")
     assert run_chunk(late, job_id, last) == 0
     assert edge.value("SELECT id FROM knn_parameters WHERE is_current") == before
@@ -121,10 +121,10 @@ def test_a_fit_beside_which_exemplars_are_forgotten_stores_nothing(edge: Bench, 
 
     def forget_meanwhile(*_: object) -> None:
         if not done:
-            done.append(forget(edge.engine, edge.cache, "edge", [gone], chunk_rows=60))
+            done.append(forget(edge.workspace(chunk_rows=60), "edge", [gone]))
 
     with pytest.raises(NotReadyError, match=r"of 'edge' were forgotten during the fit, .*run the fit again") as raised:
-        fit(edge.engine, edge.cache, "edge", on_epoch=forget_meanwhile)
+        fit(edge.workspace(), "edge", on_epoch=forget_meanwhile)
     assert raised.value.code is Code.CHANGED_DURING_FIT
     assert done[0].exemplars == 1
     assert edge.value("SELECT id FROM knn_parameters WHERE is_current") == before
@@ -143,7 +143,7 @@ def test_a_fit_beside_which_training_exemplars_arrive_counts(edge: Bench) -> Non
         if not ingested:
             ingested.append(edge.ingest("edge", path, "train"))
 
-    made = fit(edge.engine, edge.cache, "edge", on_epoch=ingest_meanwhile)
+    made = fit(edge.workspace(), "edge", on_epoch=ingest_meanwhile)
     assert made.parameters.id == edge.value("SELECT id FROM knn_parameters WHERE is_current")
 
 

@@ -82,10 +82,10 @@ def test_a_removed_job_leaves_its_line(unlabelled: Bench) -> None:
     assert not (unlabelled.folder / "out.csv").exists()
 
     with pytest.raises(NotFoundError, match=f"decision {decision_id} was removed on .*somebody asked") as gone:
-        replay(unlabelled.engine, unlabelled.cache, decision_id)
+        replay(unlabelled.workspace(), decision_id)
     assert (gone.value.code, gone.value.parameters) == (Code.REMOVED_DECISION, {"decision": decision_id})
     with pytest.raises(NotFoundError, match="there is no decision") as never:
-        replay(unlabelled.engine, unlabelled.cache, decision_id + 10**6)
+        replay(unlabelled.workspace(), decision_id + 10**6)
     assert never.value.code == Code.UNKNOWN_DECISION
 
 
@@ -174,7 +174,7 @@ class TestAge:
         assert (event.action, event.origin) == ("prune_jobs", "schedule")
         assert event.target.startswith("jobs that ended before 20")
         with pytest.raises(NotFoundError, match="longer than decisions are kept"):
-            replay(unlabelled.engine, unlabelled.cache, 1)
+            replay(unlabelled.workspace(), 1)
         assert limit < since.removed_at
 
     def test_without_an_age_only_removals_are_continued(self, unlabelled: Bench) -> None:
@@ -233,7 +233,7 @@ class TestLabelled:
             path.write_text(text)
             label(unlabelled.engine, "edge", LabelFile(path), selection="random", retract=retract)
         assert update_monitor(unlabelled.engine, "edge", restart=False).documents == 50
-        assert report(unlabelled.engine, unlabelled.cache, "edge", calibration_id=None).traffic is None
+        assert report(unlabelled.workspace(), "edge", calibration_id=None).traffic is None
 
     def figures(self, bench: Bench) -> tuple[object, ...]:
         found = update_monitor(bench.engine, "edge", restart=False)

@@ -30,7 +30,7 @@ WHERE relnamespace = 'venn_admit'::regnamespace AND relkind IN ('r', 'p') AND NO
 
 
 def deleted(bench: Bench, name: str, **asked: Any) -> Deleted:
-    return delete(bench.engine, bench.cache, name, **asked)
+    return delete(bench.workspace(), name, **asked)
 
 
 def contents(bench: Bench) -> dict[str, list[str]]:
@@ -82,7 +82,7 @@ def test_generations_go_one_by_one_and_the_first_hands_on(edge: Bench) -> None:
 
 
 def test_what_is_forgotten_in_one_generation_is_not_taken_in_by_a_later_one(edge: Bench, golden: Golden) -> None:
-    forget(edge.engine, edge.cache, "edge", ["mc-4"], chunk_rows=100)
+    forget(edge.workspace(chunk_rows=100), "edge", ["mc-4"])
     create_generation(edge.engine, "edge")
     with pytest.raises(ConflictError, match="id 'mc-4': it was forgotten on"):
         edge.ingest("edge@2", edge.write("mc.npz", golden.exemplars("mc")), "mc")
@@ -103,7 +103,7 @@ def test_once_it_has_begun_the_classifier_is_not_used_any_more(
     edge: Bench, golden: Golden, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = create(edge.engine, "its own", scope="write", classifier="edge")
-    scorer = PointScorer(edge.engine, edge.cache)
+    scorer = PointScorer(edge.workspace())
     vector = golden["score_r"][0].astype(np.float32)
     scorer.score("edge", vector)
 
@@ -119,9 +119,9 @@ def test_once_it_has_begun_the_classifier_is_not_used_any_more(
             deleted(edge, "edge")
     for used in (
         lambda: scorer.score("edge", vector),
-        lambda: PointScorer(edge.engine, edge.cache).score("edge", vector),
+        lambda: PointScorer(edge.workspace()).score("edge", vector),
         lambda: edge.request_score("edge", edge.write("score.npz", golden.exemplars("score"))),
-        lambda: forget(edge.engine, edge.cache, "edge", ["mc-4"], chunk_rows=100),
+        lambda: forget(edge.workspace(chunk_rows=100), "edge", ["mc-4"]),
         lambda: edge.create("edge", dimension=2),
     ):
         with pytest.raises(ConflictError, match=r"being deleted|exists already"):
@@ -135,7 +135,7 @@ def test_once_it_has_begun_the_classifier_is_not_used_any_more(
 def test_others_decide_and_score_meanwhile(edge: Bench, make: Make, golden: Golden) -> None:
     """Every decision of another classifier is the same while this one is deleted, and none waits for all of it."""
     make(edge, "other")
-    scorer = PointScorer(edge.engine, edge.cache)
+    scorer = PointScorer(edge.workspace())
     vectors = golden["score_r"].astype(np.float32)
     expected = [scorer.score("other", vector).fields for vector in vectors[:20]]
     ended, found = threading.Event(), list[list[Any]]()

@@ -10,7 +10,7 @@ from venn_admit.payloads.decisions import replay_payload
 
 
 def gone(bench: Bench, *ids: str) -> None:
-    for job_id in forget(bench.engine, bench.cache, "edge", ids, chunk_rows=100).jobs:
+    for job_id in forget(bench.workspace(chunk_rows=100), "edge", ids).jobs:
         bench.run(job_id)
 
 
@@ -19,7 +19,7 @@ def replayed(bench: Bench, external_id: str) -> Replayed:
         "SELECT decision.id FROM decision INNER JOIN exemplar ON decision.exemplar_id = exemplar.id"
         " WHERE external_id = :id ORDER BY decision.id LIMIT 1"
     )
-    return replay(bench.engine, bench.cache, bench.value(query, id=external_id))
+    return replay(bench.workspace(), bench.value(query, id=external_id))
 
 
 def neighbours(bench: Bench, external_id: str) -> list[str]:

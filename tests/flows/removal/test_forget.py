@@ -68,7 +68,7 @@ def results(bench: Bench, name: str) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def forgotten(bench: Bench, *ids: str, documents: tuple[str, ...] = (), **asked: Any) -> Forgotten:
-    done = forget(bench.engine, bench.cache, "edge", ids, documents, chunk_rows=7, **asked)
+    done = forget(bench.workspace(chunk_rows=7), "edge", ids, documents, **asked)
     for job_id in done.jobs:
         bench.run(job_id)
     return done
@@ -138,7 +138,7 @@ def test_a_point_of_the_current_calibrations_is_followed_by_calibrations_without
     assert after["points"] == other["points"]
     assert after["steps"] == other["steps"]
     # Decisions are made at once, by the new one, and not by the one before.
-    decided = PointScorer(edge.engine, edge.cache).score("edge", golden["score_r"][0].astype(np.float32))
+    decided = PointScorer(edge.workspace()).score("edge", golden["score_r"][0].astype(np.float32))
     assert decided.calibration_id == stored[2].id
     with pytest.raises(
         OutdatedError, match=r"2 of the .* points of calibration .* have since been forgotten"
@@ -152,10 +152,10 @@ def test_of_many_those_that_train_go_last_so_that_decisions_go_on(
 ) -> None:
     monkeypatch.setattr(batches, "BATCH", 2)
     before = edge.value("SELECT max(id) FROM calibration")
-    done = forget(edge.engine, edge.cache, "edge", [*often_listed(edge, 3), "mc-4", "mc-9", "vp-1"], chunk_rows=7)
+    done = forget(edge.workspace(chunk_rows=7), "edge", [*often_listed(edge, 3), "mc-4", "mc-9", "vp-1"])
     assert (done.exemplars, done.recalibrations) == (6, 2)
     assert edge.value("SELECT count(*) FROM forgotten_point") > 0
-    decided = PointScorer(edge.engine, edge.cache).score("edge", golden["score_r"][0].astype(np.float32))
+    decided = PointScorer(edge.workspace()).score("edge", golden["score_r"][0].astype(np.float32))
     assert decided.calibration_id > before
 
 
@@ -173,12 +173,12 @@ def test_a_transaction_deletes_a_limited_number_of_lists(edge: Bench, monkeypatc
 
 def test_where_no_calibration_can_follow_nothing_is_decided_before_there_is_one(edge: Bench, golden: Golden) -> None:
     query = "SELECT external_id FROM exemplar WHERE split = 'vp' AND label <> 0"
-    scorer = PointScorer(edge.engine, edge.cache)
+    scorer = PointScorer(edge.workspace())
     scorer.score("edge", golden["score_r"][0].astype(np.float32))
     gone = [row.external_id for row in edge.rows(query)]
     done = forgotten(edge, *gone)
     assert (done.renewed, done.recalibrations) == (0, 2)
-    for each in (scorer, PointScorer(edge.engine, edge.cache)):
+    for each in (scorer, PointScorer(edge.workspace())):
         with pytest.raises(OutdatedError, match="nothing is decided by it any more"):
             each.score("edge", golden["score_r"][0].astype(np.float32))
 
@@ -301,7 +301,7 @@ def test_lists_that_are_searched_anew_are_counted_among_the_rows(edge: Bench) ->
         return {table: edge.value(f"SELECT count(*) FROM {table}") for table in tables}
 
     before = counts()
-    done = forget(edge.engine, edge.cache, "edge", often_listed(edge, 1), chunk_rows=7)
+    done = forget(edge.workspace(chunk_rows=7), "edge", often_listed(edge, 1))
     after = counts()
     assert {table: done.rows[table] for table in tables} == {table: before[table] - after[table] for table in tables}
     assert done.rows["neighbours"] > 1
@@ -309,7 +309,7 @@ def test_lists_that_are_searched_anew_are_counted_among_the_rows(edge: Bench) ->
 
 def test_what_reads_a_calibration_that_lost_points_says_so_or_refuses(edge: Bench) -> None:
     calibration_id = edge.value("SELECT max(id) FROM calibration")
-    whole = report(edge.engine, edge.cache, "edge", calibration_id=calibration_id)
+    whole = report(edge.workspace(), "edge", calibration_id=calibration_id)
     standing = report_standing(edge.engine, "edge", calibration_id)
     out = edge.folder / "points.csv"
     points = export(edge.engine, "edge", Export.CALIBRATION, out, calibration_id=calibration_id)
@@ -317,18 +317,18 @@ def test_what_reads_a_calibration_that_lost_points_says_so_or_refuses(edge: Benc
     assert "forgotten" not in settings_text(whole)
 
     forgotten(edge, "mc-4", "vp-1")
-    lost = report(edge.engine, edge.cache, "edge", calibration_id=calibration_id)
+    lost = report(edge.workspace(), "edge", calibration_id=calibration_id)
     assert lost.snapshot.forgotten == 2
     assert "; reason: test. 2 points of the calibration have since been forgotten; " in settings_text(lost)
     assert report_standing(edge.engine, "edge", calibration_id) != standing
     left = export(edge.engine, "edge", Export.CALIBRATION, out, calibration_id=calibration_id)
     assert (left.rows, left.forgotten) == (points.rows - 2, 2)
     with pytest.raises(OutdatedError, match=r"2 of the 1,000 points of calibration \d+ .* have since been forgotten"):
-        methods_table(edge.engine, edge.cache, "edge", calibration_id)
+        methods_table(edge.workspace(), "edge", calibration_id)
 
 
 def test_the_index_is_not_audited_by_a_calibration_that_lost_points(edge: Bench) -> None:
     gone = [row.external_id for row in edge.rows("SELECT external_id FROM exemplar WHERE split = 'vp' AND label <> 0")]
     forgotten(edge, *gone)
     with pytest.raises(OutdatedError, match="nothing is decided by it any more"):
-        audit(edge.engine, edge.cache, "edge", sample=2, ef_searches=[40])
+        audit(edge.workspace(), "edge", sample=2, ef_searches=[40])

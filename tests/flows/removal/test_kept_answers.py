@@ -38,7 +38,7 @@ def kept(bench: Bench) -> list[str]:
 
 
 def forgotten(bench: Bench, *ids: str, documents: Sequence[str] = (), dry_run: bool = False) -> int:
-    done = forget(bench.engine, bench.cache, "edge", ids, documents, chunk_rows=100, dry_run=dry_run)
+    done = forget(bench.workspace(chunk_rows=100), "edge", ids, documents, dry_run=dry_run)
     return done.rows.get("idempotent_request", 0)
 
 

@@ -81,7 +81,7 @@ def test_a_deletion_that_is_killed_is_completed_by_the_next(edge: Bench, make: M
     assert killed_until_done(edge, "delete", "other", seed=seed, is_done=is_gone) > 0
     assert is_gone()
     assert contents(edge) == before
-    delete(edge.engine, edge.cache, "edge")
+    delete(edge.workspace(), "edge")
     assert edge.value("SELECT count(*) FROM classifier") == 0
 
 
@@ -89,7 +89,7 @@ def test_a_deletion_that_is_killed_is_completed_by_the_next(edge: Bench, make: M
 def test_forgetting_that_is_killed_is_completed_by_the_next(edge: Bench, golden: Golden, make: Make, seed: int) -> None:
     ids = [f"{part}-{row}" for part in ("train", "mc", "vp", "score") for row in range(0, 60, 4)]
     assert killed_until_done(edge, "forget", ",".join(ids), seed=seed) > 0
-    done = forget(edge.engine, edge.cache, "edge", ids, chunk_rows=50)
+    done = forget(edge.workspace(chunk_rows=50), "edge", ids)
     assert (done.already, done.exemplars) == (len(ids), 0)
     for job_id in done.jobs:
         edge.run(job_id)

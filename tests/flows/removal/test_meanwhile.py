@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Connection
 
-from tests.running import Bench, ChunkLimits, Golden, chunk_ordinals, run_chunk
+from tests.running import Bench, ChunkLimits, Golden, chunk_ordinals, run_chunk, workspace
 from tests.workers.processes import wait_until
 from venn_admit.errors import Code, ConflictError, NotFoundError, OutdatedError
 from venn_admit.files.sources import FileSource
@@ -32,7 +32,7 @@ from venn_admit.store.work import jobs
 
 
 def forgotten(bench: Bench, *ids: str, documents: tuple[str, ...] = ()) -> Forgotten:
-    return forget(bench.engine, bench.cache, "edge", ids, documents, chunk_rows=7)
+    return forget(bench.workspace(chunk_rows=7), "edge", ids, documents)
 
 
 def cancelled_score(bench: Bench, golden: Golden) -> int:
@@ -117,10 +117,10 @@ def test_a_deletion_that_waited_for_a_new_generation_leaves_it_alone(edge: Bench
         current = classifiers.by_name(connection, "edge")
         classifiers.add_generation(connection, current, dimension=current.dimension, extractor=None)
 
-    future = while_locked(edge, lambda: delete(edge.engine, edge.cache, "edge"), add)
+    future = while_locked(edge, lambda: delete(edge.workspace(), "edge"), add)
     with pytest.raises(ConflictError, match="a generation of 'edge' was added or deleted meanwhile; delete it again"):
         future.result(timeout=0)
-    assert delete(edge.engine, edge.cache, "edge").generations == ("edge@1", "edge@2")
+    assert delete(edge.workspace(), "edge").generations == ("edge@1", "edge@2")
     with pytest.raises(NotFoundError, match="no classifier is named 'edge'"):
         forgotten(edge, "mc-4")
 
@@ -128,7 +128,7 @@ def test_a_deletion_that_waited_for_a_new_generation_leaves_it_alone(edge: Bench
 def test_forgetting_in_what_is_deleted_before_it_begins_is_no_success(edge: Bench) -> None:
     with connect(edge.engine) as connection:
         found = classifiers.by_name(connection, "edge")
-    delete(edge.engine, edge.cache, "edge")
+    delete(edge.workspace(), "edge")
     with transaction(edge.engine) as connection, pytest.raises(NotFoundError, match="no classifier is named 'edge'"):
         exemplars.lock_ingestion_of_all(connection, found)
 
@@ -178,7 +178,7 @@ def test_a_cache_entry_that_is_written_meanwhile_is_not_kept(edge: Bench, monkey
 
     def write_while_it_is_forgotten(*arguments: Any) -> None:
         write(*arguments)
-        forget(edge.engine, cache, "edge", ["train-1"], chunk_rows=7)
+        forget(workspace(edge.engine, cache, chunk_rows=7), "edge", ["train-1"])
 
     monkeypatch.setattr(array_cache, "_write_support", write_while_it_is_forgotten)
     found = cache.support(edge.engine, classifier)
@@ -196,5 +196,5 @@ def test_a_replay_during_which_points_are_forgotten_says_so(edge: Bench, monkeyp
 
     monkeypatch.setattr(replaying, "load_snapshot", forget_and_load)
     decision_id = edge.value("SELECT min(id) FROM decision")
-    replayed = replaying.replay(edge.engine, edge.cache, decision_id)
+    replayed = replaying.replay(edge.workspace(), decision_id)
     assert (replayed.forgotten.vp, replayed.differing) == (len(ids), ())

@@ -75,7 +75,7 @@ def test_no_table_and_no_file_holds_a_trace(edge: Bench, golden: Golden) -> None
     edge.calibrate("edge", **golden.settings)
     scored = {"id": np.array([f"{ID}-score"]), "r": vectors[3:], "f": logits[3:], "text": np.array([ATTRIBUTE])}
     request = edge.score("edge", edge.write("scored.npz", scored)).request
-    PointScorer(edge.engine, edge.cache).score("edge", golden["score_r"][0].astype(np.float32))
+    PointScorer(edge.workspace()).score("edge", golden["score_r"][0].astype(np.float32))
     with transaction(edge.engine) as connection:  # what a request and a chunk that failed leave
         connection.execute(text("UPDATE job SET error = :error"), {"error": f"row 3, id '{ID}-mc': broken"})
         connection.execute(
@@ -108,12 +108,12 @@ def test_no_table_and_no_file_holds_a_trace(edge: Bench, golden: Golden) -> None
     ids = [int(row.id) for row in edge.rows("SELECT id FROM exemplar WHERE external_id LIKE :id", id=f"{ID}%")]
     assert len(ids) == 7
 
-    done = forget(edge.engine, edge.cache, "edge", [f"{ID}-score"], [DOCUMENT], chunk_rows=100)
+    done = forget(edge.workspace(chunk_rows=100), "edge", [f"{ID}-score"], [DOCUMENT])
     assert done.exemplars == 7
     for job_id in done.jobs:
         edge.run(job_id)
     edge.calibrate("edge", **golden.settings)
-    PointScorer(edge.engine, edge.cache).score("edge", golden["score_r"][0].astype(np.float32))
+    PointScorer(edge.workspace()).score("edge", golden["score_r"][0].astype(np.float32))
     assert found_in_tables(edge, marks, needles) == set()
     assert found_in_files(edge, in_files) == set()
     assert INSTEAD in edge.value("SELECT error FROM job WHERE id = :id", id=request.job_id)

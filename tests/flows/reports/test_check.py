@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import make_url, text
 
 from tests.conftest import fresh_database
-from tests.running import EXAMPLES, Bench
+from tests.running import EXAMPLES, Bench, workspace
 from venn_admit.flows.calibration.fit import request_fit
 from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reports.check import Damage, check_database
@@ -127,13 +127,13 @@ def fill(bench: Bench) -> None:
 
 
 def test_a_whole_database_has_no_damage(whole: Bench) -> None:
-    checks = check_database(whole.engine)
+    checks = check_database(whole.workspace())
     assert [one.found for one in checks] == [()] * len(checks)
     rows = {one.what: one.rows for one in checks}
     assert rows["vectors"] == rows["contents by their digests"] == rows["labels by the ledger"] == 2300
     assert (rows["decisions"], rows["snapshots"]) == (200, 2)
     assert rows["neighbour lists"] == rows["approximations by their neighbour lists"] > 1000
-    small = check_database(whole.engine, memory_budget=1 << 20)
+    small = check_database(whole.workspace(memory_budget=1 << 20))
     assert small == checks
 
 
@@ -143,7 +143,7 @@ def test_damage_is_found(whole: Bench, what: str) -> None:
     with transaction(whole.engine) as connection:
         connection.execute(text("SET LOCAL session_replication_role = replica"))
         connection.execute(text(damaging))
-    found = {one.damage: one for check in check_database(whole.engine) for one in check.found}
+    found = {one.damage: one for check in check_database(whole.workspace()) for one in check.found}
     assert damage in found, found
     assert found[damage].count == count or count is None
     assert found[damage].first
@@ -158,11 +158,11 @@ def test_what_was_forgotten_is_no_damage(whole: Bench) -> None:
         whole.value("SELECT min(external_id) FROM exemplar WHERE split = :split", split=split)
         for split in ("train", "vp", "scored")
     ]
-    done = forget(whole.engine, whole.cache, "reviews", ids, chunk_rows=100)
-    assert not [one for check in check_database(whole.engine) for one in check.found]
+    done = forget(whole.workspace(chunk_rows=100), "reviews", ids)
+    assert not [one for check in check_database(whole.workspace()) for one in check.found]
     for job_id in done.jobs:
         whole.run(job_id)
-    assert not [one for check in check_database(whole.engine) for one in check.found]
+    assert not [one for check in check_database(whole.workspace()) for one in check.found]
 
 
 def test_what_was_forgotten_may_have_had_several_rows_of_a_job(whole: Bench) -> None:
@@ -171,9 +171,9 @@ def test_what_was_forgotten_may_have_had_several_rows_of_a_job(whole: Bench) -> 
     scored = whole.score("reviews", whole.write("twice.npz", twice)).request
     rows = "SELECT count(*) FROM job_row WHERE job_id = :job_id"
     assert whole.value(rows, job_id=scored.job_id) == 4
-    forget(whole.engine, whole.cache, "reviews", ["b"], chunk_rows=100)
+    forget(whole.workspace(chunk_rows=100), "reviews", ["b"])
     assert whole.value(rows, job_id=scored.job_id) == 1
-    assert not [one for check in check_database(whole.engine) for one in check.found]
+    assert not [one for check in check_database(whole.workspace()) for one in check.found]
 
 
 def test_a_job_that_fits_is_no_damage(whole: Bench) -> None:
@@ -182,17 +182,17 @@ def test_a_job_that_fits_is_no_damage(whole: Bench) -> None:
         connection.execute(
             text("DELETE FROM neighbours USING exemplar WHERE exemplar_id = exemplar.id AND split IN ('knn', 'vp')")
         )
-    job_id = request_fit(whole.engine, "reviews", chunk_rows=100).job_id
+    job_id = request_fit(whole.workspace(chunk_rows=100), "reviews").job_id
     chunks = whole.rows("SELECT is_last FROM job_chunk WHERE job_id = :job_id", job_id=job_id)
     assert {chunk.is_last for chunk in chunks} == {False, True}
-    assert not [one for check in check_database(whole.engine) for one in check.found]
+    assert not [one for check in check_database(whole.workspace()) for one in check.found]
 
 
 def test_what_a_deletion_has_removed_so_far_is_no_damage(whole: Bench) -> None:
     with transaction(whole.engine) as connection:
         connection.execute(text("UPDATE classifier SET deleting_since = now()"))
         connection.execute(text("DROP TABLE exemplar_vector_1_held_out, exemplar_vector_1_support"))
-    assert not [one for check in check_database(whole.engine) for one in check.found]
+    assert not [one for check in check_database(whole.workspace()) for one in check.found]
 
 
 def test_it_writes_nothing(whole: Bench) -> None:
@@ -200,7 +200,7 @@ def test_it_writes_nothing(whole: Bench) -> None:
     url = whole.engine.url.update_query_dict({"options": "-c default_transaction_read_only=on"})
     engine = create_engine(url.render_as_string(hide_password=False))
     try:
-        assert not [one for check in check_database(engine) for one in check.found]
+        assert not [one for check in check_database(workspace(engine)) for one in check.found]
     finally:
         engine.dispose()
 
@@ -208,5 +208,5 @@ def test_it_writes_nothing(whole: Bench) -> None:
 def test_a_database_without_a_schema_is_told(bench: Bench) -> None:
     with transaction(bench.engine) as connection:
         connection.execute(text("DROP SCHEMA venn_admit CASCADE"))
-    (check,) = check_database(bench.engine)
+    (check,) = check_database(bench.workspace())
     assert check.found[0].damage is Damage.SCHEMA_REVISION

@@ -31,14 +31,14 @@ def tweets(start: int = 0, stop: int = 300) -> Arrays:
 
 def request_file(reviews: Bench, path: Path, calibration_id: int | None = None) -> EvaluationRequest:
     return request_evaluation_of_source(
-        reviews.engine, "reviews", FileSource(path), calibration_id=calibration_id, chunk_rows=128
+        reviews.workspace(chunk_rows=128), "reviews", FileSource(path), calibration_id=calibration_id
     )
 
 
 def run(reviews: Bench, request: EvaluationRequest) -> DatasetReport:
     if request.job_id is not None:
         reviews.run(request.job_id)
-    return evaluate(reviews.engine, reviews.cache, request, "tweets")
+    return evaluate(reviews.workspace(), request, "tweets")
 
 
 def figures(report: DatasetReport) -> object:
@@ -85,7 +85,7 @@ def test_the_same_report_in_whatever_order_the_data_came(reviews: Bench, tmp_pat
     other.calibrate("again", kappa=100)
     backwards = {name: values[::-1] for name, values in tweets().items()}
     request = request_evaluation_of_source(
-        other.engine, "again", FileSource(other.write("tweets.npz", backwards)), calibration_id=None, chunk_rows=77
+        other.workspace(chunk_rows=77), "again", FileSource(other.write("tweets.npz", backwards)), calibration_id=None
     )
     assert figures(run(other, request)) == figures(report)
 
@@ -112,11 +112,11 @@ class TestWhichPoints:
         reviews.score("reviews", reviews.write("tweets.npz", tweets()))
         reviews.score("reviews", EXAMPLES / "test.npz", weighted=False)
         reviews.calibrate("reviews", kappa=60)
-        of_first = request_evaluation_of_decisions(reviews.engine, "reviews", calibration_id=1, chunk_rows=2048)
+        of_first = request_evaluation_of_decisions(reviews.workspace(), "reviews", calibration_id=1)
         assert reviews.value("SELECT row_count FROM job WHERE id = :job", job=of_first.job_id) == 488
         assert run(reviews, of_first).point_count == 788
         with pytest.raises(InvalidInputError, match="calibration 2 of 'reviews' has decided on no labelled exemplar"):
-            request_evaluation_of_decisions(reviews.engine, "reviews", calibration_id=None, chunk_rows=2048)
+            request_evaluation_of_decisions(reviews.workspace(), "reviews", calibration_id=None)
 
     def test_what_the_calibration_was_made_with_is_left_out(self, reviews: Bench) -> None:
         with np.load(EXAMPLES / "valid.npz") as valid:
@@ -143,7 +143,7 @@ class TestWhichPoints:
     def test_before_the_first_calibration(self, reviews: Bench) -> None:
         reviews.create("new", dimension=128)
         with pytest.raises(NotReadyError, match="no calibration yet"):
-            request_evaluation_of_decisions(reviews.engine, "new", calibration_id=None, chunk_rows=2048)
+            request_evaluation_of_decisions(reviews.workspace(), "new", calibration_id=None)
 
 
 IDS_OF_HELD_OUT = "SELECT external_id FROM exemplar WHERE split IN ('knn', 'mc', 'vp') ORDER BY id"

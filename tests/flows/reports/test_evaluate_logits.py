@@ -7,7 +7,7 @@ import numpy as np
 
 from tests.counting import traffic
 from tests.flows.logits import NAME, WITH_VECTORS, calibrated, exemplars, with_vectors
-from tests.running import Bench
+from tests.running import Bench, workspace
 from venn_admit.files.output.exports import finite_json
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.reports.evaluate import (
@@ -35,13 +35,13 @@ OF_NETWORK = (
 
 
 def request(bench: Bench, name: str, path: Path) -> EvaluationRequest:
-    return request_evaluation_of_source(bench.engine, name, FileSource(path), calibration_id=None, chunk_rows=128)
+    return request_evaluation_of_source(bench.workspace(chunk_rows=128), name, FileSource(path), calibration_id=None)
 
 
 def run(bench: Bench, asked: EvaluationRequest) -> DatasetReport:
     if asked.job_id is not None:
         bench.run(asked.job_id)
-    return evaluate(bench.engine, bench.cache, asked, "new")
+    return evaluate(bench.workspace(), asked, "new")
 
 
 def admitted_of(report: DatasetReport) -> tuple[int, int, int]:
@@ -72,7 +72,7 @@ def test_its_own_row_holds_its_decisions(both: Bench) -> None:
     report = run(both, request(both, NAME, path))
     decision = both.score(NAME, path, weighted=None).column("decision")
     assert admitted_of(report) == (int((decision == rows["y"]).sum()), int((~np.isnan(decision)).sum()), POINTS)
-    again = run(both, request_evaluation_of_decisions(both.engine, NAME, calibration_id=None, chunk_rows=128))
+    again = run(both, request_evaluation_of_decisions(both.workspace(chunk_rows=128), NAME, calibration_id=None))
     assert again.point_count >= POINTS
 
 
@@ -111,6 +111,6 @@ def test_no_vector_is_read(both: Bench) -> None:
     both.run(asked.job_id)
     cache = ArrayCache(both.folder / "none")
     with traffic(both.engine) as counted:
-        evaluate(both.engine, cache, asked, "few")
+        evaluate(workspace(both.engine, cache), asked, "few")
     assert not counted.copied_in
     assert not (both.folder / "none").exists()

@@ -34,7 +34,7 @@ def reviews(server_url: str, template_database: str, tmp_path_factory: pytest.Te
 
 def request(bench: Bench, path: Path = EXAMPLES / "test.npz", calibration_id: int | None = None) -> EvaluationRequest:
     return request_evaluation_of_source(
-        bench.engine, NAME, FileSource(path), calibration_id=calibration_id, chunk_rows=512
+        bench.workspace(chunk_rows=512), NAME, FileSource(path), calibration_id=calibration_id
     )
 
 
@@ -42,7 +42,7 @@ def run(bench: Bench, path: Path = EXAMPLES / "test.npz", calibration_id: int | 
     asked = request(bench, path, calibration_id)
     if asked.job_id is not None:
         bench.run(asked.job_id)
-    return evaluate(bench.engine, bench.cache, asked, "reviews")
+    return evaluate(bench.workspace(), asked, "reviews")
 
 
 def test_its_own_row_holds_the_decisions_of_score(reviews: Bench) -> None:

@@ -7,7 +7,7 @@ from venn_admit.flows.reports.methods_table import MethodsTable, methods_table
 
 
 def table(edge: Bench) -> MethodsTable:
-    found = methods_table(edge.engine, edge.cache, "edge", None)
+    found = methods_table(edge.workspace(), "edge", None)
     assert set(Counter(one.name for one in found.methods).values()) == {1}
     assert [one.is_own for one in found.methods] == [True] + [False] * (len(found.methods) - 1)
     return found

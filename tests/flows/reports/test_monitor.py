@@ -547,7 +547,7 @@ def test_a_certificate_says_which_lamps_are_alarms(bench: Bench) -> None:
 
 def test_a_report_shows_the_lamps_as_they_were_left(watched: Bench) -> None:
     said = look(watched)
-    found = report(watched.engine, watched.cache, "reviews", calibration_id=None)
+    found = report(watched.workspace(), "reviews", calibration_id=None)
     assert found.watch.said is not None
     assert replace(found.watch.said, computed=said.computed) == said
     assert not found.watch.is_behind
@@ -561,7 +561,7 @@ def test_a_report_shows_the_lamps_as_they_were_left(watched: Bench) -> None:
 
 def test_a_report_says_when_nothing_watches_or_labels_came_since(scored: Bench) -> None:
     def told() -> str:
-        found = report(scored.engine, scored.cache, "reviews", calibration_id=None)
+        found = report(scored.workspace(), "reviews", calibration_id=None)
         (shown,) = [section for section in sections(found, COMMANDS) if section.title == "Lamps of the monitor"]
         return " ".join(part for part in shown.parts if isinstance(part, str))
 

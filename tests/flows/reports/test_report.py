@@ -32,7 +32,7 @@ def tweets() -> Arrays:
 
 
 def report(bench: Bench, name: str = "reviews", calibration_id: int | None = None) -> CalibrationReport:
-    return flow(bench.engine, bench.cache, name, calibration_id=calibration_id)
+    return flow(bench.workspace(), name, calibration_id=calibration_id)
 
 
 def bands(found: CalibrationReport) -> BandsPart:

@@ -29,7 +29,7 @@ COUNT = 400
 
 
 def report(bench: Bench, name: str = NAME) -> CalibrationReport:
-    return flow(bench.engine, bench.cache, name, calibration_id=None)
+    return flow(bench.workspace(), name, calibration_id=None)
 
 
 def cells(found: CalibrationReport) -> CellsPart:

@@ -53,7 +53,7 @@ def reviews(server_url: str, template_database: str, tmp_path_factory: pytest.Te
 
 @pytest.fixture(scope="module")
 def found(reviews: Bench) -> CalibrationReport:
-    return flow(reviews.engine, reviews.cache, NAME, calibration_id=None)
+    return flow(reviews.workspace(), NAME, calibration_id=None)
 
 
 def cells(report: CalibrationReport) -> CellsPart:
@@ -112,7 +112,7 @@ def test_what_is_decided_by_the_other_method_is_compared_too(reviews: Bench, fou
     with np.load(EXAMPLES / "ood.npz") as ood:
         others = {name: ood[name][COUNT : COUNT + 50] for name in ("r", "f")} | {"y": np.full(50, -1)}
     reviews.score(NAME, reviews.write("others.npz", others), calibration_id=1)
-    now = flow(reviews.engine, reviews.cache, NAME, calibration_id=2)
+    now = flow(reviews.workspace(), NAME, calibration_id=2)
     assert now.traffic is not None
     assert now.traffic.comparison is not None
     assert (now.traffic.decided_by, now.traffic.comparison.points) == ({1: 50, 2: COUNT}, COUNT + 50)

@@ -20,7 +20,7 @@ ALPHAS = [Decimal("0.05"), Decimal("0.2")]
 
 
 def what_if(bench: Bench, varied: str, values: list[Any]) -> SettingsTried:
-    return what_if_settings(bench.engine, bench.cache, "reviews", varied, values)
+    return what_if_settings(bench.workspace(), "reviews", varied, values)
 
 
 def change(bench: Bench, statement: str) -> None:
@@ -49,7 +49,7 @@ def test_it_agrees_with_a_comparison_of_settings(reviews: Bench) -> None:
     """Where both try the same settings: every kappa, with every q a bin of its own."""
     compared = {
         one.settings: one.admission
-        for one in compare(reviews.engine, reviews.cache, "reviews", Decimal("0.1")).compared
+        for one in compare(reviews.workspace(), "reviews", Decimal("0.1")).compared
         if isinstance(one.settings, CalibratorSettings) and len(one.settings.q_bins) == 26
     }
     found = what_if(reviews, "kappa", [one.kappa for one in compared])
@@ -118,15 +118,15 @@ def test_by_venn_abers_the_score_is_chosen_for_each_value(reviews: Bench) -> Non
 def test_refused(edge: Bench, varied: str, values: list[Any], message: str) -> None:
     edge.calibrate("edge", kappa=3)
     with pytest.raises(InvalidInputError, match=message):
-        what_if_settings(edge.engine, edge.cache, "edge", varied, values)
+        what_if_settings(edge.workspace(), "edge", varied, values)
 
 
 def test_refused_without_what_it_needs(bench: Bench, edge: Bench) -> None:
     with pytest.raises(NotFoundError, match="no classifier is named 'nobody'"):
-        what_if_settings(bench.engine, bench.cache, "nobody", "kappa", [1])
+        what_if_settings(bench.workspace(), "nobody", "kappa", [1])
     bench.create("empty", dimension=2)
     with pytest.raises(NotReadyError, match="has no calibration yet"):
-        what_if_settings(bench.engine, bench.cache, "empty", "kappa", [1])
+        what_if_settings(bench.workspace(), "empty", "kappa", [1])
     change(edge, "DELETE FROM approximation")
     with pytest.raises(OutdatedError, match="have no approximation yet"):
-        what_if_settings(edge.engine, edge.cache, "edge", "kappa", [1])
+        what_if_settings(edge.workspace(), "edge", "kappa", [1])

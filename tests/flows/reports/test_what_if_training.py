@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from tests.cli.program import contents
 from tests.flows.decisions.test_venn_abers import RELIABILITY
-from tests.running import EXAMPLES, Bench, Golden, make_reviews
+from tests.running import EXAMPLES, Bench, Golden, make_reviews, workspace
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, changed_rows
 from venn_admit.core.types import Approximation, CalibrationPoints, Reason
 from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError, OutdatedError
@@ -80,16 +80,11 @@ class Case:
 
     def what_if(self, relabel: Mapping[str, int], leave_out: list[str]) -> tuple[TrainingEffects, Following]:
         found = what_if_training(
-            self.bench.engine,
-            self.bench.cache,
-            self.name,
-            relabel=relabel,
-            leave_out=leave_out,
-            memory_budget=BUDGET,
+            self.bench.workspace(memory_budget=BUDGET), self.name, relabel=relabel, leave_out=leave_out
         )
         with consistent_view(self.bench.engine) as connection:
             asked = other_training(connection, self.name, relabel, leave_out)
-            return found, follow(self.bench.engine, self.bench.cache, connection, asked, memory_budget=BUDGET)
+            return found, follow(self.bench.workspace(memory_budget=BUDGET), connection, asked)
 
     def change(self, relabel: Mapping[str, int], leave_out: list[str]) -> None:
         """Really change the training exemplars, by labels."""
@@ -416,7 +411,7 @@ def test_it_reads_from_a_role_that_may_only_read(bench: Bench) -> None:
             f'ALTER DATABASE "{bench.engine.url.database}" SET default_transaction_read_only = on'
         )
     try:
-        found = what_if_training(engine, bench.cache, "edge", relabel={"train-0": 1}, leave_out=["train-1"])
+        found = what_if_training(workspace(engine, bench.cache), "edge", relabel={"train-0": 1}, leave_out=["train-1"])
     finally:
         engine.dispose()
     assert found.views["decided"].points == len(case.scored["id"])

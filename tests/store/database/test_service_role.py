@@ -141,7 +141,7 @@ def test_all_daily_work_is_done_by_a_member(bench: Bench) -> None:
     assert bench.calibrate("edge", **settings).calibration_id > first.calibration_id
     update_monitor(bench.engine, "edge")
     for row in bench.rows("SELECT min(id) AS id FROM decision GROUP BY calibration_id"):
-        assert replay(bench.engine, bench.cache, row.id).differing == ()
+        assert replay(bench.workspace(), row.id).differing == ()
 
 
 def test_a_member_writes_rows_of_every_table_but_the_schema_revision_and_the_past_of_the_ledger(bench: Bench) -> None:
@@ -195,7 +195,7 @@ def test_a_member_is_refused(bench: Bench, statement: str, words: str) -> None:
 def test_a_member_removes_labels_only_together_with_their_exemplar(bench: Bench) -> None:
     count = bench.value("SELECT count(*) FROM label_event")
     assert bench.value("SELECT forget_label_events_v1(array_agg(id)) FROM exemplar") == 0
-    done = forget(bench.engine, bench.cache, "edge", ["mc-1", "train-1"], chunk_rows=100)
+    done = forget(bench.workspace(chunk_rows=100), "edge", ["mc-1", "train-1"])
     assert done.rows["label_event"] == 2
     assert bench.value("SELECT count(*) FROM label_event") == count - 2
     assert bench.value("SELECT count(*) FROM forgotten_exemplar") == 2
@@ -212,7 +212,7 @@ def test_a_member_deletes_a_classifier(bench: Bench) -> None:
         connection.execute(text(f"SELECT begin_deletion_v1('{{{found}}}', 'http', NULL, NULL)"))
     assert bench.value(events) == 1
     refused(bench.engine, "UPDATE classifier SET deleting_since = NULL")
-    assert delete(bench.engine, bench.cache, "edge").rows["label_event"]
+    assert delete(bench.workspace(), "edge").rows["label_event"]
     assert bench.value(events) == 1, "it was begun before"
     assert bench.value("SELECT count(*) FROM label_event") == 0
     assert bench.value("SELECT count(*) FROM pg_class WHERE relname LIKE 'exemplar_vector_1%'") == 0

@@ -80,13 +80,12 @@ async def post_job(
         async with received(request, runtime, EXEMPLAR_FILES, source, extractor) as file:
             submit = partial(
                 request_score,
-                runtime.engine,
+                runtime,
                 found.address,
                 file,
                 weighted=weighted,
                 require_full_match=require_full_match,
                 calibration_id=calibration,
-                chunk_rows=runtime.settings.chunk_rows,
                 requester=requester,
                 on_stored=keeping(request, _submitted_payload, partial(_headers, classifier)),
             )

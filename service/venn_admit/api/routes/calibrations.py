@@ -161,16 +161,13 @@ def post_calibration(
         test=given.test,
     )
     done = calibrate(
-        runtime.engine,
+        runtime,
         classifier,
         settings_of,
-        chunk_rows=runtime.settings.chunk_rows,
         shell=WaitingForWorkers(runtime),
-        keep=runtime.settings.keep_calibrations,
         reason="asked for over HTTP",
         even_if_nearly_nothing_is_usable=given.kappa is not None,
         on_stored=keeping(request, _calibrated_payload, partial(_headers, classifier)),
-        memory_budget=runtime.memory_budget,
     )
     if isinstance(done, NearlyNothingUsable):
         raise NotReadyError(refusal(done))

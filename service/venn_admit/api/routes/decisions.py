@@ -130,5 +130,5 @@ def post_replay(request: Request, classifier: ClassifierName, decision: Decision
     """Compute a stored decision again from its snapshot, and show what it rests on; nothing is stored."""
     runtime = runtime_of(request)
     find_decision(runtime.engine, classifier, decision)
-    replayed = replay(runtime.engine, runtime.cache, decision, memory_budget=runtime.memory_budget)
+    replayed = replay(runtime, decision)
     return finite(replay_payload(replayed))

@@ -59,9 +59,8 @@ def post_fit(request: Request, response: Response, classifier: ClassifierName) -
     require_worker(runtime)
     with refusing_too_many_jobs():
         fit = request_fit(
-            runtime.engine,
+            runtime,
             classifier,
-            chunk_rows=runtime.settings.chunk_rows,
             requester=requester_of(runtime, request.state.caller),
             on_stored=keeping(request, _submitted_payload, partial(_headers, classifier)),
         )
@@ -145,14 +144,7 @@ def post_recalibrate(request: Request, classifier: ClassifierName) -> dict[str, 
     Workers approximate points that arrived since the last calibration, so one must be up if there are any.
     """
     runtime = runtime_of(request)
-    served = recalibrate(
-        runtime.engine,
-        classifier,
-        chunk_rows=runtime.settings.chunk_rows,
-        shell=WaitingForWorkers(runtime),
-        keep=runtime.settings.keep_calibrations,
-        memory_budget=runtime.memory_budget,
-    )
+    served = recalibrate(runtime, classifier, shell=WaitingForWorkers(runtime))
     errors = [step.error for _, step in served if step is not None and step.error is not None]
     if errors:
         raise NotReadyError(f"{len(errors)} of {len(served)} recalibrations failed: {errors[0]}")

@@ -33,13 +33,7 @@ routes = router("reports and monitors")
 def get_report(request: Request, classifier: ClassifierName, calibration: CalibrationNumber = None) -> dict[str, Any]:
     """Show the state of a calibration: what it can admit, drift, discrepancies, and which labels it lacks."""
     runtime = runtime_of(request)
-    found = report(
-        runtime.engine,
-        runtime.cache,
-        classifier,
-        calibration_id=calibration,
-        memory_budget=runtime.memory_budget,
-    )
+    found = report(runtime, classifier, calibration_id=calibration)
     return finite(calibration_payload(found, REQUESTS))
 
 

@@ -33,17 +33,14 @@ def post_forget(request: Request, classifier: ClassifierName, given: ExemplarsTo
     """
     runtime = runtime_of(request)
     done = forget(
-        runtime.engine,
-        runtime.cache,
+        runtime,
         classifier,
         given.ids,
         given.documents,
-        chunk_rows=runtime.settings.chunk_rows,
         missing_ok=given.missing_ok,
         dry_run=given.dry_run,
         by=request.state.caller,
         on_stored=keeping(request, forgotten_payload),
-        memory_budget=runtime.memory_budget,
     )
     if done.is_done:
         runtime.remove_left_behind()
@@ -70,11 +67,6 @@ def delete_classifier(
     """
     runtime = runtime_of(request)
     done = delete(
-        runtime.engine,
-        runtime.cache,
-        classifier,
-        dry_run=dry_run,
-        by=request.state.caller,
-        on_stored=keeping(request, deleted_payload),
+        runtime, classifier, dry_run=dry_run, by=request.state.caller, on_stored=keeping(request, deleted_payload)
     )
     return deleted_payload(done)

@@ -19,8 +19,9 @@ from venn_admit.store.exemplars import approximations, classifiers, exemplars, s
 from venn_admit.store.exemplars.approximations import StoredNeighbours, StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.exemplars.support import SupportChanges
-from venn_admit.store.search.array_cache import ArrayCache, CachedSupport
+from venn_admit.store.search.array_cache import CachedSupport
 from venn_admit.store.work import recalibrations
+from venn_admit.store.workspace import Workspace
 
 log = structlog.get_logger()
 
@@ -112,31 +113,20 @@ def points_to_approximate(
 
 
 def approximate_points(
-    engine: Engine,
-    cache: ArrayCache,
-    classifier: Classifier,
-    exemplar_ids: IntArray,
-    parameters: StoredParameters | None,
-    *,
-    memory_budget: int,
-    device: str = "cpu",
+    workspace: Workspace, classifier: Classifier, exemplar_ids: IntArray, parameters: StoredParameters | None
 ) -> Approximated:
     """Return the neighbours of n points, and their approximation under the parameters if they are given.
 
     Args:
-        engine: The database.
-        cache: The arrays of training exemplars.
         classifier: The classifier, as it was read.
         exemplar_ids: (n,) int64, distinct.
         parameters: The parameters of the KNN; None: only neighbours.
-        memory_budget: Bytes that temporary arrays of the search may take.
-        device: Where its products are computed, as in `neighbours_on`.
 
     Raises:
         SupportChangedError: The training exemplars have changed since `classifier` was read.
     """
     # One view of what is stored and of the training exemplars it was computed from.
-    with consistent_view(engine) as connection:
+    with consistent_view(workspace.engine) as connection:
         support.require_version(connection, classifier)
         known = approximations.read_neighbours(connection, classifier, exemplar_ids)
         oldest = int(known.support_version.min(initial=classifier.support_version))
@@ -146,7 +136,13 @@ def approximate_points(
             if parameters is None
             else approximations.read_approximations(connection, classifier, exemplar_ids, parameters.id)
         )
-    search = _Search(engine, classifier, cache.support(engine, classifier), memory_budget, device)
+    search = _Search(
+        workspace.engine,
+        classifier,
+        workspace.cache.support(workspace.engine, classifier),
+        workspace.memory_budget,
+        workspace.device,
+    )
     merged, changed_lists, changed_labels = search.bring_up_to_date(known, changes)
     lacking = exemplar_ids[~np.isin(exemplar_ids, merged.exemplar_ids)]
     found = search.among_all(lacking)
@@ -176,24 +172,15 @@ def approximate_points(
 class ApproximateChunks:
     """Computes the chunks of jobs that bring neighbours and approximations up to date."""
 
-    engine: Engine
-    cache: ArrayCache
+    workspace: Workspace
 
     def __call__(self, work: ChunkWork) -> Approximated:
         """Return the neighbours of a chunk's exemplars, and their approximation if the job names parameters."""
         parameters = None
         if work.job.knn_parameters_id is not None:
-            with connect(self.engine) as connection:
+            with connect(self.workspace.engine) as connection:
                 parameters = approximations.parameters_by_id(connection, work.job.knn_parameters_id)
-        return approximate_points(
-            self.engine,
-            self.cache,
-            work.classifier,
-            work.exemplar_ids,
-            parameters,
-            memory_budget=work.memory_budget,
-            device=work.device,
-        )
+        return approximate_points(self.workspace, work.classifier, work.exemplar_ids, parameters)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine
 
-from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import HELD_OUT_SPLITS, CalibratorSettings, IntArray, Split
 from venn_admit.errors import Code, NotReadyError, OutdatedError
 from venn_admit.flows.calibration.approximate import (
@@ -27,6 +26,7 @@ from venn_admit.store.exemplars import approximations, classifiers, exemplars
 from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import recalibrations
+from venn_admit.store.workspace import Workspace
 
 SettingsOf = Callable[[Classifier], MethodSettings]
 
@@ -72,22 +72,22 @@ OnStored = Callable[[Connection, Calibrated], object]
 
 
 def request_approximations(
-    engine: Engine, name: str, settings_of: SettingsOf, *, chunk_rows: int, send: Send | None = None
+    workspace: Workspace, name: str, settings_of: SettingsOf, *, send: Send | None = None
 ) -> int:
     """Submit the job that brings mc and vp up to date under the current parameters, and return its key.
 
     send: as in `submit_job`. Raises as `calibrate` does for settings, NotReadyError before the first fit, and
     InvalidInputError if the classifier has logits only, of which there is nothing to bring up to date.
     """
-    take_in_waiting(engine, name)
-    with submit_job(engine, send) as submission:
+    take_in_waiting(workspace.engine, name)
+    with submit_job(workspace, send) as submission:
         connection = submission.connection
         classifier = held_classifier(connection, classifiers.by_name(connection, name))
         settings_of(classifier)
         classifiers.require_vectors(classifier, "an approximation")
         lacking = lacking_points(connection, classifier)
         assert lacking is not None, "a classifier with vectors has a KNN"
-        return add_approximation_job(submission, classifier, lacking, chunk_rows=chunk_rows)
+        return add_approximation_job(submission, classifier, lacking)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,73 +111,53 @@ def lacking_points(connection: Connection, classifier: Classifier) -> LackingPoi
     return LackingPoints(ids, parameters)
 
 
-def add_approximation_job(
-    submission: Submission,
-    classifier: Classifier,
-    lacking: LackingPoints,
-    *,
-    chunk_rows: int,
-) -> int:
+def add_approximation_job(submission: Submission, classifier: Classifier, lacking: LackingPoints) -> int:
     """Record the job that approximates these points, and return its key."""
     return submission.add_job(
         classifier,
         kind="approximate",
         exemplar_ids=lacking.exemplar_ids,
-        chunk_rows=chunk_rows,
         knn_parameters_id=lacking.parameters.id,
         completes_neighbours=True,
     )
 
 
 def calibrate(
-    engine: Engine,
-    name: str,
-    settings_of: SettingsOf,
-    *,
-    reason: str,
-    keep: int | None = None,
-    on_stored: OnStored = lambda *_: None,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    workspace: Workspace, name: str, settings_of: SettingsOf, *, reason: str, on_stored: OnStored = lambda *_: None
 ) -> Calibrated:
     """Compute a snapshot from one view of the data, make it current, and put its setting in use.
 
     Readers use the previous snapshot until then. Training exemplars that waited for it join afterwards.
 
     Args:
-        engine: The database.
         name: The classifier.
         settings_of: Returns the settings for the classifier, or raises InvalidInputError.
         reason: Why the snapshot is made; it is stored.
-        keep: How many snapshots of the setting to keep, beside those that decisions or jobs refer to; None: all.
         on_stored: Is called with the snapshot in the transaction that makes it current, which is REPEATABLE READ.
-        memory_budget: Bytes that temporary arrays may take.
 
     Raises:
         NotReadyError: Data or approximations are missing; nothing is stored.
     """
-    with transaction(engine) as guard:
+    with transaction(workspace.engine) as guard:
         classifier = classifiers.by_name(guard, name)
         settings = settings_of(classifier)
         calibrations.lock_calibrator(guard, classifier, settings)
-        calibrated = take_snapshot(
-            guard, classifier, settings, reason=reason, keep=keep, on_stored=on_stored, memory_budget=memory_budget
-        )
-    vacuum_changed(engine, calibrated)
-    take_in_waiting(engine, classifier.address)
+        calibrated = take_snapshot(workspace, guard, classifier, settings, reason=reason, on_stored=on_stored)
+    vacuum_changed(workspace.engine, calibrated)
+    take_in_waiting(workspace.engine, classifier.address)
     return calibrated
 
 
 def take_snapshot(
+    workspace: Workspace,
     guard: Connection,
     classifier: Classifier,
     settings: MethodSettings,
     *,
     reason: str,
-    keep: int | None,
     calibrator_id: int | None = None,
     leave_out: bool = False,
     on_stored: OnStored = lambda *_: None,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> Calibrated:
     """Make a snapshot, mark the request that it serves as served, and delete older ones that need not be kept.
 
@@ -200,14 +180,14 @@ def take_snapshot(
                 calibrator_id,
                 reason,
                 leave_out=leave_out,
-                memory_budget=memory_budget,
+                memory_budget=workspace.memory_budget,
             )
             on_stored(connection, calibrated)
     # Each statement of the first transaction sees all that is committed, later requests and decisions included.
     if requested_at is not None:
         recalibrations.serve(guard, calibrated.calibrator_id, requested_at, whole=not calibrated.left_out)
-    if keep is not None:
-        calibrations.delete_old(guard, calibrated.calibrator_id, keep)
+    if workspace.keep_calibrations is not None:
+        calibrations.delete_old(guard, calibrated.calibrator_id, workspace.keep_calibrations)
     return calibrated
 
 

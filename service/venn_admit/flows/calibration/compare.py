@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 
-from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.settings import check_alpha
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.core.comparison.candidates import AnySettings, cross_fitted_candidates
@@ -31,7 +30,7 @@ from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 MOST_JUDGED = 10_000
 """About how many points are decided on if there are more: weights take the distance of each to all others."""
@@ -74,15 +73,15 @@ class ComparedSettings:
         return max(holding, key=lambda one: one.admission.admitted.correct, default=None)
 
 
-def request_mc(engine: Engine, name: str, alpha: Decimal, *, chunk_rows: int, send: Send | None = None) -> int | None:
+def request_mc(workspace: Workspace, name: str, alpha: Decimal, *, send: Send | None = None) -> int | None:
     """Submit the job that brings mc up to date under the current parameters, and return its key; None if none is due.
 
     send: as in `submit_job`. Raises InvalidInputError for alpha, and NotReadyError before the first fit or if data are
     missing.
     """
     check_alpha(alpha)
-    take_in_waiting(engine, name)
-    with submit_job(engine, send) as submission:
+    take_in_waiting(workspace.engine, name)
+    with submit_job(workspace, send) as submission:
         connection = submission.connection
         classifier = held_classifier(connection, classifiers.by_name(connection, name))
         parameters = usable_parameters(connection, classifier)
@@ -93,24 +92,21 @@ def request_mc(engine: Engine, name: str, alpha: Decimal, *, chunk_rows: int, se
         if not len(lacking):
             return None
         points = LackingPoints(lacking, parameters)
-        return add_approximation_job(submission, classifier, points, chunk_rows=chunk_rows)
+        return add_approximation_job(submission, classifier, points)
 
 
-def compare(
-    engine: Engine, cache: ArrayCache, name: str, alpha: Decimal, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
-) -> ComparedSettings:
+def compare(workspace: Workspace, name: str, alpha: Decimal) -> ComparedSettings:
     """Cross-fit settings of each method on whole documents of mc, with the weights that are its default.
 
-    Nothing is stored. The approximations of mc must be, as the job of `request_mc` does. cache: maps the vectors of mc.
-    memory_budget: bytes that temporary arrays may take. Raises as `request_mc`, and OutdatedError if data arrived
-    since.
+    Nothing is stored. The approximations of mc must be, as the job of `request_mc` does.
+    Raises as `request_mc`, and OutdatedError if data arrived since.
     """
     check_alpha(alpha)
-    with consistent_view(engine) as connection:
+    with consistent_view(workspace.engine) as connection:
         classifier = classifiers.by_name(connection, name)
         parameters = parameters_of_mc(connection, classifier)
         require_classes(connection, classifier, [Split.MC])
-        mc, localizer = read_mc(connection, cache, classifier, parameters, memory_budget)
+        mc, localizer = read_mc(workspace, connection, classifier, parameters)
     judged = judged_rows(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
     found = cross_fitted_candidates(
         mc,
@@ -121,7 +117,7 @@ def compare(
         reliability=None if parameters is None else parameters.reliability,
         localizer=localizer,
         judged=judged,
-        memory_budget=memory_budget,
+        memory_budget=workspace.memory_budget,
     )
     documents = documents_of([mc.keys[row] for row in judged])
     return ComparedSettings(
@@ -151,23 +147,19 @@ def parameters_of_mc(connection: Connection, classifier: Classifier) -> StoredPa
 
 
 def read_mc(
-    connection: Connection,
-    cache: ArrayCache,
-    classifier: Classifier,
-    parameters: StoredParameters | None,
-    memory_budget: int,
+    workspace: Workspace, connection: Connection, classifier: Classifier, parameters: StoredParameters | None
 ) -> tuple[HeldOutPoints, PointsLocalizer | None]:
     """Return the points of mc, and the localizer over them if decisions are weighted by default.
 
     parameters: those of `parameters_of_mc`.
     """
-    mc = read_split(connection, classifier, parameters, Split.MC, memory_budget=memory_budget)
+    mc = read_split(connection, classifier, parameters, Split.MC, memory_budget=workspace.memory_budget)
     points = HeldOutPoints(mc.keys(connection), mc.label, ViewedPoints(mc.logits, mc.view))
     if parameters is None or not METHODS[VENN_ADMIT].weighted_by_default:
         return points, None
-    vectors = cache.mapped_vectors(connection, classifier, mc.exemplar_ids)
+    vectors = workspace.cache.mapped_vectors(connection, classifier, mc.exemplar_ids)
 
     def vectors_of(rows: IntArray) -> Float32Array:
-        return cache.mapped_rows(vectors, rows)
+        return workspace.cache.mapped_rows(vectors, rows)
 
     return points, PointsLocalizer(vectors_of, parameters.eta_loc)

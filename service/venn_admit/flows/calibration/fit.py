@@ -12,7 +12,6 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.core.approximation.distance_tiles import pairwise_distances
 from venn_admit.core.approximation.knn import approximate
-from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel, fit_reliability
 from venn_admit.core.types import HELD_OUT_SPLITS, IntArray, KnnParameters, Neighbours, Split, TrainingEpoch
 from venn_admit.errors import Code, InvalidInputError, NotReadyError
@@ -31,8 +30,9 @@ from venn_admit.store.database.engine import connect, consistent_view, transacti
 from venn_admit.store.exemplars import approximations, classifiers, exemplars, forgotten, support
 from venn_admit.store.exemplars.approximations import FitFigures, FitRecord, StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache, CachedSupport
+from venn_admit.store.search.array_cache import CachedSupport
 from venn_admit.store.work import jobs, recalibrations
+from venn_admit.store.workspace import Workspace
 
 OnEpoch = Callable[[str, TrainingEpoch], None]
 
@@ -104,19 +104,18 @@ class ComputedFit:
         return bool(trained) or exemplars.count_stored(connection, self.point_ids) < len(self.point_ids)
 
 
-def request_neighbours(engine: Engine, name: str, *, chunk_rows: int, send: Send | None = None) -> int:
+def request_neighbours(workspace: Workspace, name: str, *, send: Send | None = None) -> int:
     """Submit the job that finds the neighbours a fit needs, and return its key.
 
     send: as in `submit_job`. Raises NotReadyError if data are missing, InvalidInputError if there are no vectors.
     """
-    take_in_waiting(engine, name)
-    with submit_job(engine, send) as submission:
+    take_in_waiting(workspace.engine, name)
+    with submit_job(workspace, send) as submission:
         classifier = _fittable(submission, name)
         return submission.add_job(
             classifier,
             kind="approximate",
             exemplar_ids=_lacking(submission, classifier),
-            chunk_rows=chunk_rows,
             knn_parameters_id=None,
             completes_neighbours=True,
         )
@@ -131,10 +130,9 @@ class FitRequest:
 
 
 def request_fit(
-    engine: Engine,
+    workspace: Workspace,
     name: str,
     *,
-    chunk_rows: int,
     requester: Requester | None = None,
     on_stored: Callable[[Connection, FitRequest], object] = lambda *_: None,
 ) -> FitRequest:
@@ -144,8 +142,8 @@ def request_fit(
     NotReadyError if data are missing, InvalidInputError if there are no vectors, TooManyJobsError if the requester has
     as many unfinished jobs as it may have.
     """
-    take_in_waiting(engine, name)
-    with submit_job(engine, None, requester=requester) as submission:
+    take_in_waiting(workspace.engine, name)
+    with submit_job(workspace, None, requester=requester) as submission:
         classifier = _fittable(submission, name)
         lacking = _lacking(submission, classifier)
         of_knn = exemplars.split_keys(submission.connection, classifier, Split.KNN).ids
@@ -153,7 +151,6 @@ def request_fit(
             classifier,
             kind="fit",
             exemplar_ids=lacking,
-            chunk_rows=chunk_rows,
             knn_parameters_id=None,
             completes_neighbours=True,
             last_ids=of_knn,
@@ -184,25 +181,18 @@ def _lacking(submission: Submission, classifier: Classifier) -> IntArray:
     return points_to_approximate(submission.connection, classifier, [Split.KNN, Split.VP], None)
 
 
-def fit(
-    engine: Engine,
-    cache: ArrayCache,
-    name: str,
-    *,
-    on_epoch: OnEpoch,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
-) -> Fitted:
+def fit(workspace: Workspace, name: str, *, on_epoch: OnEpoch) -> Fitted:
     """Fit parameters on the stored neighbours and make them current; training exemplars that waited join afterwards.
 
-    on_epoch is given the model (`knn`, `localizer`) and each line of its training log. memory_budget: bytes that
-    temporary arrays may take, besides what `venn_admit.core.budget` says of fits.
+    on_epoch is given the model (`knn`, `localizer`) and each line of its training log. What it takes besides the
+    memory budget is said in `venn_admit.core.budget`.
     """
-    with connect(engine) as connection:
+    with connect(workspace.engine) as connection:
         classifier = classifiers.by_name(connection, name)
-    computed = _compute(engine, cache, classifier, None, on_epoch=on_epoch, memory_budget=memory_budget)
-    with transaction(engine) as connection:
+    computed = _compute(workspace, classifier, None, on_epoch=on_epoch)
+    with transaction(workspace.engine) as connection:
         stored = computed.store(connection)
-    take_in_waiting(engine, classifier.address)
+    take_in_waiting(workspace.engine, classifier.address)
     return stored
 
 
@@ -210,51 +200,27 @@ def fit(
 class FitChunks:
     """Computes the chunks of jobs that fit: neighbours, and at last the fit itself."""
 
-    engine: Engine
-    cache: ArrayCache
+    workspace: Workspace
 
     def __call__(self, work: ChunkWork) -> Approximated | ComputedFit:
         """Return the neighbours of a chunk's exemplars, or of the last chunk, the fit."""
         if not work.is_last:
-            return approximate_points(
-                self.engine,
-                self.cache,
-                work.classifier,
-                work.exemplar_ids,
-                None,
-                memory_budget=work.memory_budget,
-                device=work.device,
-            )
-        return _compute(
-            self.engine,
-            self.cache,
-            work.classifier,
-            work.job.id,
-            on_epoch=lambda _model, _line: None,
-            memory_budget=work.memory_budget,
-        )
+            return approximate_points(self.workspace, work.classifier, work.exemplar_ids, None)
+        return _compute(self.workspace, work.classifier, work.job.id, on_epoch=lambda _model, _line: None)
 
 
-def _compute(
-    engine: Engine,
-    cache: ArrayCache,
-    classifier: Classifier,
-    job_id: int | None,
-    *,
-    on_epoch: OnEpoch,
-    memory_budget: int,
-) -> ComputedFit:
+def _compute(workspace: Workspace, classifier: Classifier, job_id: int | None, *, on_epoch: OnEpoch) -> ComputedFit:
     from venn_admit.core.approximation.fit import fit_knn, fit_localizer, localizer_rows
 
-    with consistent_view(engine) as connection:
-        training = cache.support(engine, classifier)
+    with consistent_view(workspace.engine) as connection:
+        training = workspace.cache.support(workspace.engine, classifier)
         knn, knn_neighbours = _split_neighbours(connection, classifier, training, Split.KNN)
         vp, vp_neighbours = _split_neighbours(connection, classifier, training, Split.VP)
         logits = exemplars.network_logits(connection, classifier, knn.ids)
         labels = exemplars.labels(connection, knn.ids)
         chosen = localizer_rows(knn.row_keys, len(vp.ids), seed=classifier.seed)
-        chosen_vectors = cache.mapped_vectors(connection, classifier, knn.ids[chosen])
-        vp_vectors = cache.mapped_vectors(connection, classifier, vp.ids)
+        chosen_vectors = workspace.cache.mapped_vectors(connection, classifier, knn.ids[chosen])
+        vp_vectors = workspace.cache.mapped_vectors(connection, classifier, vp.ids)
 
     knn_fit = fit_knn(
         knn_neighbours,
@@ -267,7 +233,7 @@ def _compute(
     )
     knn_view = approximate(knn_neighbours, training.support, knn_fit.parameters)
     localizer = fit_localizer(
-        pairwise_distances(chosen_vectors, vp_vectors, memory_budget=memory_budget),
+        pairwise_distances(chosen_vectors, vp_vectors, memory_budget=workspace.memory_budget),
         approximate(vp_neighbours, training.support, knn_fit.parameters).logits,
         knn_view.logits[chosen],
         document_keys=[knn.document_keys[row] for row in chosen.tolist()],

@@ -7,7 +7,6 @@ import structlog
 from celery import Celery
 from sqlalchemy import Engine
 
-from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.errors import (
     ConflictError,
     DatabaseError,
@@ -31,6 +30,7 @@ from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.work import recalibrations
 from venn_admit.store.work.recalibrations import RecalibrationRequest
+from venn_admit.store.workspace import Workspace
 
 log = structlog.get_logger()
 
@@ -56,25 +56,7 @@ class Step:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Limits:
-    """What bounds a step: rows of a chunk, snapshots to keep, and bytes of temporary arrays."""
-
-    chunk_rows: int
-    keep: int | None
-    memory_budget: int
-
-
-def recalibrate_due(
-    engine: Engine,
-    app: Celery,
-    *,
-    chunk_rows: int,
-    quiet_seconds: float,
-    wait_seconds: float,
-    keep: int | None,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
-) -> list[Step]:
+def recalibrate_due(workspace: Workspace, app: Celery, *, quiet_seconds: float, wait_seconds: float) -> list[Step]:
     """Take every request that is due one step further, and return the steps that changed something.
 
     A calibrator that another process works on is left to it. If the database fails for one request, or its classifier
@@ -82,30 +64,23 @@ def recalibrate_due(
     died left waiting.
 
     Args:
-        engine: The database.
         app: The Celery application to send jobs by.
-        chunk_rows: Rows of a chunk.
         quiet_seconds: A request is due once no other has come for this long,
         wait_seconds: or this long after the first.
-        keep: As in `calibrate`.
-        memory_budget: As in `calibrate`.
     """
-    with connect(engine) as connection:
+    with connect(workspace.engine) as connection:
         requests = recalibrations.due(connection, quiet_seconds=quiet_seconds, wait_seconds=wait_seconds)
     steps = []
     for request in requests:
         request_log = log.bind(classifier=request.classifier.name, calibrator=request.calibrator_id)
         try:
             step = recalibrate_step(
-                engine,
+                workspace,
                 request,
-                chunk_rows=chunk_rows,
                 quiet_seconds=quiet_seconds,
                 wait_seconds=wait_seconds,
-                keep=keep,
-                memory_budget=memory_budget,
                 wait=False,
-                send=lambda job_id: relay(engine, app, job_id),
+                send=lambda job_id: relay(workspace.engine, app, job_id),
             )
         except (ConflictError, DatabaseError, NotFoundError):  # it may be being deleted
             request_log.exception("recalibration failed")
@@ -114,7 +89,7 @@ def recalibrate_due(
             continue
         _log(request_log, step)
         steps.append(step)
-    take_in_waiting(engine)
+    take_in_waiting(workspace.engine)
     return steps
 
 
@@ -142,15 +117,12 @@ def retry_and_list(engine: Engine, name: str | None) -> list[RecalibrationReques
 
 
 def recalibrate_step(
-    engine: Engine,
+    workspace: Workspace,
     request: RecalibrationRequest,
     *,
-    chunk_rows: int,
     quiet_seconds: float,
     wait_seconds: float,
-    keep: int | None,
     wait: bool,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
     send: Send | None = None,
 ) -> Step | None:
     """Take a request a step further: submit its job, or, once that is done, make the snapshot.
@@ -161,7 +133,7 @@ def recalibrate_step(
     result is None if the request has been served or is no longer due or, without waiting, if another process works on
     it.
     """
-    with submit_job(engine, send) as submission:
+    with submit_job(workspace, send) as submission:
         guard = submission.connection
         if wait:
             calibrations.lock_calibrator(guard, request.classifier, request.settings)
@@ -171,20 +143,19 @@ def recalibrate_step(
         found = recalibrations.due(
             guard, quiet_seconds=quiet_seconds, wait_seconds=wait_seconds, calibrator_id=request.calibrator_id
         )
-        limits = _Limits(chunk_rows, keep, memory_budget)
-        step = _next_step(submission, found[0], limits) if found else None
+        step = _next_step(submission, found[0]) if found else None
     if step is not None and step.calibrated is not None:
-        vacuum_changed(engine, step.calibrated)
+        vacuum_changed(workspace.engine, step.calibrated)
     if step is not None and step.outcome not in (RecalibrationOutcome.STARTED, RecalibrationOutcome.RUNNING):
-        take_in_waiting(engine, request.classifier.address)
+        take_in_waiting(workspace.engine, request.classifier.address)
     return step
 
 
-def _next_step(submission: Submission, request: RecalibrationRequest, limits: _Limits) -> Step:
+def _next_step(submission: Submission, request: RecalibrationRequest) -> Step:
     """submission: its transaction holds the calibrator's lock."""
     guard = submission.connection
     try:
-        return _search_or_snapshot(submission, request, limits)
+        return _search_or_snapshot(submission, request)
     except OutdatedError:
         recalibrations.await_job(guard, request.calibrator_id, None)
         return Step(request, RecalibrationOutcome.OUTDATED)
@@ -194,7 +165,7 @@ def _next_step(submission: Submission, request: RecalibrationRequest, limits: _L
         return Step(request, RecalibrationOutcome.FAILED, error=str(error))
 
 
-def _search_or_snapshot(submission: Submission, request: RecalibrationRequest, limits: _Limits) -> Step:
+def _search_or_snapshot(submission: Submission, request: RecalibrationRequest) -> Step:
     guard = submission.connection
     match request.job_state:
         case None:
@@ -204,7 +175,7 @@ def _search_or_snapshot(submission: Submission, request: RecalibrationRequest, l
                 classifier = held_classifier(guard, request.classifier)
                 lacking = lacking_points(guard, classifier)
                 if lacking is not None and len(lacking.exemplar_ids):
-                    job_id = add_approximation_job(submission, classifier, lacking, chunk_rows=limits.chunk_rows)
+                    job_id = add_approximation_job(submission, classifier, lacking)
                     recalibrations.await_job(guard, request.calibrator_id, job_id)
                     return Step(request, RecalibrationOutcome.STARTED, job_id=job_id)
                 locked.rollback()  # the snapshot needs no lock, and may take long
@@ -214,12 +185,11 @@ def _search_or_snapshot(submission: Submission, request: RecalibrationRequest, l
             because = f": {request.job_error}" if request.job_error else ""
             raise JobError(f"job {request.job_id} {request.job_state}{because}")
     calibrated = take_snapshot(
+        submission.workspace,
         guard,
         request.classifier,
         request.settings,
         reason=request.reason,
-        keep=limits.keep,
-        memory_budget=limits.memory_budget,
         calibrator_id=request.calibrator_id,
         leave_out=True,
     )

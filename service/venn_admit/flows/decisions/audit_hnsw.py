@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from sqlalchemy import Engine
 
 from venn_admit.core.approximation.knn import approximate
-from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
 from venn_admit.core.types import Approximation, Float32Array, FloatArray
 from venn_admit.errors import InvalidInputError, NotReadyError
@@ -19,8 +17,8 @@ from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import classifiers, exemplars
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search import hnsw, nearest
-from venn_admit.store.search.array_cache import ArrayCache
 from venn_admit.store.search.nearest import NearestExemplars
+from venn_admit.store.workspace import Workspace
 
 Search = Callable[[Float32Array], NearestExemplars]
 
@@ -54,26 +52,15 @@ class _Searched:
     seconds: FloatArray
 
 
-def audit(
-    engine: Engine,
-    cache: ArrayCache,
-    name: str,
-    *,
-    sample: int,
-    ef_searches: Sequence[int],
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
-) -> tuple[int, list[SearchAudit]]:
+def audit(workspace: Workspace, name: str, *, sample: int, ef_searches: Sequence[int]) -> tuple[int, list[SearchAudit]]:
     """Return how many points were sampled, and the audits of the exact search and of each ef_search.
 
     Decisions are weighted ones under the current snapshot.
 
     Args:
-        engine: The database.
-        cache: The arrays of training exemplars.
         name: The classifier.
         sample: How many points to search for, if there are as many beside the training exemplars.
         ef_searches: How many candidates the searches keep.
-        memory_budget: Bytes that temporary arrays may take.
 
     Raises:
         NotReadyError: There is no calibration, no point or no HNSW index.
@@ -81,7 +68,7 @@ def audit(
     """
     if sample < 1:
         raise InvalidInputError(f"expected a sample of at least 1 point, got {sample}")
-    with consistent_view(engine) as connection:  # so that every search is among the same exemplars
+    with consistent_view(workspace.engine) as connection:  # so that every search is among the same exemplars
         classifier = classifiers.by_name(connection, name)
         classifiers.require_vectors(classifier, "an HNSW index")
         calibration = calibrations.latest(connection, classifier)
@@ -102,10 +89,16 @@ def audit(
             searches.rollback()
         exact = _searched(queries, partial(nearest.exact_nearest, connection, classifier))
 
-    snapshot = load_snapshot(engine, cache, classifier, calibration.id)
-    right = _decided(classifier, snapshot, queries, exact, memory_budget)
+    snapshot = load_snapshot(workspace.engine, workspace.cache, classifier, calibration.id)
+    right = _decided(classifier, snapshot, queries, exact, workspace.memory_budget)
     return len(points), [
-        _compare(ef_search, searched, exact, _decided(classifier, snapshot, queries, searched, memory_budget), right)
+        _compare(
+            ef_search,
+            searched,
+            exact,
+            _decided(classifier, snapshot, queries, searched, workspace.memory_budget),
+            right,
+        )
         for ef_search, searched in [(None, exact), *by_index.items()]
     ]
 

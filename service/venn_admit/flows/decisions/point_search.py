@@ -24,8 +24,9 @@ from venn_admit.store.exemplars import support
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.exemplars.support import SupportChangedError
 from venn_admit.store.search import nearest
-from venn_admit.store.search.array_cache import ArrayCache, CachedSupport
+from venn_admit.store.search.array_cache import CachedSupport
 from venn_admit.store.search.nearest import NearestExemplars
+from venn_admit.store.workspace import Workspace
 
 # How many points of a version of the training exemplars the database searches; copying takes about as long.
 POINTS_BY_SCAN = 128
@@ -72,9 +73,9 @@ class _Version:
 class PointSearch:
     """Finds the nearest training exemplars of some points at a time; threads may share it."""
 
-    def __init__(self, engine: Engine, cache: ArrayCache) -> None:
-        self._engine = engine
-        self._cache = cache
+    def __init__(self, workspace: Workspace) -> None:
+        self._engine = workspace.engine
+        self._cache = workspace.cache
         self._versions: OrderedDict[int, _Version] = OrderedDict()
         self._changing = Lock()
 

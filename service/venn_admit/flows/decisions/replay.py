@@ -11,7 +11,6 @@ import numpy as np
 from sqlalchemy import Connection, Engine, Row
 
 from venn_admit.core.approximation.knn import approximate
-from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import Approximation, Float32Array, FloatArray, IntArray, Support
 from venn_admit.methods.method import AppliedPolicy, CellBasis, PointsToDecide, Snapshot
 from venn_admit.methods.registry import load_snapshot
@@ -19,7 +18,8 @@ from venn_admit.store.database.engine import connect, consistent_view
 from venn_admit.store.decisions import decisions
 from venn_admit.store.exemplars import classifiers, exemplars, forgotten, support
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache, CachedSupport
+from venn_admit.store.search.array_cache import CachedSupport
+from venn_admit.store.workspace import Workspace
 
 VIEW = ("match_count", "distance", "logits")
 """What a decision has of the KNN, by the names of its columns."""
@@ -83,40 +83,31 @@ class Replayed:
     basis: CellBasis | None
 
 
-def replay_newest(
-    engine: Engine,
-    cache: ArrayCache,
-    name: str,
-    external_id: str,
-    *,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
-) -> Replayed:
+def replay_newest(workspace: Workspace, name: str, external_id: str) -> Replayed:
     """Replay the newest decision on an exemplar; NotFoundError for an unknown classifier or exemplar."""
-    with connect(engine) as connection:
+    with connect(workspace.engine) as connection:
         decision_id = decisions.newest(connection, classifiers.by_name(connection, name), external_id)
-    return replay(engine, cache, decision_id, memory_budget=memory_budget)
+    return replay(workspace, decision_id)
 
 
-def replay(
-    engine: Engine, cache: ArrayCache, decision_id: int, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
-) -> Replayed:
+def replay(workspace: Workspace, decision_id: int) -> Replayed:
     """Search, approximate and decide again, with the training exemplars and the snapshot of that time."""
-    with connect(engine) as connection:
+    with connect(workspace.engine) as connection:
         row = decisions.by_id(connection, decision_id)
         classifier = classifiers.by_id(connection, row.classifier_id)
         logits = exemplars.network_logits(connection, classifier, np.array([row.exemplar_id]))
         gone = _gone(connection, classifier, row)
-    snapshot = load_snapshot(engine, cache, classifier, row.calibration_id)
+    snapshot = load_snapshot(workspace.engine, workspace.cache, classifier, row.calibration_id)
     seen, as_then = None, True
     if classifier.knn is not None:
-        seen, as_then = _seen_then(engine, cache, classifier, snapshot, row, gone, memory_budget)
+        seen, as_then = _seen_then(workspace, classifier, snapshot, row, gone)
     points = PointsToDecide(None, None, logits)
     if seen is not None:
         points = PointsToDecide(seen.approximation, seen.vector if row.weighted else None, logits)
     explained = snapshot.explain(
         points,
         require_full_match=row.require_full_match,
-        memory_budget=memory_budget,
+        memory_budget=workspace.memory_budget,
     )
 
     computed = dict(explained.fields)
@@ -128,7 +119,7 @@ def replay(
         differing = []
     computed |= dict.fromkeys(not_recomputed)
     near = _NONE if seen is None else seen.nearest
-    with consistent_view(engine) as connection:
+    with consistent_view(workspace.engine) as connection:
         forgotten_meanwhile = _gone(connection, classifier, row) != gone
         described = (
             []
@@ -136,7 +127,7 @@ def replay(
             else exemplars.described(connection, np.append(np.int64(row.exemplar_id), near.ids))
         )
     if forgotten_meanwhile:  # what differs may be no difference, and its reason would not be named
-        return replay(engine, cache, decision_id, memory_budget=memory_budget)
+        return replay(workspace, decision_id)
     own, *neighbours = described
     return Replayed(
         decision_id=decision_id,
@@ -195,13 +186,7 @@ class _Seen:
 
 
 def _seen_then(
-    engine: Engine,
-    cache: ArrayCache,
-    classifier: Classifier,
-    snapshot: Snapshot,
-    row: Row[Any],
-    gone: ForgottenSince,
-    memory_budget: int,
+    workspace: Workspace, classifier: Classifier, snapshot: Snapshot, row: Row[Any], gone: ForgottenSince
 ) -> tuple[_Seen, bool]:
     """What the KNN saw of the point, computed again, and True; or as it is stored, and False, if too much is gone."""
     stored = Approximation(
@@ -211,39 +196,36 @@ def _seen_then(
         distance=np.array([row.distance]),
     )
     if gone.training:
-        with connect(engine) as connection:
+        with connect(workspace.engine) as connection:
             query = exemplars.vectors(connection, classifier, np.array([row.exemplar_id]))
         kept = _Seen(query, stored, _NONE)
-        if _left_of_then(engine, cache, classifier, row.support_version) < classifier.neighbour_count:
+        if _left_of_then(workspace, classifier, row.support_version) < classifier.neighbour_count:
             return kept, False
-        seen = _search_again(engine, cache, classifier, snapshot, row, memory_budget)
+        seen = _search_again(workspace, classifier, snapshot, row)
         return (seen, True) if _same(seen.approximation, stored) else (kept, False)
-    return _search_again(engine, cache, classifier, snapshot, row, memory_budget), True
+    return _search_again(workspace, classifier, snapshot, row), True
 
 
 def _same(one: Approximation, other: Approximation) -> bool:
     return all(np.array_equal(getattr(one, field), getattr(other, field)) for field in VIEW)
 
 
-def _left_of_then(engine: Engine, cache: ArrayCache, classifier: Classifier, version: int) -> int:
+def _left_of_then(workspace: Workspace, classifier: Classifier, version: int) -> int:
     """Return how many of the training exemplars of a version are left."""
-    return len(_support_at(engine, cache.support(engine, classifier), classifier, version).ids)
+    return len(
+        _support_at(workspace.engine, workspace.cache.support(workspace.engine, classifier), classifier, version).ids
+    )
 
 
-def _search_again(
-    engine: Engine,
-    cache: ArrayCache,
-    classifier: Classifier,
-    snapshot: Snapshot,
-    row: Row[Any],
-    memory_budget: int,
-) -> _Seen:
+def _search_again(workspace: Workspace, classifier: Classifier, snapshot: Snapshot, row: Row[Any]) -> _Seen:
     from venn_admit.core.neighbours.search import exact_neighbours
 
-    with connect(engine) as connection:
+    with connect(workspace.engine) as connection:
         query = exemplars.vectors(connection, classifier, np.array([row.exemplar_id]))
-    then = _support_at(engine, cache.support(engine, classifier), classifier, row.support_version)
-    found = exact_neighbours(query, then.vectors, classifier.neighbour_count, memory_budget=memory_budget)
+    then = _support_at(
+        workspace.engine, workspace.cache.support(workspace.engine, classifier), classifier, row.support_version
+    )
+    found = exact_neighbours(query, then.vectors, classifier.neighbour_count, memory_budget=workspace.memory_budget)
     rows = found.indices[0]
     return _Seen(
         query,

@@ -32,8 +32,8 @@ from venn_admit.store.database.engine import connect, consistent_view
 from venn_admit.store.decisions import decisions
 from venn_admit.store.exemplars import classifiers, exemplars
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache
 from venn_admit.store.work import jobs
+from venn_admit.store.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +74,13 @@ class Scored:
 
 
 def request_score(
-    engine: Engine,
+    workspace: Workspace,
     name: str,
     source: ExemplarSource,
     *,
     weighted: bool | None,
     require_full_match: bool,
     calibration_id: int | None,
-    chunk_rows: int,
     on_rows: Callable[[int], None] = lambda _: None,
     send: Send | None = None,
     requester: Requester | None = None,
@@ -90,13 +89,11 @@ def request_score(
     """Store a source's exemplars and submit the job that scores them, recorded in the same transaction.
 
     Args:
-        engine: The database.
         name: The classifier's name.
         source: The exemplars.
         weighted: Whether probabilities are weighted by the localizer, or plain; None: as is usual for the method.
         require_full_match: Whether points with q < K are rejected.
         calibration_id: The snapshot to use; None: the current one.
-        chunk_rows: Rows of a chunk of the job.
         on_rows: Is told the rows of each batch that is stored.
         send: As in `submit_job`.
         requester: As in `submit_job`.
@@ -108,8 +105,8 @@ def request_score(
         NotReadyError: There is no calibration yet.
         TooManyJobsError: The requester has as many unfinished jobs as it may have.
     """
-    take_in_waiting(engine, name)
-    with submit_job(engine, send, requester=requester) as submission:
+    take_in_waiting(workspace.engine, name)
+    with submit_job(workspace, send, requester=requester) as submission:
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, calibration_id)
@@ -120,13 +117,7 @@ def request_score(
             require_support(connection, classifier)
         exemplar_ids = store_scored(connection, classifier, source, on_rows)
         job_id = add_score_job(
-            submission,
-            classifier,
-            calibration,
-            exemplar_ids,
-            chunk_rows=chunk_rows,
-            weighted=weighted,
-            require_full_match=require_full_match,
+            submission, classifier, calibration, exemplar_ids, weighted=weighted, require_full_match=require_full_match
         )
         request = ScoreRequest(job_id, calibration.id, rows=len(exemplar_ids), weighted=weighted)
         on_stored(connection, request)
@@ -139,7 +130,6 @@ def add_score_job(
     calibration: Calibration,
     exemplar_ids: IntArray,
     *,
-    chunk_rows: int,
     weighted: bool,
     require_full_match: bool,
 ) -> int:
@@ -148,7 +138,6 @@ def add_score_job(
         classifier,
         kind="score",
         exemplar_ids=exemplar_ids,
-        chunk_rows=chunk_rows,
         knn_parameters_id=calibration.knn_parameters_id,
         calibration_id=calibration.id,
         weighted=weighted,
@@ -157,18 +146,10 @@ def add_score_job(
 
 
 def score_points(
-    engine: Engine,
-    cache: ArrayCache,
-    classifier: Classifier,
-    job: jobs.Job,
-    snapshot: Snapshot,
-    exemplar_ids: IntArray,
-    *,
-    memory_budget: int,
-    device: str = "cpu",
+    workspace: Workspace, classifier: Classifier, job: jobs.Job, snapshot: Snapshot, exemplar_ids: IntArray
 ) -> Scored | ScoredLogits:
     """Decide on those of the exemplars that the job's snapshot and options have not decided on yet."""
-    with connect(engine) as connection:
+    with connect(workspace.engine) as connection:
         wanted = decisions.undecided(
             connection,
             exemplar_ids,
@@ -181,17 +162,18 @@ def score_points(
     if classifier.knn is None:
         points = PointsToDecide(None, None, logits)
         return ScoredLogits(
-            job, classifier, wanted, snapshot.decide(points, require_full_match=False, memory_budget=memory_budget)
+            job,
+            classifier,
+            wanted,
+            snapshot.decide(points, require_full_match=False, memory_budget=workspace.memory_budget),
         )
-    approximated = approximate_points(
-        engine, cache, classifier, wanted, snapshot.parameters, memory_budget=memory_budget, device=device
-    )
+    approximated = approximate_points(workspace, classifier, wanted, snapshot.parameters)
     assert approximated.approximation is not None
 
     decided = snapshot.decide(
         PointsToDecide(approximated.approximation, queries, logits),
         require_full_match=bool(job.require_full_match),
-        memory_budget=memory_budget,
+        memory_budget=workspace.memory_budget,
     )
     return Scored(job, approximated, approximated.approximation, decided)
 
@@ -199,29 +181,25 @@ def score_points(
 class ScoreChunks:
     """Computes the chunks of a job that scores; keeps the snapshots used last, which never change."""
 
-    def __init__(self, engine: Engine, cache: ArrayCache) -> None:
-        self._engine = engine
-        self._cache = cache
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
         self._snapshot = lru_cache(maxsize=4)(self._load_snapshot)
 
     def __call__(self, work: ChunkWork) -> Scored | ScoredLogits:
         """Decisions on a chunk's exemplars that the job's snapshot and options have not decided on yet."""
         assert work.job.calibration_id is not None, "a job that scores names a calibration"
         return score_points(
-            self._engine,
-            self._cache,
+            self._workspace,
             work.classifier,
             work.job,
             self._snapshot(work.classifier.id, work.job.calibration_id),
             work.exemplar_ids,
-            memory_budget=work.memory_budget,
-            device=work.device,
         )
 
     def _load_snapshot(self, classifier_id: int, calibration_id: int) -> Snapshot:
-        with connect(self._engine) as connection:
+        with connect(self._workspace.engine) as connection:
             classifier = classifiers.by_id(connection, classifier_id)
-        return registry.load_snapshot(self._engine, self._cache, classifier, calibration_id)
+        return registry.load_snapshot(self._workspace.engine, self._workspace.cache, classifier, calibration_id)
 
 
 def require_scores(engine: Engine, job_id: int) -> None:

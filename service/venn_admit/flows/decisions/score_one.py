@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 
 from venn_admit.core.approximation.knn import approximate
 from venn_admit.core.types import Float32Array, IntArray
@@ -28,8 +28,8 @@ from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.exemplars.exemplars import DescribedExemplar
 from venn_admit.store.search import nearest
-from venn_admit.store.search.array_cache import ArrayCache
 from venn_admit.store.search.nearest import NearestExemplars
+from venn_admit.store.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,11 +97,13 @@ class PointScorer:
     Threads may share it.
     """
 
-    def __init__(self, engine: Engine, cache: ArrayCache) -> None:
-        self._engine = engine
-        self._search = PointSearch(engine, cache)
+    def __init__(self, workspace: Workspace) -> None:
+        self._engine = workspace.engine
+        self._search = PointSearch(workspace)
         self._snapshots: Recent[tuple[str, int, UUID, str, str | None, UUID], _Current] = Recent()
-        self._deciders = {name: method.point_decider(engine, cache) for name, method in METHODS.items()}
+        self._deciders = {
+            name: method.point_decider(workspace.engine, workspace.cache) for name, method in METHODS.items()
+        }
 
     def score(
         self,

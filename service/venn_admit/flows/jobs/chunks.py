@@ -43,28 +43,19 @@ class ChunkSettings(Protocol):
     @property
     def retry_seconds(self) -> float: ...
 
-    @property
-    def memory_budget_mb(self) -> int: ...
-
-    @property
-    def device(self) -> str: ...
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChunkWork:
     """What a chunk is computed from.
 
-    classifier: as it is now. exemplar_ids: (n,) int64, in the order of the request. memory_budget: bytes that temporary
-    arrays may take. is_last: whether the chunk has waited until all others of the job were done. device: where the
-    products of a neighbour search are computed, as in `venn_admit.core.neighbours.on_device.neighbours_on`.
+    classifier: as it is now. exemplar_ids: (n,) int64, in the order of the request. is_last: whether the chunk has
+    waited until all others of the job were done.
     """
 
     job: jobs.Job
     classifier: Classifier
     exemplar_ids: IntArray
-    memory_budget: int
     is_last: bool = False
-    device: str = "cpu"
 
 
 class ChunkResult(Protocol):
@@ -93,7 +84,7 @@ class ChunkRunner:
         Args:
             engine: The database.
             kinds: What computes a chunk, by the kind of its job.
-            settings: They say how long leases last, how often a chunk is tried, and what memory and device it may use.
+            settings: They say how long leases last, and how often a chunk is tried.
             worker: How this process is named in the chunks that it claims.
             log: Where it logs; None: as structlog is configured.
         """
@@ -230,8 +221,6 @@ class ChunkRunner:
                 job,
                 classifiers.by_id(connection, job.classifier_id),
                 jobs.chunk_exemplars(connection, claim),
-                memory_budget=self._settings.memory_budget_mb << 20,
                 is_last=claim.is_last,
-                device=self._settings.device,
             )
         return self._kinds[job.kind](work)

@@ -11,6 +11,7 @@ from venn_admit.errors import JobError
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import jobs
+from venn_admit.store.workspace import Workspace
 
 # Sends the chunks of a recorded job to workers. Raises BrokerError.
 Send = Callable[[int], object]
@@ -54,6 +55,7 @@ class Submission:
     requester: who asks for them; None: somebody whose jobs are not limited.
     """
 
+    workspace: Workspace
     connection: Connection
     requester: Requester | None = None
     unsent: list[int] = field(default_factory=list)
@@ -64,7 +66,6 @@ class Submission:
         *,
         kind: str,
         exemplar_ids: IntArray,
-        chunk_rows: int,
         knn_parameters_id: int | None,
         completes_neighbours: bool = False,
         calibration_id: int | None = None,
@@ -84,7 +85,7 @@ class Submission:
             classifier,
             kind=kind,
             exemplar_ids=exemplar_ids,
-            chunk_rows=chunk_rows,
+            chunk_rows=self.workspace.chunk_rows,
             knn_parameters_id=knn_parameters_id,
             completes_neighbours=completes_neighbours,
             calibration_id=calibration_id,
@@ -99,18 +100,17 @@ class Submission:
 
 
 @contextmanager
-def submit_job(engine: Engine, send: Send | None, *, requester: Requester | None = None) -> Iterator[Submission]:
+def submit_job(workspace: Workspace, send: Send | None, *, requester: Requester | None = None) -> Iterator[Submission]:
     """Record jobs in the block, in one transaction, and send them after it.
 
     If the block fails, nothing is stored; if `send` fails, the jobs stay recorded.
 
     Args:
-        engine: The database.
         send: Sends a job; None leaves that to the one that waits for the job, or to the sweeper.
         requester: Who asks for the jobs, if their number is limited.
     """
-    with transaction(engine) as connection:
-        submission = Submission(connection, requester)
+    with transaction(workspace.engine) as connection:
+        submission = Submission(workspace, connection, requester)
         yield submission
     if send is not None:
         for job_id in submission.unsent:

@@ -19,7 +19,7 @@ from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.exemplars import classifiers, deletion, exemplars, forgotten
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 _KINDS = ("approximate", "score", "fit")
 _TRIES = 50
@@ -45,8 +45,7 @@ class Deleted:
 
 
 def delete(
-    engine: Engine,
-    cache: ArrayCache,
+    workspace: Workspace,
     name: str,
     *,
     dry_run: bool = False,
@@ -57,8 +56,6 @@ def delete(
     """Delete a classifier with all its generations, or one generation that is not current.
 
     Args:
-        engine: The database.
-        cache: The arrays of this machine, of which those of the classifier are deleted.
         name: The classifier's name, for all its generations; or NAME@NUMBER, for that one.
         dry_run: Whether to count only what would be deleted.
         by: Who asks over HTTP; None: somebody else.
@@ -70,7 +67,7 @@ def delete(
         ConflictError: The generation is current, or jobs are running.
         DatabaseError: Others use the table of vectors without a pause; what is left is deleted by the next run.
     """
-    with consistent_view(engine) as connection:
+    with consistent_view(workspace.engine) as connection:
         found = classifiers.by_name(connection, name, even_if_deleting=True)
         doomed = _doomed(connection, found, name)
         every = found.is_current
@@ -79,18 +76,18 @@ def delete(
             require_no_jobs(connection, doomed, _KINDS)
             rows = sum((deletion.counts(connection, one) for one in doomed), Counter[str]())
             return _deleted(called, doomed, rows, is_done=False)
-    _begin(engine, doomed, called, every=every, by=by)
-    tally = _Tally(engine, on_rows)
+    _begin(workspace.engine, doomed, called, every=every, by=by)
+    tally = _Tally(workspace.engine, on_rows)
     # The first generation goes last: the others refer to it.
     for one in sorted(doomed, key=lambda one: one.generation, reverse=True):
         tally.empty(one)
-    with transaction(engine) as connection:
+    with transaction(workspace.engine) as connection:
         left = [one for one in reversed(doomed) if not _delete_row(connection, one, tally.rows)]
         if left:
             raise DatabaseError(f"others still refer to {left[0].address!r}: delete it again to complete this")
         result = _deleted(called, doomed, tally.rows, is_done=True, longest_seconds=tally.longest_seconds)
         on_stored(connection, result)
-    cache.delete_outdated(engine)
+    workspace.cache.delete_outdated(workspace.engine)
     return result
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine
 
-from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.errors import (
     BrokerError,
     Code,
@@ -32,7 +31,7 @@ from venn_admit.store.calibrations.calibration_points import vacuum_points
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.exemplars import classifiers, exemplars, forgotten
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 MOST_IDS = 100_000
 """How many ids can be given at once."""
@@ -89,20 +88,17 @@ class _DryRun(Exception):  # noqa: N818 - no error: it rolls a transaction back
 
 
 def forget(
-    engine: Engine,
-    cache: ArrayCache,
+    workspace: Workspace,
     name: str,
     external_ids: Collection[str] = (),
     document_ids: Collection[str] = (),
     *,
-    chunk_rows: int,
     missing_ok: bool = False,
     dry_run: bool = False,
     wait: bool = False,
     send: Send | None = None,
     by: Caller | None = None,
     on_stored: Callable[[Connection, Forgotten], object] = lambda *_: None,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> Forgotten:
     """Remove all that is stored of some exemplars, in every generation of a classifier.
 
@@ -110,12 +106,9 @@ def forget(
     `docs/how-to/delete-data.md`.
 
     Args:
-        engine: The database.
-        cache: The arrays of this machine, of which those that may hold the exemplars are deleted.
         name: The classifier's name; that of a generation stands for all of them too.
         external_ids: Ids of exemplars.
         document_ids: Ids of documents, all of whose exemplars are meant.
-        chunk_rows: Rows of a chunk of the jobs that search neighbours again.
         missing_ok: Whether ids that nothing is stored under are left out rather than refused.
         dry_run: Whether to count only what would be removed.
         wait: Whether to wait for jobs of the classifier that score or fit. While they end, new ones are held back, but
@@ -123,7 +116,6 @@ def forget(
         send: As in `submit_job`.
         by: Who asks over HTTP; None: somebody else.
         on_stored: Is called with what was removed in a transaction that begins once all of it is gone.
-        memory_budget: Bytes that temporary arrays may take.
 
     Raises:
         InvalidInputError: No id is given, or too many.
@@ -133,7 +125,7 @@ def forget(
     """
     asked = list(dict.fromkeys(external_ids)), list(dict.fromkeys(document_ids))
     _check_count(len(asked[0]) + len(asked[1]))
-    with consistent_view(engine) as connection:
+    with consistent_view(workspace.engine) as connection:
         classifier = classifiers.by_name(connection, name)
         found = _find(connection, classifier, *asked)
     if found.unknown and not missing_ok:
@@ -141,16 +133,9 @@ def forget(
     total = Total()
 
     def remove(external_ids: list[str], document_ids: list[str]) -> None:
-        with suppress(_DryRun), submit_job(engine, send) as submission:
+        with suppress(_DryRun), submit_job(workspace, send) as submission:
             _remove(
-                submission,
-                classifier,
-                external_ids,
-                document_ids,
-                total,
-                chunk_rows=chunk_rows,
-                memory_budget=memory_budget,
-                hold_seconds=_HOLD_SECONDS if wait else 0.0,
+                submission, classifier, external_ids, document_ids, total, hold_seconds=_HOLD_SECONDS if wait else 0.0
             )
             if dry_run:
                 raise _DryRun
@@ -158,27 +143,27 @@ def forget(
                 note(submission.connection, "forget_exemplars", classifier.shared_name, by)
         total.count()
 
-    with nullcontext() if dry_run else _ended_well(engine, cache, total):
+    with nullcontext() if dry_run else _ended_well(workspace, total):
         documents = found.document_ids
         if documents and not dry_run:
             # Nobody adds to them from now on, and who was about to has done so: look again for what they have.
             _in_turn(remove, [], documents, wait=wait)
-            with consistent_view(engine) as connection:
+            with consistent_view(workspace.engine) as connection:
                 classifier = classifiers.usable(connection, classifier)
                 found = _find(connection, classifier, *asked)
             documents = [one for one in found.document_ids if one not in set(documents)]
-        with consistent_view(engine) as connection:
+        with consistent_view(workspace.engine) as connection:
             batches = batches_of(connection, classifier, found.external_ids)
         for batch in batches:
             _in_turn(remove, batch, documents, wait=wait)
-        total.rows["idempotent_request"] += _remove_answers(engine, classifier, found, dry_run=dry_run)
-        with transaction(engine) as connection:
+        total.rows["idempotent_request"] += _remove_answers(workspace.engine, classifier, found, dry_run=dry_run)
+        with transaction(workspace.engine) as connection:
             jobs = () if dry_run else _searches(connection, classifiers.generations(connection, classifier))
             result = _result(classifier, found, total, jobs, is_done=not dry_run)
             if not dry_run:
                 on_stored(connection, result)
     if total.renewed and not dry_run:
-        vacuum_points(engine)
+        vacuum_points(workspace.engine)
     return result
 
 
@@ -205,7 +190,7 @@ def _check_count(count: int) -> None:
 
 
 @contextmanager
-def _ended_well(engine: Engine, cache: ArrayCache, total: Total) -> Iterator[None]:
+def _ended_well(workspace: Workspace, total: Total) -> Iterator[None]:
     """Leave nothing in the cache of what was removed, however the block ends; say so if it did not remove all."""
     try:
         yield
@@ -215,9 +200,9 @@ def _ended_well(engine: Engine, cache: ArrayCache, total: Total) -> Iterator[Non
         if isinstance(error, VennAdmitError) and removed:
             error.args = (f"{error}; {removed:,} exemplars were removed before: run it again to complete it",)
         with suppress(DatabaseError):  # the error is what matters, and the next run deletes them
-            cache.delete_outdated(engine)
+            workspace.cache.delete_outdated(workspace.engine)
         raise
-    cache.delete_outdated(engine)
+    workspace.cache.delete_outdated(workspace.engine)
 
 
 def _find(connection: Connection, classifier: Classifier, external_ids: list[str], document_ids: list[str]) -> _Found:
@@ -260,8 +245,6 @@ def _remove(
     document_ids: list[str],
     total: Total,
     *,
-    chunk_rows: int,
-    memory_budget: int,
     hold_seconds: float,
 ) -> None:
     """Remove some exemplars from every generation, within a transaction; nothing is removed if it raises.
@@ -287,7 +270,7 @@ def _remove(
     for generation in generations:
         hits = forgotten.asked_for(connection, generation, external_ids, [])
         if hits:
-            remove_from(submission, generation, hits, total, chunk_rows=chunk_rows, memory_budget=memory_budget)
+            remove_from(submission, generation, hits, total)
     forgotten.forget_errors(connection, generations, [*external_ids, *document_ids])
 
 

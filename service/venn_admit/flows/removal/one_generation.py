@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from sqlalchemy import Connection
 
 from venn_admit.core.types import IntArray
 from venn_admit.errors import NotReadyError
@@ -40,15 +39,7 @@ class Total:
         self.transactions, self.removed = self.transactions + 1, self.exemplars
 
 
-def remove_from(
-    submission: Submission,
-    generation: Classifier,
-    hits: Sequence[AskedFor],
-    total: Total,
-    *,
-    chunk_rows: int,
-    memory_budget: int,
-) -> None:
+def remove_from(submission: Submission, generation: Classifier, hits: Sequence[AskedFor], total: Total) -> None:
     """Remove exemplars, within a transaction that holds the locks of ingestion, calibrators and classifier.
 
     Each snapshot that is current and loses points is followed by one without them, unless data are out of date or too
@@ -63,7 +54,7 @@ def remove_from(
     disturbed = forgotten.lists_naming(connection, others)  # of exemplars that trained once
     forgotten.add_trainings(connection, others, 0)
     total.rows += forgotten.delete(connection, generation, others)
-    unserved = _renew(connection, generation, touched, total, memory_budget=memory_budget)
+    unserved = _renew(submission, generation, touched, total)
     if len(training):
         version = support.next_version(connection)
         disturbed = np.union1d(disturbed, forgotten.lists_naming(connection, training))
@@ -73,21 +64,15 @@ def remove_from(
         support.renew(connection, generation, version)
     if len(disturbed):
         total.rows += forgotten.delete_lists(connection, disturbed)
-        _search_again(submission, generation, disturbed, chunk_rows=chunk_rows)
+        _search_again(submission, generation, disturbed)
     total.exemplars += len(ids)
     if len(training) or len(disturbed) or unserved:
         total.recalibrations[generation.id] = recalibrations.request(connection, generation, REASON)
 
 
-def _renew(
-    connection: Connection,
-    generation: Classifier,
-    touched: Sequence[TouchedSnapshot],
-    total: Total,
-    *,
-    memory_budget: int,
-) -> bool:
+def _renew(submission: Submission, generation: Classifier, touched: Sequence[TouchedSnapshot], total: Total) -> bool:
     """Follow each current snapshot that lost points by one that never had them; return whether any could not be."""
+    connection, memory_budget = submission.connection, submission.workspace.memory_budget
     current = {one.calibrator_id for one in touched if one.is_current}
     unserved = False
     for calibrator in calibrators.of_classifier(connection, generation):
@@ -96,12 +81,7 @@ def _renew(
         savepoint = connection.begin_nested()
         try:
             renewed_snapshot(
-                connection,
-                generation,
-                calibrator.settings,
-                calibrator.id,
-                REASON,
-                memory_budget=memory_budget,
+                connection, generation, calibrator.settings, calibrator.id, REASON, memory_budget=memory_budget
             )
         except NotReadyError:
             # Data are out of date, or too few are left: until that changes, nothing is decided under this setting.
@@ -113,7 +93,7 @@ def _renew(
     return unserved
 
 
-def _search_again(submission: Submission, generation: Classifier, points: IntArray, *, chunk_rows: int) -> None:
+def _search_again(submission: Submission, generation: Classifier, points: IntArray) -> None:
     """Record the job that finds the next neighbours of points whose lists named what is gone."""
     connection = submission.connection
     if support.size(connection, generation) < generation.neighbour_count:
@@ -123,6 +103,5 @@ def _search_again(submission: Submission, generation: Classifier, points: IntArr
         classifiers.by_id(connection, generation.id),
         kind="approximate",
         exemplar_ids=points,
-        chunk_rows=chunk_rows,
         knn_parameters_id=None if parameters is None else parameters.id,
     )

@@ -6,13 +6,13 @@ from enum import StrEnum
 
 from sqlalchemy import Connection, Engine
 
-from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.store.checks import completeness
 from venn_admit.store.checks.completeness import Counted
 from venn_admit.store.database import schema
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.workspace import Workspace
 
 
 class Damage(StrEnum):
@@ -64,31 +64,24 @@ class Check:
     found: tuple[Found, ...]
 
 
-def check_database(
-    engine: Engine,
-    *,
-    on_check: Callable[[str], None] = lambda _: None,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
-) -> list[Check]:
+def check_database(workspace: Workspace, *, on_check: Callable[[str], None] = lambda _: None) -> list[Check]:
     """Return what was checked, in order, with what is wrong; what it reads is of one moment.
 
     Rows are counted on the server, and contents pass through in blocks, so that memory does not grow with the database.
     Nothing is written, and a standby will do. If the schema is not that of this program, nothing else is checked.
 
     Args:
-        engine: The database.
         on_check: Is told what is checked next.
-        memory_budget: Bytes that contents may take at a time.
     """
     on_check("schema")
-    checks = [_schema(engine)]
+    checks = [_schema(workspace.engine)]
     if checks[0].found:
         return checks
-    with consistent_view(engine) as connection:
+    with consistent_view(workspace.engine) as connection:
         checks.append(_keys(connection))
         # One that is being deleted lacks parts.
         for classifier in (one for one in classifiers.every(connection) if one.deleting_since is None):
-            checks += _classifier(connection, classifier, on_check, memory_budget)
+            checks += _classifier(connection, classifier, on_check, workspace.memory_budget)
     return checks
 
 

@@ -3,9 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlalchemy import Engine
-
-from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.comparison.adaptive import AdaptiveRule, uniform_draws
 from venn_admit.core.comparison.held_out import ViewedPoints
 from venn_admit.core.comparison.methods import (
@@ -37,7 +34,7 @@ from venn_admit.store.database.engine import connect
 from venn_admit.store.decisions import decisions, evaluations, reports
 from venn_admit.store.exemplars import classifiers, exemplars
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,12 +51,11 @@ class EvaluationRequest:
 
 
 def request_evaluation_of_source(
-    engine: Engine,
+    workspace: Workspace,
     name: str,
     source: ExemplarSource,
     *,
     calibration_id: int | None,
-    chunk_rows: int,
     on_rows: Callable[[int], None] = lambda _: None,
     send: Send | None = None,
 ) -> EvaluationRequest:
@@ -68,7 +64,7 @@ def request_evaluation_of_source(
     calibration_id: the snapshot to use; None: the current one. send: as in `submit_job`. Raises InvalidInputError if
     no row has a label, or if the snapshot was made with all that have; nothing is stored then.
     """
-    with submit_job(engine, send) as submission:
+    with submit_job(workspace, send) as submission:
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, calibration_id)
@@ -77,18 +73,18 @@ def request_evaluation_of_source(
         labelled = evaluations.labelled(connection, calibration, exemplar_ids)
         if not labelled.ids.size and not labelled.seen_count:
             raise InvalidInputError(f"{source}: expected labelled rows to evaluate on, got none; add the labels")
-        return _request(submission, classifier, calibration, labelled, str(source), chunk_rows)
+        return _request(submission, classifier, calibration, labelled, str(source))
 
 
 def request_evaluation_of_decisions(
-    engine: Engine, name: str, *, calibration_id: int | None, chunk_rows: int, send: Send | None = None
+    workspace: Workspace, name: str, *, calibration_id: int | None, send: Send | None = None
 ) -> EvaluationRequest:
     """Submit the job that completes a calibration's labelled decisions, which were made under whichever options.
 
     calibration_id, send: as above. Raises InvalidInputError where no labelled exemplar was scored with it, or the
     snapshot was made with all that were.
     """
-    with submit_job(engine, send) as submission:
+    with submit_job(workspace, send) as submission:
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, calibration_id)
@@ -99,22 +95,16 @@ def request_evaluation_of_decisions(
                 f"calibration {calibration.id} of {classifier.name!r} has decided on no labelled exemplar: score a "
                 "file that has labels, or name one to evaluate"
             )
-        return _request(submission, classifier, calibration, labelled, f"calibration {calibration.id}", chunk_rows)
+        return _request(submission, classifier, calibration, labelled, f"calibration {calibration.id}")
 
 
 def evaluate(
-    engine: Engine,
-    cache: ArrayCache,
-    request: EvaluationRequest,
-    title: str,
-    *,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
-    on_step: Callable[[str], object] = lambda _: None,
+    workspace: Workspace, request: EvaluationRequest, title: str, *, on_step: Callable[[str], object] = lambda _: None
 ) -> DatasetReport:
     """Compare the methods on the points of a request whose job is done; title: what the report calls them.
 
     The comparison methods are calibrated on mc and vp as the snapshot has them, and on knn as it is now.
-    memory_budget: bytes that temporary arrays may take. on_step: is told what is done from now on.
+    on_step: is told what is done from now on.
     """
 
     def on_method(name: str) -> None:
@@ -123,30 +113,30 @@ def evaluate(
     on_step("Reading the decisions")
     classifier, exemplar_ids = request.classifier, request.labelled.ids
     knn = classifier.knn
-    snapshot = load_snapshot(engine, cache, classifier, request.calibration_id)
+    snapshot = load_snapshot(workspace.engine, workspace.cache, classifier, request.calibration_id)
     calibration = snapshot.calibration
     method, settings = METHODS[calibration.method], calibration.method_settings
     weighted = method.weighted_by_default
     neighbour_count = None if knn is None else knn.neighbour_count
-    with connect(engine) as connection:
+    with connect(workspace.engine) as connection:
         rows = evaluations.evaluated_rows(
             connection, classifier, request.calibration_id, exemplar_ids, weighted=weighted
         )
         keys = exemplars.keys(connection, exemplar_ids)
-        vectors = None if knn is None else cache.mapped_vectors(connection, classifier, exemplar_ids)
-        held_out = read_held_out(connection, classifier, snapshot, besides=exemplar_ids, memory_budget=memory_budget)
-        calibration_data, vp_rows = comparison_calibration(connection, cache, classifier, held_out)
+        vectors = None if knn is None else workspace.cache.mapped_vectors(connection, classifier, exemplar_ids)
+        held_out = read_held_out(workspace, connection, classifier, snapshot, besides=exemplar_ids)
+        calibration_data, vp_rows = comparison_calibration(workspace, connection, classifier, held_out)
         origin = reports.snapshot_origin(connection, calibration)
 
     def vp_vectors(order: IntArray) -> Float32Array:
         assert calibration_data.vectors is not None, "a classifier with logits only has no vectors"
-        return cache.mapped_rows(calibration_data.vectors, vp_rows[order])
+        return workspace.cache.mapped_rows(calibration_data.vectors, vp_rows[order])
 
     on_method(calibration.method)
     judged = method.judge(
         snapshot,
         PointsToJudge(classifier, rows, vectors, held_out.splits, vp_vectors),
-        memory_budget=memory_budget,
+        memory_budget=workspace.memory_budget,
     )
     compared = comparison_methods(
         calibration_data,
@@ -159,7 +149,7 @@ def evaluate(
         alpha=settings.alpha,
         eta_loc=None if knn is None else snapshot.parameters.eta_loc,
         seed=classifier.seed,
-        memory_budget=memory_budget,
+        memory_budget=workspace.memory_budget,
         on_method=on_method,
     )
     selective = selective_methods(
@@ -215,7 +205,6 @@ def _request(
     calibration: Calibration,
     labelled: evaluations.LabelledExemplars,
     where: str,
-    chunk_rows: int,
 ) -> EvaluationRequest:
     if not labelled.ids.size:
         raise InvalidInputError(
@@ -230,15 +219,7 @@ def _request(
     )
     if not undecided.size:
         return EvaluationRequest(classifier, calibration.id, labelled, None)
-    job_id = add_score_job(
-        submission,
-        classifier,
-        calibration,
-        undecided,
-        chunk_rows=chunk_rows,
-        weighted=weighted,
-        require_full_match=False,
-    )
+    job_id = add_score_job(submission, classifier, calibration, undecided, weighted=weighted, require_full_match=False)
     return EvaluationRequest(classifier, calibration.id, labelled, job_id)
 
 

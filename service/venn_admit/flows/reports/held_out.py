@@ -22,7 +22,7 @@ from venn_admit.methods.method import Snapshot
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.exemplars import approximations, exemplars
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,19 +43,19 @@ _Part = tuple[IntArray, IntArray, Approximation | None]
 
 
 def read_held_out(
-    connection: Connection, classifier: Classifier, snapshot: Snapshot, *, besides: IntArray, memory_budget: int
+    workspace: Workspace, connection: Connection, classifier: Classifier, snapshot: Snapshot, *, besides: IntArray
 ) -> ReadHeldOut:
     """Return the snapshot's mc and vp, and knn as it is now.
 
     If the snapshot was made without vp, vp is taken as it is now, without some points.
 
-    besides: (n,) int64, the ids of these points. memory_budget: bytes that temporary arrays may take.
+    besides: (n,) int64, the ids of these points.
     """
     calibration = snapshot.calibration
     mc = _of_snapshot(connection, classifier, snapshot, Split.MC)
 
     def now(split: Split) -> _Part:
-        return _as_it_is(connection, classifier, snapshot, split, besides, mc[-1], memory_budget)
+        return _as_it_is(connection, classifier, snapshot, split, besides, mc[-1], workspace.memory_budget)
 
     vp = _of_snapshot(connection, classifier, snapshot, Split.VP) if calibration.vp_count else now(Split.VP)
     parts = (now(Split.KNN), mc, vp)
@@ -75,7 +75,7 @@ def read_held_out(
 
 
 def comparison_calibration(
-    connection: Connection, cache: ArrayCache, classifier: Classifier, held_out: ReadHeldOut
+    workspace: Workspace, connection: Connection, classifier: Classifier, held_out: ReadHeldOut
 ) -> tuple[ComparisonCalibration, IntArray]:
     """Return all held-out labelled points, in the order of their external ids, because sums round by it.
 
@@ -91,7 +91,9 @@ def comparison_calibration(
         label=np.concatenate([split.label for split in splits])[order],
         network_logits=np.concatenate([split.seen.network_logits for split in splits])[order],
         nonconformity=None if held_out.nonconformity is None else held_out.nonconformity[order],
-        vectors=None if classifier.knn is None else cache.mapped_vectors(connection, classifier, keys.ids[order]),
+        vectors=None
+        if classifier.knn is None
+        else workspace.cache.mapped_vectors(connection, classifier, keys.ids[order]),
         draws=uniform_draws([keys.row_keys[row] for row in order], seed=classifier.seed),
     )
     return calibration, place[held_out.vp]

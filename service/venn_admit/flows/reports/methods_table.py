@@ -4,9 +4,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
-from sqlalchemy import Engine
 
-from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.core.comparison.candidates import AnySettings, cross_fitted_settings
 from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
@@ -24,7 +22,7 @@ from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 MOST_JUDGED = 2_000
 """At about this many points, a share has an interval of two hundredths either way, and the table takes seconds."""
@@ -59,40 +57,30 @@ class MethodsTable:
     methods: tuple[TabledMethod, ...]
 
 
-def methods_table(
-    engine: Engine,
-    cache: ArrayCache,
-    name: str,
-    calibration_id: int | None,
-    *,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
-) -> MethodsTable:
+def methods_table(workspace: Workspace, name: str, calibration_id: int | None) -> MethodsTable:
     """Return what the calibration's method and its rivals admit, each calibrated on other points than it decides on.
 
     Args:
-        engine: The database.
-        cache: The cache of the arrays of snapshots.
         name: The classifier's name.
         calibration_id: The snapshot; None: the current one.
-        memory_budget: Bytes that temporary arrays may take.
 
     Raises:
         NotFoundError: There is no such classifier or snapshot.
         NotReadyError: There is no snapshot yet, its points have other neighbours by now, or they take too much memory.
         OutdatedError: Points of the snapshot were forgotten.
     """
-    with consistent_view(engine) as connection:
+    with consistent_view(workspace.engine) as connection:
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
         calibrations.require_whole(connection, classifier, calibration)
-    _check_size(classifier, calibration, memory_budget)
-    snapshot = load_snapshot(engine, cache, classifier, calibration.id)
+    _check_size(classifier, calibration, workspace.memory_budget)
+    snapshot = load_snapshot(workspace.engine, workspace.cache, classifier, calibration.id)
     none = np.empty(0, dtype=np.int64)
-    with consistent_view(engine) as connection:
+    with consistent_view(workspace.engine) as connection:
         calibrations.require_whole(connection, classifier, calibration)  # points may be forgotten while it is loaded
-        found = read_held_out(connection, classifier, snapshot, besides=none, memory_budget=memory_budget)
+        found = read_held_out(workspace, connection, classifier, snapshot, besides=none)
         of_mc = _without_vp(found)
-        data = ComparisonData(of_mc.splits, *comparison_calibration(connection, cache, classifier, of_mc))
+        data = ComparisonData(of_mc.splits, *comparison_calibration(workspace, connection, classifier, of_mc))
     mc, settings = of_mc.splits.mc, calibration.method_settings
     rows = judged_rows(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
     neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count
@@ -100,7 +88,7 @@ def methods_table(
     if (vectors := data.calibration.vectors) is not None and METHODS[calibration.method].weighted_by_default:
 
         def vectors_of(rows: IntArray) -> Float32Array:
-            return cache.mapped_rows(vectors, data.mc_rows[rows])
+            return workspace.cache.mapped_rows(vectors, data.mc_rows[rows])
 
         localizer = PointsLocalizer(vectors_of, snapshot.parameters.eta_loc)
     (own,) = cross_fitted_settings(
@@ -112,7 +100,7 @@ def methods_table(
         reliability=None if classifier.knn is None else snapshot.parameters.reliability,
         localizer=localizer,
         judged=rows,
-        memory_budget=memory_budget,
+        memory_budget=workspace.memory_budget,
     )
     rivals = rivals_on_mc(
         data,
@@ -121,7 +109,7 @@ def methods_table(
         eta_loc=None if classifier.knn is None else snapshot.parameters.eta_loc,
         neighbour_count=neighbour_count,
         seed=classifier.seed,
-        memory_budget=memory_budget,
+        memory_budget=workspace.memory_budget,
     )
     label, own_name = mc.label[rows], _own_name(own.settings)
     documents = documents_of([mc.keys[row] for row in rows])

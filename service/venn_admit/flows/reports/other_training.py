@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 
 from venn_admit.core.approximation.knn import approximate
 from venn_admit.core.budget import block_rows
@@ -25,8 +25,9 @@ from venn_admit.store.decisions import what_if
 from venn_admit.store.exemplars import approximations, classifiers, exemplars, labels
 from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache, CachedSupport
+from venn_admit.store.search.array_cache import CachedSupport
 from venn_admit.store.work import recalibrations
+from venn_admit.store.workspace import Workspace
 
 MOST_CHANGES = 1000
 """How many training exemplars can be changed at once: each that is left out makes every search a little longer."""
@@ -153,19 +154,14 @@ def _class_number(classes: ClassNumbers, external_id: str, label: object) -> int
         raise InvalidInputError(f"relabel {external_id!r}: expected {expected}, got {got}") from None
 
 
-def other_views(
-    engine: Engine, cache: ArrayCache, connection: Connection, asked: OtherTraining, *, memory_budget: int
-) -> Replacements:
+def other_views(workspace: Workspace, connection: Connection, asked: OtherTraining) -> Replacements:
     """Return the approximations of all points that calibrate, or are decided on, and have a changed neighbour.
 
     They are those that a job would compute and store after the change, bit for bit.
 
     Args:
-        engine: The database.
-        cache: The arrays of training exemplars.
         connection: A consistent view of the database.
         asked: The changes.
-        memory_budget: Bytes that temporary arrays may take.
 
     Raises:
         NotReadyError: Too few training exemplars would remain.
@@ -173,17 +169,17 @@ def other_views(
     """
     classifier = asked.classifier
     ids = what_if.resting_on(connection, asked.calibration, asked.changed_ids)
-    support = cache.support(engine, classifier)
+    support = workspace.cache.support(workspace.engine, classifier)
     changed = _with_labels(support.support, positions(support.ids, asked.relabelled_ids), asked.new_labels)
     left_out = positions(support.ids, asked.left_out_ids)
     none = np.empty(0, dtype=np.int64)
     views = [
         Approximation(np.empty((0, classifier.class_count)), predicted=none, match_count=none, distance=np.empty(0))
     ]
-    rows = block_rows(memory_budget, 4 * classifier.dimension + 24 * classifier.neighbour_count)
+    rows = block_rows(workspace.memory_budget, 4 * classifier.dimension + 24 * classifier.neighbour_count)
     for start in range(0, len(ids), rows):
         block = ids[start : start + rows]
-        neighbours = _neighbours(connection, classifier, block, support, left_out, memory_budget)
+        neighbours = _neighbours(connection, classifier, block, support, left_out, workspace.memory_budget)
         views.append(approximate(neighbours, changed, asked.parameters.knn))
     return Replacements(ids, join_approximations(views))
 

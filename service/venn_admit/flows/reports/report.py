@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection, Engine
 
-from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.curves import default_match_bins
 from venn_admit.core.monitoring.discrepancies import Discrepancies
@@ -19,24 +18,16 @@ from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions import reports
 from venn_admit.store.decisions.reports import ReportStanding, SnapshotOrigin, offered_queries
 from venn_admit.store.exemplars import classifiers, exemplars, forgotten
-from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 
-def report(
-    engine: Engine,
-    cache: ArrayCache,
-    name: str,
-    *,
-    calibration_id: int | None,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
-) -> CalibrationReport:
+def report(workspace: Workspace, name: str, *, calibration_id: int | None) -> CalibrationReport:
     """Return everything that a report shows, from one view of the data; nothing is stored.
 
-    cache: maps vectors. calibration_id: the snapshot to report on; None: the current one. memory_budget: bytes that
-    temporary arrays may take. Raises NotFoundError for a name or number that is not stored, NotReadyError before the
-    first calibration.
+    calibration_id: the snapshot to report on; None: the current one. Raises NotFoundError for a name or number that is
+    not stored, NotReadyError before the first calibration.
     """
-    with consistent_view(engine) as connection:
+    with consistent_view(workspace.engine) as connection:
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
         origin = reports.snapshot_origin(connection, calibration)
@@ -45,7 +36,9 @@ def report(
         documents = documents_of(exemplars.keys(connection, decided.exemplar_ids).document_keys)
         quartiles = reports.quartiles(connection, calibration)
         given = CalibrationToDescribe(classifier, calibration, decided, documents, quartiles)
-        described = METHODS[calibration.method].describe(connection, cache, given, memory_budget=memory_budget)
+        described = METHODS[calibration.method].describe(
+            connection, workspace.cache, given, memory_budget=workspace.memory_budget
+        )
         inventory = reports.inventory(connection, classifier)
         changes = reports.snapshot_changes(connection, calibration)
         watch = read_monitor(connection, classifier, calibration)

@@ -5,9 +5,6 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Engine
-
-from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.settings import check_alpha, check_q_bins, check_settings, check_thresholds
 from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.comparison.candidates import AnySettings, cross_fitted_settings
@@ -26,7 +23,7 @@ from venn_admit.store.calibrations.setting_forms import VENN_ADMIT
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 MOST_VALUES = 50
 """How many values can be tried at once; each of alpha, delta and the bins takes a pass over the folds of its own."""
@@ -90,27 +87,16 @@ PARTS: dict[str, _Part] = {
 """What can be varied, by its name as an argument of a calibration."""
 
 
-def what_if_settings(
-    engine: Engine,
-    cache: ArrayCache,
-    name: str,
-    varied: str,
-    values: Sequence[Value],
-    *,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
-) -> SettingsTried:
+def what_if_settings(workspace: Workspace, name: str, varied: str, values: Sequence[Value]) -> SettingsTried:
     """Return what the setting of the current calibration would admit of mc, and how much of it is right.
 
     Probabilities are weighted if that is the default of the method.
     Every document of mc is judged by the other ones, and vp stays unseen, so that a value can be chosen by this.
 
     Args:
-        engine: The database, which may be a standby.
-        cache: Maps the vectors of mc.
         name: The classifier's name.
         varied: What is varied, one of `PARTS`.
         values: To try; a threshold is that of every class. The value in use is added.
-        memory_budget: Bytes that temporary arrays may take.
 
     Raises:
         InvalidInputError: There is no such part, or a value is invalid.
@@ -123,7 +109,7 @@ def what_if_settings(
         raise InvalidInputError(f"expected one of {', '.join(PARTS)} to be varied, got {varied!r}")
     if not 0 < len(values) <= MOST_VALUES:
         raise InvalidInputError(f"{varied}: expected 1 to {MOST_VALUES} values to try, got {len(values)}")
-    with consistent_view(engine) as connection:
+    with consistent_view(workspace.engine) as connection:
         classifier = classifiers.by_name(connection, name)
         if varied == "q_bins":
             classifiers.require_vectors(classifier, "more than one bin of q")
@@ -145,7 +131,7 @@ def what_if_settings(
         require_classes(connection, classifier, [Split.MC])
         if parameters is not None and any(map(_takes_reliability, settings)):
             require_model(classifier, parameters)
-        mc, localizer = read_mc(connection, cache, classifier, parameters, memory_budget)
+        mc, localizer = read_mc(workspace, connection, classifier, parameters)
     judged = judged_rows(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
     found = cross_fitted_settings(
         mc,
@@ -156,7 +142,7 @@ def what_if_settings(
         reliability=None if parameters is None else parameters.reliability,
         localizer=localizer,
         judged=judged,
-        memory_budget=memory_budget,
+        memory_budget=workspace.memory_budget,
     )
     documents, label = documents_of([mc.keys[row] for row in judged]), mc.label[judged]
     return SettingsTried(

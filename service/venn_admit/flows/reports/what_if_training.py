@@ -7,7 +7,6 @@ from functools import cache as remembered
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.monitoring.what_if import Flips, ViewChanges, count_flips, view_changes
 from venn_admit.core.types import Approximation, IntArray, Split
 from venn_admit.flows.reports.other_training import OtherTraining, other_training, other_views
@@ -20,6 +19,7 @@ from venn_admit.store.decisions.what_if import DecidedBlock
 from venn_admit.store.exemplars import approximations, exemplars
 from venn_admit.store.exemplars.approximations import Replacements
 from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 MOST_FLIPS = 10_000
 """How many of the decisions that would differ are listed."""
@@ -49,33 +49,24 @@ class Following:
 
 
 def what_if_training(
-    engine: Engine,
-    cache: ArrayCache,
-    name: str,
-    *,
-    relabel: Mapping[str, object],
-    leave_out: Collection[str],
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    workspace: Workspace, name: str, *, relabel: Mapping[str, object], leave_out: Collection[str]
 ) -> TrainingEffects:
     """Return what would change; parameters of KNN, localizer and reliability score stay as they are fitted.
 
     Args:
-        engine: The database, which may be a standby.
-        cache: The arrays of training exemplars.
         name: The classifier's name.
         relabel: Class names or numbers, by the ids of training exemplars.
         leave_out: Ids of training exemplars.
-        memory_budget: Bytes that temporary arrays may take.
 
     Raises:
         InvalidInputError: What is asked for cannot be.
         NotFoundError: There is no such classifier or exemplar.
         NotReadyError: There is no calibration yet, it is out of date, or none could follow.
     """
-    with consistent_view(engine) as connection:
+    with consistent_view(workspace.engine) as connection:
         asked = other_training(connection, name, relabel, leave_out)
-        following = follow(engine, cache, connection, asked, memory_budget=memory_budget)
-        decisions = _Decisions(connection, following, memory_budget)
+        following = follow(workspace, connection, asked)
+        decisions = _Decisions(connection, following, workspace.memory_budget)
         decisions.look_at_all()
         compared = METHODS[asked.calibration.method].compare(
             connection,
@@ -83,7 +74,7 @@ def what_if_training(
             asked.calibration,
             following.made,
             following.instead,
-            memory_budget=memory_budget,
+            memory_budget=workspace.memory_budget,
         )
         return TrainingEffects(
             classifier=asked.classifier.name,
@@ -101,20 +92,18 @@ def what_if_training(
         )
 
 
-def follow(
-    engine: Engine, cache: ArrayCache, connection: Connection, asked: OtherTraining, *, memory_budget: int
-) -> Following:
+def follow(workspace: Workspace, connection: Connection, asked: OtherTraining) -> Following:
     """Return the snapshot that would follow; connection: a consistent view. Errors are those of `what_if_training`."""
-    instead = other_views(engine, cache, connection, asked, memory_budget=memory_budget)
+    instead = other_views(workspace, connection, asked)
     made = METHODS[asked.calibration.method].make(
         connection,
         asked.classifier,
         asked.parameters,
         asked.calibration.method_settings,
-        memory_budget=memory_budget,
+        memory_budget=workspace.memory_budget,
         instead=instead,
     )
-    return Following(engine, cache, asked, instead, made)
+    return Following(workspace.engine, workspace.cache, asked, instead, made)
 
 
 def _splits(following: Following) -> list[Split]:

@@ -79,7 +79,7 @@ def get_replay(request: Request, classifier: ClassifierName, decision: DecisionN
     """Compute a decision again from its snapshot, and show what it rests on; nothing is stored."""
     runtime = runtime_of(request)
     find_decision(runtime.engine, classifier, decision)
-    found = replay(runtime.engine, runtime.cache, decision, memory_budget=runtime.memory_budget)
+    found = replay(runtime, decision)
     again = replay_payload(found)
     fields = again["stored"] if again["not_recomputed"] else again["computed"]
     least = least_admitted(runtime.engine, classifier, found.calibration_id, fields["predicted"])

@@ -142,15 +142,12 @@ def calibrate(
     session.require_worker()
     with Waiting(session) as shell:
         done = flow(
-            session.engine,
+            session,
             name,
             settings_of,
-            chunk_rows=session.settings.chunk_rows,
             shell=shell,
-            keep=session.settings.keep_calibrations,
             reason="asked for on the command line",
             even_if_nearly_nothing_is_usable=kappa is not None,
-            memory_budget=session.memory_budget,
         )
     if isinstance(done, NearlyNothingUsable):
         _refuse(done, as_json)

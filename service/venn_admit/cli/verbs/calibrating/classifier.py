@@ -213,15 +213,7 @@ def fit(
         def show(model: str, line: TrainingEpoch) -> None:
             shell.show(f"Fitting the {model}: epoch {line.epoch}, {line.discrepancies} discrepancies on dev")
 
-        done = flow(
-            session.engine,
-            session.cache,
-            name,
-            chunk_rows=session.settings.chunk_rows,
-            shell=shell,
-            on_epoch=show,
-            memory_budget=session.memory_budget,
-        )
+        done = flow(session, name, shell=shell, on_epoch=show)
     figures = done.figures
     print_result(
         as_json,

@@ -27,15 +27,7 @@ def compare_settings(name: str, alpha: str, others: Mapping[str, object], *, det
     session = open_session()
     session.require_worker()
     with Waiting(session) as shell:
-        found = compare(
-            session.engine,
-            session.cache,
-            name,
-            parse_decimal("alpha", alpha),
-            chunk_rows=session.settings.chunk_rows,
-            shell=shell,
-            memory_budget=session.memory_budget,
-        )
+        found = compare(session, name, parse_decimal("alpha", alpha), shell=shell)
     if not as_json:
         output.print(compared_table(found, details=details))
     print_result(as_json, compared_payload(found), *next_lines(found))

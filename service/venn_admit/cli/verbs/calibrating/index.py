@@ -79,14 +79,7 @@ def audit(
 
     session = open_session()
     with messages.status("Searching"):
-        count, audits = flow(
-            session.engine,
-            session.cache,
-            name,
-            sample=sample,
-            ef_searches=_numbers(ef_search),
-            memory_budget=session.memory_budget,
-        )
+        count, audits = flow(session, name, sample=sample, ef_searches=_numbers(ef_search))
     if as_json:
         print_result(True, {"classifier": name, "sample": count, "searches": [asdict(one) for one in audits]})
     else:

@@ -28,14 +28,7 @@ def recalibrate(
 
     session = open_session()
     with Waiting(session) as shell:
-        served = flow(
-            session.engine,
-            name,
-            chunk_rows=session.settings.chunk_rows,
-            shell=shell,
-            keep=session.settings.keep_calibrations,
-            memory_budget=session.memory_budget,
-        )
+        served = flow(session, name, shell=shell)
     results = [recalibrated_payload(request, step) for request, step in served]
     print_result(
         as_json,

@@ -33,13 +33,7 @@ def report(
         make_report_folder(out)
     session = open_session()
     with messages.status("Reading the calibration"):
-        found = flow(
-            session.engine,
-            session.cache,
-            name,
-            calibration_id=calibration,
-            memory_budget=session.memory_budget,
-        )
+        found = flow(session, name, calibration_id=calibration)
     if as_json:
         print_result(True, calibration_payload(found, COMMANDS))
     else:

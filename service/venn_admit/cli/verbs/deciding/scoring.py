@@ -63,13 +63,12 @@ def score(
     session.require_worker()
     with Waiting(session, out) as shell:
         scored = flow(
-            session.engine,
+            session,
             name,
             session.exemplars_in(file, extractor),
             weighted=chosen_weights(weighted, unweighted),
             require_full_match=require_full_match,
             calibration_id=calibration,
-            chunk_rows=session.settings.chunk_rows,
             shell=shell,
             out=out,
         )
@@ -112,15 +111,12 @@ def evaluate_data(
     session.require_worker()
     with Waiting(session) as shell:
         return flow(
-            session.engine,
-            session.cache,
+            session,
             name,
             None if file is None else session.exemplars_in(file, extractor),
             title=title,
             calibration_id=calibration,
-            chunk_rows=session.settings.chunk_rows,
             shell=shell,
-            memory_budget=session.memory_budget,
         )
 
 
@@ -192,14 +188,12 @@ def replay(
         if classifier is not None or external_id is not None:
             raise InvalidInputError(one_of_two)
         session = open_session()
-        replayed = flow(session.engine, session.cache, decision, memory_budget=session.memory_budget)
+        replayed = flow(session, decision)
     else:
         if classifier is None or external_id is None:
             raise InvalidInputError(one_of_two)
         session = open_session()
-        replayed = replay_newest(
-            session.engine, session.cache, classifier, external_id, memory_budget=session.memory_budget
-        )
+        replayed = replay_newest(session, classifier, external_id)
     if as_json:
         print_result(True, replay_payload(replayed))
     else:

@@ -87,14 +87,7 @@ def _training(name: str, relabel: dict[str, str], leave_out: list[str], limit: i
 
     session = open_session()
     with messages.status("Computing what would change"):
-        found = flow(
-            session.engine,
-            session.cache,
-            name,
-            relabel=relabel,
-            leave_out=leave_out,
-            memory_budget=session.memory_budget,
-        )
+        found = flow(session, name, relabel=relabel, leave_out=leave_out)
     if as_json:
         print_result(True, training_payload(found))
     else:
@@ -120,7 +113,7 @@ def _settings(name: str, varied: str, values: Sequence[Any], out: Path | None, *
         make_report_folder(out)
     session = open_session()
     with messages.status("Cross-fitting the settings"):
-        found = flow(session.engine, session.cache, name, varied, values, memory_budget=session.memory_budget)
+        found = flow(session, name, varied, values)
     if as_json:
         print_result(True, settings_payload(found))
     else:

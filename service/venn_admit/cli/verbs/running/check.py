@@ -17,11 +17,7 @@ def check(as_json: Json = False) -> None:
 
     session = connect_unchecked()
     with messages.status("Checking") as shown:
-        checks = check_database(
-            session.engine,
-            on_check=lambda what: shown.update(f"Checking {what}"),
-            memory_budget=session.memory_budget,
-        )
+        checks = check_database(session, on_check=lambda what: shown.update(f"Checking {what}"))
     found = [one for check in checks for one in check.found]
     if as_json:
         done = [

@@ -70,17 +70,7 @@ def forget(
     session = open_session()
     with Waiting(session) as shell:
         done = flow(
-            session.engine,
-            session.cache,
-            name,
-            asked,
-            documents or [],
-            chunk_rows=session.settings.chunk_rows,
-            missing_ok=missing_ok,
-            dry_run=dry_run,
-            wait=wait,
-            shell=shell,
-            memory_budget=session.memory_budget,
+            session, name, asked, documents or [], missing_ok=missing_ok, dry_run=dry_run, wait=wait, shell=shell
         )
     if done.is_done:
         session.remove_left_behind()
@@ -123,7 +113,7 @@ def delete(
     session = open_session()
     with Showing() as shell:
         shell.show(f"Deleting {name}")
-        done = flow(session.engine, session.cache, name, dry_run=dry_run)
+        done = flow(session, name, dry_run=dry_run)
     verb = "Deleted" if done.is_done else "Would delete"
     print_result(
         as_json,

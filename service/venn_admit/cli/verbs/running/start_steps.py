@@ -191,34 +191,25 @@ def _calibrate(this: _Run) -> None:
     """Step 4: the fit, and a calibration under the setting that admits most of mc."""
     this.step("4. Fit and calibrate")
     session, shell = this.session, this.shell
-    rows, budget = session.settings.chunk_rows, session.memory_budget
     fitted = awaited.fit(
-        session.engine,
-        session.cache,
+        session,
         this.name,
-        chunk_rows=rows,
         shell=shell,
         on_epoch=lambda model, line: shell.show(f"Fitting the {model}: epoch {line.epoch}"),
-        memory_budget=budget,
     )
     record = fitted.record
     this.found["dev_discrepancies"] = {"discrepancies": record.dev_discrepancies, "points": record.dev_count}
     this.say(f"KNN and network differ on {record.dev_discrepancies:,} of {record.dev_count:,} dev points.")
-    compared = awaited.compare(
-        session.engine, session.cache, this.name, this.alpha, chunk_rows=rows, shell=shell, memory_budget=budget
-    )
+    compared = awaited.compare(session, this.name, this.alpha, shell=shell)
     this.say(*next_lines(compared))
     proposed = compared.proposal()
     done = awaited.calibrate(
-        session.engine,
+        session,
         this.name,
         _asked_for(this, None if proposed is None else proposed.settings),
-        chunk_rows=rows,
         shell=shell,
-        keep=session.settings.keep_calibrations,
         reason="asked for by start",
         even_if_nearly_nothing_is_usable=True,
-        memory_budget=budget,
     )
     assert isinstance(done, Calibrated), "nothing was to stop it"
     this.found["calibration"] = calibrated_payload(done)
@@ -238,19 +229,16 @@ def _report(this: _Run) -> None:
     """Step 5: the state of the calibration, and what it does on the test file."""
     this.step("5. Report")
     session = this.session
-    state = report(session.engine, session.cache, this.name, calibration_id=None, memory_budget=session.memory_budget)
+    state = report(session, this.name, calibration_id=None)
     this.found["report"] = calibration_payload(state, COMMANDS)
     if this.files.test is not None:
         evaluation = awaited.evaluate(
-            session.engine,
-            session.cache,
+            session,
             this.name,
             session.exemplars_in(this.exemplars("test")),
             title=shown(this.files.test.stem),
             calibration_id=None,
-            chunk_rows=session.settings.chunk_rows,
             shell=this.shell,
-            memory_budget=session.memory_budget,
         )
         this.found["evaluation"] = report_payload(evaluation)
         this.shell.show("Drawing the evaluation")
