@@ -20,8 +20,8 @@ from venn_admit.flows.data.label import label
 from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.flows.reports.report import report as flow
 from venn_admit.report.calibration.bands.part import BandsPart
-from venn_admit.report.calibration.contents import CalibrationReport
 from venn_admit.report.calibration.payload import calibration_payload
+from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import TextTable, group_names, labels_text, ratio_text
 from venn_admit.report.calibration.wording import sections, time_text
 from venn_admit.report.evaluation.evaluated import edge_names

@@ -19,7 +19,7 @@ from venn_admit.errors import DatabaseError
 from venn_admit.flows.data.label import label
 from venn_admit.flows.keys import idempotency
 from venn_admit.http.guards import idempotency as header
-from venn_admit.http.guards.keeping import RETRY_SECONDS
+from venn_admit.http.guards.idempotency import RETRY_SECONDS
 from venn_admit.http.limits import MOST_UNUSED_BYTES
 from venn_admit.store.access import idempotency as stored_idempotency
 from venn_admit.store.access.idempotency import Attempt, KeptAnswer

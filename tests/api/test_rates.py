@@ -19,7 +19,7 @@ from venn_admit.api.application import create_application
 from venn_admit.api.routes import classifiers
 from venn_admit.flows.data.catalogue import show
 from venn_admit.http.guards import rates
-from venn_admit.http.guards.buckets import Bucket
+from venn_admit.http.guards.rates import Bucket
 from venn_admit.store.access.keys import Scope
 
 

@@ -40,8 +40,8 @@ from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.bands.part import BandsPart
 from venn_admit.report.calibration.common.coverage import key_figures, verdict
 from venn_admit.report.calibration.common.watch import Watch
-from venn_admit.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
 from venn_admit.report.calibration.payload import calibration_payload
+from venn_admit.report.calibration.report import Agreement, CalibrationReport, SnapshotFacts
 from venn_admit.report.calibration.wording import calibration_tables
 from venn_admit.report.evaluation.dataset import ClassCoverage, class_coverage, worst_classes
 from venn_admit.report.pages.html import render_calibration, write_calibration_page

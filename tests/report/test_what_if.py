@@ -11,8 +11,8 @@ import pytest
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.evaluation.measures import measure_admission
 from venn_admit.report.charts.drawing import CLASS_LOOKS
-from venn_admit.report.what_if.contents import SettingsTried, SettingTried
-from venn_admit.report.what_if.settings import save_settings_picture, settings_figure, settings_payload, settings_table
+from venn_admit.report.what_if.picture import save_settings_picture, settings_figure
+from venn_admit.report.what_if.settings import SettingsTried, SettingTried, settings_payload, settings_table
 
 POINTS = 800
 KAPPAS = (10, 30, 100, 300)

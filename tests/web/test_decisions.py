@@ -13,7 +13,7 @@ from tests.web.conftest import IMAGE
 from tests.web.visitor import OWN, Visitor
 from venn_admit.flows.reports import cell as opened_cells
 from venn_admit.store.access.keys import Scope
-from venn_admit.web.images import LARGEST, image_source
+from venn_admit.web.assets import LARGEST, image_source
 from venn_admit.web.routes.decisions import ROWS
 
 TRY = f"{OWN}/try"

@@ -13,8 +13,8 @@ from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from venn_admit.files.leftovers import UPLOADS, remove_left_behind, temporary_name
 from venn_admit.files.received import STREAM_ENDING, ReceivedFile
+from venn_admit.files.temporary import UPLOADS, remove_left_behind, temporary_name
 from venn_admit.flows.keys.keys import Caller
 from venn_admit.http.limits import allow
 from venn_admit.http.problems import Problem, Refused

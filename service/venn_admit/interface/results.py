@@ -15,9 +15,10 @@ from venn_admit.core.types import CalibratorSettings
 from venn_admit.flows.decisions.decide_row import DecidedVector
 from venn_admit.interface.advice import CALLS
 from venn_admit.interface.certificates import Certificate, certificate_of
-from venn_admit.report.calibration.contents import CalibrationReport
+from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.evaluation.dataset import DatasetReport
-from venn_admit.report.what_if import contents as effects
+from venn_admit.report.what_if.settings import SettingsTried
+from venn_admit.report.what_if.training import TrainingEffects
 from venn_admit.store.calibrations.setting_forms import MethodSettings, method_of
 
 if TYPE_CHECKING:
@@ -380,7 +381,7 @@ class Monitor:
 class TrainingWhatIf:
     """What would change if training exemplars had other labels or were left out. As text, a report in tables."""
 
-    def __init__(self, found: effects.TrainingEffects) -> None:
+    def __init__(self, found: TrainingEffects) -> None:
         """Wrap what a flow found."""
         self._found = found
 
@@ -413,7 +414,7 @@ class TrainingWhatIf:
 class SettingsWhatIf:
     """What the setting in use would admit with one part of it varied. As text, a table."""
 
-    def __init__(self, found: effects.SettingsTried) -> None:
+    def __init__(self, found: SettingsTried) -> None:
         """Wrap what a flow found."""
         self._found = found
 

@@ -10,7 +10,7 @@ from venn_admit.core.monitoring.drift import DecidedPoints
 from venn_admit.core.monitoring.partitions import PartitionMap, PlacedPoints, map_rows, partition_map
 from venn_admit.core.monitoring.traffic import Comparison
 from venn_admit.core.types import BoolArray, CalibrationPoints, FloatArray
-from venn_admit.report.calibration.contents import MethodPart
+from venn_admit.report.calibration.report import MethodPart
 from venn_admit.report.evaluation.dataset import ClassCoverage, class_coverage, worst_classes
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.exemplars.classifiers import Classifier

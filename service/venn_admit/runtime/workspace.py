@@ -67,7 +67,7 @@ class Runtime(Workspace):
 
     def remove_left_behind(self) -> None:
         """Remove bodies of requests that processes of this machine kept in the home when they were killed."""
-        from venn_admit.files.leftovers import UPLOADS, remove_left_behind
+        from venn_admit.files.temporary import UPLOADS, remove_left_behind
 
         remove_left_behind(self.settings.home / UPLOADS)
 

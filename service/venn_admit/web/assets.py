@@ -1,6 +1,7 @@
 """The style sheet and the script of the page, which browsers may keep: their address changes with their content."""
 
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -15,10 +16,8 @@ from venn_admit.report.calibration.wording import time_text
 from venn_admit.report.evaluation.wording import interval_text, share_text
 from venn_admit.report.pages.html import page_environment
 from venn_admit.store.calibrations.setting_forms import method_of
-from venn_admit.web.images import image_source
 
 PACKAGE = "venn_admit.web"
-
 # The pages of a classifier: the parts of the address that follow its name, and what the link says.
 TABS = (
     ((), "Overview"),
@@ -29,6 +28,11 @@ TABS = (
     (("jobs",), "Jobs"),
     (("try",), "Try a point"),
 )
+LARGEST = 300_000
+"""Characters of an image that is stored in an attribute, at most; a table of exemplars has many of them."""
+# Raster images only: stored in the attribute, or at a path of this host without parameters.
+_STORED = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
+_BESIDE = re.compile(r"/[\w.~%-][\w./~%-]*\.(png|jpe?g|gif|webp)", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +85,16 @@ def assets() -> dict[str, Asset]:
         Asset("icon.svg", icon, "image/svg+xml"),
     )
     return {one.name: one for one in found}
+
+
+def image_source(value: object) -> str | None:
+    """Return the address of an image that the page may show; None for anything else, images of other hosts included.
+
+    >>> image_source("/pictures/7.png")
+    '/pictures/7.png'
+    >>> image_source("https://elsewhere.example/7.png"), image_source("//elsewhere.example/7.png"), image_source(7)
+    (None, None, None)
+    """
+    if not isinstance(value, str) or len(value) > LARGEST:
+        return None
+    return value if _STORED.fullmatch(value) or _BESIDE.fullmatch(value) else None

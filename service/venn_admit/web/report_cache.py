@@ -1,5 +1,6 @@
 """Reports as they were computed last: computing one takes seconds if much is stored, and several pages show it."""
 
+import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -8,18 +9,25 @@ from threading import Lock
 from typing import Any
 
 from fastapi import Request
+from markupsafe import Markup
 
 from venn_admit.flows.reports.report import report, report_standing
-from venn_admit.report.calibration.contents import CalibrationReport
+from venn_admit.report.calibration.report import CalibrationReport
+from venn_admit.report.calibration.sections import Picture
+from venn_admit.report.charts.charts import to_svg
+from venn_admit.report.pages.html import calibration_view
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.decisions.reports import ReportStanding
-from venn_admit.web.report_view import report_view
+from venn_admit.web.steps import PAGE_STEPS
 
 MOST = 16
 """How many reports are kept: those that were asked for last."""
-
 OLDEST = timedelta(minutes=10)
 """How long a report is shown at most, although traffic has come since."""
+_TAG = re.compile(r"<[^>]*>")
+_STYLES = re.compile(r'\sstyle="([^"]*)"')
+# Round joints and butt ends, which the style sheet of the page gives instead.
+_SHEET = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,3 +105,30 @@ def kept_reports(request: Request) -> KeptReports:
     """Return the reports of the process that answers a request."""
     kept: KeptReports = request.app.state.kept_reports
     return kept
+
+
+def report_view(report: CalibrationReport) -> dict[str, Any]:
+    """Return what the templates of a report show on this page."""
+    return calibration_view(report, PAGE_STEPS, drawn) | {"steps_are_words": True}
+
+
+def drawn(picture: Picture) -> Markup:
+    """Return a chart as an SVG element without styles of its own."""
+    # Safe: matplotlib escapes the text it draws, to_svg the label.
+    return Markup(without_styles(to_svg(picture.draw(), picture.name, picture.caption)))  # noqa: S704
+
+
+def without_styles(svg: str) -> str:
+    """Return SVG with attributes in place of styles, which look the same.
+
+    >>> without_styles('<path style="fill: none; stroke: var(--blue)" d="M 0 0"/>')
+    '<path fill="none" stroke="var(--blue)" d="M 0 0"/>'
+    """
+    # Within a tag only: a name that is drawn may look like an attribute.
+    return _TAG.sub(lambda tag: _STYLES.sub(_attributes, tag[0]), _SHEET.sub("", svg))
+
+
+def _attributes(found: re.Match[str]) -> str:
+    parts = (part.partition(":") for part in found[1].split(";") if part.strip())
+    pairs = ((name.strip(), value.strip()) for name, _, value in parts)
+    return "".join(f' {name}="{value}"' for name, value in pairs)

@@ -9,39 +9,9 @@ from venn_admit.runtime.workspace import Runtime
 from venn_admit.web.comparison_cache import KeptComparisons
 from venn_admit.web.failures import register_failures
 from venn_admit.web.report_cache import KeptReports
-from venn_admit.web.routes import (
-    assets,
-    cells,
-    classifier,
-    decisions,
-    interface,
-    jobs,
-    keys,
-    labels,
-    methods,
-    overview,
-    report,
-    retracting,
-    sign_in,
-    trying,
-)
+from venn_admit.web.routes import assets, decisions, interface, jobs, keys, labels, overview, report
 
-PAGES = (
-    assets,
-    sign_in,
-    overview,
-    classifier,
-    report,
-    methods,
-    cells,
-    decisions,
-    labels,
-    retracting,
-    jobs,
-    trying,
-    keys,
-    interface,
-)
+PAGES = (assets, keys, overview, report, decisions, labels, jobs, interface)
 ROUTERS = tuple(part.routes for part in PAGES)
 
 

@@ -16,7 +16,7 @@ from venn_admit.flows.data.label import label
 from venn_admit.flows.reports.report import report as flow
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.bands.part import BandsPart
-from venn_admit.report.calibration.contents import Agreement, CalibrationReport
+from venn_admit.report.calibration.report import Agreement, CalibrationReport
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.decisions import reports
 from venn_admit.store.exemplars import approximations, classifiers

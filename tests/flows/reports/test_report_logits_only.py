@@ -20,8 +20,8 @@ from venn_admit.flows.reports.folders import write_calibration_report
 from venn_admit.flows.reports.report import report as flow
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.cells.part import CellsPart
-from venn_admit.report.calibration.contents import CalibrationReport
 from venn_admit.report.calibration.payload import calibration_payload
+from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import TextTable
 from venn_admit.report.calibration.wording import advice_text, sections, settings_text
 

@@ -13,7 +13,7 @@ from venn_admit.core.types import CalibratorSettings
 from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError, OutdatedError
 from venn_admit.flows.calibration.compare import compare
 from venn_admit.flows.reports.what_if_settings import MOST_VALUES, what_if_settings
-from venn_admit.report.what_if.contents import SettingsTried
+from venn_admit.report.what_if.settings import SettingsTried
 from venn_admit.store.database.engine import transaction
 
 ALPHAS = [Decimal("0.05"), Decimal("0.2")]

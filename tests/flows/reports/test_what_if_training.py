@@ -21,7 +21,7 @@ from venn_admit.flows.reports.what_if_training import Following, follow, what_if
 from venn_admit.methods.method import PointsToDecide
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.methods.venn_admit.make import MadeByAdmit
-from venn_admit.report.what_if.contents import Flip, TrainingEffects
+from venn_admit.report.what_if.training import Flip, TrainingEffects
 from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.calibrations.calibration_points import open_rows
 from venn_admit.store.database.engine import consistent_view, create_engine

@@ -27,7 +27,7 @@ from venn_admit.flows.jobs.control import cancel
 from venn_admit.flows.jobs.listing import show_job
 from venn_admit.flows.jobs.submit import require_room
 from venn_admit.http.guards.guard import needs
-from venn_admit.http.guards.keeping import keeping
+from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.guards.running_jobs import refusing_too_many_jobs, requester_of
 from venn_admit.http.paths import job_path
 from venn_admit.http.problems import Problem, Refused

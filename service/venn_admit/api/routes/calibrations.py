@@ -34,7 +34,7 @@ from venn_admit.flows.calibration.calibrate import Calibrated
 from venn_admit.flows.data.catalogue import list_calibrations, show_calibration
 from venn_admit.flows.data.export_policy import show_policy
 from venn_admit.http.guards.guard import needs
-from venn_admit.http.guards.keeping import keeping
+from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.paging import key_before, page
 from venn_admit.http.paths import classifier_path
 from venn_admit.payloads.calibrated import calibrated_payload

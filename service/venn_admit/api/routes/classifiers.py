@@ -19,7 +19,7 @@ from venn_admit.flows.data.catalogue import list_classifiers, show
 from venn_admit.flows.data.create import create
 from venn_admit.flows.keys.keys import Caller
 from venn_admit.http.guards.guard import needs
-from venn_admit.http.guards.keeping import keeping
+from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.paging import name_after, page
 from venn_admit.http.paths import classifier_path
 from venn_admit.payloads.catalogue import classifiers_payload, created_payload, show_payload

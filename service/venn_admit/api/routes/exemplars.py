@@ -13,7 +13,7 @@ from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.ingest import ingest
 from venn_admit.flows.data.label import label
 from venn_admit.http.guards.guard import needs
-from venn_admit.http.guards.keeping import keeping
+from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.uploads import EXEMPLAR_FILES, LABEL_FILES, body_of, received
 from venn_admit.payloads.exemplars import ingested_payload, labelled_payload
 from venn_admit.store.access.keys import Scope

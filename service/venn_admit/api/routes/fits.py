@@ -32,7 +32,7 @@ from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.export import show_parameters
 from venn_admit.flows.jobs.listing import show_job
 from venn_admit.http.guards.guard import needs
-from venn_admit.http.guards.keeping import keeping
+from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.guards.running_jobs import refusing_too_many_jobs, requester_of
 from venn_admit.http.paths import job_path
 from venn_admit.payloads.calibrated import fitted_payload, recalibrated_payload

@@ -23,7 +23,7 @@ from venn_admit.flows.calibration.generations import (
 )
 from venn_admit.flows.data.catalogue import find
 from venn_admit.http.guards.guard import needs
-from venn_admit.http.guards.keeping import keeping
+from venn_admit.http.guards.idempotency import keeping
 from venn_admit.payloads.catalogue import created_payload, generations_payload, switch_payload
 from venn_admit.store.access.keys import Scope
 

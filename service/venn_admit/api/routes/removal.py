@@ -12,7 +12,7 @@ from venn_admit.api.routes.parts import ClassifierName, problems, router, runtim
 from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
 from venn_admit.http.guards.guard import needs
-from venn_admit.http.guards.keeping import keeping
+from venn_admit.http.guards.idempotency import keeping
 from venn_admit.payloads.removal import deleted_payload, forgotten_payload
 from venn_admit.store.access.keys import Scope
 

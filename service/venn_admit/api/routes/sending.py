@@ -5,7 +5,7 @@ from fastapi import Request
 from venn_admit.api.routes.parts import runtime_of
 from venn_admit.errors import BrokerError
 from venn_admit.flows.jobs.listing import progress
-from venn_admit.http.guards.keeping import keeper_of
+from venn_admit.http.guards.idempotency import keeper_of
 
 
 def send_submitted(request: Request, job_id: int) -> None:

@@ -14,7 +14,7 @@ from venn_admit.flows.calibration.retire import retire
 from venn_admit.flows.data.rename import rename
 from venn_admit.flows.data.settings import Check, ClassifierSettings, show_settings
 from venn_admit.http.guards.guard import needs
-from venn_admit.http.guards.keeping import keeping
+from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.paths import classifier_path
 from venn_admit.http.problems import Problem, Refused
 from venn_admit.payloads.catalogue import settings_payload

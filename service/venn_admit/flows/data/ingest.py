@@ -13,7 +13,7 @@ from venn_admit.core.types import IntArray, Split
 from venn_admit.errors import Code, ConflictError, InvalidInputError
 from venn_admit.files import ExemplarBatch
 from venn_admit.files.sources import ExemplarSource
-from venn_admit.flows.data.carried import CarriedLabels, labels_carried_to
+from venn_admit.flows.data.carried_labels import CarriedLabels, labels_carried_to
 from venn_admit.flows.data.create import check_extractor
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers, exemplars, support

@@ -4,15 +4,15 @@ from pathlib import Path
 
 from venn_admit.files.output.atomic import filling, make_folder
 from venn_admit.files.output.exports import write_json
-from venn_admit.report.calibration.contents import CalibrationReport
 from venn_admit.report.calibration.payload import calibration_payload
+from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.steps import NextSteps
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.evaluated import calibration_facts
 from venn_admit.report.evaluation.payload import report_payload
 from venn_admit.report.pages.html import write_calibration_page, write_report
-from venn_admit.report.what_if.contents import SettingsTried
-from venn_admit.report.what_if.settings import save_settings_picture, settings_payload
+from venn_admit.report.what_if.picture import save_settings_picture
+from venn_admit.report.what_if.settings import SettingsTried, settings_payload
 
 
 def write_evaluation(folder: Path, name: str, data: str, evaluation: DatasetReport) -> Path:

@@ -18,7 +18,7 @@ from venn_admit.errors import Code, InvalidInputError, NotFoundError, NotReadyEr
 from venn_admit.files.label_values import ClassNumbers
 from venn_admit.flows.calibration.approximate import neighbours_in_order, positions
 from venn_admit.flows.calibration.calibrate import require_parameters
-from venn_admit.report.what_if.contents import TrainingChange
+from venn_admit.report.what_if.training import TrainingChange
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.decisions import what_if

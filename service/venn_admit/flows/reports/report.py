@@ -11,7 +11,7 @@ from venn_admit.core.monitoring.traffic import traffic
 from venn_admit.flows.reports.read_monitor import read_monitor
 from venn_admit.methods.describing import CalibrationToDescribe
 from venn_admit.methods.registry import METHODS
-from venn_admit.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
+from venn_admit.report.calibration.report import Agreement, CalibrationReport, SnapshotFacts
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view

@@ -17,7 +17,7 @@ from venn_admit.flows.calibration.calibrate import require_classes
 from venn_admit.flows.calibration.compare import MOST_JUDGED, parameters_of_mc, read_mc
 from venn_admit.methods.registry import METHODS
 from venn_admit.methods.venn_abers.make import require_model
-from venn_admit.report.what_if.contents import SettingsTried, SettingTried
+from venn_admit.report.what_if.settings import SettingsTried, SettingTried
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.setting_forms import VENN_ADMIT
 from venn_admit.store.database.engine import consistent_view

@@ -12,7 +12,7 @@ from venn_admit.core.types import Approximation, IntArray, Split
 from venn_admit.flows.reports.other_training import OtherTraining, other_training, other_views
 from venn_admit.methods.method import Made, PointsToDecide, Snapshot
 from venn_admit.methods.registry import METHODS
-from venn_admit.report.what_if.contents import Flip, TrainingEffects
+from venn_admit.report.what_if.training import Flip, TrainingEffects
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions import what_if
 from venn_admit.store.decisions.what_if import DecidedBlock

@@ -13,8 +13,8 @@ from starlette.concurrency import run_in_threadpool
 
 from venn_admit.errors import VennAdmitError
 from venn_admit.flows.keys.audit import record
-from venn_admit.http.guards.buckets import Bucket
 from venn_admit.http.guards.idempotency import REPLAYED
+from venn_admit.http.guards.rates import Bucket
 from venn_admit.http.problems import Refused, status_of
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.audit import Event, Origin

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from venn_admit.core.monitoring.traffic import Accuracy, Comparison, Traffic
 from venn_admit.core.types import Reason
-from venn_admit.report.calibration.contents import CalibrationReport
+from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Finding
 from venn_admit.report.calibration.steps import NextSteps
 from venn_admit.report.evaluation.wording import share_text

@@ -11,7 +11,7 @@ from venn_admit.report.calibration.common.coverage import coverage_payload
 from venn_admit.report.calibration.common.history import days_payload, history_payload
 from venn_admit.report.calibration.common.partition_map import map_payload
 from venn_admit.report.calibration.common.watch import watch_payload
-from venn_admit.report.calibration.contents import Agreement, CalibrationReport
+from venn_admit.report.calibration.report import Agreement, CalibrationReport
 from venn_admit.report.calibration.steps import NextSteps
 from venn_admit.report.calibration.wording import offered
 

@@ -6,7 +6,7 @@ from venn_admit.core.monitoring.drift import QUANTILES, OutcomeCounts, Shift
 from venn_admit.core.monitoring.traffic import RECENT, Comparison, Traffic
 from venn_admit.core.types import Reason
 from venn_admit.report.calibration.advice import accuracy_text
-from venn_admit.report.calibration.contents import CalibrationReport
+from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Section, TextTable, listed, ratio_text
 from venn_admit.report.evaluation.wording import share_text
 

@@ -16,7 +16,7 @@ from venn_admit.report.calibration.common.coverage import coverage_picture, cove
 from venn_admit.report.calibration.common.history import history_section
 from venn_admit.report.calibration.common.partition_map import map_section
 from venn_admit.report.calibration.common.watch import watch_section
-from venn_admit.report.calibration.contents import Agreement, CalibrationReport
+from venn_admit.report.calibration.report import Agreement, CalibrationReport
 from venn_admit.report.calibration.sections import Picture, Section, TextTable, listed
 from venn_admit.report.calibration.steps import NextSteps
 from venn_admit.report.calibration.traffic_wording import traffic_section

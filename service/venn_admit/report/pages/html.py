@@ -12,7 +12,7 @@ from venn_admit.core.evaluation.tallies import Verdict
 from venn_admit.report.calibration.common.coverage import key_figures, verdict
 from venn_admit.report.calibration.common.history import days_picture
 from venn_admit.report.calibration.common.partition_map import map_table
-from venn_admit.report.calibration.contents import CalibrationReport
+from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Picture
 from venn_admit.report.calibration.steps import NextSteps
 from venn_admit.report.calibration.wording import advice_text, heading, pictures, sections, settings_text

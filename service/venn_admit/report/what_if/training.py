@@ -1,12 +1,12 @@
 """What would change if training exemplars were different: sections of text, and JSON."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from venn_admit.core.monitoring.what_if import SnapshotFact
+from venn_admit.core.monitoring.what_if import Flips, SnapshotEffects, SnapshotFact, ViewChanges
 from venn_admit.report.calibration.sections import Section, TextTable
 from venn_admit.report.evaluation.wording import share_text
-from venn_admit.report.what_if.contents import Flip, TrainingChange, TrainingEffects
 
 KEPT = "The parameters of the KNN, of the localizer and of the reliability score stay as they are fitted."
 """What is taken as given."""
@@ -29,6 +29,44 @@ _COUNTS = {
     "steps": "steps that are new",
     "policy": "classes with a different threshold in the policy",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingChange:
+    """A training exemplar with its label; becomes: another label, or None if it is left out."""
+
+    external_id: str
+    label: str
+    becomes: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A decision that would differ: the admitted class as it is and as it would be, None if rejected."""
+
+    external_id: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingEffects:
+    """What would change if training exemplars had other labels or were left out.
+
+    calibration: the current one, by `method`, and the only one whose decisions are looked at. views: of the points of
+    `mc` and `vp`, and of those that it `decided` on, each with its newest decision. flipped: the first of the decisions
+    that would differ, in order of ingestion; there are `flips.total`.
+    """
+
+    classifier: str
+    class_names: tuple[str, ...]
+    calibration: int
+    method: str
+    changes: tuple[TrainingChange, ...]
+    views: Mapping[str, ViewChanges]
+    snapshot: SnapshotEffects
+    flips: Flips
+    flipped: tuple[Flip, ...]
 
 
 def training_heading(found: TrainingEffects) -> str:

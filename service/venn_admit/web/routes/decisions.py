@@ -1,29 +1,39 @@
-"""The stored decisions, and why each was made."""
+"""The pages of decisions: those that were made, how one came about, and a decision on a point that is tried."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request, Response
 
+from venn_admit.api.incoming import given_points
 from venn_admit.api.models.common import LARGEST_KEY
+from venn_admit.api.models.decisions import Point
 from venn_admit.api.routes.decisions import DecisionNumber
 from venn_admit.api.routes.parts import ClassifierName, Cursor
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
-from venn_admit.errors import InvalidInputError
+from venn_admit.errors import InvalidInputError, VennAdmitError
+from venn_admit.flows.data.catalogue import find
+from venn_admit.flows.decisions.decide_row import decide_points
 from venn_admit.flows.decisions.listing import find_decision, least_admitted, list_decisions, show_decision
 from venn_admit.flows.decisions.replay import replay
+from venn_admit.flows.decisions.score_one import GivenPoint
+from venn_admit.flows.decisions.stored_point import stored_point
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.paging import key_before
 from venn_admit.http.paging import page as page_of
+from venn_admit.http.problems import answer_to_error
 from venn_admit.layer.contributions import own_contributions
-from venn_admit.payloads.decisions import listed_payload, replay_payload, shown_payload
+from venn_admit.payloads.decisions import decided_payload, listed_payload, replay_payload, shown_payload
+from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.decisions.decisions import Wanted
+from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.web.access import router
 from venn_admit.web.explanation import evidence, steps
+from venn_admit.web.forms import checked, form_of
 from venn_admit.web.rendering import page, runtime_of
 
 routes = router()
-
 ROWS = 50
 _OUTCOMES = {"": None, "admitted": True, "rejected": False}
 
@@ -104,3 +114,86 @@ def _number(text: str) -> int | None:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= LARGEST_KEY:
         raise InvalidInputError(f"calibration: expected the number of a calibration, got {text!a}")
     return int(text)
+
+
+@routes.get("/classifiers/{classifier}/try", dependencies=[needs(Scope.SCORE)])
+def get_try(request: Request, classifier: ClassifierName, external_id: str = "") -> Response:
+    """Ask for a point."""
+    return _page(request, classifier, {"external_id": external_id[:1000]})
+
+
+@routes.post("/classifiers/{classifier}/try", dependencies=[needs(Scope.SCORE, stores=False)])
+def post_try(request: Request, classifier: ClassifierName) -> Response:
+    """Decide on a point at once, and say why."""
+    form, runtime = form_of(request), runtime_of(request)
+    try:
+        kind = find(runtime.engine, classifier)
+        name = kind.address  # for both steps
+        point = _point(runtime, kind, form)
+        (found,) = decide_points(runtime.point_scorer, name, [point], weighted=None, require_full_match="full" in form)
+    except VennAdmitError as error:
+        status = answer_to_error(error).status_code
+        return _page(request, classifier, form, status=status, refusal=str(error))
+    request.app.state.metrics.count_decided([found.decision.fields["reason"]])
+    decided = decided_payload(form.get("external_id") or None, found)
+    names = decided["class_names"]
+    least = least_admitted(runtime.engine, name, decided["calibration"], decided["predicted"])
+    return _page(
+        request,
+        classifier,
+        form,
+        decided=decided,
+        steps=steps(decided, names, decided["policy"], least=least),
+        evidence=evidence(decided, names, decided["category_counts"]),
+        neighbours=decided["neighbours"],
+    )
+
+
+def _point(runtime: Runtime, classifier: Classifier, form: Mapping[str, str]) -> GivenPoint:
+    external_id, vector, logits = (form.get(field, "").strip() for field in ("external_id", "vector", "logits"))
+    if external_id and (vector or logits):
+        raise InvalidInputError("expected either a stored exemplar, or a vector and logits; leave the others empty")
+    if not external_id and not vector and not logits:
+        raise InvalidInputError("expected a stored exemplar, or a vector and logits; fill one of them in")
+    given = checked(
+        Point,
+        external_id=external_id or None,
+        vector=_numbers("vector", vector, classifier.dimension) if vector else None,
+        logits=_numbers("logits", logits, classifier.class_count) if logits else None,
+    )
+    if given.external_id is not None:
+        return stored_point(runtime.engine, classifier.address, given.external_id)
+    (point,) = given_points([given])
+    return point
+
+
+def _numbers(field: str, text: str, most: int) -> list[float]:
+    """Return numbers with commas, spaces or line breaks between them, in brackets or not.
+
+    Raises InvalidInputError if they are others, or more than `most`, of which the rest is not looked at.
+
+    >>> [_numbers("vector", text, most=2) for text in ("[1, 2.5]", "1 2.5", "1,2.5")]
+    [[1.0, 2.5], [1.0, 2.5], [1.0, 2.5]]
+    """
+    inside = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    parts = inside.replace(",", " ").split(maxsplit=most)
+    if len(parts) > most:
+        raise InvalidInputError(f"{field}: expected {most:,} numbers, got more")
+    try:
+        return [float(part) for part in parts]
+    except ValueError as error:
+        raise InvalidInputError(f"{field}: expected numbers such as 2.5, -1.5 or [2.5, -1.5], got others") from error
+
+
+def _page(request: Request, classifier: str, form: Mapping[str, str], *, status: int = 200, **shown: Any) -> Response:
+    kind = find(runtime_of(request).engine, classifier)
+    return page(
+        request,
+        "try",
+        status=status,
+        title=f"{classifier}: try a point",
+        classifier=classifier,
+        form=form,
+        kind=kind,
+        **{"decided": None, "refusal": None, **shown},
+    )

@@ -1,4 +1,4 @@
-"""The points to label: what labels unlock, a work list, labels that are entered in it, and the list as a file."""
+"""The pages of labels: those to give, the budget of labels, and those that are known and can be retracted."""
 
 import csv
 import io
@@ -12,11 +12,13 @@ from venn_admit.api.incoming import label_source
 from venn_admit.api.models.common import LARGEST_INTEGER
 from venn_admit.api.models.exemplars import NewLabel, NewLabels
 from venn_admit.api.routes.parts import ClassifierName
-from venn_admit.errors import InvalidInputError
-from venn_admit.flows.data.known_labels import newest_labels
+from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
+from venn_admit.errors import InvalidInputError, VennAdmitError
+from venn_admit.flows.data.known_labels import known_label, newest_labels
 from venn_admit.flows.data.label import label
 from venn_admit.flows.data.work_list import ChosenPlace, work_list
 from venn_admit.http.guards.guard import needs
+from venn_admit.http.problems import answer_to_error
 from venn_admit.report.calibration.wording import offered
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router
@@ -26,7 +28,6 @@ from venn_admit.web.report_cache import kept_reports
 from venn_admit.web.steps import PAGE_STEPS
 
 routes = router()
-
 ROWS = 25
 NEWEST = 10
 # Recent traffic, of which these are a part, is never more.
@@ -34,7 +35,6 @@ MOST_ROWS = 10_000
 SOURCE = "page"
 # The fields of a form that say in which list its point was.
 PLACE = ("least_q", "greatest_q", "predicted")
-
 _Whole = Annotated[int | None, Query(ge=0, le=LARGEST_INTEGER)]
 
 
@@ -129,3 +129,42 @@ def _place(least_q: int | None, greatest_q: int | None, predicted: int | None) -
         return None
     matching = None if least_q is None or greatest_q is None else range(least_q, greatest_q + 1)
     return ChosenPlace(matching, predicted)
+
+
+@routes.get("/classifiers/{classifier}/labels/known", dependencies=[needs(Scope.READ)])
+def get_known(
+    request: Request,
+    classifier: ClassifierName,
+    external_id: Annotated[str, Query(max_length=ID_LENGTH_LIMIT, pattern=STORABLE)] = "",
+) -> Response:
+    """Show the label of an exemplar, and what taking it back changes."""
+    try:
+        found, refusal, status = known_label(runtime_of(request).engine, classifier, external_id), None, 200
+    except VennAdmitError as error:
+        found, refusal, status = None, str(error), answer_to_error(error).status_code
+    return page(
+        request,
+        "known",
+        status=status,
+        title=f"{classifier}: a label",
+        classifier=classifier,
+        known=found,
+        refusal=refusal,
+        external_id=external_id,
+    )
+
+
+@routes.post("/classifiers/{classifier}/labels/known", dependencies=[needs(Scope.WRITE)])
+async def post_retraction(request: Request, classifier: ClassifierName) -> Response:
+    """Take a label back, and return to the list."""
+    form, runtime = form_of(request), runtime_of(request)
+    external_id = required(form, "external_id")
+    one = checked(NewLabel, external_id=external_id, label=None)
+    given = NewLabels(labels=[one], retract=True, source=SOURCE)
+
+    def retract() -> None:
+        source = label_source(given, runtime.memory_budget)
+        label(runtime.engine, classifier, source, selection="random", retract=True)
+
+    await run_in_threadpool(retract)
+    return RedirectResponse(with_query(address("classifiers", classifier, "labels"), retracted=external_id), 303)

@@ -13,7 +13,7 @@ from venn_admit.cli.verbs.calibrating.classifier import Name
 from venn_admit.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from venn_admit.report.what_if.contents import TrainingEffects
+    from venn_admit.report.what_if.training import TrainingEffects
 
 
 def register(app: typer.Typer) -> None:

@@ -14,7 +14,7 @@ from venn_admit.report.calibration.bands.wording import (
     unlocks,
     weights_text,
 )
-from venn_admit.report.calibration.contents import CalibrationReport
+from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
 from venn_admit.report.calibration.steps import NextSteps
 from venn_admit.report.evaluation.wording import share_text

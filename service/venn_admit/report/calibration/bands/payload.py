@@ -5,7 +5,7 @@ from typing import Any
 
 from venn_admit.core.monitoring.bands import Shortfall
 from venn_admit.report.calibration.bands.wording import BandsContents
-from venn_admit.report.calibration.contents import CalibrationReport
+from venn_admit.report.calibration.report import CalibrationReport
 
 
 def settings_payload(part: BandsContents) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from venn_admit.report.calibration.cells.wording import (
     traffic_tables,
     unlocks,
 )
-from venn_admit.report.calibration.contents import CalibrationReport
+from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
 from venn_admit.report.calibration.steps import NextSteps
 from venn_admit.report.evaluation.wording import share_text

@@ -11,7 +11,7 @@ from venn_admit.core.calibrators.venn_abers.settings import AUTO, ScoreKind, Ven
 from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.core.monitoring.cells import CellState, TrafficPart
 from venn_admit.report.calibration.cells.certified import outcome_text
-from venn_admit.report.calibration.contents import CalibrationReport
+from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import (
     Section,
     TextTable,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from venn_admit.core.monitoring.history import Day, SnapshotChange
-from venn_admit.report.calibration.contents import CalibrationReport
+from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Picture, Section, TextTable
 from venn_admit.report.evaluation.wording import share_text
 

@@ -12,7 +12,6 @@ from pathlib import Path
 LEFT_BEHIND_SECONDS = 24 * 60 * 60
 UPLOADS = "uploads"
 """The folder in the home in which bodies of requests are kept while they are taken in."""
-
 _NAME = re.compile(r"(?P<machine>.+)\.(?P<process>\d+)-[0-9a-f]{16}")
 
 
