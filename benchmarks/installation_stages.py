@@ -18,9 +18,9 @@ from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.types import CalibratorSettings, Split
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.files.sources import FileSource
-from venn_admit.flows.awaited import recalibrate
-from venn_admit.flows.calibration.calibrate import calibrate, request_approximations
-from venn_admit.flows.calibration.fit import fit, request_neighbours
+from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_approximations
+from venn_admit.flows.calibration.fit import fit_on_stored, request_neighbours
+from venn_admit.flows.calibration.recalibrate import recalibrate
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.ingest import ingest
 from venn_admit.flows.data.label import label
@@ -101,7 +101,7 @@ class Way:
     def fit(self) -> int:
         self._run_job(request_neighbours(workspace(self.engine, chunk_rows=_CHUNK_ROWS), _NAME))
         cache = ArrayCache(self.folder / "home" / "cache")
-        fit(workspace(self.engine, cache), _NAME, on_epoch=lambda _model, _line: None)
+        fit_on_stored(workspace(self.engine, cache), _NAME, on_epoch=lambda _model, _line: None)
         return self.size.held_out
 
     def calibrate(self) -> int:
@@ -109,7 +109,7 @@ class Way:
         return self.calibrate_again()
 
     def calibrate_again(self) -> int:
-        calibrate(workspace(self.engine), _NAME, _settings, reason="benchmark")
+        calibrate_on_stored(workspace(self.engine), _NAME, _settings, reason="benchmark")
         return self.size.held_out
 
     def score(self) -> int:

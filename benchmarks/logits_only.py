@@ -16,7 +16,7 @@ from benchmarks.storage import database, folder
 from tests.running import workspace
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.asked import settings_asked_for
-from venn_admit.flows.calibration.calibrate import calibrate
+from venn_admit.flows.calibration.calibrate import calibrate_on_stored
 from venn_admit.flows.computing import chunk_runner
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.ingest import HELD_OUT, ingest
@@ -49,7 +49,7 @@ def measure(large: bool) -> Iterator[Measurement]:
         settings_of = settings_asked_for(
             "venn-abers", alpha=Decimal("0.1"), thresholds=None, q_bins=None, delta=None, kappa=None, score=None
         )
-        calibrate(workspace(engine), _NAME, settings_of, reason="benchmark")
+        calibrate_on_stored(workspace(engine), _NAME, settings_of, reason="benchmark")
         # Each turn has rows that are new.
         paths = (_write(files, f"score-{number}", rows) for number in range(_TURNS + 1))
         tables = (f"bare_{number}" for number in count())

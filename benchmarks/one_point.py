@@ -25,7 +25,7 @@ from tests.running import workspace
 from venn_admit.core.calibrators.venn_abers.settings import VennAbersSettings, make_venn_abers_settings
 from venn_admit.core.types import Float32Array, KnnParameters
 from venn_admit.files.sources import FileSource
-from venn_admit.flows.calibration.calibrate import calibrate, request_approximations
+from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_approximations
 from venn_admit.flows.calibration.fit import adopt_parameters
 from venn_admit.flows.computing import chunk_runner
 from venn_admit.flows.data.create import create
@@ -82,7 +82,7 @@ def _calibrated(engine: Engine, cache: ArrayCache, files: Path) -> Classifier:
     adopt_parameters(engine, _NAME, KnnParameters(np.zeros(_CLASS_COUNT), np.full(_CLASS_COUNT, 0.5), 5.0), 1.0)
     runner = chunk_runner(workspace(engine, cache), _Limits(), worker="benchmark")
     compute_job(engine, runner, request_approximations(workspace(engine), _NAME, settings))
-    calibrate(workspace(engine), _NAME, settings, reason="benchmark")
+    calibrate_on_stored(workspace(engine), _NAME, settings, reason="benchmark")
     with connect(engine) as connection:
         classifier = classifiers.by_name(connection, _NAME)
     hnsw.create(engine, classifier, m=16, ef_construction=64)

@@ -23,7 +23,7 @@ from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.types import CalibratorSettings, KnnParameters
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.files.sources import FileSource
-from venn_admit.flows.calibration.calibrate import calibrate, request_approximations
+from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_approximations
 from venn_admit.flows.calibration.fit import adopt_parameters
 from venn_admit.flows.calibration.recalibrate import recalibrate_step, retry_and_list
 from venn_admit.flows.computing import chunk_runner
@@ -126,7 +126,7 @@ class _Service:
         """Neighbours of every point, approximations and a first snapshot; the rows that are written."""
         job_id = request_approximations(workspace(self.engine, chunk_rows=_CHUNK_ROWS), _NAME, lambda _: _settings())
         computed = self._run(job_id)
-        done = calibrate(workspace(self.engine), _NAME, lambda _: _settings(), reason="from scratch")
+        done = calibrate_on_stored(workspace(self.engine), _NAME, lambda _: _settings(), reason="from scratch")
         return 2 * computed + done.changed.opened
 
     def give_labels(self, count: int) -> None:

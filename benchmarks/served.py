@@ -20,7 +20,7 @@ from tests.running import workspace
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.types import CalibratorSettings, Float32Array, KnnParameters
 from venn_admit.files.sources import FileSource
-from venn_admit.flows.calibration.calibrate import calibrate, request_approximations
+from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_approximations
 from venn_admit.flows.calibration.fit import adopt_parameters
 from venn_admit.flows.computing import chunk_runner
 from venn_admit.flows.data.create import create
@@ -94,7 +94,7 @@ def calibrated(
     adopt_parameters(engine, NAME, KnnParameters(np.zeros(_CLASS_COUNT), np.full(_CLASS_COUNT, 0.5), 5.0), 1.0)
     runner = chunk_runner(workspace(engine, ArrayCache(files / "cache")), _Limits(), worker="benchmark")
     compute_job(engine, runner, request_approximations(workspace(engine), NAME, settings_of))
-    calibrate(workspace(engine), NAME, settings_of, reason="benchmark")
+    calibrate_on_stored(workspace(engine), NAME, settings_of, reason="benchmark")
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("VACUUM (ANALYZE)")
     with connect(engine) as connection:

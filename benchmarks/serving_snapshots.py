@@ -14,7 +14,7 @@ from benchmarks.measure import Measurement
 from benchmarks.served import NAME, Served, settings_of
 from tests.running import workspace
 from venn_admit.core.approximation.knn import approximate
-from venn_admit.flows.calibration.calibrate import calibrate
+from venn_admit.flows.calibration.calibrate import calibrate_on_stored
 from venn_admit.methods.method import PointsToDecide
 from venn_admit.methods.registry import load_snapshot
 from venn_admit.store.database.engine import consistent_view
@@ -65,7 +65,7 @@ def _publish(served: Served, ended: threading.Event) -> int:
     count, start = 0, time.monotonic()
     while not ended.wait(max(0.0, start + count - time.monotonic())):
         alpha = _ALPHAS[count % len(_ALPHAS)]
-        calibrate(workspace(served.engine), NAME, partial(settings_of, alpha=alpha), reason="benchmark")
+        calibrate_on_stored(workspace(served.engine), NAME, partial(settings_of, alpha=alpha), reason="benchmark")
         count += 1
     return count
 

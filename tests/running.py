@@ -19,8 +19,8 @@ from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
 from venn_admit.core.calibrators.venn_abers.settings import VennAbersSettings, make_venn_abers_settings
 from venn_admit.core.types import CalibratorSettings, KnnParameters
 from venn_admit.files.sources import FileSource
-from venn_admit.flows.calibration.calibrate import Calibrated, SettingsOf, calibrate, request_approximations
-from venn_admit.flows.calibration.fit import Fitted, adopt_parameters, fit, request_neighbours
+from venn_admit.flows.calibration.calibrate import Calibrated, SettingsOf, calibrate_on_stored, request_approximations
+from venn_admit.flows.calibration.fit import Fitted, adopt_parameters, fit_on_stored, request_neighbours
 from venn_admit.flows.computing import chunk_runner
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.export import Export, export
@@ -183,7 +183,7 @@ class Bench:
 
     def fit(self, name: str) -> Fitted:
         self.run(request_neighbours(self.workspace(), name))
-        return fit(self.workspace(), name, on_epoch=lambda _model, _line: None)
+        return fit_on_stored(self.workspace(), name, on_epoch=lambda _model, _line: None)
 
     def calibrate(self, name: str, *, chunk_rows: int = 2048, backwards: bool = False, **settings: Any) -> Calibrated:
         def settings_of(classifier: Classifier) -> CalibratorSettings:
@@ -200,7 +200,7 @@ class Bench:
     def _calibrate(self, name: str, settings_of: SettingsOf, chunk_rows: int, backwards: bool) -> Calibrated:
         job_id = request_approximations(self.workspace(chunk_rows=chunk_rows), name, settings_of)
         self.run(job_id, self._ordinals(job_id, backwards))
-        return calibrate(self.workspace(), name, settings_of, reason="test")
+        return calibrate_on_stored(self.workspace(), name, settings_of, reason="test")
 
     def request_score(
         self,

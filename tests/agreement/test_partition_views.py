@@ -22,7 +22,7 @@ from venn_admit.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.core.monitoring.bands import admitted_of_vp, lower_of_vp
 from venn_admit.core.monitoring.partitions import calibration_partitions
 from venn_admit.core.types import BoolArray, FloatArray, IntArray, Split
-from venn_admit.flows.reports.evaluate import evaluate, request_evaluation_of_decisions
+from venn_admit.flows.reports.evaluate import compare_methods, request_evaluation_of_decisions
 from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration, SnapshotPoints
 from venn_admit.store.database.engine import connect, create_engine, transaction
@@ -272,7 +272,7 @@ def test_the_coarse_table_is_that_of_evaluate(engine: Engine, tmp_path: Path) ->
     request = request_evaluation_of_decisions(bench.workspace(), "reviews", calibration_id=1)
     if request.job_id is not None:
         bench.run(request.job_id)
-    table = evaluate(bench.workspace(), request, "all").partitions
+    table = compare_methods(bench.workspace(), request, "all").partitions
     assert table is not None
     expected = {}
     for row in table.rows:

@@ -11,7 +11,7 @@ from tests.running import EXAMPLES, Bench, make_reviews
 from venn_admit.core.evaluation.tallies import Tally, Verdict, wilson_interval
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.data.label import label
-from venn_admit.flows.reports.evaluate import evaluate, request_evaluation_of_decisions
+from venn_admit.flows.reports.evaluate import compare_methods, request_evaluation_of_decisions
 from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.report.evaluation.dataset import DatasetReport
 
@@ -42,7 +42,7 @@ def report_of_decisions(bench: Bench) -> DatasetReport:
     request = request_evaluation_of_decisions(bench.workspace(), "reviews", calibration_id=1)
     if request.job_id is not None:
         bench.run(request.job_id)
-    return evaluate(bench.workspace(), request, "all")
+    return compare_methods(bench.workspace(), request, "all")
 
 
 def expected_verdict(tally: Tally, report: DatasetReport) -> Verdict:

@@ -32,7 +32,7 @@ from venn_admit.core.calibrators.certified.points import ClassKind
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
 from venn_admit.core.types import CalibratorSettings
-from venn_admit.flows import awaited
+from venn_admit.flows.calibration import calibrate
 from venn_admit.flows.calibration.asked import arguments_for
 from venn_admit.flows.data.catalogue import find
 from venn_admit.interface.advice import CALLS
@@ -84,9 +84,9 @@ class Shells:
         self.remote = remote.classifier(NAME)
         self.taken: list[MethodSettings] = []
 
-    def note(self, engine: Any, name: str, settings_of: Callable[[Any], MethodSettings], **_: Any) -> Any:
+    def note(self, workspace: Any, name: str, settings_of: Callable[[Any], MethodSettings], **_: Any) -> Any:
         """Stands for the flow: the settings are made, as it would, and noted."""
-        self.taken.append(settings_of(find(engine, name)))
+        self.taken.append(settings_of(find(workspace.engine, name)))
         raise Taken("nothing is computed")
 
     def settings(self, ask: Callable[[], object]) -> MethodSettings | None:
@@ -146,7 +146,7 @@ def shells(calibrated: Program, server_url: str, session_folder: Path) -> Iterat
         patch.setattr("venn_admit_client.transport.httpx.Client", in_this_process)
         remote = client.connect("http://testserver", service.keys[Scope.ADMIN])
         made = Shells(program, service, connection, remote)
-        patch.setattr(awaited, "calibrate", made.note)
+        patch.setattr(calibrate, "calibrate", made.note)
         patch.setattr(calibrations, "calibrate", made.note)
         yield made
 

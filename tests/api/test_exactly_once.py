@@ -16,7 +16,6 @@ from tests.faults.clients import rows
 from venn_admit.api.routes import batches, calibrations, classifiers, exemplars, fits, generations, settings
 from venn_admit.api.waiting import WaitingForWorkers
 from venn_admit.errors import BrokerError
-from venn_admit.flows import awaited
 from venn_admit.flows.calibration import calibrate
 from venn_admit.flows.jobs.in_process import compute_job
 from venn_admit.flows.keys import idempotency
@@ -219,7 +218,7 @@ def test_what_a_calibration_that_died_had_approximated_is_not_computed_twice(
     engine, runner = service.runtime.engine, service.runtime.chunk_runner("here")
     arrived = ingest_labelled(service, 100)
     with monkeypatch.context() as patch:
-        meanwhile(patch, awaited, "request_approximations", fails)
+        meanwhile(patch, calibrate, "request_approximations", fails)
         check_problem(post(service, CALIBRATIONS, ASKED), 500, "internal")
     (first,) = running_jobs(service)
     monkeypatch.setattr(WaitingForWorkers, "run_job", lambda _, job_id, *__: compute_job(engine, runner, job_id))
@@ -269,7 +268,7 @@ def test_parameters_are_adopted_once(service: Service) -> None:
 @pytest.mark.parametrize(
     ("path", "table", "module", "step"),
     [
-        (CALIBRATIONS, "calibration", awaited, "request_approximations"),
+        (CALIBRATIONS, "calibration", calibrate, "request_approximations"),
         (CALIBRATIONS, "calibration", calibrate, "_calibrate"),
         (PARAMETERS, "knn_parameters", approximations, "add_parameters"),
     ],

@@ -108,7 +108,7 @@ def test_an_error_that_nobody_foresaw(own_calibrated: Program, tmp_path: Path, m
     def fail(*_: object) -> None:
         raise RuntimeError(HOSTILE)
 
-    monkeypatch.setattr("venn_admit.flows.awaited.write_scores", fail)
+    monkeypatch.setattr("venn_admit.flows.decisions.score_file.write_scores", fail)
     file = samples.save(tmp_path, "scored.npz", samples.take(samples.scored(), slice(3)))
     for options in ((), ("--debug",)):
         outcome = own_calibrated(*options, "score", NAME, file, "--out", tmp_path / "scores.csv")

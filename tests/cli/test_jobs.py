@@ -97,7 +97,7 @@ def test_a_command_interrupted_as_it_writes_says_how_to_get_the_file(
 
     out = tmp_path / "scores.parquet"
     with monkeypatch.context() as patch:
-        patch.setattr("venn_admit.flows.awaited.write_scores", interrupt)
+        patch.setattr("venn_admit.flows.decisions.score_file.write_scores", interrupt)
         outcome = own_calibrated("score", NAME, scored_file, "--out", out)
     assert outcome.code == 130
     job = own_calibrated("jobs", "list", "--json").result["jobs"][0]

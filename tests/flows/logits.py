@@ -9,7 +9,7 @@ import numpy as np
 from tests.running import Arrays, Bench
 from venn_admit.core.types import KnnParameters
 from venn_admit.flows.calibration.asked import settings_asked_for
-from venn_admit.flows.calibration.calibrate import Calibrated, SettingsOf, calibrate
+from venn_admit.flows.calibration.calibrate import Calibrated, SettingsOf, calibrate_on_stored
 from venn_admit.flows.data.create import create
 from venn_admit.store.exemplars.classifiers import Classifier
 
@@ -42,7 +42,7 @@ def asked(score: str | None = None, **others: Any) -> SettingsOf:
 
 
 def calibrated(bench: Bench, name: str = NAME, **settings: Any) -> Calibrated:
-    return calibrate(bench.workspace(), name, asked(**settings), reason="test")
+    return calibrate_on_stored(bench.workspace(), name, asked(**settings), reason="test")
 
 
 def prepared(bench: Bench, name: str = NAME) -> Calibrated:

@@ -20,7 +20,7 @@ from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.types import KnnParameters
 from venn_admit.errors import Code, InvalidInputError, NotReadyError
 from venn_admit.files.label_sources import LabelFile
-from venn_admit.flows.calibration.calibrate import calibrate, request_approximations
+from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_approximations
 from venn_admit.flows.calibration.fit import adopt_parameters, request_neighbours
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.export import Export, export
@@ -210,7 +210,7 @@ def _decided(bench: Bench, **options: Any) -> object:
 
 REFUSED: dict[str, tuple[Callable[[Bench], object], str]] = {
     "venn-admit": (
-        lambda b: calibrate(b.workspace(), NAME, lambda _: make_settings(3, 5), reason="x"),
+        lambda b: calibrate_on_stored(b.workspace(), NAME, lambda _: make_settings(3, 5), reason="x"),
         "the method venn-admit",
     ),
     "reliability": (lambda b: calibrated(b, score="reliability"), "the reliability score"),

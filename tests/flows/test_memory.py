@@ -20,13 +20,13 @@ from venn_admit.core.budget import BLOCK_SHARE, DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.types import CalibratorSettings, KnnParameters
 from venn_admit.files.sources import FileSource
-from venn_admit.flows.calibration.calibrate import calibrate
-from venn_admit.flows.calibration.fit import fit, request_neighbours
+from venn_admit.flows.calibration.calibrate import calibrate_on_stored
+from venn_admit.flows.calibration.fit import fit_on_stored, request_neighbours
 from venn_admit.flows.computing import job_kinds
 from venn_admit.flows.data.create import create
 from venn_admit.flows.decisions.score import Scored
 from venn_admit.flows.jobs.chunks import ChunkWork
-from venn_admit.flows.reports.evaluate import evaluate, request_evaluation_of_source
+from venn_admit.flows.reports.evaluate import compare_methods, request_evaluation_of_source
 from venn_admit.methods.venn_admit.snapshot import DecidedByAdmit
 from venn_admit.report.evaluation.payload import report_payload
 from venn_admit.store.database.engine import connect, create_engine
@@ -84,7 +84,7 @@ def peak(compute: Callable[[], _Result]) -> tuple[int, _Result]:
 
 def test_a_calibration(wide: Bench) -> None:
     def run(budget: int) -> object:
-        done = calibrate(wide.workspace(memory_budget=budget), "wide", setting, reason="test")
+        done = calibrate_on_stored(wide.workspace(memory_budget=budget), "wide", setting, reason="test")
         made = done.by_admit
         return made.radius, done.changed, made.singleton_count, made.usable_count
 
@@ -127,7 +127,7 @@ def test_an_evaluation(wide: Bench) -> None:
     wide.run(request.job_id)
 
     def run(budget: int) -> object:
-        return repr(report_payload(evaluate(wide.workspace(memory_budget=budget), request, "made")))
+        return repr(report_payload(compare_methods(wide.workspace(memory_budget=budget), request, "made")))
 
     # For held-out points both logits, the network's also in one array and in the order of the ids, and four softmaxes
     # that rivals are calibrated on; of evaluated ones the logits, the decisions, and the sets of eleven methods.
@@ -174,7 +174,9 @@ def test_a_fit_holds_no_vectors(long: Bench) -> None:
     def run(dimension: int) -> int:
         name = str(dimension)
         long.run(request_neighbours(long.workspace(), name))
-        taken, _ = peak(lambda: fit(long.workspace(memory_budget=SMALL), name, on_epoch=lambda _model, _line: None))
+        taken, _ = peak(
+            lambda: fit_on_stored(long.workspace(memory_budget=SMALL), name, on_epoch=lambda _model, _line: None)
+        )
         return taken
 
     run(SHORT)  # the first imports torch, which is traced too
@@ -192,7 +194,7 @@ def test_an_evaluation_holds_no_vectors(long: Bench) -> None:
         request = request_evaluation_of_source(long.workspace(), name, FileSource(path), calibration_id=None)
         assert request.job_id is not None
         long.run(request.job_id)
-        taken, _ = peak(lambda: evaluate(long.workspace(memory_budget=SMALL), request, "made"))
+        taken, _ = peak(lambda: compare_methods(long.workspace(memory_budget=SMALL), request, "made"))
         return taken
 
     assert run(LONG) - run(SHORT) <= LONGER < 4 * LONG * LONG_HELD_OUT

@@ -3,8 +3,8 @@
 import json
 
 from venn_admit.files.output.exports import finite_json
-from venn_admit.flows.awaited import NearlyNothingUsable
 from venn_admit.flows.calibration.asked import arguments_for
+from venn_admit.flows.calibration.calibrate import NearlyNothingUsable
 from venn_admit.http.paths import classifier_path
 from venn_admit.store.calibrations.setting_forms import MethodSettings
 

@@ -11,7 +11,7 @@ from venn_admit.flows.calibration.asked import arguments_for
 from venn_admit.store.calibrations.setting_forms import MethodSettings
 
 if TYPE_CHECKING:
-    from venn_admit.flows.awaited import NearlyNothingUsable
+    from venn_admit.flows.calibration.calibrate import NearlyNothingUsable
 
 ADVICE: Mapping[Code, str] = {
     Code.LABEL_MISSING: "label(..., retract=True) retracts them",

@@ -139,10 +139,11 @@ class Classifier:
             InvalidInputError: A row is invalid; the message names it.
             ConflictError: A row contradicts what is stored, or the data come from another extractor.
         """
-        from venn_admit.flows import awaited
+        from venn_admit.flows.data.ingest import ingest
 
         given = self._source(data, source, vectors, logits, labels, ids, documents, attributes, extractor)
-        done = awaited.ingest(self._runtime.engine, self._stored.address, given, split, shell=self._shell)
+        self._shell.show(f"Ingesting {given.name}", given.count_rows())
+        done = ingest(self._runtime.engine, self._stored.address, given, split, on_rows=self._shell.advance)
         per_split = {str(split): count for split, count in done.new_per_split.items()}
         return Ingestion(done.rows, done.new, per_split, done.recalibrations, done.waiting)
 
@@ -211,9 +212,10 @@ class Classifier:
             NotFoundError: An id is unknown.
             ConflictError: A job of the classifier that scores or fits is running, and is not awaited.
         """
-        from venn_admit.flows import awaited
+        from venn_admit.flows.removal.forget import forget
 
-        done = awaited.forget(
+        self._shell.show("Forgetting")
+        done = forget(
             self._runtime,
             self._stored.address,
             [str(one) for one in ids],
@@ -221,8 +223,9 @@ class Classifier:
             missing_ok=missing_ok,
             dry_run=dry_run,
             wait=wait,
-            shell=self._shell,
         )
+        for job_id in done.jobs:
+            self._shell.run_job(job_id, "Searching neighbours again")
         if done.is_done:
             self._runtime.remove_left_behind()
         return Forgetting(
@@ -243,9 +246,9 @@ class Classifier:
         Raises:
             NotReadyError: Data are missing.
         """
-        from venn_admit.flows import awaited
+        from venn_admit.flows.calibration.fit import fit
 
-        done = awaited.fit(self._runtime, self._stored.address, shell=self._shell, on_epoch=lambda _model, _line: None)
+        done = fit(self._runtime, self._stored.address, shell=self._shell, on_epoch=lambda _model, _line: None)
         record, parameters = done.record, done.parameters
         return Fit(record.dev_discrepancies, record.dev_count, parameters.knn.eta, parameters.eta_loc)
 
@@ -291,8 +294,8 @@ class Classifier:
             NotReadyError: Data or the fit are missing, as are two documents or a true class for a certificate; or the
                 default kappa leaves nearly nothing to admit: the message proposes others. Nothing is stored then.
         """
-        from venn_admit.flows import awaited
         from venn_admit.flows.calibration.asked import settings_asked_for
+        from venn_admit.flows.calibration.calibrate import NearlyNothingUsable, calibrate
 
         settings_of = settings_asked_for(
             method,
@@ -306,7 +309,7 @@ class Classifier:
             confidence=None if confidence is None else parse_decimal("confidence", str(confidence)),
             test=test,
         )
-        done = awaited.calibrate(
+        done = calibrate(
             self._runtime,
             self._stored.address,
             settings_of,
@@ -314,7 +317,7 @@ class Classifier:
             reason="asked for in Python",
             even_if_nearly_nothing_is_usable=kappa is not None,
         )
-        if isinstance(done, awaited.NearlyNothingUsable):
+        if isinstance(done, NearlyNothingUsable):
             raise NotReadyError(refusal(done))
         return calibration_of(done)
 
@@ -333,10 +336,10 @@ class Classifier:
             InvalidInputError: Alpha is out of range.
             NotReadyError: Data or the fit are missing.
         """
-        from venn_admit.flows import awaited
+        from venn_admit.flows.calibration.compare import compare
 
         return comparison_of(
-            awaited.compare(self._runtime, self._stored.address, parse_decimal("alpha", str(alpha)), shell=self._shell)
+            compare(self._runtime, self._stored.address, parse_decimal("alpha", str(alpha)), shell=self._shell)
         )
 
     @advising()
@@ -346,9 +349,9 @@ class Classifier:
         Raises:
             NotReadyError: A setting cannot be recalibrated; the message says why.
         """
-        from venn_admit.flows import awaited
+        from venn_admit.flows.calibration.recalibrate import recalibrate
 
-        served = awaited.recalibrate(self._runtime, self._stored.address, shell=self._shell)
+        served = recalibrate(self._runtime, self._stored.address, shell=self._shell)
         steps = [step for _, step in served if step is not None]
         errors = [step.error for step in steps if step.error is not None]
         if errors:
@@ -400,13 +403,13 @@ class Classifier:
             InvalidInputError: A row is invalid.
             NotReadyError: There is no calibration yet.
         """
-        from venn_admit.flows import awaited
         from venn_admit.flows.decisions.score import read_scores
+        from venn_admit.flows.decisions.score_file import score
 
         if isinstance(data, HookedBatches):
             data.check_order()
         given = self._source(data, source, vectors, logits, labels, ids, documents, attributes, extractor)
-        scored = awaited.score(
+        scored = score(
             self._runtime,
             self._stored.address,
             given,
@@ -490,7 +493,7 @@ class Classifier:
             InvalidInputError: A row is invalid, or there is nothing labelled.
             NotReadyError: There is no calibration yet.
         """
-        from venn_admit.flows import awaited
+        from venn_admit.flows.reports.evaluate import evaluate
 
         everything = all(one is None for one in (data, vectors, logits, labels, ids, documents, attributes))
         given = (
@@ -498,7 +501,7 @@ class Classifier:
             if everything
             else self._source(data, source, vectors, logits, labels, ids, documents, attributes, extractor)
         )
-        found = awaited.evaluate(
+        found = evaluate(
             self._runtime, self._stored.address, given, title=source, calibration_id=calibration, shell=self._shell
         )
         return Evaluation(self.name, source or ("its decisions" if given is None else given.name), found)

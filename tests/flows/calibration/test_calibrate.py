@@ -16,7 +16,7 @@ from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.snapshot_rows import join_rows, rows_of_split
 from venn_admit.core.types import BoolArray, CalibrationPoints, IntArray, KnnParameters, Split
 from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError
-from venn_admit.flows.calibration.calibrate import calibrate, request_approximations
+from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_approximations
 from venn_admit.flows.data.export import Export
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibration_points import ChangedRows
@@ -316,7 +316,7 @@ class TestRefusals:
 
     def test_before_the_approximations(self, edge: Bench) -> None:
         with pytest.raises(NotReadyError, match="1000 points of 'edge' arrived or changed during the calibration"):
-            calibrate(edge.workspace(), "edge", lambda _: make_settings(3, 5), reason="test")
+            calibrate_on_stored(edge.workspace(), "edge", lambda _: make_settings(3, 5), reason="test")
         assert edge.value("SELECT count(*) FROM calibrator") == 0
 
     def test_with_one_class_alone(self, bench: Bench) -> None:
@@ -339,7 +339,8 @@ def test_one_at_a_time(edge: Bench) -> None:
     with ThreadPoolExecutor(3) as pool:
         done = list(
             pool.map(
-                lambda _: calibrate(edge.workspace(), "edge", lambda _: make_settings(3, 5), reason="test"), range(3)
+                lambda _: calibrate_on_stored(edge.workspace(), "edge", lambda _: make_settings(3, 5), reason="test"),
+                range(3),
             )
         )
     assert sorted(one.changed.opened for one in done) == [0, 0, POINTS]

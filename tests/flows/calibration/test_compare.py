@@ -14,7 +14,7 @@ from venn_admit.cli.steps import COMMANDS
 from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.types import CalibratorSettings
 from venn_admit.errors import InvalidInputError, NotReadyError, OutdatedError
-from venn_admit.flows.calibration.compare import ComparedSettings, compare, request_mc
+from venn_admit.flows.calibration.compare import ComparedSettings, compare_on_stored, request_mc
 from venn_admit.flows.reports.report import report
 from venn_admit.flows.reports.what_if_settings import what_if_settings
 from venn_admit.report.calibration.advice import advice
@@ -33,7 +33,7 @@ def compared(bench: Bench) -> ComparedSettings:
     job_id = request_mc(bench.workspace(), "reviews", ALPHA)
     if job_id is not None:
         bench.run(job_id)
-    return compare(bench.workspace(), "reviews", ALPHA)
+    return compare_on_stored(bench.workspace(), "reviews", ALPHA)
 
 
 def url(bench: Bench) -> str:
@@ -80,7 +80,7 @@ def test_only_mc_is_approximated_before_the_first_calibration(bench: Bench) -> N
     bench.ingest("reviews", EXAMPLES / "test.npz", "held-out")
     bench.adopt("reviews")
     with pytest.raises(OutdatedError, match="have no approximation yet"):
-        compare(bench.workspace(), "reviews", ALPHA)
+        compare_on_stored(bench.workspace(), "reviews", ALPHA)
     compared(bench)
     assert bench.value(IN_SPLIT, split="mc") > 0
     assert bench.value(IN_SPLIT, split="vp") == 0

@@ -9,7 +9,7 @@ from tests.flows.logits import ALPHA, NAME, WITH_VECTORS, exemplars, make
 from tests.running import Bench
 from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
 from venn_admit.errors import InvalidInputError, NotReadyError
-from venn_admit.flows.calibration.compare import compare, request_mc
+from venn_admit.flows.calibration.compare import compare_on_stored, request_mc
 from venn_admit.flows.reports.what_if_settings import what_if_settings
 
 
@@ -17,9 +17,9 @@ def test_its_one_setting_admits_what_it_does_with_vectors(both: Bench) -> None:
     url = both.engine.url.render_as_string(hide_password=False)
     before = contents(url)
     assert request_mc(both.workspace(chunk_rows=100), NAME, ALPHA) is None
-    bare = compare(both.workspace(), NAME, ALPHA)
+    bare = compare_on_stored(both.workspace(), NAME, ALPHA)
     assert contents(url) == before
-    seen = compare(both.workspace(), WITH_VECTORS, ALPHA)
+    seen = compare_on_stored(both.workspace(), WITH_VECTORS, ALPHA)
     (one,) = bare.compared
     assert isinstance(one.settings, VennAbersSettings)
     assert (one.settings.score, one.settings.q_bins) == (ScoreKind.NETWORK, (0,))
@@ -56,4 +56,4 @@ def test_too_little_to_compare_on(bench: Bench) -> None:
         request_mc(bench.workspace(chunk_rows=100), NAME, ALPHA)
     bench.ingest(NAME, bench.write("mc.npz", exemplars("mc", 60, seed=1)), "mc")
     assert request_mc(bench.workspace(chunk_rows=100), NAME, ALPHA) is None
-    assert compare(bench.workspace(), NAME, ALPHA).point_count == 60
+    assert compare_on_stored(bench.workspace(), NAME, ALPHA).point_count == 60

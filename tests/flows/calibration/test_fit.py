@@ -11,7 +11,7 @@ from tests.running import EXAMPLES, Arrays, Bench, Golden
 from venn_admit.core.types import KnnParameters, TrainingEpoch
 from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.files.label_sources import LabelFile
-from venn_admit.flows.calibration.fit import Fitted, fit, request_neighbours
+from venn_admit.flows.calibration.fit import Fitted, fit_on_stored, request_neighbours
 from venn_admit.flows.data.catalogue import show
 from venn_admit.flows.data.label import label
 from venn_admit.store.database.engine import connect, create_engine
@@ -154,7 +154,7 @@ def test_training_exemplars_that_arrive_meanwhile_wait_for_it(edge: Bench) -> No
     edge.run(request_neighbours(edge.workspace(chunk_rows=400), "edge"))
     rest = Golden("edge").exemplars("train", slice(300, None))
     assert edge.ingest("edge", edge.write("rest.npz", rest), "train").waiting == len(rest["y"])
-    assert fit(edge.workspace(), "edge", on_epoch=lambda _model, _line: None).record.fit_count == 80
+    assert fit_on_stored(edge.workspace(), "edge", on_epoch=lambda _model, _line: None).record.fit_count == 80
     assert show(edge.engine, "edge").waiting == 0
 
 
@@ -171,7 +171,7 @@ class TestRefusals:
 
     def test_without_neighbours(self, edge: Bench) -> None:
         with pytest.raises(NotReadyError, match="in split knn are out of date: run the fit again"):
-            fit(edge.workspace(), "edge", on_epoch=lambda _model, _line: None)
+            fit_on_stored(edge.workspace(), "edge", on_epoch=lambda _model, _line: None)
 
     def test_after_a_training_label_is_corrected(self, edge: Bench) -> None:
         edge.run(request_neighbours(edge.workspace(chunk_rows=400), "edge"))
@@ -180,7 +180,7 @@ class TestRefusals:
         path.write_text(f"external_id,label\ntrain-0,{corrected}\n")
         label(edge.engine, "edge", LabelFile(path), selection="selected", retract=False)
         with pytest.raises(NotReadyError, match="run the fit again"):
-            fit(edge.workspace(), "edge", on_epoch=lambda _model, _line: None)
+            fit_on_stored(edge.workspace(), "edge", on_epoch=lambda _model, _line: None)
         assert edge.fit("edge").record.fit_count == 80
 
     @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from tests.flows.recalibration import EDGE, REQUEST, more
 from tests.running import Bench, ChunkLimits, chunk_ordinals, run_chunk
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.types import TrainingEpoch
-from venn_admit.flows.calibration.calibrate import calibrate, request_approximations
-from venn_admit.flows.calibration.compare import compare, request_mc
-from venn_admit.flows.calibration.fit import fit, request_fit, request_neighbours, show_fit
+from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_approximations
+from venn_admit.flows.calibration.compare import compare_on_stored, request_mc
+from venn_admit.flows.calibration.fit import fit_on_stored, request_fit, request_neighbours, show_fit
 from venn_admit.flows.computing import job_kinds
 from venn_admit.flows.data.catalogue import count_waiting
 from venn_admit.flows.jobs.chunks import ChunkResult, ChunkRunner, ChunkWork, ComputeChunk
@@ -128,7 +128,7 @@ def test_a_calibration_ends(edge: Bench, stream: Stream) -> None:
     run_slowly(edge, job_id, stream)
     stream.pass_by()
     assert count_waiting(edge.engine, "edge") > 0
-    made = calibrate(edge.workspace(), "edge", settings_of, reason="test")  # type: ignore[arg-type]
+    made = calibrate_on_stored(edge.workspace(), "edge", settings_of, reason="test")  # type: ignore[arg-type]
     assert made.classifier.support_version == held
     assert edge.value("SELECT support_version FROM classifier") > held, "they join at once"
     assert [row.reason for row in edge.rows(REQUEST)] == ["training data"]
@@ -147,7 +147,7 @@ def test_a_fit_that_is_waited_for_ends(edge: Bench, stream: Stream) -> None:
             begun.append(model)
             stream.pass_by()
 
-    made = fit(edge.workspace(), "edge", on_epoch=show)
+    made = fit_on_stored(edge.workspace(), "edge", on_epoch=show)
     assert begun == ["knn", "localizer"]
     assert edge.value("SELECT id FROM knn_parameters WHERE is_current") == made.parameters.id
     assert edge.value("SELECT support_version FROM classifier") > held
@@ -168,7 +168,7 @@ def test_a_comparison_ends(edge: Bench, stream: Stream) -> None:
     assert job_id is not None
     run_slowly(edge, job_id, stream)
     stream.pass_by()
-    assert compare(edge.workspace(), "edge", alpha).compared
+    assert compare_on_stored(edge.workspace(), "edge", alpha).compared
 
 
 def test_scoring_ends(edge: Bench, stream: Stream) -> None:

@@ -27,7 +27,7 @@ from tests.running import Bench, ChunkLimits, run_chunk, workspace
 from venn_admit.core.calibrators.bands import band_radius
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.types import Split
-from venn_admit.flows.calibration.calibrate import calibrate
+from venn_admit.flows.calibration.calibrate import calibrate_on_stored
 from venn_admit.flows.calibration.recalibrate import (
     RecalibrationOutcome,
     Step,
@@ -152,7 +152,7 @@ class TestMeanwhile:
                         f"UPDATE exemplar SET label = {number % 3} WHERE id BETWEEN {moving[0]} AND {moving[-1]}"
                     )
                     connection.exec_driver_sql(f"UPDATE exemplar SET split = 'scored' WHERE id = {moving[number]}")
-                calibrate(
+                calibrate_on_stored(
                     edge.workspace(keep_calibrations=1),
                     "edge",
                     lambda _: make_settings(3, 5, **EDGE.settings),

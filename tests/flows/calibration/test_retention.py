@@ -3,7 +3,7 @@
 from tests.flows.recalibration import EDGE, QUIET, Due, age, give, outcomes, points, snapshots
 from tests.running import Bench
 from venn_admit.core.calibrators.settings import make_settings
-from venn_admit.flows.calibration.calibrate import calibrate
+from venn_admit.flows.calibration.calibrate import calibrate_on_stored
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome
 from venn_admit.flows.data.export import Export
 from venn_admit.flows.decisions.replay import replay
@@ -63,7 +63,7 @@ class TestRetention:
     def test_other_settings_are_left(self, edge: Bench) -> None:
         edge.calibrate("edge", **(EDGE.settings | {"kappa": 5}))
         for _ in range(2):
-            calibrate(
+            calibrate_on_stored(
                 edge.workspace(keep_calibrations=1),
                 "edge",
                 lambda _: make_settings(3, 5, **EDGE.settings),

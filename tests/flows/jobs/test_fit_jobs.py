@@ -8,7 +8,7 @@ from sqlalchemy import text
 from tests.running import Bench, ChunkLimits, Golden, run_chunk
 from venn_admit import broker
 from venn_admit.errors import Code, NotReadyError
-from venn_admit.flows.calibration.fit import fit, request_fit, show_fit
+from venn_admit.flows.calibration.fit import fit_on_stored, request_fit, show_fit
 from venn_admit.flows.computing import job_kinds
 from venn_admit.flows.data.ingest import Ingested
 from venn_admit.flows.jobs.chunks import ChunkResult, ChunkRunner
@@ -124,7 +124,7 @@ def test_a_fit_beside_which_exemplars_are_forgotten_stores_nothing(edge: Bench, 
             done.append(forget(edge.workspace(chunk_rows=60), "edge", [gone]))
 
     with pytest.raises(NotReadyError, match=r"of 'edge' were forgotten during the fit, .*run the fit again") as raised:
-        fit(edge.workspace(), "edge", on_epoch=forget_meanwhile)
+        fit_on_stored(edge.workspace(), "edge", on_epoch=forget_meanwhile)
     assert raised.value.code is Code.CHANGED_DURING_FIT
     assert done[0].exemplars == 1
     assert edge.value("SELECT id FROM knn_parameters WHERE is_current") == before
@@ -143,7 +143,7 @@ def test_a_fit_beside_which_training_exemplars_arrive_counts(edge: Bench) -> Non
         if not ingested:
             ingested.append(edge.ingest("edge", path, "train"))
 
-    made = fit(edge.workspace(), "edge", on_epoch=ingest_meanwhile)
+    made = fit_on_stored(edge.workspace(), "edge", on_epoch=ingest_meanwhile)
     assert made.parameters.id == edge.value("SELECT id FROM knn_parameters WHERE is_current")
 
 

@@ -12,7 +12,7 @@ from venn_admit.files.output.exports import finite_json
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.reports.evaluate import (
     EvaluationRequest,
-    evaluate,
+    compare_methods,
     request_evaluation_of_decisions,
     request_evaluation_of_source,
 )
@@ -38,7 +38,7 @@ def request_file(reviews: Bench, path: Path, calibration_id: int | None = None) 
 def run(reviews: Bench, request: EvaluationRequest) -> DatasetReport:
     if request.job_id is not None:
         reviews.run(request.job_id)
-    return evaluate(reviews.workspace(), request, "tweets")
+    return compare_methods(reviews.workspace(), request, "tweets")
 
 
 def figures(report: DatasetReport) -> object:

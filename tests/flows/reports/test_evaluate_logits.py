@@ -12,7 +12,7 @@ from venn_admit.files.output.exports import finite_json
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.reports.evaluate import (
     EvaluationRequest,
-    evaluate,
+    compare_methods,
     request_evaluation_of_decisions,
     request_evaluation_of_source,
 )
@@ -41,7 +41,7 @@ def request(bench: Bench, name: str, path: Path) -> EvaluationRequest:
 def run(bench: Bench, asked: EvaluationRequest) -> DatasetReport:
     if asked.job_id is not None:
         bench.run(asked.job_id)
-    return evaluate(bench.workspace(), asked, "new")
+    return compare_methods(bench.workspace(), asked, "new")
 
 
 def admitted_of(report: DatasetReport) -> tuple[int, int, int]:
@@ -111,6 +111,6 @@ def test_no_vector_is_read(both: Bench) -> None:
     both.run(asked.job_id)
     cache = ArrayCache(both.folder / "none")
     with traffic(both.engine) as counted:
-        evaluate(workspace(both.engine, cache), asked, "few")
+        compare_methods(workspace(both.engine, cache), asked, "few")
     assert not counted.copied_in
     assert not (both.folder / "none").exists()

@@ -12,7 +12,7 @@ from tests.running import EXAMPLES, METHODS, Bench, make_reviews
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.evaluation.tallies import Tally
 from venn_admit.files.sources import FileSource
-from venn_admit.flows.reports.evaluate import EvaluationRequest, evaluate, request_evaluation_of_source
+from venn_admit.flows.reports.evaluate import EvaluationRequest, compare_methods, request_evaluation_of_source
 from venn_admit.methods.venn_abers import judge
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.store.database.engine import create_engine
@@ -42,7 +42,7 @@ def run(bench: Bench, path: Path = EXAMPLES / "test.npz", calibration_id: int | 
     asked = request(bench, path, calibration_id)
     if asked.job_id is not None:
         bench.run(asked.job_id)
-    return evaluate(bench.workspace(), asked, "reviews")
+    return compare_methods(bench.workspace(), asked, "reviews")
 
 
 def test_its_own_row_holds_the_decisions_of_score(reviews: Bench) -> None:

@@ -11,7 +11,7 @@ from tests.flows.decisions.test_venn_abers import RELIABILITY
 from tests.running import Bench
 from venn_admit.core.types import CalibratorSettings
 from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError, OutdatedError
-from venn_admit.flows.calibration.compare import compare
+from venn_admit.flows.calibration.compare import compare_on_stored
 from venn_admit.flows.reports.what_if_settings import MOST_VALUES, what_if_settings
 from venn_admit.report.what_if.settings import SettingsTried
 from venn_admit.store.database.engine import transaction
@@ -49,7 +49,7 @@ def test_it_agrees_with_a_comparison_of_settings(reviews: Bench) -> None:
     """Where both try the same settings: every kappa, with every q a bin of its own."""
     compared = {
         one.settings: one.admission
-        for one in compare(reviews.workspace(), "reviews", Decimal("0.1")).compared
+        for one in compare_on_stored(reviews.workspace(), "reviews", Decimal("0.1")).compared
         if isinstance(one.settings, CalibratorSettings) and len(one.settings.q_bins) == 26
     }
     found = what_if(reviews, "kappa", [one.kappa for one in compared])

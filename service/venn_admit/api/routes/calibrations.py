@@ -28,9 +28,8 @@ from venn_admit.api.steps import refusal
 from venn_admit.api.waiting import WaitingForWorkers
 from venn_admit.core.calibrators.settings import parse_decimal
 from venn_admit.errors import NotReadyError
-from venn_admit.flows.awaited import NearlyNothingUsable, calibrate
 from venn_admit.flows.calibration.asked import settings_asked_for
-from venn_admit.flows.calibration.calibrate import Calibrated
+from venn_admit.flows.calibration.calibrate import Calibrated, NearlyNothingUsable, calibrate
 from venn_admit.flows.data.catalogue import list_calibrations, show_calibration
 from venn_admit.flows.data.export_policy import show_policy
 from venn_admit.http.guards.guard import needs

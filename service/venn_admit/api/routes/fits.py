@@ -26,8 +26,8 @@ from venn_admit.api.routes.sending import send_submitted
 from venn_admit.api.waiting import WaitingForWorkers, require_worker
 from venn_admit.errors import NotReadyError
 from venn_admit.files.text_files import given_parameters
-from venn_admit.flows.awaited import recalibrate
 from venn_admit.flows.calibration.fit import Adopted, FitRequest, adopt_parameters, request_fit, show_fit
+from venn_admit.flows.calibration.recalibrate import recalibrate
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.export import show_parameters
 from venn_admit.flows.jobs.listing import show_job

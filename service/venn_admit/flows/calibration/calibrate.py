@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine
 
+from venn_admit.core.calibrators.usable_bands import UsableShares, usable_shares
 from venn_admit.core.types import HELD_OUT_SPLITS, CalibratorSettings, IntArray, Split
 from venn_admit.errors import Code, NotReadyError, OutdatedError
 from venn_admit.flows.calibration.approximate import (
@@ -13,11 +14,13 @@ from venn_admit.flows.calibration.approximate import (
     require_support,
     take_in_waiting,
 )
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.jobs.submit import Send, Submission, submit_job
+from venn_admit.flows.shell import Shell
 from venn_admit.methods.method import Made
 from venn_admit.methods.registry import METHODS
 from venn_admit.methods.venn_abers.make import MadeByAbers
-from venn_admit.methods.venn_admit.make import MadeByAdmit
+from venn_admit.methods.venn_admit.make import MadeByAdmit, read_points, require_radius
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibration_points import ChangedRows, vacuum_points
 from venn_admit.store.calibrations.setting_forms import MethodSettings, method_of
@@ -122,7 +125,79 @@ def add_approximation_job(submission: Submission, classifier: Classifier, lackin
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class NearlyNothingUsable:
+    """A calibration that was not made, because nearly every point would be rejected, with what others would leave."""
+
+    classifier: Classifier
+    shares: UsableShares
+
+
 def calibrate(
+    workspace: Workspace,
+    name: str,
+    settings_of: SettingsOf,
+    *,
+    shell: Shell,
+    reason: str,
+    even_if_nearly_nothing_is_usable: bool,
+    on_stored: OnStored = lambda *_: None,
+) -> Calibrated | NearlyNothingUsable:
+    """Bring the approximations of mc and vp up to date, take a snapshot of them, and make it current.
+
+    Args:
+        name: The classifier's name.
+        settings_of: Gives the settings for the classifier, or raises InvalidInputError.
+        shell: Sees the job through.
+        reason: Why it is made, as it is kept with the snapshot.
+        even_if_nearly_nothing_is_usable: Whether a setting that leaves nearly nothing to admit is stored all the same.
+        on_stored: As in `calibrate_on_stored`.
+
+    Raises:
+        NotReadyError: Data or parameters are missing.
+        JobError: The job failed.
+    """
+    classifier = find(workspace.engine, name)
+    name = classifier.address
+    if classifier.knn is not None:
+        shell.run_job(request_approximations(workspace, name, settings_of), "Approximating")
+    if not even_if_nearly_nothing_is_usable:
+        shell.show("Counting usable bands")
+        compared = _usable_shares(workspace, name, settings_of)
+        if compared is not None and compared[1].nearly_nothing:
+            return NearlyNothingUsable(*compared)
+    shell.show("Calibrating")
+    return calibrate_on_stored(workspace, name, settings_of, reason=reason, on_stored=on_stored)
+
+
+def _usable_shares(workspace: Workspace, name: str, settings_of: SettingsOf) -> tuple[Classifier, UsableShares] | None:
+    """Shares of usable points of mc under the settings asked for and under others; nothing is written.
+
+    None if these are settings of a method that has no bands.
+
+    The approximations of mc must be stored, as the job of `request_approximations` does. Raises as `calibrate` does
+    for invalid settings and missing data.
+    """
+    with connect(workspace.engine) as connection:
+        connection.execution_options(isolation_level="REPEATABLE READ")
+        with connection.begin():
+            classifier = classifiers.by_name(connection, name)
+            settings = settings_of(classifier)
+            if not isinstance(settings, CalibratorSettings):
+                return None
+            parameters = require_parameters(connection, classifier)
+            _, mc = read_points(connection, classifier, Split.MC, parameters, memory_budget=workspace.memory_budget)
+    shares = usable_shares(
+        mc,
+        settings,
+        class_count=classifier.class_count,
+        neighbour_count=classifier.neighbour_count,
+        omega=require_radius(mc, settings).omega,
+    )
+    return classifier, shares
+
+
+def calibrate_on_stored(
     workspace: Workspace, name: str, settings_of: SettingsOf, *, reason: str, on_stored: OnStored = lambda *_: None
 ) -> Calibrated:
     """Compute a snapshot from one view of the data, make it current, and put its setting in use.

@@ -22,7 +22,9 @@ from venn_admit.flows.calibration.calibrate import (
     require_parameters,
     usable_parameters,
 )
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.jobs.submit import Send, submit_job
+from venn_admit.flows.shell import Shell
 from venn_admit.methods.registry import METHODS
 from venn_admit.methods.venn_abers.split_points import read_split
 from venn_admit.store.calibrations.setting_forms import VENN_ADMIT
@@ -95,7 +97,28 @@ def request_mc(workspace: Workspace, name: str, alpha: Decimal, *, send: Send | 
         return add_approximation_job(submission, classifier, points)
 
 
-def compare(workspace: Workspace, name: str, alpha: Decimal) -> ComparedSettings:
+def compare(workspace: Workspace, name: str, alpha: Decimal, *, shell: Shell) -> ComparedSettings:
+    """Bring the approximations of mc up to date, and show what settings of each method admit of it.
+
+    Args:
+        name: The classifier's name.
+        alpha: The error level.
+        shell: Sees the job through, if one is needed.
+
+    Raises:
+        InvalidInputError: Alpha is out of range.
+        NotReadyError: Data or parameters are missing.
+        JobError: The job failed.
+    """
+    name = find(workspace.engine, name).address
+    job_id = request_mc(workspace, name, alpha)
+    if job_id is not None:
+        shell.run_job(job_id, "Approximating")
+    shell.show("Comparing settings")
+    return compare_on_stored(workspace, name, alpha)
+
+
+def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> ComparedSettings:
     """Cross-fit settings of each method on whole documents of mc, with the weights that are its default.
 
     Nothing is stored. The approximations of mc must be, as the job of `request_mc` does.

@@ -24,8 +24,10 @@ from venn_admit.flows.calibration.approximate import (
     require_support,
     take_in_waiting,
 )
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.jobs.chunks import ChunkWork
 from venn_admit.flows.jobs.submit import Requester, Send, Submission, submit_job
+from venn_admit.flows.shell import Shell
 from venn_admit.store.database.engine import connect, consistent_view, transaction
 from venn_admit.store.exemplars import approximations, classifiers, exemplars, forgotten, support
 from venn_admit.store.exemplars.approximations import FitFigures, FitRecord, StoredParameters
@@ -181,7 +183,25 @@ def _lacking(submission: Submission, classifier: Classifier) -> IntArray:
     return points_to_approximate(submission.connection, classifier, [Split.KNN, Split.VP], None)
 
 
-def fit(workspace: Workspace, name: str, *, on_epoch: OnEpoch) -> Fitted:
+def fit(workspace: Workspace, name: str, *, shell: Shell, on_epoch: OnEpoch) -> Fitted:
+    """Find the neighbours that a fit needs, fit the KNN and the localizer on them, and make the result current.
+
+    Args:
+        name: The classifier's name.
+        shell: Sees the job through.
+        on_epoch: Is given the model (`knn`, `localizer`) and each line of its training log.
+
+    Raises:
+        NotReadyError: Data are missing.
+        JobError: The job failed.
+    """
+    name = find(workspace.engine, name).address
+    shell.run_job(request_neighbours(workspace, name), "Searching neighbours")
+    shell.show("Fitting")
+    return fit_on_stored(workspace, name, on_epoch=on_epoch)
+
+
+def fit_on_stored(workspace: Workspace, name: str, *, on_epoch: OnEpoch) -> Fitted:
     """Fit parameters on the stored neighbours and make them current; training exemplars that waited join afterwards.
 
     on_epoch is given the model (`knn`, `localizer`) and each line of its training log. What it takes besides the

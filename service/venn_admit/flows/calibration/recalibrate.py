@@ -25,6 +25,7 @@ from venn_admit.flows.calibration.calibrate import (
 )
 from venn_admit.flows.jobs.control import relay
 from venn_admit.flows.jobs.submit import Send, Submission, submit_job
+from venn_admit.flows.shell import Shell
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers
@@ -114,6 +115,34 @@ def retry_and_list(engine: Engine, name: str | None) -> list[RecalibrationReques
             recalibrations.retry(connection, classifier_id)
             requests += recalibrations.due(connection, quiet_seconds=0, wait_seconds=0, classifier_id=classifier_id)
         return requests
+
+
+def recalibrate(
+    workspace: Workspace, name: str | None, *, shell: Shell
+) -> list[tuple[RecalibrationRequest, Step | None]]:
+    """Serve all requests for a recalibration at once, each to its snapshot or to what prevents it.
+
+    Args:
+        name: A classifier's name; None: all.
+        shell: Sees jobs through.
+
+    Returns:
+        The requests with their last steps; None if another process made the snapshot.
+    """
+    served = []
+    for request in retry_and_list(workspace.engine, name):
+        shell.show(f"Recalibrating {request.classifier.name}")
+        step = _step(workspace, request)
+        while step is not None and step.calibrated is None and step.error is None:
+            if step.job_id is not None:
+                shell.run_job(step.job_id, f"Approximating {request.classifier.name}")
+            step = _step(workspace, request)
+        served.append((request, step))
+    return served
+
+
+def _step(workspace: Workspace, request: RecalibrationRequest) -> Step | None:
+    return recalibrate_step(workspace, request, quiet_seconds=0, wait_seconds=0, wait=True)
 
 
 def recalibrate_step(

@@ -24,6 +24,7 @@ from venn_admit.flows.data.ingest import store_scored
 from venn_admit.flows.decisions.score import add_score_job
 from venn_admit.flows.jobs.submit import Send, Submission, submit_job
 from venn_admit.flows.reports.held_out import comparison_calibration, read_held_out
+from venn_admit.flows.shell import Shell
 from venn_admit.methods.judging import PointsToJudge
 from venn_admit.methods.registry import METHODS, load_snapshot
 from venn_admit.report.evaluation.dataset import DatasetReport, build_dataset_report
@@ -99,6 +100,42 @@ def request_evaluation_of_decisions(
 
 
 def evaluate(
+    workspace: Workspace,
+    name: str,
+    source: ExemplarSource | None,
+    *,
+    title: str | None,
+    calibration_id: int | None,
+    shell: Shell,
+) -> DatasetReport:
+    """Decide on labelled exemplars, and compare what each method admits of them and how often it is right.
+
+    Args:
+        name: The classifier's name.
+        source: The exemplars; None: all labelled ones that the calibration has decided on.
+        title: What the report calls them; None: the name of the source, or the calibration.
+        calibration_id: The snapshot to use; None: the current one.
+        shell: Sees the job through.
+
+    Raises:
+        InvalidInputError: There is nothing labelled, or the snapshot was made with all that is.
+        NotReadyError: There is no calibration yet.
+        JobError: The job failed.
+    """
+    if source is None:
+        request = request_evaluation_of_decisions(workspace, name, calibration_id=calibration_id)
+    else:
+        shell.show(f"Storing {source.name}", source.count_rows())
+        request = request_evaluation_of_source(
+            workspace, name, source, calibration_id=calibration_id, on_rows=shell.advance
+        )
+    shown = title or (f"calibration {request.calibration_id}" if source is None else source.name)
+    if request.job_id is not None:
+        shell.run_job(request.job_id, f"Scoring {shown}")
+    return compare_methods(workspace, request, shown, on_step=shell.show)
+
+
+def compare_methods(
     workspace: Workspace, request: EvaluationRequest, title: str, *, on_step: Callable[[str], object] = lambda _: None
 ) -> DatasetReport:
     """Compare the methods on the points of a request whose job is done; title: what the report calls them.

@@ -12,8 +12,7 @@ from venn_admit.cli.waiting import Waiting
 from venn_admit.errors import InvalidInputError, NotReadyError
 
 if TYPE_CHECKING:
-    from venn_admit.flows.awaited import NearlyNothingUsable
-    from venn_admit.flows.calibration.calibrate import Calibrated
+    from venn_admit.flows.calibration.calibrate import Calibrated, NearlyNothingUsable
     from venn_admit.methods.venn_admit.make import MadeByAdmit
 
 METHOD = "venn-admit"
@@ -109,9 +108,9 @@ def calibrate(
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.calibrated_cells import print_cells
     from venn_admit.core.calibrators.settings import parse_decimal
-    from venn_admit.flows.awaited import NearlyNothingUsable
-    from venn_admit.flows.awaited import calibrate as flow
     from venn_admit.flows.calibration.asked import settings_asked_for
+    from venn_admit.flows.calibration.calibrate import NearlyNothingUsable
+    from venn_admit.flows.calibration.calibrate import calibrate as flow
     from venn_admit.methods.venn_abers.make import MadeByAbers
     from venn_admit.methods.venn_admit.make import MadeByAdmit
 

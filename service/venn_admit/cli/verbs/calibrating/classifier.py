@@ -93,13 +93,15 @@ def ingest(
     Rows without ids get one from their content, so re-ingesting a file is a no-op, whatever its name.
     """
     from venn_admit.cli.session import open_session
-    from venn_admit.flows.awaited import ingest as flow
+    from venn_admit.flows.data.ingest import ingest as flow
     from venn_admit.payloads.exemplars import ingested_payload
     from venn_admit.report.wording import waiting_text
 
     session = open_session()
     with Waiting(session) as shell:
-        done = flow(session.engine, name, session.exemplars_in(file, extractor), split, shell=shell)
+        source = session.exemplars_in(file, extractor)
+        shell.show(f"Ingesting {source.name}", source.count_rows())
+        done = flow(session.engine, name, source, split, on_rows=shell.advance)
     payload = ingested_payload(done)
     per_split, known = payload["new_per_split"], payload["already_stored"]
     print_result(
@@ -192,8 +194,8 @@ def fit(
     from venn_admit.cli.session import open_session
     from venn_admit.core.types import TrainingEpoch
     from venn_admit.files.text_files import read_parameters
-    from venn_admit.flows.awaited import fit as flow
     from venn_admit.flows.calibration.fit import adopt_parameters
+    from venn_admit.flows.calibration.fit import fit as flow
     from venn_admit.payloads.calibrated import fitted_payload
 
     session = open_session()

@@ -16,7 +16,7 @@ def compare_settings(name: str, alpha: str, others: Mapping[str, object], *, det
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.compared_settings import compared_payload, compared_table, next_lines
     from venn_admit.core.calibrators.settings import parse_decimal
-    from venn_admit.flows.awaited import compare
+    from venn_admit.flows.calibration.compare import compare
 
     given = [f"--{option}" for option, value in others.items() if value is not None]
     if given:

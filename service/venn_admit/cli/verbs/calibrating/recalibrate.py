@@ -23,7 +23,7 @@ def recalibrate(
 ) -> None:
     """Recalibrate now, under every setting that is not retired, if labels or data have arrived."""
     from venn_admit.cli.session import open_session
-    from venn_admit.flows.awaited import recalibrate as flow
+    from venn_admit.flows.calibration.recalibrate import recalibrate as flow
     from venn_admit.payloads.calibrated import recalibrated_payload
 
     session = open_session()

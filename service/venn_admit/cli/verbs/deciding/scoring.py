@@ -56,7 +56,7 @@ def score(
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.score_summary import ScoreSummary, warn_of_rows_in_use
     from venn_admit.files.output.tables import check_table_output
-    from venn_admit.flows.awaited import score as flow
+    from venn_admit.flows.decisions.score_file import score as flow
 
     check_table_output(out, file)
     session = open_session()
@@ -106,7 +106,7 @@ def evaluate_data(
     extractor: str | None = None,
 ) -> "DatasetReport":
     """Compare the methods on the labelled rows of a file, or on all that the calibration has decided on."""
-    from venn_admit.flows.awaited import evaluate as flow
+    from venn_admit.flows.reports.evaluate import evaluate as flow
 
     session.require_worker()
     with Waiting(session) as shell:

@@ -84,7 +84,7 @@ def resume(
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.job_tables import headline
     from venn_admit.files.output.tables import check_table_output
-    from venn_admit.flows.awaited import resume as flow
+    from venn_admit.flows.decisions.score_file import resume as flow
     from venn_admit.payloads.rows import plain
 
     if out is not None:

@@ -57,7 +57,7 @@ def forget(
     """
     from venn_admit.cli.session import open_session
     from venn_admit.files.text_files import read_ids
-    from venn_admit.flows.awaited import forget as flow
+    from venn_admit.flows.removal.forget import forget as flow
     from venn_admit.payloads.removal import forgotten_payload
 
     asked = [*(ids or []), *([] if file is None else read_ids(file))]
@@ -69,9 +69,10 @@ def forget(
         _confirm(f"Remove all that is stored of {what}? It cannot be taken back.", yes=yes)
     session = open_session()
     with Waiting(session) as shell:
-        done = flow(
-            session, name, asked, documents or [], missing_ok=missing_ok, dry_run=dry_run, wait=wait, shell=shell
-        )
+        shell.show("Forgetting")
+        done = flow(session, name, asked, documents or [], missing_ok=missing_ok, dry_run=dry_run, wait=wait)
+        for job_id in done.jobs:
+            shell.run_job(job_id, "Searching neighbours again")
     if done.is_done:
         session.remove_left_behind()
     print_result(as_json, forgotten_payload(done), *_forgotten_lines(done))

@@ -21,14 +21,17 @@ from venn_admit.core.calibrators.settings import check_alpha, parse_decimal
 from venn_admit.core.comparison.candidates import AnySettings
 from venn_admit.errors import ConflictError, NotFoundError
 from venn_admit.files.output.atomic import check_output
-from venn_admit.flows import awaited
 from venn_admit.flows.calibration.asked import settings_asked_for
-from venn_admit.flows.calibration.calibrate import Calibrated, SettingsOf
+from venn_admit.flows.calibration.calibrate import Calibrated, SettingsOf, calibrate
+from venn_admit.flows.calibration.compare import compare
+from venn_admit.flows.calibration.fit import fit
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import check_name, create
+from venn_admit.flows.data.ingest import ingest
 from venn_admit.flows.extraction.options import Form, SourceOptions, check_options, form_of
 from venn_admit.flows.extraction.states import OpenedStates, open_states
 from venn_admit.flows.extraction.train import Extracted, train_layer, write_extracted
+from venn_admit.flows.reports.evaluate import evaluate
 from venn_admit.flows.reports.folders import write_calibration_report, write_evaluation
 from venn_admit.flows.reports.report import report
 from venn_admit.layer.model import MemoryModel
@@ -181,7 +184,8 @@ def _store(this: _Run, model: MemoryModel) -> None:
             )
     for part in _STORED:
         source = this.session.exemplars_in(this.exemplars(part))
-        done = awaited.ingest(engine, this.name, source, part, shell=this.shell)
+        this.shell.show(f"Ingesting {source.name}", source.count_rows())
+        done = ingest(engine, this.name, source, part, on_rows=this.shell.advance)
         this.found[part] |= {"ingested": ingested_payload(done)}
         splits = ", ".join(f"{split} {count:,}" for split, count in done.new_per_split.items())
         this.say(f"{part}: {counted(done.rows, 'exemplar')}, {done.new:,} new{splits and f' ({splits})'}.")
@@ -191,7 +195,7 @@ def _calibrate(this: _Run) -> None:
     """Step 4: the fit, and a calibration under the setting that admits most of mc."""
     this.step("4. Fit and calibrate")
     session, shell = this.session, this.shell
-    fitted = awaited.fit(
+    fitted = fit(
         session,
         this.name,
         shell=shell,
@@ -200,10 +204,10 @@ def _calibrate(this: _Run) -> None:
     record = fitted.record
     this.found["dev_discrepancies"] = {"discrepancies": record.dev_discrepancies, "points": record.dev_count}
     this.say(f"KNN and network differ on {record.dev_discrepancies:,} of {record.dev_count:,} dev points.")
-    compared = awaited.compare(session, this.name, this.alpha, shell=shell)
+    compared = compare(session, this.name, this.alpha, shell=shell)
     this.say(*next_lines(compared))
     proposed = compared.proposal()
-    done = awaited.calibrate(
+    done = calibrate(
         session,
         this.name,
         _asked_for(this, None if proposed is None else proposed.settings),
@@ -232,7 +236,7 @@ def _report(this: _Run) -> None:
     state = report(session, this.name, calibration_id=None)
     this.found["report"] = calibration_payload(state, COMMANDS)
     if this.files.test is not None:
-        evaluation = awaited.evaluate(
+        evaluation = evaluate(
             session,
             this.name,
             session.exemplars_in(this.exemplars("test")),
