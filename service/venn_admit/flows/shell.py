@@ -22,7 +22,6 @@ class Shell(Protocol):
         """See a recorded job through: have workers compute it and wait, or compute it.
 
         Args:
-            job_id: The job.
             what: What it does, in words.
             then: What is to be done with its result before the request is fulfilled, such as writing a file.
 

@@ -146,9 +146,7 @@ def calibrate(
     """Bring the approximations of mc and vp up to date, take a snapshot of them, and make it current.
 
     Args:
-        name: The classifier's name.
         settings_of: Gives the settings for the classifier, or raises InvalidInputError.
-        shell: Sees the job through.
         reason: Why it is made, as it is kept with the snapshot.
         even_if_nearly_nothing_is_usable: Whether a setting that leaves nearly nothing to admit is stored all the same.
         on_stored: As in `calibrate_on_stored`.
@@ -205,7 +203,6 @@ def calibrate_on_stored(
     Readers use the previous snapshot until then. Training exemplars that waited for it join afterwards.
 
     Args:
-        name: The classifier.
         settings_of: Returns the settings for the classifier, or raises InvalidInputError.
         reason: Why the snapshot is made; it is stored.
         on_stored: Is called with the snapshot in the transaction that makes it current, which is REPEATABLE READ.

@@ -101,8 +101,6 @@ def compare(workspace: Workspace, name: str, alpha: Decimal, *, shell: Shell) ->
     """Bring the approximations of mc up to date, and show what settings of each method admit of it.
 
     Args:
-        name: The classifier's name.
-        alpha: The error level.
         shell: Sees the job through, if one is needed.
 
     Raises:

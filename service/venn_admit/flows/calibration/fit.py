@@ -187,8 +187,6 @@ def fit(workspace: Workspace, name: str, *, shell: Shell, on_epoch: OnEpoch) -> 
     """Find the neighbours that a fit needs, fit the KNN and the localizer on them, and make the result current.
 
     Args:
-        name: The classifier's name.
-        shell: Sees the job through.
         on_epoch: Is given the model (`knn`, `localizer`) and each line of its training log.
 
     Raises:

@@ -48,8 +48,6 @@ def create_generation(
     It has the classes, K, split shares and seed of the others, so that the same documents fall in the same splits.
 
     Args:
-        engine: The database.
-        name: The classifier's name.
         dimension: D; None for that of the current generation.
         extractor: The version of what its vectors will come from; None: that which the first data state, if any.
         by: Who asks over HTTP; None: somebody else.
@@ -103,7 +101,6 @@ def switch(
     before.
 
     Args:
-        engine: The database.
         address: The generation, such as `reviews@2`.
         dry_run: Whether to return what would change, and change nothing.
         by: Who asks over HTTP; None: somebody else.
@@ -149,7 +146,6 @@ def state_extractor(
     """State which extractor the exemplars of a generation come from; once it has some, this cannot be changed.
 
     Args:
-        engine: The database.
         name: The classifier's name, or a generation.
         extractor: The version.
         by: Who asks over HTTP; None: somebody else.

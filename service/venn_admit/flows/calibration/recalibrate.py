@@ -124,7 +124,6 @@ def recalibrate(
 
     Args:
         name: A classifier's name; None: all.
-        shell: Sees jobs through.
 
     Returns:
         The requests with their last steps; None if another process made the snapshot.

@@ -22,7 +22,6 @@ def retire(
     Returns the settings of the classifier as they are then.
 
     Args:
-        engine: The database.
         name: The name of the classifier.
         calibrator_id: The setting.
         check: Is given the settings as they are when nobody else can change them.

@@ -36,7 +36,6 @@ def create(
     """Register a classifier.
 
     Args:
-        engine: The database.
         name: Its name.
         class_names: The names of its C classes, in the order of the logits.
         seed: The seed of the split hash and of training.

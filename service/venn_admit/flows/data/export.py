@@ -75,8 +75,6 @@ def export(engine: Engine, name: str, what: Export, out: Path, *, calibration_id
     """Write one kind of what is stored for a classifier to `out`.
 
     Args:
-        engine: The database.
-        name: The classifier.
         what: What to write.
         out: The file; it appears complete or not at all.
         calibration_id: The snapshot for `calibration`, `parameters` and `policy`; None: the current one.

@@ -62,9 +62,6 @@ def ingest(
     put it off for ever.
 
     Args:
-        engine: The database.
-        name: The classifier's name.
-        source: The exemplars.
         split: `train`, `held-out`, or one of `knn`, `mc`, `vp` for data that were divided before. A classifier with
             logits only neither trains nor fits a KNN, so that it has no `train` and no `knn`.
         on_rows: Is told the rows of each batch.

@@ -68,8 +68,6 @@ def label(
     this id, and each puts it to use by itself.
 
     Args:
-        engine: The database.
-        name: The classifier's name.
         source: The labels.
         selection: The selection of rows for which the source names none.
         retract: Whether an empty label takes the stored one back.

@@ -17,7 +17,6 @@ def rename(
     Its generations are called by the new name too. Returns its settings as they are then.
 
     Args:
-        engine: The database.
         name: Its name.
         new: The new one.
         check: Is given the settings as they are when nobody else can change them.

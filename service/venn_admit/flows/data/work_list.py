@@ -62,8 +62,6 @@ def work_list(engine: Engine, name: str, *, limit: int, place: ChosenPlace | Non
     somebody chose to label are among them, with their label, because without them the sample would not be random.
 
     Args:
-        engine: The database.
-        name: The classifier's name.
         limit: The most points to return.
         place: Where they lie; only points without a label are wanted then. None: anywhere.
 

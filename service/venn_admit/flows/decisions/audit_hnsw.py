@@ -58,7 +58,6 @@ def audit(workspace: Workspace, name: str, *, sample: int, ef_searches: Sequence
     Decisions are weighted ones under the current snapshot.
 
     Args:
-        name: The classifier.
         sample: How many points to search for, if there are as many beside the training exemplars.
         ef_searches: How many candidates the searches keep.
 

@@ -89,8 +89,6 @@ def request_score(
     """Store a source's exemplars and submit the job that scores them, recorded in the same transaction.
 
     Args:
-        name: The classifier's name.
-        source: The exemplars.
         weighted: Whether probabilities are weighted by the localizer, or plain; None: as is usual for the method.
         require_full_match: Whether points with q < K are rejected.
         calibration_id: The snapshot to use; None: the current one.

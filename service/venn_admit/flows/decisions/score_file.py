@@ -43,12 +43,9 @@ def score(
     """Store exemplars and decide on each.
 
     Args:
-        name: The classifier's name.
-        source: The exemplars.
         weighted: As in `request_score`.
         require_full_match: As in `request_score`.
         calibration_id: As in `request_score`.
-        shell: Sees the job through.
         out: The file that the decisions are written to, .parquet or .csv; None: they are only stored.
 
     Raises:
@@ -77,10 +74,7 @@ def resume(engine: Engine, job_id: int, *, out: Path | None, shell: Shell) -> Sh
     """Finish a job that was interrupted, failed or cancelled.
 
     Args:
-        engine: The database.
-        job_id: The job.
         out: The file that its decisions are written to, if it scores; None: none.
-        shell: Sees the job through.
 
     Raises:
         InvalidInputError: It has no decisions to write, or `out` cannot be written.

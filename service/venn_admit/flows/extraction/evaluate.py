@@ -79,7 +79,6 @@ def levels_of(model: "MemoryModel", shards: "StateShards", level: Kind | None) -
     If tokens are labelled, a layer for documents with a background class has labels of documents as well.
 
     Args:
-        model: The layer.
         shards: The states.
         level: What was asked for; None: what is labelled.
 
@@ -106,12 +105,10 @@ def evaluate_states(
     """Evaluate a memory layer, level by level.
 
     Args:
-        model: The layer.
         states: The states of documents that it was not trained on.
         levels: What a point is.
         knn: What the KNN is made of; None: the network alone is evaluated.
         kept_in: Where a file for the vectors of the training exemplars may lie while this runs.
-        display: Shows progress.
         memory_budget: Bytes that this may take beside the points, some tens each, and the logits of training exemplars.
 
     Raises:

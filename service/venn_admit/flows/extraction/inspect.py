@@ -102,11 +102,9 @@ def check_document(
     """Check that a file has the document that is wanted, before any is encoded or converted. A folder is not opened.
 
     Args:
-        path: The file.
         options: How it is read.
         external_id: As in `inspect_document`.
         row: As in `inspect_document`.
-        memory_budget: Bytes that this may take.
 
     Raises:
         InvalidInputError: There is no such row, or the file is invalid.
@@ -164,7 +162,6 @@ def inspect_document(
         training: Opens what the layer was trained on, for the nearest training tokens; None: without them.
         neighbour_count: How many training tokens are wanted for each token, >= 1.
         kept_in: Where a file for the vectors of the training tokens may lie while this runs.
-        display: Shows progress.
         memory_budget: Bytes that this may take beside the logits of the training tokens.
 
     Raises:

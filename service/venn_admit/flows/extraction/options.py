@@ -81,8 +81,6 @@ class SourceOptions:
         A layer for documents takes labelled words, too: what is labelled follows from the file.
 
         Args:
-            model: The layer.
-            path: The file.
             encoder: Where its encoder is, unless that is the default one.
             columns: The columns of a table of texts.
         """

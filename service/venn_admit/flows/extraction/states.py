@@ -86,7 +86,6 @@ def open_states(
         path: The folder or file.
         options: How it is read.
         kept_in: A folder for folders of shards.
-        display: Shows progress.
         memory_budget: Bytes that this may take, beside the encoder.
         without: Digests of texts that are left out.
 
@@ -131,8 +130,6 @@ def text_digests(
     Args:
         paths: Files of texts; tables of documents, or labelled words.
         options: Whose columns tables have.
-        display: Shows progress.
-        memory_budget: Bytes that this may take.
 
     Raises:
         InvalidInputError: A file holds states, or is invalid.
@@ -267,7 +264,6 @@ def classes_found(path: Path, summary: TextSummary) -> tuple[str, ...]:
     """Return the classes that the labels of a file name, in order.
 
     Args:
-        path: The file.
         summary: What it holds.
 
     Raises:

@@ -47,8 +47,6 @@ def train_layer(
         states: Labelled.
         settings: The settings of the layer.
         out: The folder of the model.
-        display: Shows progress.
-        memory_budget: Bytes that this may take.
 
     Raises:
         InvalidInputError: The settings do not fit the data, or the folder holds another model.
@@ -81,14 +79,11 @@ def write_extracted(
     The file states the layer's version, so that exemplars of another one are not stored beside them.
 
     Args:
-        model: The layer.
         states: The states of its encoder.
         out: The file, as `check_output` allows it.
         level: What an exemplar is; None: what it is for the layer.
         inherit_labels: As in `extract`.
         labelled_only: Whether exemplars without a label are left out, as those to train on and to calibrate by must be.
-        display: Shows progress.
-        memory_budget: Bytes that this may take.
 
     Raises:
         InvalidInputError: The states are of another encoder or other classes, the file cannot be written, or there is

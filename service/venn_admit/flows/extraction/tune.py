@@ -114,7 +114,6 @@ def tune_encoder(
         settings: The settings of the layer.
         tuning: The tuning of the encoder.
         out: The folder of the new encoder.
-        display: Shows progress.
         memory_budget: Bytes that this may take, beside the encoder and what torch keeps for its gradients.
 
     Raises:

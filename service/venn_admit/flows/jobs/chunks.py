@@ -82,7 +82,6 @@ class ChunkRunner:
         """Take what chunks are computed by.
 
         Args:
-            engine: The database.
             kinds: What computes a chunk, by the kind of its job.
             settings: They say how long leases last, and how often a chunk is tried.
             worker: How this process is named in the chunks that it claims.

@@ -74,7 +74,6 @@ def take_due(engine: Engine, app: Celery, job_id: int | None, resend_seconds: fl
     were sent long ago: while one waits, every worker is busy. All of them are sent again then.
 
     Args:
-        engine: The database.
         app: The Celery application that counts the messages that wait.
         job_id: The job whose chunks may lack a first message; None for all.
         resend_seconds: How long ago.
@@ -159,9 +158,7 @@ def await_job(
     """Wait for a job while workers compute it, and send lost messages again.
 
     Args:
-        engine: The database.
         app: The Celery application to send by.
-        job_id: The job.
         check_workers: Returns what is awaited if there is no worker, and None if there is one; raises if there will
             be none.
         on_progress: Called with the progress at each look.

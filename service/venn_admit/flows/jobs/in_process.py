@@ -16,9 +16,7 @@ def compute_job(engine: Engine, runner: ChunkRunner, job_id: int) -> None:
     """Compute a job's chunks until the job is over; chunks that a worker has are left to it unless they are late.
 
     Args:
-        engine: The database.
         runner: Computes chunks.
-        job_id: The job.
 
     Raises:
         JobError: The job failed or was cancelled.

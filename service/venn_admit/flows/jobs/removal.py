@@ -67,7 +67,6 @@ def prune(
     are done; if the time is limited, until the next time.
 
     Args:
-        engine: The database.
         kept_for: How long jobs are kept after they ended; None: for ever, so that only removals are continued.
         origin: Who has it done, for the audit ledger.
         seconds: After which it ends, though there may be more to do; None: it ends when all is done.
@@ -88,8 +87,6 @@ def delete_job(engine: Engine, job_id: int, *, name: str | None = None, origin: 
     Marking it again changes nothing.
 
     Args:
-        engine: The database.
-        job_id: The job.
         name: The classifier that it must be of, in any of its generations; None: of any.
         origin: Who asks, for the audit ledger; None: the caller records it.
 

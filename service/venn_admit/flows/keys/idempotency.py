@@ -46,7 +46,6 @@ def begin(
     """Begin an attempt at a request.
 
     Args:
-        engine: The database.
         caller: Who sent it.
         name: What the caller named it.
         route: What it asks for.

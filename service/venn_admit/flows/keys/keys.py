@@ -74,7 +74,6 @@ def create(
     """Make a key.
 
     Args:
-        engine: The database.
         name: What it is for.
         scope: `read`, `score`, `write` or `admin`; each includes those before it.
         classifier: The name of the one classifier that it is for, in all its generations; None: for all.

@@ -47,9 +47,6 @@ def open_cell(
     """Return a cell.
 
     Args:
-        engine: The database.
-        name: The classifier's name.
-        calibration_id: The snapshot.
         row: Its group of q, from 0, as in the map.
         column: Its group of d, from 0, as in the map.
         after: Whether the last point of the page before is right, and its exemplar; None for the first page.

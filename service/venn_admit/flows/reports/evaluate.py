@@ -111,11 +111,9 @@ def evaluate(
     """Decide on labelled exemplars, and compare what each method admits of them and how often it is right.
 
     Args:
-        name: The classifier's name.
         source: The exemplars; None: all labelled ones that the calibration has decided on.
         title: What the report calls them; None: the name of the source, or the calibration.
         calibration_id: The snapshot to use; None: the current one.
-        shell: Sees the job through.
 
     Raises:
         InvalidInputError: There is nothing labelled, or the snapshot was made with all that is.

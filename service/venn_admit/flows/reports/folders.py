@@ -20,7 +20,6 @@ def write_evaluation(folder: Path, name: str, data: str, evaluation: DatasetRepo
 
     Args:
         folder: Where it goes; files of the same names are replaced.
-        name: The classifier's name.
         data: What it was evaluated on, in words.
         evaluation: The evaluation.
 

@@ -18,7 +18,6 @@ def update_behind(engine: Engine, webhook: str | None) -> list[str]:
     If one of them fails, the error is logged and the others go on.
 
     Args:
-        engine: The database.
         webhook: Where each new alarm is sent; one that could not be sent is sent again next time.
     """
     with connect(engine) as connection:

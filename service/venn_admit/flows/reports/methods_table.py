@@ -61,7 +61,6 @@ def methods_table(workspace: Workspace, name: str, calibration_id: int | None) -
     """Return what the calibration's method and its rivals admit, each calibrated on other points than it decides on.
 
     Args:
-        name: The classifier's name.
         calibration_id: The snapshot; None: the current one.
 
     Raises:

@@ -35,8 +35,6 @@ def update_monitor(engine: Engine, name: str, *, restart: bool = False) -> Monit
     It is started if there is none, or if the KNN parameters in use are others than it was started with.
 
     Args:
-        engine: The database.
-        name: The classifier's name.
         restart: Whether to end its alarms and to start again, with the labels that come from now on.
 
     Raises:

@@ -86,7 +86,6 @@ def other_training(
 
     Args:
         connection: A consistent view of the database.
-        name: The classifier's name.
         relabel: Class names or numbers, by the ids of training exemplars.
         leave_out: Ids of training exemplars.
 
@@ -161,7 +160,6 @@ def other_views(workspace: Workspace, connection: Connection, asked: OtherTraini
 
     Args:
         connection: A consistent view of the database.
-        asked: The changes.
 
     Raises:
         NotReadyError: Too few training exemplars would remain.

@@ -94,7 +94,6 @@ def what_if_settings(workspace: Workspace, name: str, varied: str, values: Seque
     Every document of mc is judged by the other ones, and vp stays unseen, so that a value can be chosen by this.
 
     Args:
-        name: The classifier's name.
         varied: What is varied, one of `PARTS`.
         values: To try; a threshold is that of every class. The value in use is added.
 

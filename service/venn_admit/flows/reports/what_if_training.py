@@ -54,7 +54,6 @@ def what_if_training(
     """Return what would change; parameters of KNN, localizer and reliability score stay as they are fitted.
 
     Args:
-        name: The classifier's name.
         relabel: Class names or numbers, by the ids of training exemplars.
         leave_out: Ids of training exemplars.
 
