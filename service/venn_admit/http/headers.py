@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from venn_admit.http.metrics import Metrics
 from venn_admit.http.problems import answer_to_fault
 
-# Nothing that this service sends is to be run, framed, sniffed, or kept by caches on the way.
+# Nothing that this service sends may be run, framed, sniffed, or kept by caches on the way.
 SECURITY_HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     "x-content-type-options": "nosniff",

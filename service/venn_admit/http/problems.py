@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 
 class Problem(StrEnum):
-    """What only a request over HTTP can be refused for, as a code beside those of `venn_admit.errors`."""
+    """Reasons for which only HTTP refuses a request, as codes beside those of `venn_admit.errors`."""
 
     heading: str
 

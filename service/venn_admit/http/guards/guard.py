@@ -89,7 +89,7 @@ def _caller(request: Request) -> Caller:
 
 
 def is_still_accepted(request: Request) -> bool:
-    """Whether the key, token or session that a request has shown is still one that is accepted.
+    """Whether the key, token or session that a request has shown is still accepted.
 
     Raises:
         DatabaseError: The database does not say.

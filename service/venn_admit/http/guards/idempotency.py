@@ -140,7 +140,7 @@ def _replayed(digested: DigestedRequest, kept: KeptAnswer) -> Response:
 
 
 async def _whole(given: Response) -> Response:
-    """Return an answer whose body is at hand: only when that is complete is the request."""
+    """Return an answer with its whole body: the request is complete only when that is."""
     if not isinstance(given, StreamingResponse):
         return given
     blocks = [block if isinstance(block, bytes) else bytes(str(block), "utf-8") async for block in given.body_iterator]

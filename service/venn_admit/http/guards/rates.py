@@ -107,7 +107,7 @@ class Rates:
 
 
 class Concurrency:
-    """Refuses requests beyond those that a process can answer at once, of one key and of all; health is always told."""
+    """Refuses requests beyond those that a process can answer at once, of one key and of all, except health checks."""
 
     def __init__(self, app: ASGIApp, *, most: int, most_per_key: int) -> None:
         self._app = app

@@ -241,7 +241,7 @@ def admission_cells(admission: Admission, class_names: tuple[str, ...], alpha: D
 
 
 def intervals_text(point_count: int, judged_count: int, document_count: int) -> str:
-    """Return of how many points a table is, and how the intervals of its shares come about.
+    """Say how many points a table rests on, and how the intervals of its shares are computed.
 
     point_count: of mc. judged_count, document_count: points that are decided on, and their documents.
     """
