@@ -19,7 +19,7 @@ import typer
 from rich.console import Console
 
 from examples.make_messages import CLOSINGS, CONCERNS, DAYS, OPENINGS, PRODUCTS, VAGUE, write
-from venn_admit.cli.tables.layer_evaluation import print_evaluation
+from venn_admit.cli.tables.layer_tables import print_evaluation
 from venn_admit.cli.waiting import Showing
 from venn_admit.flows.extraction.evaluate import KnnSources, evaluate_states, levels_of
 from venn_admit.flows.extraction.options import SourceOptions

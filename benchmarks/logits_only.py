@@ -21,7 +21,7 @@ from venn_admit.flows.computing import chunk_runner
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.ingest import HELD_OUT, ingest
 from venn_admit.flows.decisions.score import request_score, write_scores
-from venn_admit.flows.jobs.in_process import compute_job
+from venn_admit.flows.jobs.chunks import compute_job
 from venn_admit.runtime.settings import Settings
 from venn_admit.store.database.binary_copy import (
     FLOAT8,

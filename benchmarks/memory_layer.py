@@ -16,8 +16,7 @@ from venn_admit.core.types import IntArray
 from venn_admit.layer.apply import extract
 from venn_admit.layer.batches import epoch_batches
 from venn_admit.layer.settings import MemoryForm, MemorySettings
-from venn_admit.layer.states.document import StateDocument
-from venn_admit.layer.states.index import EncoderIdentity
+from venn_admit.layer.states.index import EncoderIdentity, StateDocument
 from venn_admit.layer.states.reader import StateShards
 from venn_admit.layer.states.writer import ShardWriter
 from venn_admit.layer.training import train

@@ -32,7 +32,7 @@ from venn_admit.flows.data.create import create
 from venn_admit.flows.data.ingest import HELD_OUT, ingest
 from venn_admit.flows.decisions.decide_row import decide_vector
 from venn_admit.flows.decisions.score_one import PointScorer
-from venn_admit.flows.jobs.in_process import compute_job
+from venn_admit.flows.jobs.chunks import compute_job
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import connect
 from venn_admit.store.database.statements import statement

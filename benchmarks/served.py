@@ -25,7 +25,7 @@ from venn_admit.flows.calibration.fit import adopt_parameters
 from venn_admit.flows.computing import chunk_runner
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.ingest import HELD_OUT, ingest
-from venn_admit.flows.jobs.in_process import compute_job
+from venn_admit.flows.jobs.chunks import compute_job
 from venn_admit.flows.keys.keys import create as create_key
 from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars import classifiers

@@ -6,9 +6,8 @@ import torch
 from numpy.testing import assert_allclose
 
 from tests.layer.made_up import WIDTH, draw_documents, draw_model, lengths_of
-from venn_admit.layer.layer import MemoryLayer, decompose
+from venn_admit.layer.layer import MemoryLayer, batch_logits, decompose
 from venn_admit.layer.model import PARAMETER_NAMES
-from venn_admit.layer.objective import batch_logits
 from venn_admit.layer.outputs import exemplar_with_contributions, exemplars_of
 from venn_admit.layer.settings import MemoryForm, MemorySettings
 

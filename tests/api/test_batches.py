@@ -27,9 +27,9 @@ from tests.workers.processes import PATIENCE_SECONDS, wait_until
 from venn_admit.api import events as api_events
 from venn_admit.api.application import create_application
 from venn_admit.flows.data.create import create as create_classifier
+from venn_admit.flows.jobs.chunks import compute_job
 from venn_admit.flows.jobs.control import cancel as cancel_job
 from venn_admit.flows.jobs.control import reopen
-from venn_admit.flows.jobs.in_process import compute_job
 from venn_admit.flows.keys.keys import create as create_key
 from venn_admit.flows.keys.keys import revoke
 from venn_admit.http.uploads import ARROW_STREAM, PARQUET

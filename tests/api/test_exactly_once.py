@@ -17,7 +17,7 @@ from venn_admit.api.routes import batches, calibrations, classifiers, exemplars,
 from venn_admit.api.waiting import WaitingForWorkers
 from venn_admit.errors import BrokerError
 from venn_admit.flows.calibration import calibrate
-from venn_admit.flows.jobs.in_process import compute_job
+from venn_admit.flows.jobs.chunks import compute_job
 from venn_admit.flows.keys import idempotency
 from venn_admit.http.guards.idempotency import REPLAYED
 from venn_admit.http.uploads import PARQUET

@@ -8,7 +8,7 @@ from httpx2 import Response
 
 from tests.api.service import OWN, Service, check_problem
 from tests.cli.samples import NAME
-from venn_admit.flows.data.rename import rename
+from venn_admit.flows.data.settings import rename
 from venn_admit.store.access.keys import Scope
 
 SETTINGS = f"{OWN}/settings"

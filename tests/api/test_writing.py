@@ -13,7 +13,7 @@ from tests.cli import samples
 from tests.cli.program import Program, contents
 from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME, K
 from tests.files.samples import Columns
-from venn_admit.flows.jobs.in_process import compute_job
+from venn_admit.flows.jobs.chunks import compute_job
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.database.engine import connect
 from venn_admit.store.work import jobs

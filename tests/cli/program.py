@@ -19,7 +19,7 @@ from structlog.testing import capture_logs
 from tests.running import run_chunk
 from venn_admit.cli import session
 from venn_admit.cli.main import main
-from venn_admit.flows.jobs.in_process import compute_job
+from venn_admit.flows.jobs.chunks import compute_job
 from venn_admit.runtime import workspace as runtime
 from venn_admit.runtime.settings import get_settings
 from venn_admit.store.database.engine import connect, create_engine, transaction

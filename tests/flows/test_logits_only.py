@@ -25,10 +25,10 @@ from venn_admit.flows.calibration.fit import adopt_parameters, request_neighbour
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.export import Export, export
 from venn_admit.flows.data.label import label
-from venn_admit.flows.decisions import audit_hnsw, hnsw_index
+from venn_admit.flows.decisions import hnsw_index
 from venn_admit.flows.decisions.replay import replay, replay_newest
 from venn_admit.flows.decisions.score_one import PointScorer
-from venn_admit.flows.reports.keep_watch import update_behind
+from venn_admit.flows.reports.notify import update_behind
 from venn_admit.flows.reports.what_if_settings import what_if_settings
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.store.search.array_cache import ArrayCache
@@ -224,7 +224,7 @@ REFUSED: dict[str, tuple[Callable[[Bench], object], str]] = {
     "index": (lambda b: hnsw_index.find_index(b.engine, NAME), "an HNSW index"),
     "new index": (lambda b: hnsw_index.create_index(b.engine, NAME, m=4, ef_construction=8), "an HNSW index"),
     "old index": (lambda b: hnsw_index.drop_index(b.engine, NAME), "an HNSW index"),
-    "audit": (lambda b: audit_hnsw.audit(b.workspace(), NAME, sample=5, ef_searches=[5]), "an HNSW index"),
+    "audit": (lambda b: hnsw_index.audit(b.workspace(), NAME, sample=5, ef_searches=[5]), "an HNSW index"),
     "weighted job": (lambda b: _scored(b, weighted=True), "a weighted decision"),
     "full match in a job": (lambda b: _scored(b, require_full_match=True), "a full match"),
     "weighted point": (lambda b: _decided(b, weighted=True), "a weighted decision"),

@@ -11,7 +11,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from venn_admit.core.comparison.guaranteed_risk import guaranteed_risk
+from venn_admit.core.comparison.confidence import guaranteed_risk
 from venn_admit.core.types import FloatArray
 
 ALPHA, LEVEL, DRAWS = Decimal("0.1"), Decimal("0.95"), 2000

@@ -7,8 +7,7 @@ import numpy as np
 from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.layer.model import MemoryModel
 from venn_admit.layer.settings import MemoryForm, MemorySettings
-from venn_admit.layer.states.document import NOT_A_WORD, StateDocument
-from venn_admit.layer.states.index import EncoderIdentity, Kind
+from venn_admit.layer.states.index import NOT_A_WORD, EncoderIdentity, Kind, StateDocument
 from venn_admit.layer.states.reader import StateShards
 from venn_admit.layer.states.writer import ShardWriter
 

@@ -19,8 +19,7 @@ from venn_admit.layer.contributions import own_contributions
 from venn_admit.layer.model import MemoryModel
 from venn_admit.layer.outputs import exemplar_with_contributions, exemplars_of
 from venn_admit.layer.settings import MemoryForm, MemorySettings
-from venn_admit.layer.states.document import NOT_A_WORD
-from venn_admit.layer.states.index import Kind
+from venn_admit.layer.states.index import NOT_A_WORD, Kind
 from venn_admit.layer.states.reader import StateShards
 
 BUDGET = 256 << 20

@@ -5,8 +5,15 @@ import pytest
 import torch
 
 from tests.layer.made_up import WIDTH
-from venn_admit.layer.layer import Decomposition, MemoryLayer, decompose
-from venn_admit.layer.objective import batch_logits, document_logits, example_losses, min_max_losses
+from venn_admit.layer.layer import (
+    Decomposition,
+    MemoryLayer,
+    batch_logits,
+    decompose,
+    document_logits,
+    example_losses,
+    min_max_losses,
+)
 from venn_admit.layer.settings import MemoryForm, MemorySettings
 
 LENGTHS = torch.tensor([5, 1, 7, 3])

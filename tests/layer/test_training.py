@@ -19,7 +19,7 @@ from venn_admit.layer.checkpoint import CHECKPOINT_NAME
 from venn_admit.layer.evaluation import evaluate_layer
 from venn_admit.layer.model import LOG_NAME, MODEL_NAME, WEIGHTS_NAME, load_model, save_model
 from venn_admit.layer.settings import MemoryForm, MemorySettings
-from venn_admit.layer.states.document import StateDocument
+from venn_admit.layer.states.index import StateDocument
 from venn_admit.layer.states.reader import StateShards
 from venn_admit.layer.states.writer import ShardWriter
 from venn_admit.layer.training import Trained, TrainingProgress, train

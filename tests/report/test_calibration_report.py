@@ -22,8 +22,7 @@ from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.evaluation.measures import measure_admission
 from venn_admit.core.evaluation.tallies import Tally, Verdict
 from venn_admit.core.monitoring.bands import WeightedShare, label_budget
-from venn_admit.core.monitoring.discrepancies import Discrepancies
-from venn_admit.core.monitoring.drift import KolmogorovSmirnov, OutcomeCounts, Shift
+from venn_admit.core.monitoring.drift import Discrepancies, KolmogorovSmirnov, OutcomeCounts, Shift
 from venn_admit.core.monitoring.history import (
     Day,
     Inventory,

@@ -15,7 +15,7 @@ from venn_admit.flows.jobs.chunks import ChunkRunner
 from venn_admit.flows.jobs.control import relay
 from venn_admit.flows.jobs.removal import prune as remove_old_jobs
 from venn_admit.flows.jobs.turns import compute_next
-from venn_admit.flows.reports.keep_watch import update_behind
+from venn_admit.flows.reports.notify import update_behind
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.audit import Origin
 from venn_admit_workers.requests import AttentiveRequest, process_name

@@ -10,8 +10,7 @@ from contextlib import suppress
 from starlette.concurrency import run_in_threadpool
 
 from venn_admit.errors import DatabaseError
-from venn_admit.flows.jobs.listing import progress
-from venn_admit.flows.jobs.watching import JobWatch
+from venn_admit.flows.jobs.listing import JobWatch, progress
 from venn_admit.http.problems import Problem, Refused
 from venn_admit.http.threads import FOR_EVENTS
 from venn_admit.runtime.workspace import Runtime

@@ -7,7 +7,7 @@ from typing import Self
 
 from venn_admit.flows.calibration import generations
 from venn_admit.flows.data import catalogue, create
-from venn_admit.flows.data.glance import every_classifier
+from venn_admit.flows.data.catalogue import every_classifier
 from venn_admit.interface.advice import advising
 from venn_admit.interface.classifier import Classifier
 from venn_admit.interface.results import Deletion

@@ -9,8 +9,8 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict
 
+from venn_admit.flows.jobs.chunks import compute_job
 from venn_admit.flows.jobs.control import await_job
-from venn_admit.flows.jobs.in_process import compute_job
 from venn_admit.flows.jobs.leases import LEAST_PART_LEFT
 from venn_admit.flows.jobs.listing import live_workers
 from venn_admit.runtime.workspace import Runtime

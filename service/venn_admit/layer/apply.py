@@ -18,8 +18,7 @@ from venn_admit.layer.outputs import (
     exemplars_of,
     level_of,
 )
-from venn_admit.layer.states.document import NOT_A_WORD, StateDocument
-from venn_admit.layer.states.index import Kind
+from venn_admit.layer.states.index import NOT_A_WORD, Kind, StateDocument
 from venn_admit.layer.states.reader import StateShards
 
 BATCH_ROWS = 8192

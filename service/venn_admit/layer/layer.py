@@ -1,6 +1,8 @@
-"""The memory layer in torch: filters of kernel width 1 over token states, and a linear head over them.
+"""The memory layer in torch: filters of kernel width 1 over token states, a linear head, and what training minimises.
 
-Source: Schmaltz (2021), *Detecting Local Insights from Global Labels*, the section on the convolutional decomposition.
+Sources: Schmaltz (2021), *Detecting Local Insights from Global Labels*, the section on the convolutional decomposition,
+the fully supervised loss on token contributions and the min-max loss; Schmaltz & Rasooly (2022), the appendix on
+networks. docs/explanation/memory-layer.md gives the formulas, and what was settled where the sources are silent.
 Symbols: x_t in R^H is the state of token t of T; g_t = W x_t + b in R^M are its filter applications; V and v are the
 head; C is the number of classes. A convolution of kernel width 1 is this linear map of each token. Training uses this
 module; `outputs` computes the same with NumPy for what is stored.
@@ -8,8 +10,13 @@ module; `outputs` computes the same with NumPy for what is stored.
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
-from torch.nn.functional import linear
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, linear, one_hot
+
+from venn_admit.core.types import FloatArray, IntArray
+from venn_admit.errors import NotReadyError
+from venn_admit.layer.settings import MemoryForm, MemorySettings
 
 
 class MemoryLayer(torch.nn.Module):
@@ -109,3 +116,174 @@ def _places(applied: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor,
     padded = torch.nn.utils.rnn.pad_sequence(documents, batch_first=True, padding_value=-torch.inf)  # (B, T, M)
     present = torch.arange(padded.shape[1]) < lengths.unsqueeze(1)
     return padded.max(dim=1).indices, present
+
+
+class Objective:
+    """The mean loss of a mini-batch, weighted by class."""
+
+    def __init__(self, settings: MemorySettings, label_counts: IntArray) -> None:
+        """Compute the weights of the classes.
+
+        Args:
+            label_counts: (C,) int64, how often each class occurs in what is trained on.
+
+        Raises:
+            NotReadyError: The labels are of fewer than two classes.
+        """
+        self._settings = settings
+        self._weights = torch.from_numpy(_class_weights(settings, label_counts)).float()
+
+    def loss(
+        self, layer: MemoryLayer, states: torch.Tensor, lengths: IntArray, labels: IntArray, tally: "LossTally"
+    ) -> torch.Tensor | None:
+        """Return the mean loss of the labelled exemplars, weighted by class; None if there are none.
+
+        Args:
+            states: (n, H) float32, of the tokens of B documents, one document after the other.
+            lengths: (B,) int64.
+            labels: (B,) int64 of the documents, or (n,) int64 of the tokens; below 0 if there is none.
+            tally: What the losses and predictions are added to.
+        """
+        given = torch.from_numpy(labels)
+        labelled = given >= 0
+        if not labelled.any():
+            return None
+        logits, parts = batch_logits(layer, states, torch.from_numpy(lengths), self._settings)
+        if self._settings.form is not MemoryForm.DOCUMENT:
+            logits, given = logits[labelled], given[labelled]
+        weights = self._weights[given]
+        losses = example_losses(logits, given, parts, self._settings) * weights
+        tally.add(losses, weights, given, logits)
+        return losses.sum() / weights.sum()
+
+
+class LossTally:
+    """Losses and predictions of labelled exemplars, added up."""
+
+    def __init__(self, class_count: int) -> None:
+        """Start at nothing. class_count: C."""
+        self._loss = self._weight = 0.0
+        self._confusion = np.zeros((class_count, class_count), np.int64)  # by label, by prediction
+
+    def add(self, losses: torch.Tensor, weights: torch.Tensor, labels: torch.Tensor, logits: torch.Tensor) -> None:
+        """Add n exemplars: their weighted losses (n,), weights (n,), labels (n,) and logits (n, C)."""
+        self._loss += float(losses.detach().double().sum())
+        self._weight += float(weights.double().sum())
+        predicted = logits.detach().argmax(dim=1).numpy()
+        np.add.at(self._confusion, (labels.numpy(), predicted), 1)
+
+    def mean_loss(self) -> float:
+        """Return the weighted mean of the losses. NotReadyError if nothing was added."""
+        if not self._weight:
+            raise NotReadyError(
+                "expected labels in the dev split, got none; label more, or choose another share or seed"
+            )
+        return self._loss / self._weight
+
+    def accuracy(self) -> float:
+        """Return the share of the predictions that are right, in [0, 1]."""
+        return float(np.trace(self._confusion) / self._confusion.sum())
+
+    def macro_f_half(self) -> float:
+        """Return F0.5, the mean over the classes that occur or are predicted, in [0, 1]."""
+        truly, said = self._confusion.sum(axis=1), self._confusion.sum(axis=0)
+        occurs = truly + said > 0
+        f_half: FloatArray = 1.25 * np.diag(self._confusion)[occurs] / (0.25 * truly + said)[occurs]
+        return float(f_half.mean())
+
+
+def _class_weights(settings: MemorySettings, counts: IntArray) -> FloatArray:
+    """The weight of each class, (C,). NotReadyError if the labels are of fewer than two classes."""
+    present = counts > 0
+    if present.sum() < 2:
+        raise NotReadyError(
+            f"expected labels of at least 2 classes to train on, got {int(present.sum())}; label examples of others"
+        )
+    if isinstance(settings.class_weights, tuple):
+        return np.array(settings.class_weights)
+    if settings.class_weights is None:
+        return np.ones(len(counts))
+    return np.where(present, counts.sum() / (present.sum() * np.maximum(counts, 1)), 1.0)
+
+
+def batch_logits(
+    layer: MemoryLayer, states: torch.Tensor, lengths: torch.Tensor, settings: MemorySettings
+) -> tuple[torch.Tensor, Decomposition | None]:
+    """Return the logits f of the exemplars in a mini-batch.
+
+    Args:
+        states: (n, H), of the tokens of B documents, one document after the other.
+        lengths: (B,) int64.
+
+    Returns:
+        (n, C) of the tokens or (B, C) of the documents; with the decomposition that they come from, None for the linear
+        form.
+    """
+    if settings.form is MemoryForm.LINEAR:
+        return layer.head(layer.filters(states)), None
+    parts = decompose(layer, states, lengths)
+    if settings.form is MemoryForm.DECOMPOSED:
+        return parts.scores.transpose(1, 2)[parts.present], parts
+    return document_logits(parts), parts
+
+
+def document_logits(parts: Decomposition) -> torch.Tensor:
+    """Return f = V p + v + max_t s_t, the sum of each class's global score and its largest local one (settled here).
+
+    Returns:
+        (B, C).
+    """
+    return parts.total + _largest(parts.scores, parts)
+
+
+def example_losses(
+    logits: torch.Tensor, labels: torch.Tensor, parts: Decomposition | None, settings: MemorySettings
+) -> torch.Tensor:
+    """Return the loss of each labelled exemplar, before class weights.
+
+    Args:
+        logits: (n, C), of the labelled exemplars.
+        labels: (n,) int64 in [0, C).
+        parts: The parts of the same n documents, if exemplars are documents.
+
+    Returns:
+        (n,): the cross-entropy, for documents with the weighted min-max loss added.
+    """
+    losses = cross_entropy(logits, labels, reduction="none")
+    if settings.form is MemoryForm.DOCUMENT and settings.min_max_weight:
+        assert parts is not None, "documents are decomposed"
+        losses = losses + settings.min_max_weight * min_max_losses(parts, labels, settings.background)
+    return losses
+
+
+def min_max_losses(parts: Decomposition, labels: torch.Tensor, background: int | None) -> torch.Tensor:
+    """Return the min-max loss of each document.
+
+    For each class except the background, the binary cross-entropy of its largest token score against whether the
+    document has this label, and of its smallest token score against 0: some token of the document is evidence for its
+    label, some token is not, and no token is for another label. The mean over classes and both ends. With two classes
+    of which the first is the background, this is the source's loss without padding among the tokens (its second
+    variant). Settled here: a document of one token has no smallest score beside its largest.
+
+    Args:
+        labels: (B,) int64 in [0, C).
+        background: The class that has no evidence, whose score is taken from the others; None if there is none.
+
+    Returns:
+        (B,).
+    """
+    scores, targets = parts.scores, one_hot(labels, parts.scores.shape[1]).to(parts.scores.dtype)
+    if background is not None:
+        others = [number for number in range(scores.shape[1]) if number != background]
+        scores, targets = scores[:, others] - scores[:, [background]], targets[:, others]
+    largest = binary_cross_entropy_with_logits(_largest(scores, parts), targets, reduction="none")  # (B, C)
+    smallest = binary_cross_entropy_with_logits(
+        -_largest(-scores, parts), torch.zeros_like(targets), reduction="none"
+    )  # (B, C)
+    several = (parts.present.sum(dim=1) > 1).to(scores.dtype)  # (B,)
+    return (largest.mean(dim=1) + several * smallest.mean(dim=1)) / (1 + several)
+
+
+def _largest(scores: torch.Tensor, parts: Decomposition) -> torch.Tensor:
+    """The largest of scores (B, C, T) over the tokens that there are, (B, C)."""
+    return scores.masked_fill(~parts.present.unsqueeze(1), -torch.inf).amax(dim=2)

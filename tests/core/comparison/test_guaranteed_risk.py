@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from venn_admit.core.comparison.guaranteed_risk import binomial_upper_bound, guaranteed_risk
+from venn_admit.core.comparison.confidence import binomial_upper_bound, guaranteed_risk
 from venn_admit.core.types import BoolArray, FloatArray
 from venn_admit.errors import InvalidInputError
 

@@ -15,6 +15,7 @@ from venn_admit.core.approximation.knn import network_prediction, nonconformity,
 from venn_admit.core.comparison import split as split_conformal
 from venn_admit.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores, uniform_draws
 from venn_admit.core.comparison.adaptive_tuning import tuned_rules, tuning_part
+from venn_admit.core.comparison.confidence import fit_temperature
 from venn_admit.core.comparison.methods import (
     ComparisonCalibration,
     ComparisonMethods,
@@ -22,7 +23,6 @@ from venn_admit.core.comparison.methods import (
     comparison_methods,
 )
 from venn_admit.core.comparison.split import conformal_threshold, local_thresholds, sets_within
-from venn_admit.core.comparison.temperature import fit_temperature
 from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError, NotReadyError
 

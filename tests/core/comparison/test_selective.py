@@ -12,6 +12,7 @@ from scipy.special import softmax as scipy_softmax
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
+from venn_admit.core.comparison.confidence import fit_temperature
 from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
 from venn_admit.core.comparison.selective import (
     CERTIFIED,
@@ -21,7 +22,6 @@ from venn_admit.core.comparison.selective import (
     SelectiveMethods,
     selective_methods,
 )
-from venn_admit.core.comparison.temperature import fit_temperature
 from venn_admit.core.types import Approximation, BoolArray, FloatArray, IntArray, SelectiveMethod
 
 K, C = 10, 3

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venn_admit.core.comparison import temperature
-from venn_admit.core.comparison.temperature import SEARCH_RANGE, fit_temperature
+from venn_admit.core.comparison import confidence
+from venn_admit.core.comparison.confidence import SEARCH_RANGE, fit_temperature
 from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import InvalidInputError, NotReadyError
 
@@ -61,7 +61,7 @@ def test_scales_with_the_logits() -> None:
 def test_neither_the_order_nor_the_blocks_of_rows_show(elements: int, monkeypatch: pytest.MonkeyPatch) -> None:
     logits, label = draw(1, 401, 10)
     expected = fit_temperature(logits, label)
-    monkeypatch.setattr(temperature, "BLOCK_ELEMENTS", elements)
+    monkeypatch.setattr(confidence, "BLOCK_ELEMENTS", elements)
     for seed in range(5):
         order = np.random.default_rng(seed).permutation(len(label))
         assert fit_temperature(logits[order], label[order]) == expected
@@ -69,7 +69,7 @@ def test_neither_the_order_nor_the_blocks_of_rows_show(elements: int, monkeypatc
 
 def test_no_row_is_summed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """In blocks of four, one of five rows would be, in another order than the others."""
-    monkeypatch.setattr(temperature, "BLOCK_ELEMENTS", 1)
+    monkeypatch.setattr(confidence, "BLOCK_ELEMENTS", 1)
     for seed in range(20):
         logits, label = draw(seed, 5, 100)
         turned = [(np.roll(logits, places, axis=0), np.roll(label, places)) for places in range(5)]

@@ -5,12 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from venn_admit.core.monitoring.discrepancies import (
-    Discrepancies,
-    discrepancies_of_documents,
-    growth_p_value,
-    has_grown,
-)
+from venn_admit.core.monitoring.drift import Discrepancies, discrepancies_of_documents, growth_p_value, has_grown
 
 
 def of_documents(*counted: tuple[int, int, int]) -> Discrepancies:

@@ -16,7 +16,7 @@ from venn_admit.flows.calibration.generations import (
 )
 from venn_admit.flows.data.catalogue import find, list_classifiers, show_calibration
 from venn_admit.flows.data.create import create
-from venn_admit.flows.data.rename import rename
+from venn_admit.flows.data.settings import rename
 from venn_admit.flows.decisions.listing import list_decisions, show_decision
 from venn_admit.flows.decisions.replay import replay, replay_newest
 from venn_admit.flows.decisions.score_one import PointScorer

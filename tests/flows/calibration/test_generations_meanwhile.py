@@ -14,7 +14,7 @@ from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.generations import create_generation, switch
 from venn_admit.flows.data.catalogue import list_classifiers
 from venn_admit.flows.data.ingest import ingest
-from venn_admit.flows.data.rename import rename
+from venn_admit.flows.data.settings import rename
 
 PATIENCE_SECONDS = 300
 WAITING = """

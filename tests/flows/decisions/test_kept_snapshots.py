@@ -11,7 +11,7 @@ from sqlalchemy import event
 from tests.running import Bench
 from venn_admit.core.types import Float32Array
 from venn_admit.errors import NotFoundError, NotReadyError
-from venn_admit.flows.data.rename import rename
+from venn_admit.flows.data.settings import rename
 from venn_admit.flows.decisions.score_one import PointDecision, PointScorer
 from venn_admit.methods import recent
 from venn_admit.methods.recent import Recent

@@ -24,8 +24,7 @@ from venn_admit.flows.calibration.calibrate import request_approximations
 from venn_admit.flows.computing import chunk_runner, job_kinds
 from venn_admit.flows.data.export import Export
 from venn_admit.flows.jobs import chunks, control
-from venn_admit.flows.jobs.chunks import ChunkRunner
-from venn_admit.flows.jobs.in_process import compute_job
+from venn_admit.flows.jobs.chunks import ChunkRunner, compute_job
 from venn_admit.flows.jobs.leases import renewed_lease
 from venn_admit.store.database.engine import at_once, connect, transaction
 from venn_admit.store.exemplars.classifiers import Classifier

@@ -12,7 +12,7 @@ from tests.running import Bench, Golden
 from tests.workers.processes import wait_until
 from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError, OutdatedError
 from venn_admit.flows.data.export import Export, export
-from venn_admit.flows.decisions.audit_hnsw import audit
+from venn_admit.flows.decisions.hnsw_index import audit
 from venn_admit.flows.decisions.score_one import PointScorer
 from venn_admit.flows.removal import batches
 from venn_admit.flows.removal import forget as forgetting

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from tests.running import Bench, Golden
-from venn_admit.flows.removal import answers, batches
+from venn_admit.flows.removal import batches, one_generation
 from venn_admit.flows.removal import forget as forgetting
 from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.removal.one_generation import remove_from
@@ -52,7 +52,7 @@ def test_those_that_hold_an_id_go_and_others_stay(edge: Bench, golden: Golden, m
     keep(edge, "not escaped", json.dumps({"id": odd}, ensure_ascii=False).encode())
     keep(edge, "no document", b'{"id": "mc-4", "cut off')
     keep(edge, "other", {"id": "mc-40", "text": "mc-4 and others", "number": 4, "half": "\ud800"})
-    monkeypatch.setattr(answers, "BLOCK", 2)
+    monkeypatch.setattr(one_generation, "BLOCK", 2)
     assert forgotten(edge, "mc-4", odd, dry_run=True) == 5
     assert forgotten(edge, "mc-4", odd) == 5
     assert kept(edge) == ["other"]

@@ -24,8 +24,8 @@ from venn_admit.errors import DatabaseError, NotReadyError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.data.label import label
 from venn_admit.flows.reports import monitor as flow
-from venn_admit.flows.reports.keep_watch import update_behind
 from venn_admit.flows.reports.monitor import update_monitor
+from venn_admit.flows.reports.notify import update_behind
 from venn_admit.flows.reports.report import report
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.sections import TextTable

@@ -6,8 +6,7 @@ from scipy.stats import ks_2samp
 
 from tests.running import EXAMPLES, REVIEW_ETA_LOC, REVIEW_PARAMETERS, Arrays, Bench, Golden
 from venn_admit.cli.steps import COMMANDS
-from venn_admit.core.monitoring.discrepancies import discrepancies_of_documents
-from venn_admit.core.monitoring.drift import kolmogorov_smirnov
+from venn_admit.core.monitoring.drift import discrepancies_of_documents, kolmogorov_smirnov
 from venn_admit.core.types import KnnParameters, Reason, Split, TrainingEpoch
 from venn_admit.errors import NotFoundError, NotReadyError
 from venn_admit.files.label_sources import LabelFile

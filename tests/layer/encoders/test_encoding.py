@@ -25,7 +25,7 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.layer.encoders import local
 from venn_admit.layer.encoders.encoding import encode
 from venn_admit.layer.encoders.local import DEFAULT_ENCODER, TextEncoder, load_encoder
-from venn_admit.layer.states.document import StateDocument
+from venn_admit.layer.states.index import StateDocument
 from venn_admit.layer.texts.document import TextDocument
 
 BUDGET = 1 << 20

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from venn_admit.layer.states.document import NOT_A_WORD, StateDocument
-from venn_admit.layer.states.index import EncoderIdentity
+from venn_admit.layer.states.index import NOT_A_WORD, EncoderIdentity, StateDocument
 from venn_admit.layer.states.writer import ShardWriter
 
 ENCODER = EncoderIdentity(name="a network", digest="", layers=(3, 5), max_tokens=128)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.layer.states.folders import CLASS_NAMES, ENCODER, WIDTH, documents, write, writer
 from venn_admit.errors import InvalidInputError
-from venn_admit.layer.states.document import StateDocument
+from venn_admit.layer.states.index import StateDocument
 from venn_admit.layer.states.reader import StateShards
 
 

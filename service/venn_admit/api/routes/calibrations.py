@@ -31,7 +31,7 @@ from venn_admit.errors import NotReadyError
 from venn_admit.flows.calibration.asked import settings_asked_for
 from venn_admit.flows.calibration.calibrate import Calibrated, NearlyNothingUsable, calibrate
 from venn_admit.flows.data.catalogue import list_calibrations, show_calibration
-from venn_admit.flows.data.export_policy import show_policy
+from venn_admit.flows.data.export import show_policy
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.paging import key_before, page

@@ -1,4 +1,4 @@
-"""A decision on one point as tables: the decision, its evidence per class, and the nearest training exemplars."""
+"""Decisions on a terminal: one with its evidence, and stored ones beside what they are computed to be again."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,11 +6,13 @@ from typing import Any
 from rich.table import Table
 
 from venn_admit.cli.output import cell, output
-from venn_admit.cli.tables.contributions import attributes_line, print_contributions
+from venn_admit.cli.tables.calibration_tables import print_basis
+from venn_admit.cli.tables.layer_tables import attributes_line, print_contributions
 from venn_admit.core.types import IntArray
+from venn_admit.flows.decisions.replay import Replayed
 from venn_admit.layer.contributions import own_contributions, without_contributions
 from venn_admit.methods.method import AppliedPolicy
-from venn_admit.payloads.decisions import Near
+from venn_admit.payloads.decisions import Near, near_replayed
 
 _FIELDS = {
     "predicted": "predicted class",
@@ -25,7 +27,6 @@ _FIELDS = {
     "decision": "decision",
     "reason": "reason of rejection",
 }
-
 # What there may be no more to say of: an admitted prediction has no reason, and logits alone no neighbours.
 _LEFT_OUT_IF_NONE = frozenset({"reason", "match_count", "distance"})
 
@@ -116,3 +117,41 @@ def _print_bands(class_names: Sequence[str], fields: Mapping[str, Any], category
         included = "yes" if bit == "1" else "no"
         evidence.add_row(cell(name), included, f"{size:,}", _number(threshold), _number(logit), count)
     output.print(evidence)
+
+
+def print_replayed(replayed: Replayed) -> None:
+    """Print a decision, what it rests on, and whether it is the same again."""
+    title = f"Decision {replayed.decision_id} on {replayed.external_id}, calibration {replayed.calibration_id}"
+    print_decision(
+        title,
+        replayed.classifier.class_names,
+        replayed.stored,
+        replayed.category_counts,
+        near_replayed(replayed),
+        replayed.policy,
+        replayed.attributes,
+        replayed.network_logits.tolist(),
+    )
+    if replayed.basis is not None:
+        print_basis(replayed.basis)
+    for line in forgotten_lines(replayed):
+        output.print(line)
+    if not replayed.differing:
+        every = "every other field" if replayed.not_recomputed else "every field"
+        output.print(f"Computed again from its snapshot, the decision is the same in {every}.")
+
+
+def forgotten_lines(replayed: Replayed) -> list[str]:
+    """Say how many of the exemplars that a decision saw were forgotten since, and what cannot be computed again."""
+    gone = replayed.forgotten
+    if not gone.total:
+        return []
+    parts = [(gone.training, "training exemplars of its time"), (gone.points, "points of its calibration")]
+    said = " and ".join(f"{count:,} {what}" for count, what in parts if count)
+    fields = ", ".join(replayed.not_recomputed)
+    rest = (
+        f"These rest on some of them and cannot be computed again: {fields}."
+        if fields
+        else "None of its fields rests on them."
+    )
+    return [f"Since this decision, {said} have been forgotten. {rest}"]

@@ -14,8 +14,8 @@ from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.checks import check_lengths
 from venn_admit.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores
 from venn_admit.core.comparison.adaptive_tuning import TunedRules, tuned_rules, tuning_part
+from venn_admit.core.comparison.confidence import fit_temperature
 from venn_admit.core.comparison.split import conformal_threshold, local_thresholds, sets_within
-from venn_admit.core.comparison.temperature import fit_temperature
 from venn_admit.core.types import Float32Array, FloatArray, IntArray, MethodSets
 from venn_admit.errors import InvalidInputError, NotReadyError
 

@@ -28,9 +28,8 @@ from venn_admit.core.calibrators.venn_abers.settings import (
     make_venn_abers_settings,
 )
 from venn_admit.core.checks import check_lengths
-from venn_admit.core.comparison.guaranteed_risk import guaranteed_risk
+from venn_admit.core.comparison.confidence import fit_temperature, guaranteed_risk
 from venn_admit.core.comparison.held_out import HeldOut, ViewedPoints
-from venn_admit.core.comparison.temperature import fit_temperature
 from venn_admit.core.types import (
     BoolArray,
     Float32Array,

@@ -14,8 +14,8 @@ import numpy as np
 
 from venn_admit.core.documents import Documents
 from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, wilson_interval
-from venn_admit.core.monitoring.discrepancies import LEVEL
 from venn_admit.core.monitoring.drift import (
+    LEVEL,
     DecidedPoints,
     OutcomeCounts,
     Shift,

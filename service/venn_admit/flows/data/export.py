@@ -22,8 +22,8 @@ from venn_admit.files.output.exports import (
     write_json,
 )
 from venn_admit.files.output.tables import TableWriter, check_table_output
-from venn_admit.flows.data.export_policy import policy_document
-from venn_admit.store.calibrations import calibrations
+from venn_admit.report.calibration.cells.certified import certificate_payload
+from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions import reports
@@ -215,4 +215,32 @@ def _settings(calibration: Calibration) -> dict[str, Any]:
     return written | {
         "thresholds": [float(threshold) for threshold in settings.thresholds],
         "q_bins": list(settings.q_bins),
+    }
+
+
+def show_policy(engine: Engine, name: str, calibration_id: int | None) -> dict[str, Any]:
+    """Return the certificate of a calibration as `policy_document` has it. Raises NotFoundError and NotReadyError."""
+    with consistent_view(engine) as connection:
+        return policy_document(connection, classifiers.by_name(connection, name), calibration_id)
+
+
+def policy_document(connection: Connection, classifier: Classifier, calibration_id: int | None) -> dict[str, Any]:
+    """Return the certificate of a calibration, with what its thresholds are thresholds of.
+
+    calibration_id: None for the current one. The core's `certificate.from_document` reads the certificate back. Raises
+    InvalidInputError if the calibration was asked for none.
+    """
+    calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+    certificate = venn_abers.certificate_of(connection, calibration.id)
+    if certificate is None:
+        raise InvalidInputError(
+            f"calibration {calibration.id} of {classifier.name!r} was asked for no certificate, so it has no policy: "
+            "calibrate with one, or name another calibration"
+        )
+    return {
+        "classifier": classifier.name,
+        "calibration": calibration.id,
+        "score": str(venn_abers.score_of(connection, calibration.id)),
+        "q_bins": list(calibration.abers_settings.q_bins),
+        **certificate_payload(certificate, classifier.class_names),
     }

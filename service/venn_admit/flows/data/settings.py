@@ -1,14 +1,16 @@
-"""What of a classifier can be changed: its name, and which of its settings are kept current."""
+"""The settings of a classifier by name, and renaming of classifiers and settings."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine
 
+from venn_admit.errors import InvalidInputError
+from venn_admit.flows.data.create import check_name
 from venn_admit.store.calibrations import calibrators
 from venn_admit.store.calibrations.calibrators import Calibrator
-from venn_admit.store.database.engine import consistent_view
-from venn_admit.store.exemplars import classifiers
+from venn_admit.store.database.engine import consistent_view, transaction
+from venn_admit.store.exemplars import classifiers, exemplars
 from venn_admit.store.exemplars.classifiers import Classifier
 
 
@@ -26,9 +28,11 @@ class ClassifierSettings:
 
 
 Check = Callable[[ClassifierSettings], None]
+
 """Raises an error of its own if a change is not to be made, because the settings are not those that it is about."""
 
 OnChanged = Callable[[Connection, ClassifierSettings], object]
+
 """Is called with the settings as they are after a change, in the transaction that changes them."""
 
 
@@ -47,3 +51,37 @@ def locked_settings(connection: Connection, name: str) -> ClassifierSettings:
 def _settings(connection: Connection, name: str) -> ClassifierSettings:
     classifier = classifiers.by_name(connection, name)
     return ClassifierSettings(classifier, calibrators.of_classifier(connection, classifier))
+
+
+def rename(
+    engine: Engine, name: str, new: str, *, check: Check = lambda _: None, on_stored: OnChanged = lambda *_: None
+) -> ClassifierSettings:
+    """Give a classifier the name `new`; jobs, caches and decisions refer to it by its key and are not affected.
+
+    Its generations are called by the new name too. Returns its settings as they are then.
+
+    Args:
+        name: Its name.
+        new: The new one.
+        check: Is given the settings as they are when nobody else can change them.
+        on_stored: Is called with the settings in the transaction that renames.
+
+    Raises:
+        NotFoundError: No classifier is called `name`.
+        InvalidInputError: `new` is not a valid name, or `name` is that of a generation that is not current.
+        ConflictError: Another classifier is called `new`.
+    """
+    check_name(new)
+    with transaction(engine) as connection:
+        exemplars.lock_ingestion_of_all(connection, classifiers.by_name(connection, name))
+        found = locked_settings(connection, name)
+        check(found)
+        if not found.classifier.is_current:
+            raise InvalidInputError(
+                f"expected the name of a classifier, got that of a generation, {name!r}; rename "
+                f"{found.classifier.shared_name!r}, and its generations are called by the new name too"
+            )
+        classifiers.rename(connection, found.classifier, new)
+        renamed = locked_settings(connection, new)
+        on_stored(connection, renamed)
+    return renamed

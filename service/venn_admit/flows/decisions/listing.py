@@ -10,11 +10,12 @@ from sqlalchemy import Connection, Engine, Row
 
 from venn_admit.core.types import Float32Array
 from venn_admit.errors import Code, NotFoundError
+from venn_admit.flows.decisions.score_one import GivenPoint
 from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions import decisions
 from venn_admit.store.decisions.decisions import Wanted
-from venn_admit.store.exemplars import classifiers, exemplars
+from venn_admit.store.exemplars import classifiers, exemplars, labels
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.exemplars.exemplars import DescribedExemplar
 from venn_admit.store.search import nearest
@@ -114,3 +115,21 @@ def _find(connection: Connection, name: str, decision_id: int) -> tuple[Classifi
             decision=decision_id,
         )
     return classifier, row
+
+
+def stored_point(engine: Engine, name: str, external_id: str) -> GivenPoint:
+    """Return vector and logits of an exemplar. Raises NotFoundError."""
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        found = labels.by_external_id(connection, classifier, [external_id]).get(external_id)
+        if found is None:
+            raise NotFoundError(
+                f"classifier {classifier.name!r} has no exemplar {external_id!r}",
+                code=Code.UNKNOWN_EXEMPLAR,
+                classifier=classifier.name,
+                exemplar=external_id,
+            )
+        ids = np.array([found.id])
+        (logits,) = exemplars.network_logits(connection, classifier, ids)
+        vector = None if classifier.knn is None else exemplars.vectors(connection, classifier, ids)[0]
+    return GivenPoint(vector, logits)

@@ -17,7 +17,7 @@ from venn_admit.layer.texts.source import TextFile
 if TYPE_CHECKING:
     from venn_admit.layer.approximation import TrainingExemplars
     from venn_admit.layer.model import MemoryModel
-    from venn_admit.layer.states.document import StateDocument
+    from venn_admit.layer.states.index import StateDocument
     from venn_admit.layer.states.reader import StateShards
 
 CONTEXT_TOKENS = 4

@@ -220,7 +220,7 @@ class _Run:
         """Train the encoder of a round for an epoch, which makes the encoder of the next round."""
         from venn_admit.layer.batches import split_dev
         from venn_admit.layer.encoders.tuning import save_weights, tokenized, tune
-        from venn_admit.layer.objective import Objective
+        from venn_admit.layer.layer import Objective
         from venn_admit.layer.training import torch_threads
 
         folder = self._round_folder(number)

@@ -16,6 +16,7 @@ from structlog.typing import FilteringBoundLogger
 
 from venn_admit.core.types import IntArray
 from venn_admit.errors import ConflictError, DatabaseError, JobError, NotFoundError
+from venn_admit.flows.jobs.control import POLL_SECONDS, require_done
 from venn_admit.flows.jobs.leases import renewed_lease
 from venn_admit.store.database.engine import at_once, connect, transaction
 from venn_admit.store.exemplars import classifiers
@@ -29,6 +30,7 @@ _TRIES = 3
 _HELD_SECONDS = 600.0
 # How many chunks in a row may overtake scoring, so that of four that a process computes while it waits, one is of it.
 _OVERTAKING = 3
+_OVER = ("done", "failed")
 
 
 class ChunkSettings(Protocol):
@@ -223,3 +225,26 @@ class ChunkRunner:
                 is_last=claim.is_last,
             )
         return self._kinds[job.kind](work)
+
+
+def compute_job(engine: Engine, runner: ChunkRunner, job_id: int) -> None:
+    """Compute a job's chunks until the job is over; chunks that a worker has are left to it unless they are late.
+
+    Args:
+        runner: Computes chunks.
+
+    Raises:
+        JobError: The job failed or was cancelled.
+    """
+    while True:
+        with connect(engine) as connection:
+            progress = jobs.progress(connection, job_id)
+            open_chunks = [row.chunk for row in jobs.chunks(connection, job_id) if row.state not in _OVER]
+        if progress.state != "running":
+            break
+        claims = (runner.claim(job_id, ordinal) for ordinal in open_chunks)
+        if not sum(runner.compute(claim) for claim in claims if claim is not None):
+            time.sleep(POLL_SECONDS)
+            with at_once(engine) as connection:
+                jobs.mark_late(connection, job_id)
+    require_done(job_id, progress)

@@ -23,9 +23,8 @@ from venn_admit.errors import (
 )
 from venn_admit.flows.jobs.submit import Send, Submission, submit_job
 from venn_admit.flows.keys.keys import Caller, note
-from venn_admit.flows.removal.answers import count_answers, forget_answers
 from venn_admit.flows.removal.batches import batches_of
-from venn_admit.flows.removal.one_generation import Total, remove_from
+from venn_admit.flows.removal.one_generation import Total, count_answers, forget_answers, remove_from
 from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.calibrations.calibration_points import vacuum_points
 from venn_admit.store.database.engine import consistent_view, transaction

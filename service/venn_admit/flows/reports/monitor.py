@@ -1,14 +1,4 @@
-"""The monitor of a classifier's calibrator in use, brought up to date with the ledger of labels.
-
-The state is a function of the ledger alone. Documents count in the order in which their first label came; the states
-after every thousand documents and after the last are stored with a digest of these documents, and an update goes on
-from the last state whose documents are as they were. A correction outdates the states after it, and nothing else.
-
-An update reads the labels that came since those that are settled, and the documents from the last thousand before the
-first that these are about: what it takes depends on what is new. Labels are settled once no transaction is under way
-that may have begun before they were read: later ones can add neither a label before them nor a decision that precedes
-them.
-"""
+"""Monitors: bringing one up to date with the labels, what it says, and which lamps are lit."""
 
 from dataclasses import dataclass
 
@@ -17,13 +7,16 @@ from sqlalchemy import Connection, Engine
 from venn_admit.core.monitoring.anytime.plan import LEVEL
 from venn_admit.core.monitoring.anytime.readings import readings
 from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
-from venn_admit.flows.reports.read_monitor import monitor_report
-from venn_admit.report.monitoring.report import MonitorReport
+from venn_admit.errors import NotReadyError
+from venn_admit.report.calibration.common.watch import Watch
+from venn_admit.report.monitoring.report import MonitorAlarm, MonitorReport
 from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.decisions import monitors
-from venn_admit.store.decisions.monitors import CountedLabels, Seen, StoredMonitor, StoredState
+from venn_admit.store.decisions.monitors import CountedLabels, Seen, StandingAlarm, StoredMonitor, StoredState
 from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars.classifiers import Classifier
 
 STATE_DOCUMENTS = 1000
 """After how many documents a state is kept: what follows it is read again, and so is a correction."""
@@ -133,3 +126,86 @@ def _follow(connection: Connection, monitor: StoredMonitor, labels: CountedLabel
         advance(monitor.plan, state, further, LEVEL)
         monitors.add_state(connection, monitor, state, end)
     return state
+
+
+def read_monitor(connection: Connection, classifier: Classifier, calibration: Calibration) -> Watch:
+    """Return what the monitor of a calibration's setting says."""
+    if calibrations.latest(connection, classifier).calibrator_id != calibration.calibrator_id:
+        return Watch(is_in_use=False, said=None, is_behind=False)
+    monitor = monitors.newest(connection, calibration)
+    if monitor is None:
+        return Watch(is_in_use=True, said=None, is_behind=False)
+    newest = max((state.documents for state in monitors.states(connection, monitor)), default=0)
+    state = monitors.read_state(connection, monitor, newest) if newest else initial_state(monitor.plan)
+    alarms = monitors.standing_alarms(connection, monitor)
+    said = monitor_report(classifier, calibration, monitor, state, alarms, computed=0)
+    return Watch(is_in_use=True, said=said, is_behind=monitor.seen.event < monitors.newest_event(connection).event)
+
+
+def monitor_report(
+    classifier: Classifier,
+    calibration: Calibration,
+    monitor: StoredMonitor,
+    state: MonitorState,
+    alarms: list[StandingAlarm],
+    *,
+    computed: int,
+) -> MonitorReport:
+    """Return what a state of a monitor says. computed: documents that were new, or counted again."""
+    return MonitorReport(
+        classifier=classifier.name,
+        class_names=classifier.class_names,
+        neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
+        method=calibration.method,
+        alpha=monitor.plan.alpha,
+        setting=calibration.calibrator_id,
+        calibration=calibration.id,
+        monitor=monitor.id,
+        started_at=monitor.created_at,
+        documents=state.documents,
+        points=state.points,
+        computed=computed,
+        readings=tuple(readings(monitor.plan, state)),
+        alarms=tuple(
+            MonitorAlarm(alarm.id, alarm.lamp, alarm.number, alarm.created_at, alarm.notified) for alarm in alarms
+        ),
+        promised=calibration.promised_kinds,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LitLamps:
+    """The lamps of a monitor that are lit.
+
+    alarms: those that mean that admitted predictions may be wrong more often than they should be. notices: the others.
+    is_behind: whether labels came since the monitor was last looked at.
+    """
+
+    alarms: int
+    notices: int
+    is_behind: bool
+
+
+def lit_lamps(engine: Engine) -> dict[str, LitLamps | None]:
+    """Return the lit lamps of each classifier by its name; None if nothing watches it."""
+    with consistent_view(engine) as connection:
+        return {one.name: _lit(connection, one) for one in classifiers.every(connection)}
+
+
+def lit_lamps_of(engine: Engine, name: str) -> LitLamps | None:
+    """Return the lit lamps of a classifier, None if nothing watches it. Raises NotFoundError."""
+    with consistent_view(engine) as connection:
+        return _lit(connection, classifiers.by_name(connection, name))
+
+
+def _lit(connection: Connection, classifier: Classifier) -> LitLamps | None:
+    try:
+        calibration = calibrations.latest(connection, classifier)
+    except NotReadyError:  # not calibrated yet
+        return None
+    monitor = monitors.newest(connection, calibration)
+    if monitor is None:
+        return None
+    standing = monitors.standing_alarms(connection, monitor)
+    alarms = sum(alarm.lamp.is_harmful(calibration.promised_kinds) for alarm in standing)
+    return LitLamps(alarms, len(standing) - alarms, monitor.seen.event < monitors.newest_event(connection).event)

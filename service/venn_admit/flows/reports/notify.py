@@ -1,4 +1,4 @@
-"""Alarms as they reach others: once each by a webhook, and all figures in a file for Prometheus."""
+"""What monitors say to others: alarms to a webhook, figures to a file, and keeping all of them up to date."""
 
 import json
 import urllib.error
@@ -8,21 +8,23 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import structlog
 from sqlalchemy import Engine
 
-from venn_admit.errors import InvalidInputError
+from venn_admit.errors import InvalidInputError, VennAdmitError
 from venn_admit.files.output.atomic import check_output, replacing, writing
 from venn_admit.files.output.exports import finite_json
+from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.report.monitoring.payload import alarm_payload
 from venn_admit.report.monitoring.report import MonitorReport, metrics_text
-from venn_admit.store.database.engine import transaction
+from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.decisions import monitors
 
 ANSWER_SECONDS = 10.0
 """A webhook must answer within this time."""
-
 METRICS_ENDING = ".prom"
 """The ending of the files that node_exporter's textfile collector reads."""
+log = structlog.get_logger()
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -102,3 +104,33 @@ def _post(url: str, payload: dict[str, Any]) -> str | None:
 def _reason(error: OSError) -> str:
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     return str(reason) or type(error).__name__
+
+
+def update_behind(engine: Engine, webhook: str | None) -> list[str]:
+    """Update the monitors that have not read the newest labels, and return the names of their classifiers.
+
+    If one of them fails, the error is logged and the others go on.
+
+    Args:
+        webhook: Where each new alarm is sent; one that could not be sent is sent again next time.
+    """
+    with connect(engine) as connection:
+        names = monitors.behind(connection, unsent=webhook is not None)
+    updated = []
+    for name in names:
+        of_classifier = log.bind(classifier=name)
+        try:
+            found = update_monitor(engine, name)
+            failures = []
+            if webhook is not None:
+                check_webhook(webhook)
+                failures = send_alarms(engine, found, webhook)
+        except VennAdmitError:
+            of_classifier.exception("monitoring failed")
+            continue
+        for failure in failures:
+            of_classifier.warning("an alarm was not sent", error=failure)
+        say = of_classifier.warning if found.harmful else of_classifier.info
+        say("monitored", documents=found.documents, alarms=len(found.harmful), notices=len(found.notices))
+        updated.append(name)
+    return updated

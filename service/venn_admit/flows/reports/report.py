@@ -6,9 +6,9 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.curves import default_match_bins
-from venn_admit.core.monitoring.discrepancies import Discrepancies
+from venn_admit.core.monitoring.drift import Discrepancies
 from venn_admit.core.monitoring.traffic import traffic
-from venn_admit.flows.reports.read_monitor import read_monitor
+from venn_admit.flows.reports.monitor import read_monitor
 from venn_admit.methods.describing import CalibrationToDescribe
 from venn_admit.methods.registry import METHODS
 from venn_admit.report.calibration.report import Agreement, CalibrationReport, SnapshotFacts

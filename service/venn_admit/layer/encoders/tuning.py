@@ -19,9 +19,8 @@ from venn_admit.files.output.atomic import writing
 from venn_admit.layer.batches import epoch_batches
 from venn_admit.layer.encoders.encoding import pieces_of
 from venn_admit.layer.encoders.local import WEIGHTS_NAME, TextEncoder
-from venn_admit.layer.layer import MemoryLayer
+from venn_admit.layer.layer import LossTally, MemoryLayer, Objective
 from venn_admit.layer.model import PARAMETER_NAMES, MemoryModel
-from venn_admit.layer.objective import LossTally, Objective
 from venn_admit.layer.texts.document import TextDocument
 
 _BATCH_TOKENS = 1024

@@ -30,8 +30,7 @@ from venn_admit.files.npz.archive import DAMAGE, StoredArray, open_arrays
 from venn_admit.files.parquet.footer import read_footer
 from venn_admit.files.parquet.reader import batches_within, read_rows
 from venn_admit.files.records import Attributes, input_error, plain_attributes, reading
-from venn_admit.layer.states.document import NOT_A_WORD, StateDocument
-from venn_admit.layer.states.index import EncoderIdentity, Kind
+from venn_admit.layer.states.index import NOT_A_WORD, EncoderIdentity, Kind, StateDocument
 from venn_admit.layer.states.writer import ShardWriter
 
 _BATCH_ROWS = 64

@@ -1,27 +1,32 @@
-"""`index.json`: what a folder of shards holds, with the digest of every shard.
+"""What a folder of shards holds: documents with the states of their tokens, and `index.json` with every shard's digest.
 
 The file appears when the last shard is written. Until then the same content is in `unfinished.json`, from which an
 interrupted writer goes on.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.output.atomic import replacing, writing
 from venn_admit.files.records import check_is_file, reading
 
 INDEX_NAME = "index.json"
 UNFINISHED_NAME = "unfinished.json"
-
 Kind = Literal["document", "token"]
 """What is labelled, and so what an exemplar will be: a whole document, or each of its tokens."""
-
 _INDEX_BYTES = 64 << 20
 _Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _Count = Annotated[int, Field(ge=1, le=1 << 48)]
+NOT_A_WORD = -2
+"""The label of a token that is no exemplar: a subtoken after the first of its word, or a special token."""
+TOKENS_CUT = "tokens_cut"
+"""The attribute of a document with more tokens than the encoder reads: how many are left out."""
 
 
 class _Record(BaseModel):
@@ -127,3 +132,25 @@ def write_index(path: Path, index: StatesIndex) -> None:
     """
     with replacing(path) as file, writing(path):
         file.write(index.model_dump_json(indent=2).encode() + b"\n")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StateDocument:
+    """A document, with a state of the network for each of its T >= 1 tokens.
+
+    Attributes:
+        external_id: 1 to 1,000 characters, unique among the documents.
+        states: (T, H) float32, finite.
+        label: y in [0, C) of the document, -1 if unknown; -1 in documents whose tokens are labelled.
+        token_labels: (T,) int64, y of each token in [0, C), -1 if unknown, `NOT_A_WORD` for a token that is no
+            exemplar; None in documents that are labelled as a whole.
+        tokens: T texts, or none if they are unknown.
+        attributes: JSON values by name, such as the text.
+    """
+
+    external_id: str
+    states: Float32Array
+    label: int
+    token_labels: IntArray | None
+    tokens: tuple[str, ...]
+    attributes: Mapping[str, object]

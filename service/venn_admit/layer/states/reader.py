@@ -9,12 +9,12 @@ import numpy as np
 from venn_admit.core.types import IntArray
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.records import input_error
-from venn_admit.layer.states.document import StateDocument
 from venn_admit.layer.states.index import (
     INDEX_NAME,
     UNFINISHED_NAME,
     EncoderIdentity,
     Kind,
+    StateDocument,
     StatesIndex,
     read_index,
 )

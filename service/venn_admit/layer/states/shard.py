@@ -27,8 +27,7 @@ from venn_admit.core.types import UNKNOWN_LABEL, Float32Array, IntArray
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.output.atomic import replacing, writing
 from venn_admit.files.records import check_is_file, input_error, reading
-from venn_admit.layer.states.document import NOT_A_WORD, TOKENS_CUT, StateDocument
-from venn_admit.layer.states.index import ShardEntry, StatesIndex
+from venn_admit.layer.states.index import NOT_A_WORD, TOKENS_CUT, ShardEntry, StateDocument, StatesIndex
 
 _HEADER_BYTES = 1 << 16
 _DTYPES = {"float16": "F16", "float32": "F32"}

@@ -12,13 +12,14 @@ from venn_admit.core.types import UNKNOWN_LABEL
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.output.atomic import remove_partials, writing
 from venn_admit.files.records import check_id, input_error
-from venn_admit.layer.states.document import NOT_A_WORD, StateDocument
 from venn_admit.layer.states.index import (
     INDEX_NAME,
+    NOT_A_WORD,
     UNFINISHED_NAME,
     EncoderIdentity,
     Kind,
     ShardEntry,
+    StateDocument,
     StatesIndex,
     read_index,
     write_index,

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from venn_admit.core.monitoring.discrepancies import Discrepancies, growth_p_value
-from venn_admit.core.monitoring.drift import QUANTILES, OutcomeCounts, Shift
+from venn_admit.core.monitoring.drift import QUANTILES, Discrepancies, OutcomeCounts, Shift, growth_p_value
 from venn_admit.core.monitoring.traffic import Accuracy, Comparison, SharePair, Traffic
 from venn_admit.core.types import Reason, Split
 from venn_admit.report.calibration.advice import advice

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from venn_admit.core.monitoring.bands import WeightedShare
-from venn_admit.core.monitoring.discrepancies import Discrepancies, has_grown
+from venn_admit.core.monitoring.drift import Discrepancies, has_grown
 from venn_admit.core.monitoring.history import Day, Inventory, SnapshotChange, SnapshotChanges
 from venn_admit.core.monitoring.partitions import PartitionMap
 from venn_admit.core.monitoring.traffic import Traffic

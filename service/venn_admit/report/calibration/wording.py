@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from venn_admit.core.monitoring.discrepancies import LEVEL, Discrepancies, growth_p_value
+from venn_admit.core.monitoring.drift import LEVEL, Discrepancies, growth_p_value
 from venn_admit.core.types import Split
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.common.coverage import coverage_picture, coverage_section

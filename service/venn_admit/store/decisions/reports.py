@@ -9,8 +9,7 @@ from uuid import UUID
 import numpy as np
 from sqlalchemy import Connection, Row
 
-from venn_admit.core.monitoring.discrepancies import Discrepancies, discrepancies_of_documents
-from venn_admit.core.monitoring.drift import DecidedPoints
+from venn_admit.core.monitoring.drift import DecidedPoints, Discrepancies, discrepancies_of_documents
 from venn_admit.core.monitoring.history import (
     Day,
     Inventory,

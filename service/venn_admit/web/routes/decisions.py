@@ -14,10 +14,15 @@ from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.errors import InvalidInputError, VennAdmitError
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.decisions.decide_row import decide_points
-from venn_admit.flows.decisions.listing import find_decision, least_admitted, list_decisions, show_decision
+from venn_admit.flows.decisions.listing import (
+    find_decision,
+    least_admitted,
+    list_decisions,
+    show_decision,
+    stored_point,
+)
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import GivenPoint
-from venn_admit.flows.decisions.stored_point import stored_point
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.paging import key_before
 from venn_admit.http.paging import page as page_of

@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from venn_admit.api.models.common import LARGEST_KEY
 from venn_admit.errors import InvalidInputError, VennAdmitError
-from venn_admit.flows.data.glance import every_classifier
+from venn_admit.flows.data.catalogue import every_classifier
 from venn_admit.flows.keys.keys import NewKey, Refusal, create, list_keys, revoke
 from venn_admit.flows.keys.sessions import begin, end
 from venn_admit.http.guards.guard import needs

@@ -14,9 +14,8 @@ from venn_admit.api.models.exemplars import NewLabel, NewLabels
 from venn_admit.api.routes.parts import ClassifierName
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.errors import InvalidInputError, VennAdmitError
-from venn_admit.flows.data.known_labels import known_label, newest_labels
 from venn_admit.flows.data.label import label
-from venn_admit.flows.data.work_list import ChosenPlace, work_list
+from venn_admit.flows.data.label_lists import ChosenPlace, known_label, newest_labels, work_list
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.problems import answer_to_error
 from venn_admit.report.calibration.wording import offered

@@ -3,8 +3,8 @@
 from fastapi import Request, Response
 
 from venn_admit.api.routes.parts import ClassifierName
-from venn_admit.flows.data.glance import glance_at, glance_at_classifiers
-from venn_admit.flows.reports.lamps import lit_lamps, lit_lamps_of
+from venn_admit.flows.data.catalogue import glance_at, glance_at_classifiers
+from venn_admit.flows.reports.monitor import lit_lamps, lit_lamps_of
 from venn_admit.http.guards.guard import needs
 from venn_admit.report.wording import waiting_text
 from venn_admit.store.access.keys import Scope

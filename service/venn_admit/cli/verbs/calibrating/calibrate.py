@@ -106,7 +106,7 @@ def calibrate(
     be calibrated.
     """
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.tables.calibrated_cells import print_cells
+    from venn_admit.cli.tables.calibration_tables import print_cells
     from venn_admit.core.calibrators.settings import parse_decimal
     from venn_admit.flows.calibration.asked import settings_asked_for
     from venn_admit.flows.calibration.calibrate import NearlyNothingUsable
@@ -182,7 +182,7 @@ def _print_bands(done: "Calibrated", made: "MadeByAdmit", as_json: bool) -> None
 
 def _refuse(found: "NearlyNothingUsable", as_json: bool) -> NoReturn:
     """Print what other settings leave usable, and raise NotReadyError."""
-    from venn_admit.cli.tables.usable_table import refusal, usable_payload, usable_table
+    from venn_admit.cli.tables.calibration_tables import refusal, usable_payload, usable_table
 
     if as_json:
         print_result(True, usable_payload(found.classifier, found.shares))

@@ -146,7 +146,7 @@ def label(
 ) -> None:
     """Record labels of stored exemplars; the next recalibration uses them."""
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.tables import label_summary
+    from venn_admit.cli.tables import summaries
     from venn_admit.files.label_sources import LabelFile
     from venn_admit.flows.data.label import label as flow
     from venn_admit.payloads.exemplars import labelled_payload
@@ -165,7 +165,7 @@ def label(
     print_result(
         as_json,
         labelled_payload(done),
-        *label_summary.lines(file, done),
+        *summaries.lines(file, done),
         *_due(name, done.recalibrations),
     )
 

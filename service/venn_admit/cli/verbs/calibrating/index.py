@@ -11,7 +11,7 @@ from venn_admit.cli.verbs.calibrating.classifier import Name
 from venn_admit.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from venn_admit.flows.decisions.audit_hnsw import SearchAudit
+    from venn_admit.flows.decisions.hnsw_index import SearchAudit
     from venn_admit.store.search.hnsw import HnswIndex
 
 EF_SEARCHES = "40,100,400"
@@ -75,7 +75,7 @@ def audit(
 ) -> None:
     """Compare searches by the HNSW index with exact searches, and the decisions that result."""
     from venn_admit.cli.session import open_session
-    from venn_admit.flows.decisions.audit_hnsw import audit as flow
+    from venn_admit.flows.decisions.hnsw_index import audit as flow
 
     session = open_session()
     with messages.status("Searching"):

@@ -54,7 +54,7 @@ def score(
 ) -> None:
     """Admit or reject every row of a file."""
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.tables.score_summary import ScoreSummary, warn_of_rows_in_use
+    from venn_admit.cli.tables.summaries import ScoreSummary, warn_of_rows_in_use
     from venn_admit.files.output.tables import check_table_output
     from venn_admit.flows.decisions.score_file import score as flow
 
@@ -178,7 +178,7 @@ def replay(
 ) -> None:
     """Compute a stored decision again from its snapshot, and show what it rests on."""
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.tables.replay import print_replayed
+    from venn_admit.cli.tables.decision_tables import print_replayed
     from venn_admit.flows.decisions.replay import replay as flow
     from venn_admit.flows.decisions.replay import replay_newest
     from venn_admit.payloads.decisions import replay_payload

@@ -62,7 +62,7 @@ def evaluate(
     Documents of FILE whose texts are in the training file or in that of the fit, too, are left out. Token states are
     compared by the ids of their documents, and refused if some are in both.
     """
-    from venn_admit.cli.tables.layer_evaluation import print_evaluation
+    from venn_admit.cli.tables.layer_tables import print_evaluation
     from venn_admit.flows.data.create import DEFAULT_NEIGHBOURS
     from venn_admit.flows.extraction.evaluate import KnnSources, check_is_new, evaluate_states, levels_of
     from venn_admit.flows.extraction.options import SourceOptions, check_options

@@ -35,7 +35,7 @@ def inspect(
     as_json: Json = False,
 ) -> None:
     """Show which tokens of a document carry the prediction, and the training tokens that are nearest to these."""
-    from venn_admit.cli.tables.inspection import print_inspected
+    from venn_admit.cli.tables.layer_tables import print_inspected
     from venn_admit.flows.extraction.inspect import check_document, inspect_document
     from venn_admit.flows.extraction.options import SourceOptions, check_options
     from venn_admit.flows.extraction.states import OpenedStates, open_states

@@ -74,7 +74,7 @@ def calibrations(
 def rename(name: Name, new: Annotated[str, typer.Argument(help="Its new name.")], as_json: Json = False) -> None:
     """Rename a classifier; everything that belongs to it stays as it is."""
     from venn_admit.cli.session import open_session
-    from venn_admit.flows.data.rename import rename as flow
+    from venn_admit.flows.data.settings import rename as flow
 
     flow(open_session().engine, name, new)
     print_result(as_json, {"classifier": new, "renamed_from": name}, f"Renamed {name} to {new}.")

@@ -12,7 +12,6 @@ from venn_admit.store.database.tables import (
     exemplars,
     forgotten,
     monitors,
-    requests,
     venn_abers,
     work,
 )
@@ -28,7 +27,6 @@ __all__ = [
     "forgotten",
     "metadata",
     "monitors",
-    "requests",
     "venn_abers",
     "work",
 ]

@@ -1,7 +1,8 @@
-"""`venn-admit extract evaluate`: one level of an evaluation as tables."""
+"""What the memory layer is shown by: measures of its exemplars, what it sees in a text, and contributions of tokens."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from rich.table import Table
@@ -10,8 +11,12 @@ from venn_admit.cli.output import cell, counted, output
 from venn_admit.core.evaluation.curves import AccuracyGrid
 from venn_admit.core.types import IntArray
 from venn_admit.flows.extraction.evaluate import EvaluatedLevel
+from venn_admit.flows.extraction.inspect import Inspected, NearToken
+from venn_admit.layer.contributions import Contributions, contributions_in, sum_rows, without_contributions
 from venn_admit.layer.evaluation import Detection, LevelEvaluation, Partitions, PredictionMeasures
 from venn_admit.report.evaluation.wording import interval_text, share_text
+
+NAMED_IN_A_LINE = 3
 
 
 def print_evaluation(class_names: Sequence[str], evaluated: EvaluatedLevel) -> None:
@@ -109,3 +114,54 @@ def _table(title: str, first: str, *columns: str) -> Table:
     for column in columns:
         table.add_column(column, justify="left" if column == "by" else "right")
     return table
+
+
+def print_inspected(class_names: Sequence[str], found: Inspected) -> None:
+    """Print the tables."""
+    facts = Table(title=cell(found.external_id), title_justify="left", box=None, show_header=False)
+    facts.add_row("predicted class", cell(found.contributions.class_name))
+    facts.add_row("label", cell("none" if found.label is None else found.label))
+    logits = ", ".join(f"{name} {logit:.3f}" for name, logit in zip(class_names, found.logits, strict=True))
+    facts.add_row("logits", cell(logits))
+    facts.add_row("tokens", f"{found.token_count:,}")
+    output.print(facts)
+    print_contributions(found.contributions)
+    if not any(token.near for token in found.tokens):
+        return
+    table = Table(title="Nearest training tokens", title_justify="left")
+    for column in ("token", "distance", "training token", "in", "label"):
+        table.add_column(column, justify="right" if column == "distance" else "left")
+    for token in found.tokens:
+        for place, near in enumerate(token.near):
+            name = "" if place else token.token or f"at {token.position}"
+            cells = (name, f"{near.distance:.4g}", _in_context(near), f"{near.document_id}:{near.position}", near.label)
+            table.add_row(*map(cell, cells))
+        table.add_section()
+    output.print(table)
+
+
+def _in_context(near: NearToken) -> str:
+    return "at that position" if near.token is None else " ".join((*near.before, f"[{near.token}]", *near.after))
+
+
+def print_contributions(found: Contributions) -> None:
+    """Print the margin of the predicted class over the runner-up as a sum over tokens."""
+    title = f"What carries {found.class_name} over {found.runner_up}, the runner-up"
+    table = Table(title=cell(title), title_justify="left")
+    table.add_column("position", justify="right")
+    table.add_column("token")
+    table.add_column("contribution", justify="right")
+    for row in sum_rows(found):
+        if row.is_sum:
+            table.add_section()
+        table.add_row("" if row.position is None else f"{row.position}", cell(row.name), row.figure)
+    output.print(table)
+
+
+def attributes_line(attributes: Mapping[str, Any], predicted_class: str) -> str:
+    """Return attributes in a line, each with its name, the contributions to the network's prediction in short last."""
+    carried = contributions_in(attributes, predicted_class)
+    short = [] if carried is None else [f"carried by {carried.in_short(NAMED_IN_A_LINE)}"]
+    return ", ".join(
+        [*(f"{name} {value}" for name, value in without_contributions(attributes, carried).items()), *short]
+    )

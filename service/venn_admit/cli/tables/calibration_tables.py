@@ -1,13 +1,21 @@
-"""What `calibrate` says if the default kappa leaves nearly nothing usable: a table of settings, and a proposal."""
+"""What calibrating shows: bands that other settings would leave usable, and cells with their certificate."""
 
+from math import isfinite
 from typing import Any
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from venn_admit.cli.output import cell, output, print_result
 from venn_admit.cli.steps import COMMANDS
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING, UsableShares
+from venn_admit.flows.calibration.calibrate import Calibrated
+from venn_admit.methods.method import CellBasis, StepBounds
+from venn_admit.methods.venn_abers.make import MadeByAbers
+from venn_admit.payloads.calibrated import calibrated_payload
+from venn_admit.report.calibration.cells.certified import certificate_section
+from venn_admit.report.calibration.wording import drawn_section
 from venn_admit.store.exemplars.classifiers import Classifier
 
 
@@ -81,3 +89,59 @@ def _bins_name(edges: tuple[int, ...], shares: UsableShares) -> str:
     if len(edges) == 1:
         return "one bin"
     return "every q" if edges == shares.q_bins[0] else ",".join(map(str, edges))
+
+
+def print_cells(done: Calibrated, made: MadeByAbers, as_json: bool) -> None:
+    """Print what Venn-Abers made."""
+    choice, asked, certificate = made.choice, done.method_settings, made.certificate
+    points = f"{done.mc_count:,} mc" + ("" if certificate is None else f", {done.vp_count:,} vp")
+    lines = [
+        f"Calibration {done.calibration_id} is current: method venn-abers, alpha {asked.alpha}, score {choice.kind}; "
+        f"points: {points}; {done.changed.opened:,} rows written."
+    ]
+    if done.classifier.knn is None:
+        lines.append("The classifier has logits only, so the score is the network's: there is no other.")
+    if choice.network_share is not None and choice.reliability_share is not None:
+        lines.append(
+            f"Cross-fitted, the network's score admits {choice.network_share:.1%} of mc, the reliability score "
+            f"{choice.reliability_share:.1%}."
+        )
+    print_result(
+        as_json,
+        calibrated_payload(done),
+        *lines,
+    )
+    if certificate is not None and not as_json:
+        output.print(drawn_section(certificate_section(certificate, done.classifier.class_names)))
+
+
+def print_basis(basis: CellBasis) -> None:
+    """Print the cell and the features of the score, then the steps."""
+    facts = Table(title="What it rests on", title_justify="left", box=None, show_header=False)
+    facts.add_row("score", cell(basis.score_kind))
+    for name, value in basis.features.items():
+        facts.add_row(name, cell(f"{value:.6g}"))
+    facts.add_row("points of mc in the cell", cell(f"{basis.cell_size:,}"))
+    facts.add_row("of these right", cell(f"{basis.cell_right:,}"))
+    facts.add_row("threshold", cell("never" if basis.threshold is None else f"{basis.threshold:.6g}"))
+    output.print(facts)
+
+    steps = Table(title="Plain probabilities by score", title_justify="left")
+    for column in ("scores", "lower", "upper"):
+        steps.add_column(column, justify="left" if column == "scores" else "right")
+    if basis.before is not None:
+        _add_step(steps, f"below {basis.step_from:.6g}", basis.before)
+    _add_step(steps, f"{_own_scores(basis)} (this one)", basis.own)
+    if basis.after is not None:
+        _add_step(steps, f"from {basis.step_below:.6g}", basis.after)
+    output.print(steps)
+
+
+def _own_scores(basis: CellBasis) -> str:
+    first = f"from {basis.step_from:.6g}" if isfinite(basis.step_from) else ""
+    last = f"below {basis.step_below:.6g}" if isfinite(basis.step_below) else ""
+    return " ".join(part for part in (first, last) if part) or "any"
+
+
+def _add_step(steps: Table, scores: str, bounds: StepBounds) -> None:
+    steps.add_row(scores, f"{bounds.lower:.6g}", f"{bounds.upper:.6g}")
