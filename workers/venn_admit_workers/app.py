@@ -1,11 +1,12 @@
 """The Celery application of workers and of beat. Importing this does nothing; `make_app` makes one."""
 
 from celery import Celery
+from celery.signals import setup_logging
 
+from venn_admit.runtime.log import log_as_json
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
 from venn_admit_workers.life import Life
-from venn_admit_workers.log import log_as_json_from_the_start
 from venn_admit_workers.schedule import add_schedule
 from venn_admit_workers.tasks import add_tasks
 
@@ -29,3 +30,8 @@ def make_app(settings: Settings) -> Celery:
     add_tasks(app, runtime)
     add_schedule(app)
     return app
+
+
+def log_as_json_from_the_start() -> None:
+    """Make Celery set up its logging by `log_as_json`."""
+    setup_logging.connect(log_as_json)

@@ -1,18 +1,33 @@
-"""What a method says of a calibration of its own in a report, and what it is given for that."""
+"""What a method is asked of its snapshots for reports, evaluations and what-if questions."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from venn_admit.core.calibrators.snapshot_rows import CalibrationRows
+from venn_admit.core.comparison.held_out import HeldOut
 from venn_admit.core.documents import Documents
 from venn_admit.core.evaluation.measures import ClassTallies, measure_admission
+from venn_admit.core.evaluation.points import OwnMethod
 from venn_admit.core.monitoring.drift import DecidedPoints
 from venn_admit.core.monitoring.partitions import PartitionMap, PlacedPoints, map_rows, partition_map
 from venn_admit.core.monitoring.traffic import Comparison
-from venn_admit.core.types import BoolArray, CalibrationPoints, FloatArray
+from venn_admit.core.types import (
+    AdmitOutcome,
+    BoolArray,
+    CalibrationPoints,
+    Float32Array,
+    FloatArray,
+    IntArray,
+    SelectiveMethod,
+    Split,
+)
 from venn_admit.report.calibration.report import MethodPart
 from venn_admit.report.evaluation.dataset import ClassCoverage, class_coverage, worst_classes
-from venn_admit.store.calibrations.calibrations import Calibration
+from venn_admit.report.evaluation.evaluated import SettingsShown
+from venn_admit.store.calibrations.calibrations import Calibration, SnapshotPoints
+from venn_admit.store.decisions.evaluations import EvaluatedRows
 from venn_admit.store.exemplars.classifiers import Classifier
 
 
@@ -85,3 +100,61 @@ class Described:
     comparison: Comparison | None
     map: PartitionMap | None
     coverage: ClassCoverage
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PointsToJudge:
+    """Labelled points, the decisions on them, and the held-out data that other methods are calibrated on.
+
+    rows: n points. vectors: (n, D) float32; None if the classifier has logits only. vp_vectors: returns the vectors of
+    rows of `held_out.vp`, (m, D) float32, in the order in which they are given, (m,) int64, if there are vectors. All
+    of these may be memory maps.
+    """
+
+    classifier: Classifier
+    rows: EvaluatedRows
+    vectors: Float32Array | None
+    held_out: HeldOut
+    vp_vectors: Callable[[IntArray], Float32Array]
+
+    @property
+    def own_vectors(self) -> Float32Array:
+        """Those of the points, if there are vectors."""
+        assert self.vectors is not None, "a classifier with logits only has no vectors"
+        return self.vectors
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """What the method of a snapshot makes of the points.
+
+    own: None for weighted Venn-ADMIT. admit: what ADMIT and Venn-ADMIT make of them; None if they are left out.
+    localizer_predicted: (n,) int64, or None. selective: what the method itself admits, in place of the rival of the
+    same name, if it has one. parameters: name and words of what was computed besides.
+    """
+
+    own: OwnMethod | None
+    settings: SettingsShown
+    admit: AdmitOutcome | None
+    localizer_predicted: IntArray | None = None
+    selective: tuple[SelectiveMethod, ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()
+
+
+def points_of_split(rows: CalibrationRows, split: Split) -> SnapshotPoints:
+    """Return one split of a snapshot's rows as `calibrations.read_points` returns it, ordered by band."""
+    wanted = np.flatnonzero(rows.in_vp == (split == Split.VP))
+    ids, distance = rows.exemplar_ids[wanted], rows.points.distance[wanted]
+    order = wanted[np.lexsort((ids, distance, rows.bins[wanted]))]
+    points = rows.points
+    return SnapshotPoints(
+        exemplar_ids=rows.exemplar_ids[order],
+        points=CalibrationPoints(
+            label=points.label[order],
+            predicted=points.predicted[order],
+            match_count=points.match_count[order],
+            distance=points.distance[order],
+            score=points.score[order],
+        ),
+        singleton=np.bitwise_count(rows.packed_sets[order]).sum(axis=1) == 1,
+    )

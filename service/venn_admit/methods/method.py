@@ -10,8 +10,7 @@ from venn_admit.core.calibrators.snapshot_rows import CalibrationRows
 from venn_admit.core.monitoring.what_if import SnapshotEffects
 from venn_admit.core.types import Approximation, Float32Array, IntArray
 from venn_admit.errors import InvalidInputError
-from venn_admit.methods.describing import CalibrationToDescribe, Described
-from venn_admit.methods.judging import Judged, PointsToJudge
+from venn_admit.methods.describing import CalibrationToDescribe, Described, Judged, PointsToJudge
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.calibrations.setting_forms import MethodSettings
 from venn_admit.store.decisions.decisions import EvidenceRows, Verdicts

@@ -21,7 +21,7 @@ from venn_admit.flows.decisions.listing import list_decisions, show_decision
 from venn_admit.flows.decisions.replay import replay, replay_newest
 from venn_admit.flows.decisions.score_one import PointScorer
 from venn_admit.flows.jobs.listing import list_jobs, show_job
-from venn_admit.flows.keys import audit, keys
+from venn_admit.flows.keys import keys
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers
 
@@ -227,7 +227,7 @@ class TestSwitch:
         switch(two.engine, "edge@2")
         switch(two.engine, "edge@2")  # which changes nothing
         switch(two.engine, "edge@1")
-        noted = [(row.action, row.target, row.origin) for row in audit.list_events(two.engine, limit=9)]
+        noted = [(row.action, row.target, row.origin) for row in keys.list_events(two.engine, limit=9)]
         assert noted == [
             ("switch_generation", "edge@1", "command line"),
             ("switch_generation", "edge@2", "command line"),

@@ -16,9 +16,8 @@ from venn_admit.core.approximation.distance_tiles import SupportTiles
 from venn_admit.core.approximation.localizer import LocalizerSupport, category_weight
 from venn_admit.core.types import Float32Array, FloatArray, IntArray
 from venn_admit.flows.decisions.score_one import PointScorer
-from venn_admit.methods import shared_weights
-from venn_admit.methods.shared_passes import SharedPasses
-from venn_admit.methods.shared_weights import SharedWeights
+from venn_admit.methods import shared_passes
+from venn_admit.methods.shared_passes import SharedPasses, SharedWeights
 
 PATIENCE_SECONDS = 300
 
@@ -88,7 +87,7 @@ def test_those_that_wait_share_one_pass_and_no_bit_changes() -> None:
 
 
 def test_a_pass_has_a_limit_and_a_large_request_takes_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_weights, "MOST_QUERIES", 10)
+    monkeypatch.setattr(shared_passes, "MOST_QUERIES", 10)
     queries, support, low, high = drawn(40)
     held = Held(LocalizerSupport(support, 0.7))
     parts = [slice(0, 1), slice(1, 26), *(slice(row, row + 2) for row in range(26, 40, 2))]

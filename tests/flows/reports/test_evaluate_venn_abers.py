@@ -13,7 +13,7 @@ from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.evaluation.tallies import Tally
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.reports.evaluate import EvaluationRequest, compare_methods, request_evaluation_of_source
-from venn_admit.methods.venn_abers import judge
+from venn_admit.methods.venn_abers import describe
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.store.database.engine import create_engine
 
@@ -68,7 +68,7 @@ def test_the_rivals_are_those_of_the_other_method_on_the_same_data(
     reviews: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Splits mc and vp are the same, whichever method calibrates, and Venn-ADMIT has the settings of the other one."""
-    monkeypatch.setattr(judge, "make_settings", partial(make_settings, kappa=100))
+    monkeypatch.setattr(describe, "make_settings", partial(make_settings, kappa=100))
     report, other = run(reviews), run(reviews, calibration_id=1)
     assert [row.name for row in report.methods] == ["KNN", "network", *METHODS[1:]]
     for name in METHODS:

@@ -6,7 +6,7 @@ from fastapi import Request
 
 from venn_admit.api.models.audit import AuditEvents
 from venn_admit.api.routes.parts import FIRST_PAGE, Cursor, Limit, finite, router, runtime_of
-from venn_admit.flows.keys.audit import list_events
+from venn_admit.flows.keys.keys import list_events
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.paging import key_before, page
 from venn_admit.payloads.rows import plain

@@ -1,4 +1,4 @@
-"""Keys for the HTTP service: making, listing and revoking them, and telling whose key was shown."""
+"""Keys for the HTTP service: making, listing, revoking and recognizing them, and the ledger of who did what."""
 
 import hashlib
 import hmac
@@ -182,3 +182,15 @@ def asked_by(by: Caller | None) -> dict[str, Any]:
     if by is None:
         return {"origin": Origin.COMMAND_LINE, "key_id": None, "subject": None}
     return {"origin": Origin.HTTP, "key_id": by.key_id, "subject": by.subject}
+
+
+def record(engine: Engine, event: Event) -> None:
+    """Add an event."""
+    with transaction(engine) as connection:
+        audit.add(connection, event)
+
+
+def list_events(engine: Engine, *, limit: int, before: int | None = None) -> Sequence[Row[Any]]:
+    """Return the newest events; before: only those older than this one."""
+    with connect(engine) as connection:
+        return audit.newest(connection, limit=limit, before=before)

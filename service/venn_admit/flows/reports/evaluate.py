@@ -25,7 +25,7 @@ from venn_admit.flows.decisions.score import add_score_job
 from venn_admit.flows.jobs.submit import Send, Submission, submit_job
 from venn_admit.flows.reports.held_out import comparison_calibration, read_held_out
 from venn_admit.flows.shell import Shell
-from venn_admit.methods.judging import PointsToJudge
+from venn_admit.methods.describing import PointsToJudge
 from venn_admit.methods.registry import METHODS, load_snapshot
 from venn_admit.report.evaluation.dataset import DatasetReport, build_dataset_report
 from venn_admit.report.evaluation.evaluated import EvaluatedCalibration

@@ -12,7 +12,7 @@ from fastapi import Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from venn_admit.errors import VennAdmitError
-from venn_admit.flows.keys.audit import record
+from venn_admit.flows.keys.keys import record
 from venn_admit.http.guards.idempotency import REPLAYED
 from venn_admit.http.guards.rates import Bucket
 from venn_admit.http.problems import Refused, status_of

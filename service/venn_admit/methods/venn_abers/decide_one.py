@@ -16,7 +16,7 @@ from venn_admit.core.calibrators.venn_abers.cells import Bounds, CellPoints, bou
 from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.methods.method import DecideEach, Explained, PointsToDecide
 from venn_admit.methods.recent import Recent
-from venn_admit.methods.shared_weights import MOST_SUPPORTS, SharedWeights
+from venn_admit.methods.shared_passes import MOST_SUPPORTS, SharedWeights
 from venn_admit.methods.venn_abers.snapshot import (
     AbersContext,
     AbersSnapshot,

@@ -1,21 +1,30 @@
-"""What a report says of a calibration by Venn-Abers: its score, what its cells can admit, and traffic by parts."""
+"""What a snapshot by Venn-Abers is described by, how it judges held-out data, and how it differs from another."""
 
 import numpy as np
 from sqlalchemy import Connection
 
+from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.crossfit import crossfitted_lower, fold_of
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
+from venn_admit.core.comparison.band_rival import admit_rival
+from venn_admit.core.comparison.selective import VENN_ABERS, by_bins, certified_for
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.curves import default_match_bins
+from venn_admit.core.evaluation.points import NETWORK, OwnMethod
 from venn_admit.core.monitoring.cells import CellView, cell_states, compare_cells, traffic_parts
 from venn_admit.core.monitoring.partitions import PlacedPoints
-from venn_admit.core.types import Split
-from venn_admit.methods.describing import CalibrationToDescribe, Described
+from venn_admit.core.monitoring.what_if import SnapshotCount, SnapshotEffects, SnapshotFact
+from venn_admit.core.types import AdmitOutcome, SelectiveMethod, Split
+from venn_admit.methods.describing import CalibrationToDescribe, Described, Judged, PointsToJudge, points_of_split
 from venn_admit.methods.method import PointsToDecide
-from venn_admit.methods.venn_abers.snapshot import AbersContext, read_context
+from venn_admit.methods.venn_abers.make import MadeByAbers
+from venn_admit.methods.venn_abers.snapshot import AbersContext, AbersSnapshot, read_context
 from venn_admit.report.calibration.cells.part import CellsPart
+from venn_admit.report.evaluation.evaluated import settings_of_cells
 from venn_admit.store.calibrations import calibrations, venn_abers
+from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.exemplars import exemplars
 
 
@@ -89,3 +98,84 @@ def _recent(
     points = context.scored(PointsToDecide(view, None, logits))
     admitted = reaches_threshold(index.bounds(points).lower, points.predicted, context.thresholds)
     return CellView(points, None if view is None else view.distance, admitted)
+
+
+def judge(snapshot: AbersSnapshot, points: PointsToJudge, *, memory_budget: int) -> Judged:
+    """Return what the snapshot makes of the points; see the protocol `Method`."""
+    settings, rows, kind = snapshot.calibration.abers_settings, points.rows, snapshot.context.kind
+    knn = points.classifier.knn
+    name = VENN_ABERS[kind] if len(settings.q_bins) == 1 else by_bins(VENN_ABERS[kind])
+    if settings.certification is not None:
+        name = certified_for(settings.certification.kinds)
+    outcome, words = (None, ()) if knn is None else _rival(snapshot, points, knn.neighbour_count, memory_budget)
+    return Judged(
+        own=OwnMethod(
+            name=name,
+            baseline=NETWORK,
+            predicted=rows.predicted,
+            confidence=rows.lower,
+            bounds={"plain": (rows.lower, rows.upper)},
+            has_bands=False,
+        ),
+        settings=settings_of_cells(settings, kind, None if knn is None else knn.neighbour_count),
+        admit=outcome,
+        selective=(SelectiveMethod(name, rows.predicted, rows.admitted, rows.lower),),
+        parameters=words,
+    )
+
+
+def _rival(
+    snapshot: AbersSnapshot, points: PointsToJudge, neighbour_count: int, memory_budget: int
+) -> tuple[AdmitOutcome | None, tuple[tuple[str, str], ...]]:
+    """What Venn-ADMIT makes of the points, None if it is left out, and its name and words."""
+    settings, view = snapshot.calibration.abers_settings, points.rows.approximation
+    assert view is not None, "there are neighbours"
+    outcome, words = admit_rival(
+        points.held_out,
+        points.vp_vectors,
+        view,
+        points.own_vectors,
+        make_settings(
+            points.classifier.class_count, neighbour_count, alpha=settings.alpha, thresholds=settings.thresholds
+        ),
+        neighbour_count=neighbour_count,
+        eta_loc=snapshot.parameters.eta_loc,
+        memory_budget=memory_budget,
+    )
+    return outcome, (("Venn-ADMIT", words),)
+
+
+def compare(connection: Connection, calibration: Calibration, made: MadeByAbers) -> SnapshotEffects:
+    """Return the differences; see the protocol `Method`."""
+    before = calibrations.read_points(connection, calibration, Split.MC)
+    after = points_of_split(made.rows, Split.MC)
+    stored = venn_abers.open_steps(connection, calibration.calibrator_id)
+    _, opened = venn_abers.changed_steps(stored, made.steps)
+    # Both hold the same exemplars, whose order in the cells may differ.
+    score_before = before.points.score[np.argsort(before.exemplar_ids)]
+    score_after = after.points.score[np.argsort(after.exemplar_ids)]
+    certified = _certified(connection, calibration, made.certificate)
+    return SnapshotEffects(
+        facts=(
+            SnapshotFact("score", str(venn_abers.score_of(connection, calibration.id)), str(made.choice.kind)),
+            SnapshotFact("steps", len(stored.cell), len(made.steps.cell)),
+            *certified.facts,
+        ),
+        counts=(
+            SnapshotCount("scores", int((score_before != score_after).sum()), len(score_after)),
+            SnapshotCount("steps", len(opened.cell), len(made.steps.cell)),
+            *certified.counts,
+        ),
+    )
+
+
+def _certified(connection: Connection, calibration: Calibration, after: Certificate | None) -> SnapshotEffects:
+    """What becomes of the certificate; nothing if none was asked for."""
+    if after is None:
+        return SnapshotEffects((), ())
+    policies = venn_abers.policy_of(connection, calibration.id), after.policy
+    never = (None,) * len(calibration.abers_settings.thresholds)
+    was, would_be = (never if policy is None else policy.thresholds for policy in policies)
+    changed = sum(one != other for one, other in zip(was, would_be, strict=True))
+    certified = ("no" if policy is None else "yes" for policy in policies)
+    return SnapshotEffects((SnapshotFact("certified", *certified),), (SnapshotCount("policy", changed, len(would_be)),))

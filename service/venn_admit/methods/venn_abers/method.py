@@ -5,14 +5,10 @@ from sqlalchemy import Connection, Engine
 from venn_admit.core.calibrators.venn_abers.settings import VennAbersSettings
 from venn_admit.core.monitoring.what_if import SnapshotEffects
 from venn_admit.core.types import Split
-from venn_admit.methods.describing import CalibrationToDescribe, Described
-from venn_admit.methods.judging import Judged, PointsToJudge
-from venn_admit.methods.made_points import points_of_split
+from venn_admit.methods.describing import CalibrationToDescribe, Described, Judged, PointsToJudge, points_of_split
 from venn_admit.methods.method import Made, Snapshot
-from venn_admit.methods.venn_abers.compare import compare
 from venn_admit.methods.venn_abers.decide_one import AbersPointDecider
-from venn_admit.methods.venn_abers.describe import describe
-from venn_admit.methods.venn_abers.judge import judge
+from venn_admit.methods.venn_abers.describe import compare, describe, judge
 from venn_admit.methods.venn_abers.make import MadeByAbers, make
 from venn_admit.methods.venn_abers.snapshot import AbersContext, AbersSnapshot, indexed, load_snapshot
 from venn_admit.store.calibrations.calibrations import Calibration

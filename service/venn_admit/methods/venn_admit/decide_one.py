@@ -18,7 +18,7 @@ from venn_admit.core.calibrators.venn_admit.decide import Localizer, decide_one
 from venn_admit.core.types import Approximation
 from venn_admit.methods.method import DecideEach, Explained, PointsToDecide
 from venn_admit.methods.recent import Recent
-from venn_admit.methods.shared_weights import MOST_SUPPORTS, SharedWeights
+from venn_admit.methods.shared_passes import MOST_SUPPORTS, SharedWeights
 from venn_admit.methods.venn_admit.snapshot import AdmitSnapshot, DecidedByAdmit, load_snapshot
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import BandEvidence, Calibration

@@ -1,11 +1,14 @@
-"""What a report says of a calibration by Venn-ADMIT: partitions, usable bands, and the labels that bands lack."""
+"""What a snapshot by Venn-ADMIT is described by, how it judges held-out data, and how it differs from another."""
+
+from collections import Counter
 
 from sqlalchemy import Connection
 
+from venn_admit.core.approximation.localizer import localizer_logits
 from venn_admit.core.calibrators.bands import bin_of
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING, UsableShares, usable_shares
-from venn_admit.core.calibrators.venn_admit.decide import Decisions
-from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.core.calibrators.venn_admit.decide import Decisions, decide
+from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.core.comparison.on_mc import judged_rows
 from venn_admit.core.documents import documents_of
@@ -20,12 +23,18 @@ from venn_admit.core.monitoring.bands import (
     weighted_of_vp,
 )
 from venn_admit.core.monitoring.partitions import CalibrationPartitions, PlacedPoints, calibration_partitions
-from venn_admit.core.types import Split
-from venn_admit.methods.describing import CalibrationToDescribe, Described
+from venn_admit.core.monitoring.what_if import SnapshotCount, SnapshotEffects, SnapshotFact
+from venn_admit.core.types import AdmitOutcome, AdmitSets, Approximation, Split
+from venn_admit.methods.describing import CalibrationToDescribe, Described, Judged, PointsToJudge, points_of_split
+from venn_admit.methods.venn_admit.make import MadeByAdmit
+from venn_admit.methods.venn_admit.snapshot import AdmitSnapshot
 from venn_admit.report.calibration.bands.part import BandsPart
+from venn_admit.report.evaluation.evaluated import settings_of_bands
 from venn_admit.store.calibrations import calibrations
-from venn_admit.store.calibrations.calibrations import SnapshotPoints
+from venn_admit.store.calibrations.calibrations import Calibration, SnapshotPoints
 from venn_admit.store.exemplars import approximations, exemplars
+from venn_admit.store.exemplars.approximations import Replacements
+from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.array_cache import ArrayCache
 
 MOST_WEIGHED = 2_000
@@ -112,4 +121,86 @@ def _lacking(given: CalibrationToDescribe, redecided: Decisions | None) -> Label
         bin_of(match_count[starved], settings.q_bins),
         kappa=settings.kappa,
         label_count=given.label_count,
+    )
+
+
+def judge(snapshot: AdmitSnapshot, points: PointsToJudge, *, memory_budget: int) -> Judged:
+    """Return what the snapshot makes of the points; see the protocol `Method`."""
+    settings, rows = snapshot.calibration.settings, points.rows
+    assert rows.approximation is not None, "the method decides by the KNN"
+    plain = decide(
+        snapshot.admit,
+        snapshot.venn,
+        rows.approximation,
+        settings,
+        neighbour_count=snapshot.neighbour_count,
+        require_full_match=False,
+        localizer=None,
+        memory_budget=memory_budget,
+    )
+    # The localizer's vectors are in the order of the Venn index.
+    vp_logits = points.held_out.vp.seen.knn.logits[snapshot.venn.order]
+    localized = localizer_logits(
+        points.own_vectors,
+        snapshot.localizer_vectors,
+        vp_logits,
+        snapshot.parameters.eta_loc,
+        memory_budget=memory_budget,
+    )
+    return Judged(
+        own=None,
+        settings=settings_of_bands(settings, snapshot.neighbour_count),
+        admit=AdmitOutcome(
+            included=plain.sets.included,
+            lower_plain=plain.probabilities.lower,
+            upper_plain=plain.probabilities.upper,
+            lower_weighted=rows.lower,
+            upper_weighted=rows.upper,
+            admitted_plain=plain.selection.decision >= 0,
+            admitted_weighted=rows.admitted,
+        ),
+        localizer_predicted=localized.argmax(axis=1),
+    )
+
+
+def compare(
+    connection: Connection,
+    classifier: Classifier,
+    calibration: Calibration,
+    made: MadeByAdmit,
+    instead: Replacements,
+    memory_budget: int,
+) -> SnapshotEffects:
+    """Return the differences; see the protocol `Method`."""
+    settings, radius = calibration.settings, calibration.radius
+    mc_before = calibrations.read_points(connection, calibration, Split.MC).points
+    mc_after = points_of_split(made.rows, Split.MC).points
+    before = AdmitIndex(mc_before, class_count=classifier.class_count, settings=settings, omega=radius.omega)
+    after = AdmitIndex(mc_after, class_count=classifier.class_count, settings=settings, omega=made.radius.omega)
+
+    def sets(index: AdmitIndex, view: Approximation) -> AdmitSets:
+        return index.sets(view.logits, view.predicted, view.match_count, view.distance, memory_budget=memory_budget)
+
+    found: Counter[str] = Counter()
+    blocks = approximations.split_blocks(connection, classifier, Split.VP, calibration.parameters_id, memory_budget)
+    for block in blocks:
+        was = sets(before, block.approximation)
+        would_be = sets(after, instead.replaced(block.exemplar_ids, block.approximation))
+        found["points"] += len(block.exemplar_ids)
+        found["usable"] += int((smallest_class_count(was.band_size) >= settings.kappa).sum())
+        found["singletons"] += int(was.singleton.sum())
+        for name in ("band_size", "threshold", "included"):
+            found[name] += int((getattr(was, name) != getattr(would_be, name)).any(axis=1).sum())
+    return SnapshotEffects(
+        facts=(
+            SnapshotFact("s_hat", radius.s_hat, made.radius.s_hat),
+            SnapshotFact("omega", radius.omega, made.radius.omega),
+            SnapshotFact("usable", found["usable"], made.usable_count),
+            SnapshotFact("singletons", found["singletons"], made.singleton_count),
+        ),
+        counts=(
+            SnapshotCount("bands", found["band_size"], found["points"]),
+            SnapshotCount("thresholds", found["threshold"], found["points"]),
+            SnapshotCount("sets", found["included"], found["points"]),
+        ),
     )

@@ -6,14 +6,10 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.core.monitoring.what_if import SnapshotEffects
 from venn_admit.core.types import CalibratorSettings, Split
-from venn_admit.methods.describing import CalibrationToDescribe, Described
-from venn_admit.methods.judging import Judged, PointsToJudge
-from venn_admit.methods.made_points import points_of_split
+from venn_admit.methods.describing import CalibrationToDescribe, Described, Judged, PointsToJudge, points_of_split
 from venn_admit.methods.method import Made, Snapshot
-from venn_admit.methods.venn_admit.compare import compare
 from venn_admit.methods.venn_admit.decide_one import AdmitPointDecider
-from venn_admit.methods.venn_admit.describe import describe
-from venn_admit.methods.venn_admit.judge import judge
+from venn_admit.methods.venn_admit.describe import compare, describe, judge
 from venn_admit.methods.venn_admit.make import MadeByAdmit, make
 from venn_admit.methods.venn_admit.snapshot import AdmitSnapshot, indexed, load_snapshot
 from venn_admit.store.calibrations.calibrations import Calibration

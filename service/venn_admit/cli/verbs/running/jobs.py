@@ -28,7 +28,7 @@ def list_jobs(
 ) -> None:
     """List jobs with their state, progress and times, the newest first."""
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.tables.job_tables import jobs_table
+    from venn_admit.cli.tables.rows import jobs_table
     from venn_admit.flows.jobs.listing import list_jobs as flow
     from venn_admit.payloads.rows import plain
 
@@ -48,7 +48,7 @@ def show(
 ) -> None:
     """Show one job: its progress, and the number, attempts and first error of the chunks in each state."""
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.tables.job_tables import chunks_table, headline, times
+    from venn_admit.cli.tables.rows import chunks_table, headline, times
     from venn_admit.flows.jobs.listing import show_job
     from venn_admit.payloads.jobs import job_payload
 
@@ -82,7 +82,7 @@ def resume(
 ) -> None:
     """Finish a job that was interrupted, failed or cancelled; what is done already is not computed again."""
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.tables.job_tables import headline
+    from venn_admit.cli.tables.rows import headline
     from venn_admit.files.output.tables import check_table_output
     from venn_admit.flows.decisions.score_file import resume as flow
     from venn_admit.payloads.rows import plain
