@@ -13,7 +13,7 @@ from sqlalchemy import Engine, Row
 from tests.conftest import fresh_database
 from tests.report.pages.test_evaluation import Page
 from tests.running import EXAMPLES, Bench, make_reviews
-from venn_admit.cli.steps import COMMANDS
+from venn_admit.cli.advice import command
 from venn_admit.core.types import Split
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.data.label import label
@@ -83,7 +83,7 @@ def report(request: pytest.FixtureRequest, bench: Bench) -> CalibrationReport:
 
 
 def tables(report: CalibrationReport) -> list[TextTable]:
-    return [part for section in sections(report, COMMANDS) for part in section.parts if isinstance(part, TextTable)]
+    return [part for section in sections(report, command) for part in section.parts if isinstance(part, TextTable)]
 
 
 def asked(bench: Bench, query: str) -> Rows:
@@ -380,9 +380,9 @@ def test_traffic_is_on_the_map(report: CalibrationReport) -> None:
 
 
 def test_the_page_and_the_payload_have_every_query(report: CalibrationReport) -> None:
-    page = Page(render_calibration(report, COMMANDS))
+    page = Page(render_calibration(report, command))
     names = [table.query for table in tables(report) if table.query is not None]
     assert page.text.count("SQL of this table") == len(names)
     for name in names:
         assert " ".join(report.queries[name].split()) in page.text
-    assert calibration_payload(report, COMMANDS)["queries"] == {name: report.queries[name] for name in names}
+    assert calibration_payload(report, command)["queries"] == {name: report.queries[name] for name in names}

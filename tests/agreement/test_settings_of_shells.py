@@ -23,9 +23,9 @@ from tests.api.service import OWN, Service
 from tests.cli.conftest import calibrated, copied, files, ingested
 from tests.cli.program import Program
 from tests.cli.samples import CLASS_COUNT, NAME, K
+from venn_admit.advice import Step, Verb
 from venn_admit.api.routes import calibrations
-from venn_admit.api.steps import REQUESTS
-from venn_admit.cli.steps import COMMANDS
+from venn_admit.cli.advice import command
 from venn_admit.core.calibrators.certified.certification import Certification
 from venn_admit.core.calibrators.certified.hypothesis_tests import DocumentTest
 from venn_admit.core.calibrators.certified.points import ClassKind
@@ -35,10 +35,11 @@ from venn_admit.core.types import CalibratorSettings
 from venn_admit.flows.calibration import calibrate
 from venn_admit.flows.calibration.asked import arguments_for
 from venn_admit.flows.data.catalogue import find
-from venn_admit.interface.advice import CALLS
+from venn_admit.http.advice import request_for
+from venn_admit.interface.advice import call
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.calibrations.setting_forms import MethodSettings
-from venn_admit.web.steps import PAGE_STEPS
+from venn_admit.web.steps import on_page
 
 __all__ = ["calibrated", "files", "ingested"]
 
@@ -166,16 +167,16 @@ def test_every_field_differs_from_its_default() -> None:
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_what_is_advised_asks_for_the_same_settings(shells: Shells, settings: MethodSettings) -> None:
-    assert shells.command(COMMANDS.calibrate(NAME, settings, K)) == settings
-    method, address, body = REQUESTS.calibrate(NAME, settings, K).split(" ", 2)
+    step = Step(Verb.CALIBRATE, classifier=NAME, settings=settings, neighbour_count=K)
+    assert shells.command(command(step)) == settings
+    method, address, body = request_for(step).split(" ", 2)
     assert (method, address) == ("POST", f"{OWN}/calibrations")
     assert shells.request(body) == settings
-    named = re.fullmatch(rf"a POST request to {OWN}/calibrations with (.*)", PAGE_STEPS.calibrate(NAME, settings, K))
+    named = re.fullmatch(rf"a POST request to {OWN}/calibrations with (.*)", on_page(step))
     assert named is not None
     assert shells.request(json.dumps(members(named[1]))) == settings
-    call = CALLS.calibrate(NAME, settings, K)
-    assert shells.settings(lambda: eval(call, {"classifier": shells.classifier})) == settings
-    assert shells.settings(lambda: eval(call, {"classifier": shells.remote})) == settings
+    for classifier in (shells.classifier, shells.remote):
+        assert shells.settings(lambda known=classifier: eval(call(step), {"classifier": known})) == settings  # type: ignore[misc]
 
 
 def members(said: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from tests.api.service import OWN, Service, check_problem
 from venn_admit.api.application import DOCUMENT, create_application
 from venn_admit.api.models.common import Given
 from venn_admit.errors import Code, DatabaseError
-from venn_admit.http import advice, problems
+from venn_admit.http import problems
 from venn_admit.http.bodies import MOST_NESTING
 from venn_admit.http.headers import REQUEST_ID, SECURITY_HEADERS
 from venn_admit.http.limits import MOST_BODY_BYTES
@@ -37,9 +37,7 @@ def unreachable(tmp_path: Any) -> Iterator[TestClient]:
     runtime.engine.dispose()
 
 
-def test_every_code_has_advice_or_is_plain_and_every_family_a_status() -> None:
-    assert set(advice.ADVICE) | advice.PLAIN == set(Code)
-    assert set(advice.ADVICE) & advice.PLAIN == set()
+def test_every_family_has_a_status_and_a_title() -> None:
     families = {code.family for code in Code}
     assert families <= set(problems.STATUS)
     assert families == set(problems.TITLES)

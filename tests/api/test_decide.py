@@ -150,10 +150,10 @@ def test_numbers_that_json_lacks_are_refused(shared: Service) -> None:
 
 def test_before_a_calibration_the_request_that_makes_one_is_named(empty: Service) -> None:
     asked = {"points": [{"vector": [0.0] * DIMENSION}]}
-    check_problem(empty.post(f"{OWN}/decide", asked), 404, "no-classifier", "POST /v1/classifiers makes one")
+    check_problem(empty.post(f"{OWN}/decide", asked), 404, "no-classifier", "; send `POST /v1/classifiers`")
     made = empty.post("/v1/classifiers", {"classifier": NAME, "classes": ["a", "b"], "dimension": DIMENSION, "k": 3})
     assert made.status_code == 201, made.text
-    check_problem(empty.post(f"{OWN}/decide", asked), 409, "not-calibrated", f"POST {OWN}/calibrations makes the first")
+    check_problem(empty.post(f"{OWN}/decide", asked), 409, "not-calibrated", f"; send `POST {OWN}/calibrations`")
 
 
 @pytest.mark.processes

@@ -131,7 +131,7 @@ def test_settings_that_are_refused(
 def test_the_refusal_of_a_calibration_names_the_request_that_leaves_more(shared: Service) -> None:
     problem = check_problem(shared.post(f"{OWN}/calibrations", {}), 409, "not-ready")
     assert f'POST {OWN}/calibrations {{"kappa": ' in problem.detail
-    assert '"kappa": 1000 stores this one all the same' in problem.detail
+    assert '`"kappa": 1000` stores this one anyway' in problem.detail
 
 
 def test_labels_are_recorded_as_from_a_file(service: Service, own_calibrated: Program, tmp_path: Any) -> None:
@@ -150,7 +150,9 @@ def test_labels_are_recorded_as_from_a_file(service: Service, own_calibrated: Pr
     assert corrected["corrected"] == 1
     taken_back = {"labels": [{"external_id": "scored-0", "label": None}]}
     refused = service.post(f"{OWN}/labels", taken_back)
-    check_problem(refused, 422, "label-missing", 'send "retract": true to retract them')
+    check_problem(
+        refused, 422, "label-missing", '`POST /v1/classifiers/{classifier}/labels {"retract": true}` retracts them'
+    )
     assert service.post(f"{OWN}/labels", {**taken_back, "retract": True}).json()["retracted"] == 1
 
 
@@ -262,6 +264,6 @@ def test_a_classifier_with_logits_only(empty: Service) -> None:
     refused = empty.post(f"{own}/decide", {"points": [{"logits": [3.0, -3.0], "vector": [1.0]}]})
     check_problem(refused, 422, "vectors-unwanted")
     refused = empty.post(f"{own}/calibrations", {"method": "venn-admit"})
-    check_problem(refused, 422, "no-vectors", '"method": "venn-abers" needs none')
+    check_problem(refused, 422, "no-vectors", '"method": "venn-abers"}` needs none')
     watched = empty.get(f"{own}/monitor").json()
     assert {(row["lamp"], row.get("q")) for row in watched["readings"]} == {("mix", None)}

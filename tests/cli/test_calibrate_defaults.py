@@ -35,7 +35,7 @@ def test_it_stops_and_shows_what_other_settings_leave(own_calibrated: Program) -
     assert re.search(rf"scarcest most often, in \d+% of the bands below kappa, is '({named})', which has \d+ of", error)
     assert "`--kappa 1000` stores this one anyway" in error
 
-    proposed = re.search(r"Run `venn-admit (calibrate [^`]*)`, which leaves ([\d.]+)% usable", error)
+    proposed = re.search(r"`venn-admit (calibrate [^`]*)` leaves ([\d.]+)% usable", error)
     assert proposed is not None
     stored = own_calibrated(*proposed[1].split(), "--json").result
     assert stored["alpha"] == "0.2"

@@ -149,7 +149,7 @@ def test_an_encoder_in_a_folder_must_be_named(program: Program, files: Path, tmp
     unnamed = program("extract", "apply", tmp_path / "model", files / "new.csv", "--out", tmp_path / "new.parquet")
     known = load_model(tmp_path / "model").encoder
     assert (unnamed.code, f"expected the folder of {known.name}, which the memory layer" in unnamed.stderr) == (2, True)
-    assert unnamed.stderr.rstrip().endswith("--encoder FOLDER names it")
+    assert unnamed.stderr.rstrip().endswith("`--encoder FOLDER` names it")
 
 
 def test_an_output_never_replaces_an_input(program: Program, files: Path, tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_what_is_refused_records_nothing(scored: Program, tmp_path: Path) -> Non
         (
             "scored-20,",
             2,
-            "row 10, label: expected a label, got nothing; .*; `venn-admit label --retract` retracts them$",
+            "row 10, label: expected a label, .*; .*`venn-admit label NAME labels.csv --retract` retracts them$",
         ),
         ("scored-3,1", 2, "rows 3 and 10, external_id: expected every id once"),
         ("train-0,", 2, "expected a label, got nothing"),

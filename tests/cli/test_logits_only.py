@@ -260,7 +260,11 @@ def test_what_needs_vectors_is_refused_with_what_does_not(
 def test_a_file_with_vectors_is_refused_with_what_takes_it(made: Program, files: Path) -> None:
     with nothing_stored(made):
         outcome = made("ingest", NAME, files / "held-out.parquet", "--split", "held-out")
-    check_refusal(outcome, 2, "column 'vector': expected none.*leave the vectors out; `venn-admit create` with --dim")
+    check_refusal(
+        outcome,
+        2,
+        "column 'vector': expected none.*leave the vectors out; `venn-admit create NAME --classes NAMES --dim D`",
+    )
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_an_unknown_classifier(calibrated: Program, files: Path, tmp_path: Path,
 
 
 def test_an_unknown_classifier_where_there_is_none(program: Program) -> None:
-    check_refusal(program("fit", NAME), NOT_FOUND, "known: none yet; create one; run `venn-admit create`")
+    check_refusal(program("fit", NAME), NOT_FOUND, "known: none yet; create one; run `venn-admit create NAME")
 
 
 @pytest.mark.parametrize("split", ["test", "scored", "Train", ""])

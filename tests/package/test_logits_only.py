@@ -152,7 +152,7 @@ def test_what_needs_vectors_is_refused_with_the_call_that_does_not(calibrated: v
     for call in calls:
         with pytest.raises(venn_admit.InvalidInputError, match="needs vectors, and classifier 'bare' has") as refused:
             call()
-        assert refused.value.__notes__ == ['classifier.calibrate(method="venn-abers") needs none']
+        assert refused.value.__notes__ == ['`classifier.calibrate(method="venn-abers")` needs none']
     for call in (
         lambda: calibrated.ingest(logits=logits, vectors=vectors, labels=[0]),
         lambda: calibrated.decide(vectors[0], logits=logits[0]),
@@ -160,7 +160,7 @@ def test_what_needs_vectors_is_refused_with_the_call_that_does_not(calibrated: v
     ):
         with pytest.raises(venn_admit.InvalidInputError, match=r"leave (it|the vectors) out") as refused:
             call()
-        assert refused.value.__notes__ == ["connection.create(..., dimension=D) makes a classifier that takes them"]
+        assert refused.value.__notes__ == ["`connection.create(..., dimension=D)` makes a classifier that takes them"]
 
 
 @pytest.mark.processes

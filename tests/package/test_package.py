@@ -212,7 +212,7 @@ def test_advice_names_calls(calibrated: venn_admit.Classifier, connection: venn_
     other = connection.create("other", ["a", "b"], dimension=2)
     with pytest.raises(venn_admit.NotReadyError) as refusal:
         other.calibrate()
-    assert refusal.value.__notes__ == ["call classifier.fit()"]
+    assert refusal.value.__notes__ == ["call `classifier.fit()`"]
     columns = samples.exemplars("later", 40, seed=4)
     calibrated.ingest(**arrays(columns))
     assert '`classifier.calibrate(kappa=10, q_bins=[0, 1], alpha="0.2")`' in " ".join(str(calibrated.report()).split())
@@ -378,7 +378,7 @@ class TestRefusals:
     def test_a_database_without_our_schema(self, empty_database: str, tmp_path: Path) -> None:
         with pytest.raises(venn_admit.NotReadyError) as refusal:
             venn_admit.connect(empty_database, home=tmp_path)
-        assert refusal.value.__notes__ == ["call venn_admit.connect(..., migrate=True)"]
+        assert refusal.value.__notes__ == ["call `venn_admit.connect(..., migrate=True)`"]
         with venn_admit.connect(empty_database, home=tmp_path, migrate=True) as connection:
             assert connection.classifiers() == []
 

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from tests.report.pages.test_evaluation import Page
 from tests.report.samples import HOSTILE_NAMES
-from venn_admit.cli.steps import COMMANDS
+from venn_admit.cli.advice import command
 from venn_admit.core.calibrators.bands import BandRadius
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.evaluation.measures import measure_admission
@@ -198,7 +198,7 @@ def hostile() -> CalibrationReport:
 def shown(report: CalibrationReport, width: int = 80, *, colour: bool = False) -> str:
     output = StringIO()
     console = Console(file=output, width=width, force_terminal=colour, color_system="standard" if colour else None)
-    console.print(calibration_tables(report, COMMANDS))
+    console.print(calibration_tables(report, command))
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
 
 
@@ -260,9 +260,9 @@ def test_advice(two_classes: CalibrationReport) -> None:
     given = replace(two_classes, agreement=replace(grown, at_fit=None))
     assert "there is no fit to compare with" in shown(given)
     assert "Nothing: no labels wait to be used and recent traffic is like vp.\n" in shown(given, 120) + "\n"
-    assert advice(given, COMMANDS) == []
+    assert advice(given, command) == []
     retired = replace(due, snapshot=replace(due.snapshot, is_current=False))
-    assert advice(retired, COMMANDS) == [
+    assert advice(retired, command) == [
         "This calibration has been replaced: `venn-admit report made` shows the current one."
     ]
 
@@ -302,27 +302,27 @@ def test_traffic_of_several_calibrations(two_classes: CalibrationReport) -> None
 @pytest.mark.parametrize("name", ["q", "d"])
 def test_a_large_shift_is_advised_upon(two_classes: CalibrationReport, name: str) -> None:
     large = Shift(np.zeros(5), np.ones(5), KolmogorovSmirnov(0.3, 1e-9, 0.25))
-    (found,) = advice(with_comparison(two_classes, **{name: large}), COMMANDS)
+    (found,) = advice(with_comparison(two_classes, **{name: large}), command)
     assert f"the distributions of {name} differ by .300 (at least .250 if chance is allowed for)" in found
     assert "label a random sample of recent traffic (`venn-admit export made --what unlabelled" in found
 
 
 def test_traffic_that_has_its_labels_need_not_be_labelled(two_classes: CalibrationReport) -> None:
     report = with_comparison(with_traffic(two_classes, unlabelled=0), admitted=pair(0.4, 0.1))
-    (found,) = advice(report, COMMANDS)
+    (found,) = advice(report, command)
     assert "every point of recent traffic has a label already" in found
     assert "export" not in found
 
 
 def test_shares_that_recent_traffic_lost_are_advised_upon(two_classes: CalibrationReport) -> None:
-    (found,) = advice(with_comparison(two_classes, usable=pair(0.9, 0.5), admitted=pair(0.4, 0.1)), COMMANDS)
+    (found,) = advice(with_comparison(two_classes, usable=pair(0.9, 0.5), admitted=pair(0.4, 0.1)), command)
     assert ".500 of it lie in usable bands, of vp .900; .100 of it would be admitted by plain" in found
 
 
 def test_errors_come_first(two_classes: CalibrationReport) -> None:
     accuracy = (Accuracy(None, 774, 1000, 0.73, 0.81), Accuracy(1, 95, 100, 0.87, 0.98))
     report = with_comparison(with_traffic(two_classes, accuracy=accuracy), admitted=pair(0.4, 0.1))
-    first, second = advice(report, COMMANDS)
+    first, second = advice(report, command)
     assert "a share of at least 1 - alpha = 0.9 should be right" in first
     assert "of all, .774 of 1,000 (99 % interval .730 to .810)." in first
     assert second.startswith("Recent traffic is unlike vp")
@@ -331,25 +331,25 @@ def test_errors_come_first(two_classes: CalibrationReport) -> None:
     text = " ".join(shown(report, 120).split())
     assert "Lowest by predicted class: positive, .950 of 100 (99 % interval .870 to .980)." in text
     of_class = (accuracy[1], replace(accuracy[1], high=0.89))
-    (found,) = advice(with_traffic(two_classes, accuracy=of_class), COMMANDS)
+    (found,) = advice(with_traffic(two_classes, accuracy=of_class), command)
     assert "of those predicted 'positive', .950 of 100" in found
 
 
 def test_where_everything_is_rejected(two_classes: CalibrationReport) -> None:
-    (found,) = advice(with_part(two_classes, admitted_of_vp=0), COMMANDS)
+    (found,) = advice(with_part(two_classes, admitted_of_vp=0), command)
     assert found.startswith("Everything is rejected: ")
     none = (OutcomeCounts(True, False, 30_000, 0, (10_000, 15_000, 0, 5000, 0)),)
-    (found,) = advice(with_traffic(two_classes, own_outcomes=none), COMMANDS)
+    (found,) = advice(with_traffic(two_classes, own_outcomes=none), command)
     assert "were rejected, most of them as 'set not a singleton', though" in found
     assert found.startswith("All points of recent traffic")
     few = (OutcomeCounts(True, False, 3, 0, (3, 0, 0, 0, 0)),)
-    assert advice(with_traffic(two_classes, own_outcomes=few), COMMANDS) == []
+    assert advice(with_traffic(two_classes, own_outcomes=few), command) == []
 
 
 def test_where_weights_reject_what_plain_probabilities_admit(two_classes: CalibrationReport) -> None:
     """Both figures are said, and what to do, instead of "Nothing"."""
     rejecting = with_part(two_classes, weighted=WeightedShare(points=800, plain=137, admitted=4, right=4))
-    (found,) = advice(rejecting, COMMANDS)
+    (found,) = advice(rejecting, command)
     assert found.startswith("Weights reject most of what plain probabilities would admit: of 800 points of vp")
     assert "would admit 4 (0.5%), plain ones 137 (17.1%)" in found
     assert "Ask for unweighted decisions when you score" in found
@@ -358,46 +358,46 @@ def test_where_weights_reject_what_plain_probabilities_admit(two_classes: Calibr
     assert figures[0] == "0.5% of the calibration data admitted with weights, the default"
     assert figures[1] == "100.0% of these right (target 90.0%)"
     assert figures[2].endswith("of the calibration data admitted by plain probabilities")
-    weights = calibration_payload(rejecting, COMMANDS)["weights"]
+    weights = calibration_payload(rejecting, command)["weights"]
     assert weights == {"points": 800, "admitted_plain": 137, "admitted_weighted": 4, "right_weighted": 4}
     none = (OutcomeCounts(True, False, 30_000, 0, (10_000, 15_000, 0, 5000, 0)),)
-    (found,) = advice(with_traffic(rejecting, own_outcomes=none), COMMANDS)
+    (found,) = advice(with_traffic(rejecting, own_outcomes=none), command)
     assert found.startswith("Weights reject most"), "a sample of traffic would not change that"
     half = with_part(two_classes, weighted=WeightedShare(points=800, plain=138, admitted=69, right=69))
-    assert advice(half, COMMANDS) == []
+    assert advice(half, command) == []
 
 
 def test_where_nearly_everything_is_rejected(two_classes: CalibrationReport) -> None:
     vp = two_classes.snapshot.vp_count
-    (found,) = advice(with_part(two_classes, admitted_of_vp=int(0.08 * vp)), COMMANDS)
+    (found,) = advice(with_part(two_classes, admitted_of_vp=int(0.08 * vp)), command)
     assert found.startswith("Nearly everything is rejected: ")
     assert "but only .080 of its points would be admitted by plain probabilities and .350 with weights" in found
-    assert advice(with_part(two_classes, admitted_of_vp=int(0.12 * vp)), COMMANDS) == []
+    assert advice(with_part(two_classes, admitted_of_vp=int(0.12 * vp)), command) == []
     for admitted, advised in ((240, True), (3000, False)):
         own = (OutcomeCounts(True, False, 30_000, admitted, (10_000, 20_000 - admitted, 0, 0, 0)),)
-        found_now = advice(with_traffic(two_classes, own_outcomes=own), COMMANDS)
+        found_now = advice(with_traffic(two_classes, own_outcomes=own), command)
         assert bool(found_now) == advised
         assert not advised or found_now[0].startswith("Nearly all points of recent traffic")
 
 
 def test_the_page_shows_what_the_terminal_does(two_classes: CalibrationReport, hostile: CalibrationReport) -> None:
-    html = render_calibration(two_classes, COMMANDS)
+    html = render_calibration(two_classes, command)
     page = Page(html)
     assert len(page.all("table")) == 13
     assert "made: calibration 7, current, of 2026-03-01 09:30 UTC" in page.text
     assert "Nothing: no labels wait" in page.text
     assert not re.search(r"https?:|//[a-z]|src=|@import|<script|<link|<iframe", html)
-    assert render_calibration(two_classes, COMMANDS) == html
-    assert "<b>bold" not in render_calibration(hostile, COMMANDS)
+    assert render_calibration(two_classes, command) == html
+    assert "<b>bold" not in render_calibration(hostile, command)
 
 
 def test_commands_stand_apart_on_the_page(two_classes: CalibrationReport) -> None:
     due = replace(two_classes, changes=SnapshotChanges(5, 0, 1))
-    assert "<code>venn-admit calibrate made --kappa 1000</code>" in render_calibration(due, COMMANDS)
+    assert "<code>venn-admit calibrate made --kappa 1000</code>" in render_calibration(due, command)
 
 
 def test_the_verdict_comes_first_then_the_map_then_tables(two_classes: CalibrationReport) -> None:
-    html = render_calibration(two_classes, COMMANDS)
+    html = render_calibration(two_classes, command)
     body = html[html.index("<main>") :]
     said, words = verdict(two_classes)
     parts = [
@@ -433,12 +433,12 @@ def test_the_verdict_is_that_of_the_predicted_classes(two_classes: CalibrationRe
 
 
 def test_the_page_is_written(two_classes: CalibrationReport, tmp_path: Path) -> None:
-    page = write_calibration_page(two_classes, COMMANDS, tmp_path / "new" / "folder")
-    assert page.read_text(encoding="utf-8") == render_calibration(two_classes, COMMANDS)
+    page = write_calibration_page(two_classes, command, tmp_path / "new" / "folder")
+    assert page.read_text(encoding="utf-8") == render_calibration(two_classes, command)
 
 
 def test_payload_has_every_class_and_partition(hostile: CalibrationReport) -> None:
-    payload = json.loads(json.dumps(finite_json(calibration_payload(hostile, COMMANDS)), allow_nan=False))
+    payload = json.loads(json.dumps(finite_json(calibration_payload(hostile, command)), allow_nan=False))
     cells = payload["partitions"]["cells"]
     assert len(cells) == 26 * 4
     for cell in cells:

@@ -1,81 +1,79 @@
-"""How users of the command line do what the message of an error asks for: a sentence a code, with the command."""
+"""The steps that errors and reports advise, as commands."""
 
 from collections.abc import Mapping
 from shlex import quote
+from typing import Any
 
-from venn_admit.errors import Code, VennAdmitError
+from venn_admit.advice import Blank, Step, Verb, advice_on
+from venn_admit.errors import VennAdmitError
 
-ADVICE: Mapping[Code, str] = {
-    Code.LABEL_MISSING: "`venn-admit label --retract` retracts them",
-    Code.UNLABELLED: "`venn-admit score` takes rows without labels",
-    Code.NO_VECTORS: "`venn-admit calibrate {classifier} --method venn-abers` needs none",
-    Code.VECTORS_UNWANTED: "`venn-admit create` with --dim makes a classifier that takes them",
-    Code.ENCODER_UNNAMED: "--encoder FOLDER names it",
-    Code.PARAMETERS_UNREADABLE: "run `venn-admit export NAME --what parameters`",
-    Code.SETTING_IN_USE: "run `venn-admit calibrate {classifier}` with the options of the other one",
-    Code.EXTRACTOR_DIFFERS: "`venn-admit generation create {classifier} --extractor VERSION` adds it; "
-    "without exemplars, `venn-admit generation extractor {classifier} VERSION` corrects it",
-    Code.EXTRACTOR_MISSING: "--extractor VERSION states it",
-    Code.EXTRACTOR_UNSTATED: "`venn-admit generation extractor {classifier} VERSION` states it",
-    Code.INDEX_EXISTS: "run `venn-admit index drop {classifier}`",
-    Code.NO_CLASSIFIER: "run `venn-admit create`",
-    Code.NO_SETTING: "run `venn-admit calibrate {classifier}`",
-    Code.UNKNOWN_CALIBRATION: "`venn-admit calibrations {classifier}` lists the newest",
-    Code.UNKNOWN_JOB: "`venn-admit jobs list` lists the jobs",
-    Code.UNKNOWN_KEY: "`venn-admit key list` lists the keys",
-    Code.SCHEMA_OUTDATED: "run `venn-admit db upgrade`",
-    Code.TOO_FEW_TRAINING_EXEMPLARS: "run `venn-admit ingest {classifier} FILE --split train`",
-    Code.NO_HELD_OUT_DATA: "run `venn-admit ingest {classifier} FILE --split held-out`",
-    Code.NOT_FITTED: "run `venn-admit fit {classifier}`",
-    Code.EQUAL_DISTANCES: "`venn-admit calibrate --delta inf` does the latter",
-    Code.NOT_CALIBRATED: "run `venn-admit calibrate {classifier}`",
-    Code.RECALIBRATION_DUE: "run `venn-admit recalibrate {classifier}`",
-    Code.JOB_RUNNING: "run `venn-admit jobs cancel {job}`",
-    Code.POINTS_FORGOTTEN: "run `venn-admit recalibrate {classifier}`",
-    Code.BEING_DELETED: "run `venn-admit delete {classifier}`",
-    Code.JOBS_RUNNING: "`venn-admit jobs cancel {job}` cancels the first",
-    Code.INDEX_MISSING: "run `venn-admit index create {classifier}`",
-    Code.SCHEMA_MISMATCH: "run `venn-admit db upgrade`",
+COMMANDS: Mapping[Verb, str] = {
+    Verb.CREATE: "venn-admit create NAME --classes NAMES",
+    Verb.INGEST: "venn-admit ingest {classifier} FILE",
+    Verb.LABEL: "venn-admit label {classifier} labels.csv",
+    Verb.LIST_UNLABELLED: "venn-admit export {classifier} --what unlabelled --out unlabelled.parquet",
+    Verb.FIT: "venn-admit fit {classifier}",
+    Verb.EXPORT_PARAMETERS: "venn-admit export {classifier} --what parameters --out parameters.json",
+    Verb.CALIBRATE: "venn-admit calibrate {classifier}",
+    Verb.RECALIBRATE: "venn-admit recalibrate {classifier}",
+    Verb.LIST_CALIBRATIONS: "venn-admit calibrations {classifier}",
+    Verb.SCORE: "venn-admit score {classifier} FILE --out OUT",
+    Verb.REPORT: "venn-admit report {classifier}",
+    Verb.MONITOR: "venn-admit monitor {classifier}",
+    Verb.DELETE: "venn-admit delete {classifier}",
+    Verb.ADD_GENERATION: "venn-admit generation create {classifier}",
+    Verb.SWITCH_GENERATION: "venn-admit generation switch {generation}",
+    Verb.STATE_EXTRACTOR: "venn-admit generation extractor {classifier} {extractor}",
+    Verb.CREATE_INDEX: "venn-admit index create {classifier}",
+    Verb.DROP_INDEX: "venn-admit index drop {classifier}",
+    Verb.LIST_JOBS: "venn-admit jobs list",
+    Verb.CANCEL_JOB: "venn-admit jobs cancel {job}",
+    Verb.LIST_KEYS: "venn-admit key list",
+    Verb.UPGRADE_SCHEMA: "venn-admit db upgrade",
+    Verb.NAME_ENCODER: "",
+    Verb.ADD_ARGUMENT: "",
 }
-"""What to add to the message; in braces stand parameters of the code."""
+"""The beginning of each command; further arguments follow as options."""
 
-PLAIN = frozenset(
-    {
-        *(code for code in Code if code == code.family),
-        Code.NAME_TAKEN,
-        Code.FORGOTTEN,
-        Code.GENERATION_IN_USE,
-        Code.UNKNOWN_CLASSIFIER,
-        Code.UNKNOWN_SETTING,
-        Code.UNKNOWN_DECISION,
-        Code.REMOVED_DECISION,
-        Code.REMOVED_JOB,
-        Code.UNKNOWN_EXEMPLAR,
-        Code.UNKNOWN_INDEX,
-        Code.PROGRAM_OUTDATED,
-        Code.TOO_FEW_CLASSES,
-        Code.NOT_CERTIFIABLE,
-        Code.CHANGED_DURING_FIT,
-        Code.CHANGED_DURING_CALIBRATION,
-        Code.DATABASE_UNREACHABLE,
-        Code.DATABASE_BUSY,
-        Code.DAMAGED,
-        Code.JOB_NOT_RUNNING,
-    }
-)
-"""The codes whose messages say all: there is no command to name, or it is the one that was run."""
+
+def command(step: Step) -> str:
+    """Return the command that takes a step, or options to add to one.
+
+    >>> from venn_admit.core.calibrators.settings import make_settings
+    >>> from venn_admit.core.calibrators.venn_abers.settings import make_venn_abers_settings
+    >>> settings = make_settings(2, 5, kappa=100, q_bins=(0, 1))
+    >>> command(Step(Verb.CALIBRATE, classifier="my reviews", settings=settings, neighbour_count=5))
+    "venn-admit calibrate 'my reviews' --kappa 100 --q-bins 0,1"
+    >>> settings = make_venn_abers_settings(2, 5, score="network")
+    >>> command(Step(Verb.CALIBRATE, classifier="made", settings=settings, neighbour_count=5))
+    'venn-admit calibrate made --method venn-abers --score network'
+    """
+    from venn_admit.payloads.advice import arguments_of
+
+    begin, given = COMMANDS[step.verb], {"classifier": Blank("NAME"), "job": Blank("JOB")} | arguments_of(step)
+    words = [begin.format_map({name: _text(value) for name, value in given.items()})] if begin else []
+    for name, value in given.items():
+        if name not in ("classifier", "job") and f"{{{name}}}" not in begin:
+            words.append(f"--{_OPTIONS.get(name, name.replace('_', '-'))}")
+            words += [] if value is True else [_text(value)]
+    return " ".join(words)
+
+
+_OPTIONS = {"dimension": "dim"}
+"""Options that are not named after their argument."""
+
+
+def _text(value: Any) -> str:
+    return quote(",".join(map(str, value)) if isinstance(value, list) else str(value))
 
 
 def advised(error: VennAdmitError) -> str:
     """Return the message of an error, with the command that does what it asks for if there is one.
 
-    >>> from venn_admit.errors import NotReadyError
+    >>> from venn_admit.errors import Code, NotReadyError
     >>> advised(NotReadyError("fit it first", code=Code.NOT_FITTED, classifier="my reviews"))
     "fit it first; run `venn-admit fit 'my reviews'`"
     >>> advised(NotReadyError("ingest more"))
     'ingest more'
     """
-    sentence = ADVICE.get(error.code)
-    if sentence is None:
-        return str(error)
-    return f"{error}; {sentence.format_map({name: quote(str(value)) for name, value in error.parameters.items()})}"
+    return "; ".join(filter(None, (str(error), advice_on(error, command, take="run {}"))))

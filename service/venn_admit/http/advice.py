@@ -1,84 +1,81 @@
-"""How users of HTTP do what the message of an error asks for: a sentence a code, with the request."""
+"""The steps that errors and reports advise, as requests."""
 
+import json
 from collections.abc import Mapping
-from urllib.parse import quote
 
-from venn_admit.errors import Code, VennAdmitError
+from venn_admit.advice import NO_WAY, Blank, Step, Verb, advice_on
+from venn_admit.errors import VennAdmitError
+from venn_admit.files.output.exports import finite_json
+from venn_admit.http.paths import classifier_path
+from venn_admit.payloads.advice import arguments_of
 
-_OF_CLASSIFIER = "/v1/classifiers/{classifier}"
-
-ADVICE: Mapping[Code, str] = {
-    Code.LABEL_MISSING: 'send "retract": true to retract them',
-    Code.NO_VECTORS: f'POST {_OF_CLASSIFIER}/calibrations with "method": "venn-abers" needs none',
-    Code.VECTORS_UNWANTED: 'POST /v1/classifiers with "dimension" makes a classifier that takes them',
-    Code.SETTING_IN_USE: f"POST {_OF_CLASSIFIER}/calibrations with the settings of the other one",
-    Code.EXTRACTOR_DIFFERS: f"POST {_OF_CLASSIFIER}/generations adds it; "
-    f"without exemplars, PUT {_OF_CLASSIFIER}/extractor corrects it",
-    Code.EXTRACTOR_MISSING: 'state it as "extractor"',
-    Code.EXTRACTOR_UNSTATED: f"PUT {_OF_CLASSIFIER}/extractor states it",
-    Code.NO_CLASSIFIER: "POST /v1/classifiers makes one",
-    Code.NO_SETTING: f"POST {_OF_CLASSIFIER}/calibrations makes one",
-    Code.UNKNOWN_CALIBRATION: f"GET {_OF_CLASSIFIER}/calibrations lists the newest",
-    Code.TOO_FEW_TRAINING_EXEMPLARS: f'POST {_OF_CLASSIFIER}/exemplars with "split": "train"',
-    Code.NO_HELD_OUT_DATA: f'POST {_OF_CLASSIFIER}/exemplars with "split": "held-out"',
-    Code.EQUAL_DISTANCES: 'calibrate with "delta": "inf" for the latter',
-    Code.NOT_FITTED: f"POST {_OF_CLASSIFIER}/fit fits it",
-    Code.CHANGED_DURING_FIT: f"POST {_OF_CLASSIFIER}/fit fits it again",
-    Code.RECALIBRATION_DUE: f"POST {_OF_CLASSIFIER}/recalibrate makes it",
-    Code.POINTS_FORGOTTEN: f"POST {_OF_CLASSIFIER}/recalibrate makes it",
-    Code.BEING_DELETED: f"DELETE {_OF_CLASSIFIER} does that",
-    Code.GENERATION_IN_USE: f"PUT {_OF_CLASSIFIER}/generations/current switches to another",
-    Code.JOBS_RUNNING: f"POST {_OF_CLASSIFIER}/jobs/{{job}}/cancel cancels the first",
-    Code.NOT_CALIBRATED: f"POST {_OF_CLASSIFIER}/calibrations makes the first",
+REQUESTS: Mapping[Verb, str] = {
+    Verb.CREATE: "POST /v1/classifiers",
+    Verb.INGEST: "POST {classifier}/exemplars",
+    Verb.LABEL: "POST {classifier}/labels",
+    # Requests list them, too, but not in a random order.
+    Verb.LIST_UNLABELLED: "export the unlabelled points of {name} on the machine that runs the service",
+    Verb.FIT: "POST {classifier}/fit",
+    Verb.EXPORT_PARAMETERS: "GET {classifier}/parameters",
+    Verb.CALIBRATE: "POST {classifier}/calibrations",
+    Verb.RECALIBRATE: "POST {classifier}/recalibrate",
+    Verb.LIST_CALIBRATIONS: "GET {classifier}/calibrations",
+    Verb.SCORE: "POST {classifier}/jobs",
+    Verb.REPORT: "GET {classifier}/report",
+    Verb.MONITOR: "GET {classifier}/monitor",
+    Verb.DELETE: "DELETE {classifier}",
+    Verb.ADD_GENERATION: "POST {classifier}/generations",
+    Verb.SWITCH_GENERATION: "PUT {classifier}/generations/current",
+    Verb.STATE_EXTRACTOR: "PUT {classifier}/extractor",
+    Verb.CREATE_INDEX: NO_WAY,
+    Verb.DROP_INDEX: NO_WAY,
+    Verb.LIST_JOBS: "GET {classifier}/jobs",
+    Verb.CANCEL_JOB: "POST {classifier}/jobs/{job}/cancel",
+    Verb.LIST_KEYS: NO_WAY,
+    Verb.UPGRADE_SCHEMA: NO_WAY,
+    Verb.NAME_ENCODER: NO_WAY,
+    Verb.ADD_ARGUMENT: "",
 }
-"""What to add to the message; in braces stand parameters of the code."""
+"""The method and the path of each request; further arguments are members of its body."""
 
-PLAIN = frozenset(
-    {
-        *(code for code in Code if code == code.family),
-        Code.UNLABELLED,
-        Code.ENCODER_UNNAMED,
-        Code.PARAMETERS_UNREADABLE,
-        Code.NAME_TAKEN,
-        Code.FORGOTTEN,
-        Code.INDEX_EXISTS,
-        Code.INDEX_MISSING,
-        Code.UNKNOWN_CLASSIFIER,
-        Code.UNKNOWN_SETTING,
-        Code.UNKNOWN_DECISION,
-        Code.UNKNOWN_EXEMPLAR,
-        Code.UNKNOWN_INDEX,
-        Code.REMOVED_DECISION,
-        Code.UNKNOWN_JOB,
-        Code.REMOVED_JOB,
-        Code.UNKNOWN_KEY,
-        Code.SCHEMA_OUTDATED,
-        Code.SCHEMA_MISMATCH,
-        Code.PROGRAM_OUTDATED,
-        Code.TOO_FEW_CLASSES,
-        Code.NOT_CERTIFIABLE,
-        Code.CHANGED_DURING_CALIBRATION,
-        Code.DATABASE_UNREACHABLE,
-        Code.DATABASE_BUSY,
-        Code.DAMAGED,
-        Code.JOB_NOT_RUNNING,
-        Code.JOB_RUNNING,
+
+def request_for(step: Step) -> str:
+    """Return the request that takes a step, or members to add to one; empty if there is none.
+
+    >>> from venn_admit.core.calibrators.settings import make_settings
+    >>> settings = make_settings(2, 5, kappa=100, q_bins=(0, 1))
+    >>> request_for(Step(Verb.CALIBRATE, classifier="made", settings=settings, neighbour_count=5))
+    'POST /v1/classifiers/made/calibrations {"kappa": 100, "q_bins": [0, 1]}'
+    """
+    address, members = address_of(step), ", ".join(f'"{name}": {value}' for name, value in members_of(step).items())
+    if step.verb is Verb.ADD_ARGUMENT:
+        return members
+    return f"{address} {{{members}}}" if address and members else address
+
+
+def address_of(step: Step) -> str:
+    """Return the method and the path of the request that takes a step."""
+    name, job = (step.arguments.get(about) for about in ("classifier", "job"))
+    path = "/v1/classifiers/{classifier}" if name is None else classifier_path(name)
+    return REQUESTS[step.verb].format(classifier=path, name=name, job="{job}" if job is None else job)
+
+
+def members_of(step: Step) -> dict[str, str]:
+    """Return the members of its body, as JSON has them."""
+    given = {name: value for name, value in arguments_of(step).items() if name not in ("classifier", "job")}
+    return {
+        name: value if isinstance(value, Blank) else json.dumps(finite_json(value), default=str)
+        for name, value in given.items()
     }
-)
-"""The codes whose messages say all, or for which there is no request: the service's operator has to act."""
 
 
 def advised(error: VennAdmitError) -> str:
     """Return the message of an error, with the request that does what it asks for if there is one.
 
-    >>> from venn_admit.errors import NotReadyError
+    >>> from venn_admit.errors import Code, NotReadyError
     >>> advised(NotReadyError("calibrate first", code=Code.NOT_CALIBRATED, classifier="my reviews"))
-    'calibrate first; POST /v1/classifiers/my%20reviews/calibrations makes the first'
+    'calibrate first; send `POST /v1/classifiers/my%20reviews/calibrations`'
     >>> advised(NotReadyError("ingest more"))
     'ingest more'
     """
-    sentence = ADVICE.get(error.code)
-    if sentence is None:
-        return str(error)
-    parameters = {name: quote(str(value), safe="") for name, value in error.parameters.items()}
-    return f"{error}; {sentence.format_map(parameters)}"
+    return "; ".join(filter(None, (str(error), advice_on(error, request_for, take="send {}"))))

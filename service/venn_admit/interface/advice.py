@@ -1,40 +1,66 @@
-"""What to do next, in terms of this package: what errors and reports advise is named by the calls that do it."""
+"""The steps that errors and reports advise, as calls of this package."""
 
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import inf
-from typing import TYPE_CHECKING
+from typing import Any
 
-from venn_admit.errors import Code, VennAdmitError
-from venn_admit.flows.calibration.asked import arguments_for
-from venn_admit.store.calibrations.setting_forms import MethodSettings
+from venn_admit.advice import NO_WAY, Blank, Step, Verb, advice_on
+from venn_admit.errors import VennAdmitError
+from venn_admit.payloads.advice import arguments_of
 
-if TYPE_CHECKING:
-    from venn_admit.flows.calibration.calibrate import NearlyNothingUsable
-
-ADVICE: Mapping[Code, str] = {
-    Code.LABEL_MISSING: "label(..., retract=True) retracts them",
-    Code.UNLABELLED: "score(...) takes rows without labels",
-    Code.NO_VECTORS: 'classifier.calibrate(method="venn-abers") needs none',
-    Code.VECTORS_UNWANTED: "connection.create(..., dimension=D) makes a classifier that takes them",
-    Code.EXTRACTOR_DIFFERS: "connection.create_generation(classifier, extractor=...) adds it; without exemplars, "
-    "connection.state_extractor(classifier, extractor) corrects it",
-    Code.EXTRACTOR_MISSING: "the argument extractor states it",
-    Code.EXTRACTOR_UNSTATED: "connection.state_extractor(classifier, extractor) states it",
-    Code.NO_CLASSIFIER: "call connection.create(...)",
-    Code.SCHEMA_OUTDATED: "call venn_admit.connect(..., migrate=True)",
-    Code.TOO_FEW_TRAINING_EXEMPLARS: 'call classifier.ingest(..., split="train")',
-    Code.NO_HELD_OUT_DATA: "call classifier.ingest(...) with held-out data",
-    Code.NOT_FITTED: "call classifier.fit()",
-    Code.EQUAL_DISTANCES: 'call classifier.calibrate(delta=float("inf"))',
-    Code.NOT_CALIBRATED: "call classifier.calibrate()",
-    Code.RECALIBRATION_DUE: "call classifier.recalibrate()",
-    Code.POINTS_FORGOTTEN: "call classifier.recalibrate()",
-    Code.BEING_DELETED: "call connection.delete(classifier)",
-    Code.SCHEMA_MISMATCH: "call venn_admit.connect(..., migrate=True)",
+CALLS: Mapping[Verb, str] = {
+    Verb.CREATE: "connection.create(...)",
+    Verb.INGEST: "classifier.ingest(...)",
+    Verb.LABEL: "classifier.label(...)",
+    Verb.LIST_UNLABELLED: 'classifier.export("unlabelled", "unlabelled.parquet")',
+    Verb.FIT: "classifier.fit()",
+    Verb.EXPORT_PARAMETERS: 'classifier.export("parameters", "parameters.json")',
+    Verb.CALIBRATE: "classifier.calibrate()",
+    Verb.RECALIBRATE: "classifier.recalibrate()",
+    Verb.LIST_CALIBRATIONS: NO_WAY,
+    Verb.SCORE: "classifier.score(...)",
+    Verb.REPORT: "classifier.report()",
+    Verb.MONITOR: "classifier.monitor()",
+    Verb.DELETE: "connection.delete({classifier})",
+    Verb.ADD_GENERATION: "connection.create_generation({classifier})",
+    Verb.SWITCH_GENERATION: "connection.switch()",
+    Verb.STATE_EXTRACTOR: "connection.state_extractor({classifier})",
+    Verb.CREATE_INDEX: NO_WAY,
+    Verb.DROP_INDEX: NO_WAY,
+    Verb.LIST_JOBS: NO_WAY,
+    Verb.CANCEL_JOB: NO_WAY,
+    Verb.LIST_KEYS: NO_WAY,
+    Verb.UPGRADE_SCHEMA: "venn_admit.connect(..., migrate=True)",
+    Verb.NAME_ENCODER: NO_WAY,
+    Verb.ADD_ARGUMENT: "",
 }
-"""What is noted with an error of a code."""
+"""Each call, which takes further arguments by their names."""
+
+
+def call(step: Step) -> str:
+    """Return the call that takes a step, or arguments to add to one; empty if there is none.
+
+    >>> from venn_admit.core.calibrators.settings import make_settings
+    >>> settings = make_settings(2, 5, kappa=100, q_bins=(0, 1))
+    >>> call(Step(Verb.CALIBRATE, classifier="made", settings=settings, neighbour_count=5))
+    'classifier.calibrate(kappa=100, q_bins=[0, 1])'
+    """
+    given, begin = arguments_of(step), CALLS[step.verb]
+    named = [f"{name}={_text(value)}" for name, value in given.items() if name not in ("classifier", "job")]
+    if step.verb is Verb.ADD_ARGUMENT:
+        return ", ".join(named)
+    begin = begin.format(classifier=_text(given.get("classifier", Blank("name"))))
+    if not begin or not named:
+        return begin
+    return f"{begin.removesuffix(')')}{'' if begin.endswith('()') else ', '}{', '.join(named)})"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Blank | bool):
+        return str(value)
+    return 'float("inf")' if value == inf else json.dumps(value, default=str, ensure_ascii=False)
 
 
 @contextmanager
@@ -43,63 +69,6 @@ def advising() -> Iterator[None]:
     try:
         yield
     except VennAdmitError as error:
-        if error.code in ADVICE:
-            error.add_note(ADVICE[error.code])
+        if note := advice_on(error, call, take="call {}"):
+            error.add_note(note)
         raise
-
-
-class Calls:
-    """The calls that the advice of a report names."""
-
-    def report(self, classifier: str) -> str:  # noqa: ARG002 - as every shell has it
-        """Report on the current calibration."""
-        return "classifier.report()"
-
-    def fit(self, classifier: str) -> str:  # noqa: ARG002
-        """Fit the KNN and the localizer again."""
-        return "classifier.fit()"
-
-    def calibrate(self, classifier: str, settings: MethodSettings, neighbour_count: int | None) -> str:  # noqa: ARG002
-        """Calibrate under these settings; neighbour_count: None if the classifier has logits only.
-
-        >>> from venn_admit.core.calibrators.settings import make_settings
-        >>> Calls().calibrate("made", make_settings(2, 5, kappa=100, q_bins=(0, 1)), 5)
-        'classifier.calibrate(kappa=100, q_bins=[0, 1])'
-        """
-        words = [
-            f"{name}=" + ('float("inf")' if value == inf else json.dumps(value, default=str))
-            for name, value in arguments_for(settings, neighbour_count).items()
-        ]
-        return f"classifier.calibrate({', '.join(words)})"
-
-    def list_unlabelled(self, classifier: str) -> str:  # noqa: ARG002
-        """List the stored points without a label, in random order."""
-        return 'classifier.export("unlabelled", "unlabelled.parquet")'
-
-    def label(self, classifier: str) -> str:  # noqa: ARG002
-        """Store labels that were found for them."""
-        return "classifier.label(...)"
-
-    def monitor(self, classifier: str) -> str:  # noqa: ARG002
-        """Show the monitor, which is started if there is none."""
-        return "classifier.monitor()"
-
-    def recalibrate(self, classifier: str) -> str:  # noqa: ARG002
-        """Recalibrate at once under the settings that are not retired."""
-        return "classifier.recalibrate()"
-
-
-CALLS = Calls()
-
-
-def refusal(found: "NearlyNothingUsable") -> str:
-    """Say why no calibration was stored, and which settings leave more."""
-    shares, classes = found.shares, found.classifier.class_names
-    proposed, share = shares.proposal()
-    call = CALLS.calibrate(found.classifier.name, proposed, found.classifier.neighbour_count)
-    return (
-        f"no calibration was stored: with kappa {shares.asked.kappa:,} only {shares.asked_share:.1%} of the points "
-        "would lie in bands that hold at least kappa points of every class, and all others would be rejected. The "
-        f"class that is scarcest most often is {classes[shares.scarcest_class]!r}. "
-        f"{call} leaves {share:.1%}; kappa={shares.asked.kappa} stores this one all the same"
-    )

@@ -18,7 +18,7 @@ from venn_admit.flows.data.export import export as export_file
 from venn_admit.flows.data.ingest import require_extractor
 from venn_admit.flows.decisions.decide_row import decide_vector
 from venn_admit.flows.reports.report import report
-from venn_admit.interface.advice import advising, refusal
+from venn_admit.interface.advice import advising, call
 from venn_admit.interface.hooks.outputs import HookedBatches
 from venn_admit.interface.inputs import exemplar_source, label_source, vector_of
 from venn_admit.interface.results import (
@@ -318,7 +318,7 @@ class Classifier:
             even_if_nearly_nothing_is_usable=kappa is not None,
         )
         if isinstance(done, NearlyNothingUsable):
-            raise NotReadyError(refusal(done))
+            raise NotReadyError(done.refusal(call))
         return calibration_of(done)
 
     @advising()

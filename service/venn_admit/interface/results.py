@@ -13,7 +13,7 @@ from venn_admit.core.evaluation.measures import Admission
 from venn_admit.core.evaluation.tallies import Tally
 from venn_admit.core.types import CalibratorSettings
 from venn_admit.flows.decisions.decide_row import DecidedVector
-from venn_admit.interface.advice import CALLS
+from venn_admit.interface.advice import call
 from venn_admit.interface.certificates import Certificate, certificate_of
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.evaluation.dataset import DatasetReport
@@ -335,13 +335,13 @@ class Report:
     def __str__(self) -> str:
         from venn_admit.report.calibration.wording import calibration_tables
 
-        return text_of(calibration_tables(self._found, CALLS))
+        return text_of(calibration_tables(self._found, call))
 
     def to_dict(self) -> dict[str, Any]:
         """Return every figure, as `venn-admit report --json` prints it."""
         from venn_admit.report.calibration.payload import calibration_payload
 
-        return calibration_payload(self._found, CALLS)
+        return calibration_payload(self._found, call)
 
     def write(self, folder: str | Path) -> Path:
         """Write a page, and the figures as JSON, into a folder; return the path of the page.
@@ -351,7 +351,7 @@ class Report:
         """
         from venn_admit.flows.reports.folders import write_calibration_report
 
-        return write_calibration_report(Path(folder), self._found, CALLS)
+        return write_calibration_report(Path(folder), self._found, call)
 
 
 class Monitor:

@@ -18,7 +18,7 @@ from venn_admit.report.charts.charts import to_svg
 from venn_admit.report.pages.html import calibration_view
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.decisions.reports import ReportStanding
-from venn_admit.web.steps import PAGE_STEPS
+from venn_admit.web.steps import on_page
 
 MOST = 16
 """How many reports are kept: those that were asked for last."""
@@ -109,7 +109,7 @@ def kept_reports(request: Request) -> KeptReports:
 
 def report_view(report: CalibrationReport) -> dict[str, Any]:
     """Return what the templates of a report show on this page."""
-    return calibration_view(report, PAGE_STEPS, drawn) | {"steps_are_words": True}
+    return calibration_view(report, on_page, drawn) | {"steps_are_words": True}
 
 
 def drawn(picture: Picture) -> Markup:

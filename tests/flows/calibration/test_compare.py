@@ -10,7 +10,7 @@ from sqlalchemy import Engine, event, text
 from tests.cli.program import contents
 from tests.flows.decisions.test_venn_abers import RELIABILITY
 from tests.running import EXAMPLES, Bench
-from venn_admit.cli.steps import COMMANDS
+from venn_admit.cli.advice import command
 from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.types import CalibratorSettings
 from venn_admit.errors import InvalidInputError, NotReadyError, OutdatedError
@@ -144,7 +144,7 @@ def test_what_is_foretold_is_what_weighted_decisions_admit(reviews: Bench) -> No
     assert share is not None
     assert share.admitted / share.points == pytest.approx(usual, abs=0.06)
     assert share.plain / share.points == pytest.approx(plain, abs=0.06)
-    assert advice(state, COMMANDS)[0].startswith("Weights reject most of what plain probabilities would admit")
+    assert advice(state, command)[0].startswith("Weights reject most of what plain probabilities would admit")
 
 
 def test_what_is_missing_is_said(bench: Bench) -> None:

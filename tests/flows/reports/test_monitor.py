@@ -18,7 +18,7 @@ import pytest
 from tests.conftest import fresh_database
 from tests.flows import logits
 from tests.running import EXAMPLES, Arrays, Bench, make_reviews
-from venn_admit.cli.steps import COMMANDS
+from venn_admit.cli.advice import command
 from venn_admit.core.monitoring.anytime.plan import Lamp
 from venn_admit.errors import DatabaseError, NotReadyError
 from venn_admit.files.label_sources import LabelFile
@@ -551,18 +551,18 @@ def test_a_report_shows_the_lamps_as_they_were_left(watched: Bench) -> None:
     assert found.watch.said is not None
     assert replace(found.watch.said, computed=said.computed) == said
     assert not found.watch.is_behind
-    (shown,) = [section for section in sections(found, COMMANDS) if section.title == "Lamps of the monitor"]
+    (shown,) = [section for section in sections(found, command) if section.title == "Lamps of the monitor"]
     assert [part for part in shown.parts if isinstance(part, str)] == verdict_lines(said)
     (table,) = [part for part in shown.parts if isinstance(part, TextTable)]
     assert [row[-1] for row in table.rows].count("LIT, harmful") == len(said.harmful)
     assert table.rows[0][-1] == "LIT, harmful"
-    assert advice(found, COMMANDS)[0].startswith("The monitor has raised an alarm")
+    assert advice(found, command)[0].startswith("The monitor has raised an alarm")
 
 
 def test_a_report_says_when_nothing_watches_or_labels_came_since(scored: Bench) -> None:
     def told() -> str:
         found = report(scored.workspace(), "reviews", calibration_id=None)
-        (shown,) = [section for section in sections(found, COMMANDS) if section.title == "Lamps of the monitor"]
+        (shown,) = [section for section in sections(found, command) if section.title == "Lamps of the monitor"]
         return " ".join(part for part in shown.parts if isinstance(part, str))
 
     assert told().startswith("Not started:")

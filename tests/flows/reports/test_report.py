@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from tests.running import EXAMPLES, REVIEW_ETA_LOC, REVIEW_PARAMETERS, Arrays, Bench, Golden
-from venn_admit.cli.steps import COMMANDS
+from venn_admit.cli.advice import command
 from venn_admit.core.monitoring.drift import discrepancies_of_documents, kolmogorov_smirnov
 from venn_admit.core.types import KnnParameters, Reason, Split, TrainingEpoch
 from venn_admit.errors import NotFoundError, NotReadyError
@@ -96,12 +96,12 @@ def test_labels_that_came_since_are_counted_until_they_calibrate(scored: Bench) 
     found = report(scored)
     changes = found.changes
     assert (changes.arrived, changes.changed, changes.left) == (joined, 0, 0)
-    assert any("`venn-admit calibrate reviews --kappa 100`" in line for line in advice(found, COMMANDS))
+    assert any("`venn-admit calibrate reviews --kappa 100`" in line for line in advice(found, command))
 
     scored.calibrate("reviews", kappa=100)
     now = report(scored)
     assert now.changes.total == 0
-    assert not any("labelled points arrived" in line for line in advice(now, COMMANDS))
+    assert not any("labelled points arrived" in line for line in advice(now, command))
     # What the snapshot before decided is recent traffic all the same, labels or none.
     assert now.traffic is not None
     assert now.traffic.decided_by == {1: COUNT}
@@ -112,7 +112,7 @@ def test_labels_that_came_since_are_counted_until_they_calibrate(scored: Bench) 
     old = report(scored, calibration_id=1)
     assert not old.snapshot.is_current
     assert old.changes == changes
-    assert advice(old, COMMANDS) == [
+    assert advice(old, command) == [
         "This calibration has been replaced: `venn-admit report reviews` shows the current one."
     ]
 
@@ -197,9 +197,9 @@ class TestRecentTraffic:
         reviews.score("reviews", reviews.write("test.npz", arrays))
         found = report(reviews)
         assert found.traffic is not None
-        assert advice(found, COMMANDS) == []
+        assert advice(found, command) == []
         reviews.score("reviews", reviews.write("tweets.npz", tweets() | {"y": np.full(COUNT, -1)}))
-        (unlike,) = advice(report(reviews), COMMANDS)
+        (unlike,) = advice(report(reviews), command)
         assert unlike.startswith("Recent traffic is unlike vp: the distributions of q differ by")
         assert "would be admitted by plain probabilities, of vp" in unlike
 
@@ -207,7 +207,7 @@ class TestRecentTraffic:
         reviews.calibrate("reviews", kappa=1000)
         found = report(reviews)
         assert (bands(found).partitions.usable.sum(), bands(found).admitted_of_vp) == (0, 0)
-        (rejected,) = advice(found, COMMANDS)
+        (rejected,) = advice(found, command)
         assert rejected.startswith("Nearly everything is rejected: .000 of vp lie in usable bands")
         assert "`venn-admit calibrate reviews --kappa 300 --q-bins 0,1,6,16,25` would leave" in rejected
 
@@ -223,7 +223,7 @@ class TestRecentTraffic:
         found = report(reviews)
         assert found.traffic is not None
         assert (found.traffic.accuracy[0].right, found.traffic.accuracy[0].points) == (0, len(admitted))
-        assert advice(found, COMMANDS)[0].startswith("Admitted predictions are wrong too often")
+        assert advice(found, command)[0].startswith("Admitted predictions are wrong too often")
 
     def test_only_so_many_points_are_read_evenly(self, scored: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(reports, "RECENT", 400)
@@ -315,7 +315,7 @@ class TestDiscrepancies:
         assert not agreement.grown(agreement.scored)
         assert agreement.held_out.differing == self.differing(scored, "'mc', 'vp'") > 0
         assert (agreement.scored.differing, agreement.scored.points) == (self.differing(scored, "'scored'"), COUNT)
-        assert not any("KNN and network differ" in line for line in advice(report(scored), COMMANDS))
+        assert not any("KNN and network differ" in line for line in advice(report(scored), command))
 
     def test_after_a_fit_there_is_nothing_to_advise(self, reviews: Bench) -> None:
         record = reviews.fit("reviews").record
@@ -324,19 +324,19 @@ class TestDiscrepancies:
         at_fit = agreement_of(found).at_fit
         assert at_fit is not None
         assert (at_fit.differing, at_fit.points) == (record.dev_discrepancies, record.dev_count)
-        assert advice(found, COMMANDS) == []
+        assert advice(found, command) == []
 
     def test_a_fit_is_advised_where_they_have_grown(self, reviews: Bench) -> None:
         skewed = KnnParameters(REVIEW_PARAMETERS.beta + np.array([0.0, 0.5]), REVIEW_PARAMETERS.gamma, 4.7)
         adopt_as_fitted(reviews, skewed, dev_count=800, dev_discrepancies=22)
-        (before,) = advice(report(reviews), COMMANDS)
+        (before,) = advice(report(reviews), command)
         assert "Newer KNN parameters" in before
         reviews.calibrate("reviews", kappa=100)
         found = report(reviews)
         agreement = agreement_of(found)
         assert agreement.held_out.share > 0.05
         assert agreement.grown(agreement.held_out)
-        (found_advice,) = advice(found, COMMANDS)
+        (found_advice,) = advice(found, command)
         assert "on mc and vp" in found_advice
         assert "`venn-admit fit reviews`" in found_advice
 
@@ -345,9 +345,9 @@ class TestDiscrepancies:
         held_out = agreement_of(report(reviews)).held_out
         adopt_as_fitted(reviews, REVIEW_PARAMETERS, dev_count=held_out.points, dev_discrepancies=held_out.differing)
         reviews.calibrate("reviews", kappa=100)
-        assert advice(report(reviews), COMMANDS) == []
+        assert advice(report(reviews), command) == []
         reviews.score("reviews", reviews.write("tweets.npz", tweets() | {"y": np.full(COUNT, -1)}))
-        _, found_advice = advice(report(reviews), COMMANDS)
+        _, found_advice = advice(report(reviews), command)
         assert "on scored exemplars" in found_advice
         assert "label a random sample of them, which `venn-admit fit reviews` uses" in found_advice
 

@@ -14,7 +14,7 @@ from scipy.stats import ks_2samp
 from tests.flows.logits import ALPHA, CLASSES, NAME, calibrated, exemplars, make, prepared
 from tests.report.pages.test_evaluation import Page
 from tests.running import Arrays, Bench
-from venn_admit.cli.steps import COMMANDS
+from venn_admit.cli.advice import command
 from venn_admit.core.types import KnnParameters, Reason
 from venn_admit.flows.reports.folders import write_calibration_report
 from venn_admit.flows.reports.report import report as flow
@@ -38,17 +38,17 @@ def cells(found: CalibrationReport) -> CellsPart:
 
 
 def told(found: CalibrationReport) -> dict[str, Any]:
-    return calibration_payload(found, COMMANDS)
+    return calibration_payload(found, command)
 
 
 def tables(found: CalibrationReport) -> list[TextTable]:
-    return [part for section in sections(found, COMMANDS) for part in section.parts if isinstance(part, TextTable)]
+    return [part for section in sections(found, command) for part in section.parts if isinstance(part, TextTable)]
 
 
 def text_of(found: CalibrationReport) -> str:
-    parts = sections(found, COMMANDS)
+    parts = sections(found, command)
     said = [line for section in parts for line in (section.title, *map(str, section.parts), *section.notes)]
-    return "\n".join((settings_text(found), *said, *advice_text(found, COMMANDS)))
+    return "\n".join((settings_text(found), *said, *advice_text(found, command)))
 
 
 def unlabelled(prefix: str, count: int, seed: int) -> Arrays:
@@ -150,8 +150,8 @@ def test_nothing_is_shown_where_there_is_nothing(logits: Bench, tmp_path: Path) 
         assert words not in text
     assert all(table.rows and any(table.columns) for table in tables(found))
     assert not any("q" in table.columns or "d" in table.columns for table in tables(found))
-    assert advice_text(found, COMMANDS) == ["Nothing: no labels wait to be used and recent traffic is like mc."]
-    html = write_calibration_report(tmp_path / "report", found, COMMANDS).read_text(encoding="utf-8")
+    assert advice_text(found, command) == ["Nothing: no labels wait to be used and recent traffic is like mc."]
+    html = write_calibration_report(tmp_path / "report", found, command).read_text(encoding="utf-8")
     assert len(Page(html).all("svg")) == 3
     assert "neighbours and network differ" not in html
     # JSON has no NaN, which would stand for a figure of something that is not there.
@@ -166,7 +166,7 @@ def test_where_nothing_was_decided(bench: Bench) -> None:
     assert (found.traffic, told(found)["drift"]) == (None, None)
     assert {(part.kind, part.recent) for part in cells(found).parts} == {("score", 0)}
     assert "Nothing else has been decided yet." in text_of(found)
-    assert advice_text(found, COMMANDS) == ["Nothing: no labels wait to be used."]
+    assert advice_text(found, command) == ["Nothing: no labels wait to be used."]
 
 
 def test_without_comparable_points_the_keys_are_the_same(logits: Bench) -> None:
@@ -179,7 +179,7 @@ def test_without_comparable_points_the_keys_are_the_same(logits: Bench) -> None:
 
 def test_decisions_of_earlier_calibrations_stay_comparable(logits: Bench) -> None:
     logits.ingest(NAME, logits.write("more.npz", exemplars("more", 200, seed=7)), "held-out")
-    (due,) = advice(report(logits), COMMANDS)
+    (due,) = advice(report(logits), command)
     assert due.endswith(f"labelled points arrived, changed or left: `venn-admit recalibrate {NAME}` uses them.")
     calibrated(logits)
     logits.score(NAME, logits.write("later.npz", unlabelled("later", 50, seed=8)), weighted=None)
@@ -194,7 +194,7 @@ def test_a_shift_is_advised_upon(bench: Bench) -> None:
     rows = unlabelled("new", COUNT, seed=2)
     rows["f"] = rows["f"] * np.float32(0.3)
     bench.score(NAME, bench.write("new.npz", rows), weighted=None)
-    (said,) = [line for line in advice(report(bench), COMMANDS) if "Recent traffic is unlike mc" in line]
+    (said,) = [line for line in advice(report(bench), command) if "Recent traffic is unlike mc" in line]
     assert "the distributions of score differ by " in said
     assert f"`venn-admit export {NAME} --what unlabelled" in said
 
@@ -202,11 +202,11 @@ def test_a_shift_is_advised_upon(bench: Bench) -> None:
 def test_advice_names_no_other_score(logits: Bench) -> None:
     found = report(logits)
     nothing = replace(cells(found), states=tuple(replace(state, admitted=0) for state in cells(found).states))
-    (said,) = [line for line in advice(replace(found, part=nothing), COMMANDS) if line.startswith("Everything is")]
+    (said,) = [line for line in advice(replace(found, part=nothing), command) if line.startswith("Everything is")]
     assert said.endswith("A larger alpha, more held-out data or a better network would admit more.")
     lacking = replace(cells(found).states[0], lacking=2, labels=9.0)
     starved = replace(cells(found), states=(lacking, *cells(found).states[1:]))
-    *_, budget = sections(replace(found, part=starved), COMMANDS)
+    *_, budget = sections(replace(found, part=starved), command)
     assert budget.notes[0].endswith("no number of labels helps: a better network does.")
 
 
@@ -215,7 +215,7 @@ def test_the_certificate_is_shown(bench: Bench) -> None:
     bench.ingest(NAME, bench.write("held-out.npz", exemplars("held-out", 4000, seed=1)), "held-out")
     calibrated(bench, certify=["predicted"], alpha=Decimal("0.1"))
     found = report(bench)
-    titles = [section.title for section in sections(found, COMMANDS)]
+    titles = [section.title for section in sections(found, command)]
     assert titles.index("Certificate") + 1 == titles.index("Policies proposed")
     assert "Certified with confidence 0.95: of what is admitted, at least 0.9 is right in every predicted" in text_of(
         found

@@ -11,7 +11,7 @@ from scipy.stats import ks_2samp
 from tests.conftest import fresh_database
 from tests.report.pages.test_evaluation import Page
 from tests.running import EXAMPLES, Bench, make_reviews
-from venn_admit.cli.steps import COMMANDS
+from venn_admit.cli.advice import command
 from venn_admit.core.calibrators.venn_abers.crossfit import crossfitted_lower, fold_of
 from venn_admit.core.types import Split
 from venn_admit.flows.reports.folders import write_calibration_report
@@ -121,40 +121,40 @@ def test_what_is_decided_by_the_other_method_is_compared_too(reviews: Bench, fou
 
 def test_labels_in_vp_are_none_of_its_business(found: CalibrationReport) -> None:
     assert found.changes.total == 0
-    text = "\n".join(str(part) for section in sections(found, COMMANDS) for part in section.parts)
+    text = "\n".join(str(part) for section in sections(found, command) for part in section.parts)
     assert "mc holds exactly the points and labels of this calibration." in text
     assert "method venn-abers, alpha 0.1, thresholds 0.9, score network, one bin of q;" in settings_text(found)
 
 
 def test_advice_names_the_cell_that_admits_nothing(found: CalibrationReport) -> None:
     quiet = replace(found, traffic=None)
-    assert advice_text(quiet, COMMANDS) == ["Nothing: no labels wait to be used."]
+    assert advice_text(quiet, command) == ["Nothing: no labels wait to be used."]
     first, second = cells(found).states
     starved = replace(first, largest=0.875, admits_from=None, lacking=2, labels=123.0)
     part = replace(cells(found), states=(starved, second))
-    (said,) = advice(replace(quiet, part=part), COMMANDS)
+    (said,) = advice(replace(quiet, part=part), command)
     assert said.startswith("Nothing predicted as 'class 0' can be admitted: its p0 reaches .875 at most, below 0.9;")
     assert said.endswith("2 more right points with the highest scores would do, about 120 random labels at least.")
     nothing = replace(part, states=tuple(replace(state, admitted=0) for state in (first, second)))
-    (all_of_it,) = advice(replace(quiet, part=nothing), COMMANDS)
+    (all_of_it,) = advice(replace(quiet, part=nothing), command)
     assert all_of_it.startswith("Everything is rejected: .000 of mc would be admitted")
     late = replace(quiet, changes=replace(found.changes, arrived=3))
-    assert advice(late, COMMANDS) == [
+    assert advice(late, command) == [
         "3 labelled points arrived, changed or left: `venn-admit recalibrate reviews` uses them."
     ]
 
 
 def test_the_page_is_that_of_every_calibration(found: CalibrationReport, tmp_path: Path) -> None:
-    html = write_calibration_report(tmp_path / "report", found, COMMANDS).read_text(encoding="utf-8")
+    html = write_calibration_report(tmp_path / "report", found, command).read_text(encoding="utf-8")
     page = Page(html)
     assert len(page.all("svg")) == 3
     for title in ("What is stored", "What ranks the predictions", "Predicted classes", "Recent traffic", "Labels"):
         assert title in page.text
-    told = calibration_payload(found, COMMANDS)
+    told = calibration_payload(found, command)
     assert told["drift"]["reference"] == "mc"
     assert found.traffic is not None
     apart = replace(found, traffic=replace(found.traffic, comparison=None))
-    without = calibration_payload(apart, COMMANDS)["drift"]
+    without = calibration_payload(apart, command)["drift"]
     assert set(without) == set(told["drift"])
     assert [without[name] for name in ("score", "q", "d", "admitted", "unlike_mc")] == [None] * 5
     assert set(told["drift"]["score"]) == {"mc", "decided", "statistic", "p_value", "at_least", "shifted"}

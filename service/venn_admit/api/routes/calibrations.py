@@ -24,7 +24,6 @@ from venn_admit.api.routes.parts import (
     router,
     runtime_of,
 )
-from venn_admit.api.steps import refusal
 from venn_admit.api.waiting import WaitingForWorkers
 from venn_admit.core.calibrators.settings import parse_decimal
 from venn_admit.errors import NotReadyError
@@ -32,6 +31,7 @@ from venn_admit.flows.calibration.asked import settings_asked_for
 from venn_admit.flows.calibration.calibrate import Calibrated, NearlyNothingUsable, calibrate
 from venn_admit.flows.data.catalogue import list_calibrations, show_calibration
 from venn_admit.flows.data.export import show_policy
+from venn_admit.http.advice import request_for
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.paging import key_before, page
@@ -169,7 +169,7 @@ def post_calibration(
         on_stored=keeping(request, _calibrated_payload, partial(_headers, classifier)),
     )
     if isinstance(done, NearlyNothingUsable):
-        raise NotReadyError(refusal(done))
+        raise NotReadyError(done.refusal(request_for))
     response.headers.update(_headers(classifier, done))
     return _calibrated_payload(done)
 

@@ -13,9 +13,9 @@ from venn_admit.api.routes.parts import (
     router,
     runtime_of,
 )
-from venn_admit.api.steps import REQUESTS
 from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.flows.reports.report import report
+from venn_admit.http.advice import request_for
 from venn_admit.http.guards.guard import needs
 from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.monitoring.payload import monitor_payload
@@ -34,7 +34,7 @@ def get_report(request: Request, classifier: ClassifierName, calibration: Calibr
     """Show the state of a calibration: what it can admit, drift, discrepancies, and which labels it lacks."""
     runtime = runtime_of(request)
     found = report(runtime, classifier, calibration_id=calibration)
-    return finite(calibration_payload(found, REQUESTS))
+    return finite(calibration_payload(found, request_for))
 
 
 @routes.get(

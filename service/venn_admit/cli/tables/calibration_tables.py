@@ -7,16 +7,15 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from venn_admit.cli.advice import command
 from venn_admit.cli.output import cell, output, print_result
-from venn_admit.cli.steps import COMMANDS
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING, UsableShares
-from venn_admit.flows.calibration.calibrate import Calibrated
+from venn_admit.flows.calibration.calibrate import Calibrated, NearlyNothingUsable
 from venn_admit.methods.method import CellBasis, StepBounds
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.payloads.calibrated import calibrated_payload
 from venn_admit.report.calibration.cells.certified import certificate_section
 from venn_admit.report.calibration.wording import drawn_section
-from venn_admit.store.exemplars.classifiers import Classifier
 
 
 def usable_table(shares: UsableShares) -> Table:
@@ -35,8 +34,9 @@ def usable_table(shares: UsableShares) -> Table:
     return table
 
 
-def usable_payload(classifier: Classifier, shares: UsableShares) -> dict[str, Any]:
+def usable_payload(found: NearlyNothingUsable) -> dict[str, Any]:
     """The same for programs."""
+    shares = found.shares
     proposed, share = shares.proposal()
     return {
         "calibration": None,
@@ -46,7 +46,7 @@ def usable_payload(classifier: Classifier, shares: UsableShares) -> dict[str, An
         "q_bins": list(shares.asked.q_bins),
         "usable_share": shares.asked_share,
         "least_usable_share": NEARLY_NOTHING,
-        "scarcest_class": classifier.class_names[shares.scarcest_class],
+        "scarcest_class": found.classifier.class_names[shares.scarcest_class],
         "scarcest_share": shares.scarcest_share,
         "table": [
             {"kappa": kappa, "q_bins": list(edges), "usable_share": float(cell)}
@@ -57,31 +57,9 @@ def usable_payload(classifier: Classifier, shares: UsableShares) -> dict[str, An
             "kappa": proposed.kappa,
             "q_bins": list(proposed.q_bins),
             "usable_share": share,
-            "command": COMMANDS.calibrate(classifier.name, proposed, classifier.neighbour_count),
+            "command": command(found.step),
         },
     }
-
-
-def refusal(classifier: Classifier, shares: UsableShares) -> str:
-    """Return why nothing was stored, which class is the cause, and the command to run instead."""
-    proposed, share = shares.proposal()
-    command = COMMANDS.calibrate(classifier.name, proposed, classifier.neighbour_count)
-    scarcest = shares.scarcest_class
-    without_q = (
-        "; one bin ignores q, so that inputs unlike the calibration data are less likely to be rejected"
-        if len(proposed.q_bins) == 1
-        else ""
-    )
-    return (
-        f"no calibration was stored: with kappa {shares.asked.kappa:,} only {shares.asked_share:.1%} of the points "
-        "would lie in usable bands, and all others would be rejected. A band is usable if it holds at least kappa "
-        "points of every class in split mc, so one rare class starves the bands of all classes. The class that is "
-        f"scarcest most often, in {shares.scarcest_share:.0%} of the bands below kappa, is "
-        f"{classifier.class_names[scarcest]!r}, which has {int(shares.class_count[scarcest]):,} of "
-        f"{int(shares.class_count.sum()):,} points. Run `{command}`, which leaves {share:.1%} "
-        f"usable{without_q}, choose another setting from the table, or ingest more held-out data; "
-        f"`--kappa {shares.asked.kappa}` stores this one anyway"
-    )
 
 
 def _bins_name(edges: tuple[int, ...], shares: UsableShares) -> str:

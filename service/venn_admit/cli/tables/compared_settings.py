@@ -6,7 +6,8 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from venn_admit.cli.steps import COMMANDS
+from venn_admit.advice import Step, Verb
+from venn_admit.cli.advice import command
 from venn_admit.core.types import CalibratorSettings
 from venn_admit.flows.calibration.compare import ComparedSetting, ComparedSettings
 from venn_admit.payloads.catalogue import asked_payload
@@ -120,7 +121,8 @@ def setting_name(one: ComparedSetting, found: ComparedSettings) -> str:
 
 def _command(one: ComparedSetting, found: ComparedSettings) -> str:
     knn = found.classifier.knn
-    return COMMANDS.calibrate(found.classifier.name, one.settings, None if knn is None else knn.neighbour_count)
+    count = None if knn is None else knn.neighbour_count
+    return command(Step(Verb.CALIBRATE, classifier=found.classifier.name, settings=one.settings, neighbour_count=count))
 
 
 def _notes(found: ComparedSettings) -> tuple[Note, ...]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine
 
+from venn_admit.advice import Render, Step, Verb
 from venn_admit.core.calibrators.usable_bands import UsableShares, usable_shares
 from venn_admit.core.types import HELD_OUT_SPLITS, CalibratorSettings, IntArray, Split
 from venn_admit.errors import Code, NotReadyError, OutdatedError
@@ -131,6 +132,32 @@ class NearlyNothingUsable:
 
     classifier: Classifier
     shares: UsableShares
+
+    @property
+    def step(self) -> Step:
+        """The step that calibrates under the settings that are proposed instead."""
+        proposed, _ = self.shares.proposal()
+        name, neighbour_count = self.classifier.name, self.classifier.neighbour_count
+        return Step(Verb.CALIBRATE, classifier=name, settings=proposed, neighbour_count=neighbour_count)
+
+    def refusal(self, render: Render) -> str:
+        """Say why no calibration was stored, which class is the cause, and which settings leave more."""
+        shares, (proposed, share) = self.shares, self.shares.proposal()
+        without_q = (
+            ", though one bin ignores q, so that inputs unlike the calibration data are less likely to be rejected"
+            if len(proposed.q_bins) == 1
+            else ""
+        )
+        return (
+            f"no calibration was stored: with kappa {shares.asked.kappa:,} only {shares.asked_share:.1%} of the points "
+            "would lie in usable bands, and all others would be rejected. A band is usable if it holds at least kappa "
+            "points of every class in split mc, so one rare class starves the bands of all classes. The class that is "
+            f"scarcest most often, in {shares.scarcest_share:.0%} of the bands below kappa, is "
+            f"{self.classifier.class_names[shares.scarcest_class]!r}, which has "
+            f"{int(shares.class_count[shares.scarcest_class]):,} of {int(shares.class_count.sum()):,} points. "
+            f"`{render(self.step)}` leaves {share:.1%} usable{without_q}; more held-out data would leave more; "
+            f"`{render(Step(Verb.ADD_ARGUMENT, kappa=shares.asked.kappa))}` stores this one anyway"
+        )
 
 
 def calibrate(

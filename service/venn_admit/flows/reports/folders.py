@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from venn_admit.advice import Render
 from venn_admit.files.output.atomic import filling, make_folder
 from venn_admit.files.output.exports import write_json
 from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.calibration.report import CalibrationReport
-from venn_admit.report.calibration.steps import NextSteps
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.evaluated import calibration_facts
 from venn_admit.report.evaluation.payload import report_payload
@@ -36,12 +36,12 @@ def write_evaluation(folder: Path, name: str, data: str, evaluation: DatasetRepo
     return folder / page.name
 
 
-def write_calibration_report(folder: Path, report: CalibrationReport, steps: NextSteps) -> Path:
-    """Write a report on a calibration, as `write_evaluation` does; steps: how users take those that it advises."""
+def write_calibration_report(folder: Path, report: CalibrationReport, render: Render) -> Path:
+    """Write a report on a calibration, as `write_evaluation` does; render: says how users take a step."""
     make_folder(folder)
     with filling(folder) as draft:
-        page = write_calibration_page(report, steps, draft)
-        write_json(draft / "report.json", calibration_payload(report, steps))
+        page = write_calibration_page(report, render, draft)
+        write_json(draft / "report.json", calibration_payload(report, render))
     return folder / page.name
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
+from venn_admit.advice import Render, Verb
 from venn_admit.core.monitoring.traffic import Accuracy, Comparison, Traffic
 from venn_admit.core.types import Reason
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Finding
-from venn_admit.report.calibration.steps import NextSteps
 from venn_admit.report.evaluation.wording import share_text
 
 ENOUGH_REJECTED = 10
@@ -15,16 +15,16 @@ HARDLY_ANY = 0.05
 """It is a finding if less than this share of recent traffic is admitted, but at least twice as much of vp would be."""
 
 
-def advice(report: CalibrationReport, steps: NextSteps) -> list[str]:
+def advice(report: CalibrationReport, render: Render) -> list[str]:
     """Return what to do next, a paragraph each, the most important first; nothing if all is as it should be.
 
     Args:
         steps: How users of the shell that shows it take the steps that are advised.
     """
     if not report.snapshot.is_current:
-        return [f"This calibration has been replaced: `{steps.report(report.classifier)}` shows the current one."]
-    findings = [*_errors(report, steps), *_rejections(report, steps), *_unlike(report)]
-    return [*_with_sample(findings, _label_sample(report, steps)), *_upkeep(report, steps)]
+        return [f"This calibration has been replaced: `{render(report.step(Verb.REPORT))}` shows the current one."]
+    findings = [*_errors(report, render), *_rejections(report, render), *_unlike(report)]
+    return [*_with_sample(findings, _label_sample(report, render)), *_upkeep(report, render)]
 
 
 def _with_sample(findings: Iterable[Finding], how: str) -> Iterator[str]:
@@ -36,12 +36,12 @@ def _with_sample(findings: Iterable[Finding], how: str) -> Iterator[str]:
         yield f"{found.text}{remedy}"
 
 
-def _errors(report: CalibrationReport, steps: NextSteps) -> Iterator[Finding]:
+def _errors(report: CalibrationReport, render: Render) -> Iterator[Finding]:
     """Labels show that admitted predictions are wrong too often."""
     if report.watch.said is not None and report.watch.said.harmful:
         yield Finding(
             "The monitor has raised an alarm, which does not depend on how often one looks: "
-            f"`{steps.monitor(report.classifier)}` says what is wrong. Do not act on what is admitted before you have "
+            f"`{render(report.step(Verb.MONITOR))}` says what is wrong. Do not act on what is admitted before you have "
             "recalibrated with labels of recent traffic, or know why.",
             needs_sample=False,
         )
@@ -56,9 +56,9 @@ def _errors(report: CalibrationReport, steps: NextSteps) -> Iterator[Finding]:
         )
 
 
-def _rejections(report: CalibrationReport, steps: NextSteps) -> Iterator[Finding]:
+def _rejections(report: CalibrationReport, render: Render) -> Iterator[Finding]:
     """All or nearly all points of the calibration data or of recent traffic are rejected."""
-    found = list(report.part.rejections(report, steps))
+    found = list(report.part.rejections(report, render))
     if found:
         yield from found
     elif report.traffic is not None and _nearly_all_rejected(report.traffic):
@@ -102,10 +102,9 @@ def _differences(comparison: Comparison) -> Iterator[str]:
 _HAPPENS = {"usable": "lie in usable bands", "admitted": "would be admitted by plain probabilities"}
 
 
-def _upkeep(report: CalibrationReport, steps: NextSteps) -> Iterator[str]:
+def _upkeep(report: CalibrationReport, render: Render) -> Iterator[str]:
     """Labels and parameters that are newer than the calibration, and discrepancies that have grown."""
-    name = report.classifier
-    again = f"`{report.part.again(report, steps)}`"
+    again = f"`{render(report.part.again(report))}`"
     if report.changes.total:
         yield f"{report.changes.total:,} labelled points arrived, changed or left: {again} uses them."
     if report.agreement is None:
@@ -115,19 +114,19 @@ def _upkeep(report: CalibrationReport, steps: NextSteps) -> Iterator[str]:
     elif report.agreement.grown(report.agreement.held_out):
         yield (
             "KNN and network differ more often on mc and vp than at the fit, by more than chance: "
-            f"`{steps.fit(name)}` fits them again; calibrate afterwards."
+            f"`{render(report.step(Verb.FIT))}` fits them again; calibrate afterwards."
         )
     elif report.agreement.grown(report.agreement.scored):
         yield (
             "KNN and network differ more often on scored exemplars than at the fit, by more than chance: label a "
-            f"random sample of them, which `{steps.fit(name)}` uses; calibrate afterwards."
+            f"random sample of them, which `{render(report.step(Verb.FIT))}` uses; calibrate afterwards."
         )
 
 
-def _label_sample(report: CalibrationReport, steps: NextSteps) -> str:
+def _label_sample(report: CalibrationReport, render: Render) -> str:
     """Return how to label recent traffic so that it calibrates."""
-    name = report.classifier
-    taken_up = f"`{steps.label(name)}` records the labels, and `{steps.recalibrate(name)}` uses them."
+    label, recalibrate = render(report.step(Verb.LABEL)), render(report.step(Verb.RECALIBRATE))
+    taken_up = f"`{label}` records the labels, and `{recalibrate}` uses them."
     if report.traffic is not None and not report.traffic.unlabelled:
         return (
             "every point of recent traffic has a label already, so score newer traffic; or, if the labels came with "
@@ -135,7 +134,7 @@ def _label_sample(report: CalibrationReport, steps: NextSteps) -> str:
         )
     return (
         "label a random sample of recent traffic "
-        f"(`{steps.list_unlabelled(name)}` lists it in random order: take the first rows); {taken_up}"
+        f"(`{render(report.step(Verb.LIST_UNLABELLED))}` lists it in random order: take the first rows); {taken_up}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from venn_admit.advice import Render
 from venn_admit.core.monitoring.drift import QUANTILES, Discrepancies, OutcomeCounts, Shift, growth_p_value
 from venn_admit.core.monitoring.traffic import Accuracy, Comparison, SharePair, Traffic
 from venn_admit.core.types import Reason, Split
@@ -11,11 +12,10 @@ from venn_admit.report.calibration.common.history import days_payload, history_p
 from venn_admit.report.calibration.common.partition_map import map_payload
 from venn_admit.report.calibration.common.watch import watch_payload
 from venn_admit.report.calibration.report import Agreement, CalibrationReport
-from venn_admit.report.calibration.steps import NextSteps
 from venn_admit.report.calibration.wording import offered
 
 
-def calibration_payload(report: CalibrationReport, steps: NextSteps) -> dict[str, Any]:
+def calibration_payload(report: CalibrationReport, render: Render) -> dict[str, Any]:
     """Return everything that the tables show; what the method adds stands beside what all have.
 
     drift and label_budget are null if there is nothing to show. Numbers that do not exist, such as the share of no
@@ -54,8 +54,8 @@ def calibration_payload(report: CalibrationReport, steps: NextSteps) -> dict[str
         "drift": None if report.traffic is None else _traffic(report, report.traffic),
         "left_out": report.seen_count,
         "discrepancies": None if report.agreement is None else _discrepancies(report.agreement),
-        "queries": dict(offered(report, steps)),
-        "advice": advice(report, steps),
+        "queries": dict(offered(report, render)),
+        "advice": advice(report, render),
     }
 
 

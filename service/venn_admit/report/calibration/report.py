@@ -6,6 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Protocol
 
+from venn_admit.advice import Render, Step, Verb
 from venn_admit.core.monitoring.bands import WeightedShare
 from venn_admit.core.monitoring.drift import Discrepancies, has_grown
 from venn_admit.core.monitoring.history import Day, Inventory, SnapshotChange, SnapshotChanges
@@ -14,7 +15,6 @@ from venn_admit.core.monitoring.traffic import Traffic
 from venn_admit.core.types import Reason, Split
 from venn_admit.report.calibration.common.watch import Watch
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
-from venn_admit.report.calibration.steps import NextSteps
 from venn_admit.report.evaluation.dataset import ClassCoverage
 
 
@@ -78,11 +78,11 @@ class MethodPart(Protocol):
         """Return what further labels would unlock, fewest labels first."""
         ...
 
-    def rejections(self, report: "CalibrationReport", steps: NextSteps) -> Iterator[Finding]:
+    def rejections(self, report: "CalibrationReport", render: Render) -> Iterator[Finding]:
         """Yield why too little can be admitted, if so."""
         ...
 
-    def again(self, report: "CalibrationReport", steps: NextSteps) -> str:
+    def again(self, report: "CalibrationReport") -> Step:
         """Return the step that calibrates once more under the same settings."""
         ...
 
@@ -159,6 +159,10 @@ class CalibrationReport:
     days: tuple[Day, ...]
     watch: Watch
     queries: Mapping[str, str]
+
+    def step(self, verb: Verb, **arguments: Any) -> Step:
+        """Return a step that the classifier's users can take."""
+        return Step(verb, classifier=self.classifier, **arguments)
 
     @property
     def reference_count(self) -> int:

@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from venn_admit.advice import Render
 from venn_admit.core.monitoring.drift import LEVEL, Discrepancies, growth_p_value
 from venn_admit.core.types import Split
 from venn_admit.report.calibration.advice import advice
@@ -18,7 +19,6 @@ from venn_admit.report.calibration.common.partition_map import map_section
 from venn_admit.report.calibration.common.watch import watch_section
 from venn_admit.report.calibration.report import Agreement, CalibrationReport
 from venn_admit.report.calibration.sections import Picture, Section, TextTable, listed
-from venn_admit.report.calibration.steps import NextSteps
 from venn_admit.report.calibration.traffic_wording import traffic_section
 from venn_admit.report.evaluation.wording import share_text
 from venn_admit.report.wording import waiting_text
@@ -51,14 +51,14 @@ def settings_text(report: CalibrationReport) -> str:
     return f"{made} {gone}; the figures below are of the others."
 
 
-def sections(report: CalibrationReport, steps: NextSteps) -> list[Section]:
+def sections(report: CalibrationReport, render: Render) -> list[Section]:
     """Return all of a report except its heading and its advice."""
     return [
         coverage_section(report),
         *(() if report.map is None else (map_section(report, report.map),)),
         *report.part.sections(report),
         traffic_section(report),
-        watch_section(report.watch, report.classifier, steps),
+        watch_section(report.watch, report.classifier, render),
         history_section(report),
         *(() if report.agreement is None else (_discrepancies(report.agreement),)),
         _stored(report),
@@ -74,17 +74,17 @@ def pictures(report: CalibrationReport) -> list[Picture]:
     ]
 
 
-def offered(report: CalibrationReport, steps: NextSteps) -> Iterator[tuple[str, str]]:
+def offered(report: CalibrationReport, render: Render) -> Iterator[tuple[str, str]]:
     """Yield the name and the SQL of the query behind each table that has one."""
-    for section in sections(report, steps):
+    for section in sections(report, render):
         for part in section.parts:
             if isinstance(part, TextTable) and part.query is not None:
                 yield part.query, report.queries[part.query]
 
 
-def advice_text(report: CalibrationReport, steps: NextSteps) -> list[str]:
+def advice_text(report: CalibrationReport, render: Render) -> list[str]:
     """Return what to do next, or that there is nothing to do."""
-    if found := advice(report, steps):
+    if found := advice(report, render):
         return found
     checked = ["no labels wait to be used"]
     if report.agreement is not None and report.agreement.at_fit is not None:
@@ -157,14 +157,14 @@ def _discrepancies(agreement: Agreement) -> Section:
     )
 
 
-def calibration_tables(report: CalibrationReport, steps: NextSteps) -> RenderableType:
+def calibration_tables(report: CalibrationReport, render: Render) -> RenderableType:
     """Return the whole report; what to do next comes last, next to the prompt."""
     advice = Group(
-        Text("What to do next", style="bold"), *(Text(line, style="yellow") for line in advice_text(report, steps))
+        Text("What to do next", style="bold"), *(Text(line, style="yellow") for line in advice_text(report, render))
     )
     parts = [
         Group(Text(heading(report), style="bold"), Text(settings_text(report))),
-        *map(drawn_section, sections(report, steps)),
+        *map(drawn_section, sections(report, render)),
         advice,
     ]
     return Group(*(Padding(part, (0, 0, 1, 0)) for part in parts))

@@ -24,7 +24,7 @@ from venn_admit.web.access import router
 from venn_admit.web.forms import checked, form_of, required
 from venn_admit.web.rendering import address, page, runtime_of, with_query
 from venn_admit.web.report_cache import kept_reports
-from venn_admit.web.steps import PAGE_STEPS
+from venn_admit.web.steps import on_page
 
 routes = router()
 ROWS = 25
@@ -100,7 +100,7 @@ def get_budget(request: Request, classifier: ClassifierName) -> Response:
         classifier=classifier,
         unlocks=found.part.unlocks(found),
         section=found.part.budget(found),
-        queries=dict(offered(found, PAGE_STEPS)),
+        queries=dict(offered(found, on_page)),
     )
 
 

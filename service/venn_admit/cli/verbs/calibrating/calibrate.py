@@ -182,13 +182,14 @@ def _print_bands(done: "Calibrated", made: "MadeByAdmit", as_json: bool) -> None
 
 def _refuse(found: "NearlyNothingUsable", as_json: bool) -> NoReturn:
     """Print what other settings leave usable, and raise NotReadyError."""
-    from venn_admit.cli.tables.calibration_tables import refusal, usable_payload, usable_table
+    from venn_admit.cli.advice import command
+    from venn_admit.cli.tables.calibration_tables import usable_payload, usable_table
 
     if as_json:
-        print_result(True, usable_payload(found.classifier, found.shares))
+        print_result(True, usable_payload(found))
     else:
         messages.print(usable_table(found.shares))
-    raise NotReadyError(refusal(found.classifier, found.shares))
+    raise NotReadyError(f"{found.refusal(command)}; or choose another setting from the table")
 
 
 def _integer(option: str, text: str) -> int:

@@ -23,8 +23,8 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Show the state of a calibration: what it can admit, drift, discrepancies, and which labels it lacks."""
+    from venn_admit.cli.advice import command
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.steps import COMMANDS
     from venn_admit.flows.reports.report import report as flow
     from venn_admit.report.calibration.payload import calibration_payload
     from venn_admit.report.calibration.wording import calibration_tables
@@ -35,12 +35,12 @@ def report(
     with messages.status("Reading the calibration"):
         found = flow(session, name, calibration_id=calibration)
     if as_json:
-        print_result(True, calibration_payload(found, COMMANDS))
+        print_result(True, calibration_payload(found, command))
     else:
-        output.print(calibration_tables(found, COMMANDS))
+        output.print(calibration_tables(found, command))
     if out is not None:
         from venn_admit.flows.reports.folders import write_calibration_report
 
-        page = write_calibration_report(out, found, COMMANDS)
+        page = write_calibration_report(out, found, command)
         if not as_json:
             print_result(False, {}, f"The report is in {page}.")

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from venn_admit.cli.advice import command
 from venn_admit.cli.output import counted, make_report_folder, output, print_result, shown
 from venn_admit.cli.session import Session, open_session
-from venn_admit.cli.steps import COMMANDS
 from venn_admit.cli.tables.compared_settings import next_lines
 from venn_admit.cli.verbs.extracting.options import (
     encoded_line,
@@ -234,7 +234,7 @@ def _report(this: _Run) -> None:
     this.step("5. Report")
     session = this.session
     state = report(session, this.name, calibration_id=None)
-    this.found["report"] = calibration_payload(state, COMMANDS)
+    this.found["report"] = calibration_payload(state, command)
     if this.files.test is not None:
         evaluation = evaluate(
             session,
@@ -251,8 +251,8 @@ def _report(this: _Run) -> None:
             output.print(report_tables(evaluation))
         this.say(f"The evaluation is in {page}.")
     elif not this.as_json:
-        output.print(calibration_tables(state, COMMANDS))
-    page = write_calibration_report(this.folder / "report", state, COMMANDS)
+        output.print(calibration_tables(state, command))
+    page = write_calibration_report(this.folder / "report", state, command)
     this.say(f"The state of the calibration is in {page}.")
 
 

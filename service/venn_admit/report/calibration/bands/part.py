@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from venn_admit.advice import Render, Step, Verb
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.core.types import Reason, Split
 from venn_admit.report.calibration.bands.payload import bands_payload, settings_payload
@@ -16,7 +17,6 @@ from venn_admit.report.calibration.bands.wording import (
 )
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
-from venn_admit.report.calibration.steps import NextSteps
 from venn_admit.report.evaluation.wording import share_text
 from venn_admit.report.wording import thresholds_text
 
@@ -87,14 +87,15 @@ class BandsPart(BandsContents):
     def unlocks(self, report: CalibrationReport) -> list[Unlock]:
         return unlocks(report, self)
 
-    def rejections(self, report: CalibrationReport, steps: NextSteps) -> Iterator[Finding]:
-        name, vp_count, usable = report.classifier, report.snapshot.vp_count, int(self.partitions.usable.sum())
+    def rejections(self, report: CalibrationReport, render: Render) -> Iterator[Finding]:
+        vp_count, usable = report.snapshot.vp_count, int(self.partitions.usable.sum())
         if self.other_settings is not None:
             proposed, share = self.other_settings.proposal()
+            step = report.step(Verb.CALIBRATE, settings=proposed, neighbour_count=self.neighbour_count)
             yield Finding(
                 f"Nearly everything is rejected: {share_text(usable / vp_count)} of vp lie in usable bands, which hold "
                 f"at least kappa = {self.settings.kappa:,} points of each class in mc. "
-                f"`{steps.calibrate(name, proposed, self.neighbour_count)}` would leave {share_text(share)} of the "
+                f"`{render(step)}` would leave {share_text(share)} of the "
                 "points usable; or ingest more held-out data.",
                 needs_sample=False,
             )
@@ -111,8 +112,8 @@ class BandsPart(BandsContents):
         elif self.weighted.admitted < KEPT_WITH_WEIGHTS * self.weighted.plain:
             yield Finding(weights_text(self.weighted), needs_sample=False)
 
-    def again(self, report: CalibrationReport, steps: NextSteps) -> str:
-        return steps.calibrate(report.classifier, self.settings, self.neighbour_count)
+    def again(self, report: CalibrationReport) -> Step:
+        return report.step(Verb.CALIBRATE, settings=self.settings, neighbour_count=self.neighbour_count)
 
     def payload(self, report: CalibrationReport) -> dict[str, Any]:
         return bands_payload(report, self)

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from venn_admit.advice import Render, Step, Verb
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.core.monitoring.cells import CellState
 from venn_admit.core.types import Reason, Split
@@ -25,7 +26,6 @@ from venn_admit.report.calibration.cells.wording import (
 )
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
-from venn_admit.report.calibration.steps import NextSteps
 from venn_admit.report.evaluation.wording import share_text
 from venn_admit.report.wording import thresholds_text
 
@@ -111,7 +111,7 @@ class CellsPart(CellsContents):
     def unlocks(self, report: CalibrationReport) -> list[Unlock]:
         return unlocks(report, self)
 
-    def rejections(self, report: CalibrationReport, steps: NextSteps) -> Iterator[Finding]:  # noqa: ARG002 - no step
+    def rejections(self, report: CalibrationReport, render: Render) -> Iterator[Finding]:  # noqa: ARG002 - no step
         if self.certificate is not None and self.is_uncertified:
             yield Finding(outcome_text(self.certificate), needs_sample=False)
             return
@@ -128,8 +128,8 @@ class CellsPart(CellsContents):
         for state in [state for state in self.states if state.lacking and state.points][:MOST_FINDINGS]:
             yield Finding(lacking_text(report, self, state), needs_sample=False)
 
-    def again(self, report: CalibrationReport, steps: NextSteps) -> str:
-        return steps.recalibrate(report.classifier)
+    def again(self, report: CalibrationReport) -> Step:
+        return report.step(Verb.RECALIBRATE)
 
     def payload(self, report: CalibrationReport) -> dict[str, Any]:
         names = self.bin_names

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
+from venn_admit.advice import Render, Step, Verb
 from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, Lamp
 from venn_admit.core.monitoring.anytime.readings import Reading
 from venn_admit.report.calibration.sections import Section, TextTable
-from venn_admit.report.calibration.steps import NextSteps
 from venn_admit.report.evaluation.wording import share_text, shorten
 from venn_admit.report.monitoring.payload import monitor_payload
 from venn_admit.report.monitoring.report import MonitorReport
@@ -40,9 +40,9 @@ class Watch:
     is_behind: bool
 
 
-def watch_section(watch: Watch, classifier: str, steps: NextSteps) -> Section:
+def watch_section(watch: Watch, classifier: str, render: Render) -> Section:
     """Return the lamps of the monitor."""
-    title, step = "Lamps of the monitor", steps.monitor(classifier)
+    title, step = "Lamps of the monitor", render(Step(Verb.MONITOR, classifier=classifier))
     said = watch.said
     if not watch.is_in_use:
         return Section(title, ("Not watched: a monitor watches the setting that decides, and another one does now.",))
