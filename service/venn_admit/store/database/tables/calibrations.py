@@ -2,29 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    CheckConstraint,
-    Column,
-    Computed,
-    DateTime,
-    Double,
-    ForeignKey,
-    ForeignKeyConstraint,
-    Identity,
-    Index,
-    Integer,
-    LargeBinary,
-    Numeric,
-    PrimaryKeyConstraint,
-    Table,
-    Text,
-    UniqueConstraint,
-    Uuid,
-    func,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, BIT
 from sqlalchemy.schema import SchemaItem
 
@@ -32,81 +10,83 @@ from venn_admit.store.database.tables.approximations import knn_parameters
 from venn_admit.store.database.tables.base import created_at, metadata
 from venn_admit.store.database.tables.exemplars import classifier, exemplar
 
-calibrator = Table(
+calibrator = sa.Table(
     "calibrator",
     metadata,
-    Column("id", Integer, Identity(always=True), primary_key=True, comment="Key."),
-    Column("classifier_id", ForeignKey(classifier.c.id), nullable=False, comment="Classifier that it calibrates."),
-    Column(
+    sa.Column("id", sa.Integer, sa.Identity(always=True), primary_key=True, comment="Key."),
+    sa.Column(
+        "classifier_id", sa.ForeignKey(classifier.c.id), nullable=False, comment="Classifier that it calibrates."
+    ),
+    sa.Column(
         "settings_digest",
-        LargeBinary,
+        sa.LargeBinary,
         nullable=False,
         comment="BLAKE2b-128 of the settings, as the method writes them.",
     ),
-    Column("method", Text, nullable=False, comment="Method of calibration: venn-abers or venn-admit."),
-    Column("alpha", Numeric, nullable=False, comment="Error level, an exact decimal."),
-    Column(
+    sa.Column("method", sa.Text, nullable=False, comment="Method of calibration: venn-abers or venn-admit."),
+    sa.Column("alpha", sa.Numeric, nullable=False, comment="Error level, an exact decimal."),
+    sa.Column(
         "delta",
-        Double,
+        sa.Double,
         comment="Band radius in standard deviations of d; may be infinite; null unless the method is venn-admit.",
     ),
-    Column(
+    sa.Column(
         "kappa",
-        Integer,
+        sa.Integer,
         comment="Least number of points of each class in a band; null unless the method is venn-admit.",
     ),
-    Column("bin_edges", ARRAY(Integer), nullable=False, comment="Lower edges of the bins of q; the first is 0."),
-    Column("thresholds", ARRAY(Numeric), nullable=False, comment="Least lower probability for each predicted class."),
+    sa.Column("bin_edges", ARRAY(sa.Integer), nullable=False, comment="Lower edges of the bins of q; the first is 0."),
+    sa.Column(
+        "thresholds", ARRAY(sa.Numeric), nullable=False, comment="Least lower probability for each predicted class."
+    ),
     created_at("it was first requested"),
-    Column(
+    sa.Column(
         "chosen_at",
-        DateTime(timezone=True),
+        sa.DateTime(timezone=True),
         nullable=False,
-        server_default=func.now(),
+        server_default=sa.func.now(),
         comment="When it was last chosen; the calibrator of a classifier that was chosen last is the one in use.",
     ),
-    Column(
+    sa.Column(
         "retired_at",
-        DateTime(timezone=True),
+        sa.DateTime(timezone=True),
         comment="When it was retired; null as long as its calibration is kept current.",
     ),
-    Column(
-        "score",
-        Text,
-        comment="Score asked for: auto, network or reliability; null unless the method is venn-abers.",
+    sa.Column(
+        "score", sa.Text, comment="Score asked for: auto, network or reliability; null unless the method is venn-abers."
     ),
-    Column(
+    sa.Column(
         "certify",
-        ARRAY(Text),
+        ARRAY(sa.Text),
         comment="Classes that a certificate is asked for: predicted, true or both; null for the pointwise promise.",
     ),
-    Column("confidence", Numeric, comment="Confidence of the certificate asked for."),
-    Column(
+    sa.Column("confidence", sa.Numeric, comment="Confidence of the certificate asked for."),
+    sa.Column(
         "document_test",
-        Text,
+        sa.Text,
         comment="Test of documents of several points for the certificate: finite-sample or asymptotic.",
     ),
     # The key is on the digest, because a thousand thresholds do not fit into an index.
-    UniqueConstraint("classifier_id", "settings_digest"),
+    sa.UniqueConstraint("classifier_id", "settings_digest"),
     # What the points of a calibrator refer to, so that a rule about them can depend on the method.
-    UniqueConstraint("id", "method"),
-    CheckConstraint("alpha > 0 AND alpha < 1", name="alpha"),
-    CheckConstraint("delta > 0", name="delta"),
-    CheckConstraint("kappa >= 1", name="kappa"),
-    CheckConstraint("1 - alpha <= ALL (thresholds) AND 1 >= ALL (thresholds)", name="thresholds"),
-    CheckConstraint("method IN ('venn-admit', 'venn-abers')", name="method"),
-    CheckConstraint("score IN ('auto', 'network', 'reliability')", name="score"),
-    CheckConstraint("(method = 'venn-abers') = (score IS NOT NULL)", name="venn_abers"),
-    CheckConstraint("certify IN ('{predicted}', '{true}', '{predicted,true}')", name="certify"),
-    CheckConstraint("confidence > 0 AND confidence < 1", name="confidence"),
-    CheckConstraint("document_test IN ('finite-sample', 'asymptotic')", name="document_test"),
+    sa.UniqueConstraint("id", "method"),
+    sa.CheckConstraint("alpha > 0 AND alpha < 1", name="alpha"),
+    sa.CheckConstraint("delta > 0", name="delta"),
+    sa.CheckConstraint("kappa >= 1", name="kappa"),
+    sa.CheckConstraint("1 - alpha <= ALL (thresholds) AND 1 >= ALL (thresholds)", name="thresholds"),
+    sa.CheckConstraint("method IN ('venn-admit', 'venn-abers')", name="method"),
+    sa.CheckConstraint("score IN ('auto', 'network', 'reliability')", name="score"),
+    sa.CheckConstraint("(method = 'venn-abers') = (score IS NOT NULL)", name="venn_abers"),
+    sa.CheckConstraint("certify IN ('{predicted}', '{true}', '{predicted,true}')", name="certify"),
+    sa.CheckConstraint("confidence > 0 AND confidence < 1", name="confidence"),
+    sa.CheckConstraint("document_test IN ('finite-sample', 'asymptotic')", name="document_test"),
     # A certified policy has thresholds of its own.
-    CheckConstraint(
+    sa.CheckConstraint(
         "(certify IS NULL) = (confidence IS NULL) AND (certify IS NULL) = (document_test IS NULL) "
         "AND (certify IS NULL OR (method = 'venn-abers' AND 1 - alpha = ALL (thresholds)))",
         name="certification",
     ),
-    CheckConstraint(
+    sa.CheckConstraint(
         "(method = 'venn-admit') = (delta IS NOT NULL) AND (method = 'venn-admit') = (kappa IS NOT NULL)",
         name="venn_admit",
     ),
@@ -114,46 +94,52 @@ calibrator = Table(
 )
 
 
-calibration = Table(
+calibration = sa.Table(
     "calibration",
     metadata,
-    Column("id", BigInteger, Identity(always=True), primary_key=True, comment="Key, to which decisions are pinned."),
-    Column(
-        "calibrator_id", ForeignKey(calibrator.c.id), nullable=False, comment="Calibrator, which holds the settings."
+    sa.Column(
+        "id", sa.BigInteger, sa.Identity(always=True), primary_key=True, comment="Key, to which decisions are pinned."
     ),
-    Column(
+    sa.Column(
+        "calibrator_id", sa.ForeignKey(calibrator.c.id), nullable=False, comment="Calibrator, which holds the settings."
+    ),
+    sa.Column(
         "number",
-        Integer,
+        sa.Integer,
         nullable=False,
         comment="1, 2, ... within the calibrator; the validity of calibration points is counted in this number.",
     ),
-    Column(
-        "revision", Uuid, nullable=False, server_default=func.gen_random_uuid(), comment="Identifies its cached copy."
+    sa.Column(
+        "revision",
+        sa.Uuid,
+        nullable=False,
+        server_default=sa.func.gen_random_uuid(),
+        comment="Identifies its cached copy.",
     ),
-    Column(
+    sa.Column(
         "knn_parameters_id",
-        ForeignKey(knn_parameters.c.id),
+        sa.ForeignKey(knn_parameters.c.id),
         comment="KNN parameters that it rests on; null if the classifier has logits only.",
     ),
-    Column("mc_count", Integer, nullable=False, comment="Number of points of split mc."),
-    Column("vp_count", Integer, nullable=False, comment="Number of points of split vp."),
-    Column("reason", Text, nullable=False, comment="Reason for which it was made."),
-    Column("state", Text, nullable=False, comment="current or retired."),
+    sa.Column("mc_count", sa.Integer, nullable=False, comment="Number of points of split mc."),
+    sa.Column("vp_count", sa.Integer, nullable=False, comment="Number of points of split vp."),
+    sa.Column("reason", sa.Text, nullable=False, comment="Reason for which it was made."),
+    sa.Column("state", sa.Text, nullable=False, comment="current or retired."),
     created_at("it became current"),
-    UniqueConstraint("calibrator_id", "number"),
-    CheckConstraint("state IN ('current', 'retired')", name="state"),
-    CheckConstraint("number >= 1", name="number"),
+    sa.UniqueConstraint("calibrator_id", "number"),
+    sa.CheckConstraint("state IN ('current', 'retired')", name="state"),
+    sa.CheckConstraint("number >= 1", name="number"),
     # Readers take the current snapshot; there is never more than one.
-    Index("calibration_current_key", "calibrator_id", unique=True, postgresql_where=text("state = 'current'")),
+    sa.Index("calibration_current_key", "calibrator_id", unique=True, postgresql_where=sa.text("state = 'current'")),
     comment="Immutable, numbered snapshots of a calibrator.",
 )
 
 
-def snapshot_key() -> Column[Any]:
+def snapshot_key() -> sa.Column[Any]:
     """Return the key of a table that has at most one row for each snapshot, and loses it with the snapshot."""
-    return Column(
+    return sa.Column(
         "calibration_id",
-        ForeignKey(calibration.c.id, ondelete="CASCADE"),
+        sa.ForeignKey(calibration.c.id, ondelete="CASCADE"),
         primary_key=True,
         autoincrement=False,
         comment="The snapshot.",
@@ -163,111 +149,113 @@ def snapshot_key() -> Column[Any]:
 def validity() -> tuple[SchemaItem, ...]:
     """Return the columns of a row-versioned table by which a snapshot finds its rows, and their check."""
     return (
-        Column("valid_from", Integer, nullable=False, comment="Number of the first snapshot that holds this row."),
-        Column(
+        sa.Column(
+            "valid_from", sa.Integer, nullable=False, comment="Number of the first snapshot that holds this row."
+        ),
+        sa.Column(
             "valid_until",
-            Integer,
+            sa.Integer,
             comment="Number of the first snapshot that no longer holds it; null while the current one does.",
         ),
-        CheckConstraint("valid_until > valid_from", name="validity"),
+        sa.CheckConstraint("valid_until > valid_from", name="validity"),
     )
 
 
-band_radius = Table(
+band_radius = sa.Table(
     "band_radius",
     metadata,
     snapshot_key(),
-    Column(
+    sa.Column(
         "s_hat",
-        Double,
+        sa.Double,
         nullable=False,
         comment="Sample standard deviation of d over the points of mc with q > 0 and a correct prediction.",
     ),
-    Column("omega", Double, nullable=False, comment="Band radius, delta * s_hat."),
+    sa.Column("omega", sa.Double, nullable=False, comment="Band radius, delta * s_hat."),
     comment="Radius of the bands of each snapshot of the method venn-admit.",
 )
 
 
-snapshot_quartiles = Table(
+snapshot_quartiles = sa.Table(
     "snapshot_quartiles",
     metadata,
     snapshot_key(),
-    Column(
+    sa.Column(
         "quartiles",
-        ARRAY(Double),
+        ARRAY(sa.Double),
         comment="The three quartiles of d over all points of the snapshot, ascending; null if they have no d.",
     ),
     comment="Quartiles of d of each snapshot, by which reports tell partitions apart.",
 )
 
 
-calibration_point = Table(
+calibration_point = sa.Table(
     "calibration_point",
     metadata,
-    Column("calibrator_id", Integer, nullable=False, comment="The calibrator."),
-    Column("exemplar_id", ForeignKey(exemplar.c.id), nullable=False, comment="The exemplar."),
+    sa.Column("calibrator_id", sa.Integer, nullable=False, comment="The calibrator."),
+    sa.Column("exemplar_id", sa.ForeignKey(exemplar.c.id), nullable=False, comment="The exemplar."),
     *validity(),
-    Column("split", Text, nullable=False, comment="mc or vp."),
-    Column("label", Integer, nullable=False, comment="y, the label."),
-    Column(
+    sa.Column("split", sa.Text, nullable=False, comment="mc or vp."),
+    sa.Column("label", sa.Integer, nullable=False, comment="y, the label."),
+    sa.Column(
         "predicted",
-        Integer,
+        sa.Integer,
         nullable=False,
         comment="Prediction that is decided on: the KNN's for venn-admit, the network's for venn-abers.",
     ),
-    Column(
+    sa.Column(
         "match_count",
-        Integer,
+        sa.Integer,
         comment="q, number of consecutive nearest neighbours that match the prediction; null without vectors.",
     ),
-    Column(
+    sa.Column(
         "bin",
-        Integer,
+        sa.Integer,
         nullable=False,
         comment="Bin of q under the bin edges of the calibrator; 0, the only one, without vectors.",
     ),
-    Column("distance", Double, comment="d, distance to the nearest training exemplar; null without vectors."),
-    Column(
+    sa.Column("distance", sa.Double, comment="d, distance to the nearest training exemplar; null without vectors."),
+    sa.Column(
         "score",
-        Double,
+        sa.Double,
         nullable=False,
         comment="Nonconformity score of the label, 1 - pi^y; for venn-abers s, the score of the prediction.",
     ),
-    Column("admit_set", BIT(varying=True), comment="ADMIT set, one bit per class; null in mc, and for venn-abers."),
-    Column(
+    sa.Column("admit_set", BIT(varying=True), comment="ADMIT set, one bit per class; null in mc, and for venn-abers."),
+    sa.Column(
         "is_singleton",
-        Boolean,
-        Computed("bit_count(admit_set) = 1", persisted=True),
+        sa.Boolean,
+        sa.Computed("bit_count(admit_set) = 1", persisted=True),
         comment="Whether the ADMIT set is {predicted}; null if there is none.",
     ),
-    Column("method", Text, nullable=False, comment="Method of the calibrator: venn-abers or venn-admit."),
-    PrimaryKeyConstraint("calibrator_id", "exemplar_id", "valid_from"),
-    ForeignKeyConstraint(["calibrator_id", "method"], [calibrator.c.id, calibrator.c.method]),
-    CheckConstraint("split IN ('mc', 'vp')", name="split"),
-    CheckConstraint("(split = 'vp' AND method = 'venn-admit') = (admit_set IS NOT NULL)", name="admit_set"),
+    sa.Column("method", sa.Text, nullable=False, comment="Method of the calibrator: venn-abers or venn-admit."),
+    sa.PrimaryKeyConstraint("calibrator_id", "exemplar_id", "valid_from"),
+    sa.ForeignKeyConstraint(["calibrator_id", "method"], [calibrator.c.id, calibrator.c.method]),
+    sa.CheckConstraint("split IN ('mc', 'vp')", name="split"),
+    sa.CheckConstraint("(split = 'vp' AND method = 'venn-admit') = (admit_set IS NOT NULL)", name="admit_set"),
     # Without vectors there are neither neighbours nor bands.
-    CheckConstraint(
+    sa.CheckConstraint(
         "(match_count IS NULL) = (distance IS NULL) AND (match_count IS NOT NULL OR (bin = 0 AND admit_set IS NULL))",
         name="knn",
     ),
-    Index(None, "exemplar_id"),
+    sa.Index(None, "exemplar_id"),
     # One open row an exemplar.
-    Index(
+    sa.Index(
         "calibration_point_open_key",
         "calibrator_id",
         "exemplar_id",
         unique=True,
-        postgresql_where=text("valid_until IS NULL"),
+        postgresql_where=sa.text("valid_until IS NULL"),
     ),
     # A band query reads this index alone.
-    Index(
+    sa.Index(
         "calibration_point_band_idx",
         "calibrator_id",
         "split",
         "bin",
         "distance",
         postgresql_include=["label", "predicted", "score", "is_singleton"],
-        postgresql_where=text("valid_until IS NULL"),
+        postgresql_where=sa.text("valid_until IS NULL"),
     ),
     comment="Row-versioned calibration data: a snapshot consists of the rows that are valid at its number.",
 )
