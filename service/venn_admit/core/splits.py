@@ -26,11 +26,7 @@ _SEED_LIMIT = 1 << 63
 
 
 def assign_splits(
-    keys: Sequence[str],
-    *,
-    seed: int,
-    knn_share: Decimal = DEFAULT_KNN_SHARE,
-    mc_share: Decimal = DEFAULT_MC_SHARE,
+    keys: Sequence[str], *, seed: int, knn_share: Decimal = DEFAULT_KNN_SHARE, mc_share: Decimal = DEFAULT_MC_SHARE
 ) -> list[Split]:
     """Return the split of each held-out point: `knn`, `mc` or, for the remaining share, `vp`.
 

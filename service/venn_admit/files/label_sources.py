@@ -40,11 +40,7 @@ class LabelFile:
 
     def read(self, *, class_names: Sequence[str], selection: str, retract: bool) -> LabelRows:
         return read_labels(
-            self.path,
-            class_names=class_names,
-            selection=selection,
-            retract=retract,
-            memory_budget=self.memory_budget,
+            self.path, class_names=class_names, selection=selection, retract=retract, memory_budget=self.memory_budget
         )
 
 

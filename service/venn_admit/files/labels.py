@@ -51,12 +51,7 @@ class LabelRows:
 
 
 def read_labels(
-    path: Path,
-    *,
-    class_names: Sequence[str],
-    selection: str,
-    retract: bool,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    path: Path, *, class_names: Sequence[str], selection: str, retract: bool, memory_budget: int = DEFAULT_MEMORY_BUDGET
 ) -> LabelRows:
     """Read a whole file of labels, .csv or .parquet.
 

@@ -16,14 +16,7 @@ import numpy as np
 
 from venn_admit.core.approximation.knn import approximate
 from venn_admit.core.splits import hash_keys
-from venn_admit.core.types import (
-    Approximation,
-    Float32Array,
-    IntArray,
-    KnnParameters,
-    Neighbours,
-    Support,
-)
+from venn_admit.core.types import Approximation, Float32Array, IntArray, KnnParameters, Neighbours, Support
 from venn_admit.errors import NotReadyError
 from venn_admit.files.output.atomic import writing
 from venn_admit.layer.apply import extract

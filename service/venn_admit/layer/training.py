@@ -25,14 +25,7 @@ from venn_admit.files.output.atomic import locked, remove_partials, writing
 from venn_admit.layer.batches import MiniBatch, epoch_batches, read_batches, split_dev
 from venn_admit.layer.checkpoint import CHECKPOINT_NAME, TrainingState, restore_checkpoint, save_checkpoint
 from venn_admit.layer.layer import LossTally, MemoryLayer, Objective
-from venn_admit.layer.model import (
-    MODEL_NAME,
-    PARAMETER_NAMES,
-    MemoryEpoch,
-    MemoryModel,
-    load_training,
-    save_model,
-)
+from venn_admit.layer.model import MODEL_NAME, PARAMETER_NAMES, MemoryEpoch, MemoryModel, load_training, save_model
 from venn_admit.layer.settings import MemoryForm, MemorySettings
 from venn_admit.layer.states.reader import StateShards
 

@@ -13,15 +13,7 @@ from torch.nn.functional import softmax
 
 from venn_admit.core.approximation.training import OnEpoch, TrainableModel, check_epochs, cut_halves, train
 from venn_admit.core.splits import hash_keys
-from venn_admit.core.types import (
-    Float32Array,
-    FloatArray,
-    IntArray,
-    KnnParameters,
-    Neighbours,
-    Support,
-    TrainingEpoch,
-)
+from venn_admit.core.types import Float32Array, FloatArray, IntArray, KnnParameters, Neighbours, Support, TrainingEpoch
 from venn_admit.errors import InvalidInputError, NotReadyError
 
 LOCALIZER_DISTANCES = 2**25

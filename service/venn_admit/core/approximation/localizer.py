@@ -125,12 +125,7 @@ class LocalizerSupport:
         self._farthest = math.sqrt(self._tiles.largest_norm()) if in_float32 else math.inf
 
     def category_weight(
-        self,
-        queries: Float32Array,
-        window_low: IntArray,
-        window_high: IntArray,
-        *,
-        left_out: IntArray | None = None,
+        self, queries: Float32Array, window_low: IntArray, window_high: IntArray, *, left_out: IntArray | None = None
     ) -> FloatArray:
         """Return the weight of each query's category; results and errors are those of the function of this name.
 

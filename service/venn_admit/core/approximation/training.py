@@ -122,12 +122,7 @@ def cut_halves(document_keys: Sequence[str], row_keys: Sequence[str], count: int
 
 
 def train(
-    model: TrainableModel,
-    targets: Targets,
-    halves: Halves,
-    seed: int,
-    max_epochs: int,
-    on_epoch: OnEpoch | None,
+    model: TrainableModel, targets: Targets, halves: Halves, seed: int, max_epochs: int, on_epoch: OnEpoch | None
 ) -> TrainingResult:
     """Train for `max_epochs`, or until the dev half has no discrepancies left.
 
@@ -164,11 +159,7 @@ def train(
 
 
 def _run_epoch(
-    model: TrainableModel,
-    targets: Targets,
-    batches: Iterator[IntArray],
-    optimizer: torch.optim.Optimizer,
-    masked: bool,
+    model: TrainableModel, targets: Targets, batches: Iterator[IntArray], optimizer: torch.optim.Optimizer, masked: bool
 ) -> float:
     """Take a step for each batch that has unmasked points; return the mean loss of these, NaN if there are none."""
     total, count = 0.0, 0

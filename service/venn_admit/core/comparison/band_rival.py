@@ -11,13 +11,7 @@ from venn_admit.core.calibrators.venn_admit.decide import Localizer, decide
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.core.comparison.held_out import HeldOut
-from venn_admit.core.types import (
-    AdmitOutcome,
-    Approximation,
-    CalibratorSettings,
-    Float32Array,
-    IntArray,
-)
+from venn_admit.core.types import AdmitOutcome, Approximation, CalibratorSettings, Float32Array, IntArray
 from venn_admit.errors import NotReadyError
 
 

@@ -203,11 +203,7 @@ def partition_table(points: EvaluationPoints, neighbour_count: int, alpha: Decim
     median = float(np.median(view.distance))
 
     everything = np.ones(points.label.size, np.bool_)
-    matches = {
-        "q = 0": view.match_count == 0,
-        "q = K": view.match_count == neighbour_count,
-        "any q": everything,
-    }
+    matches = {"q = 0": view.match_count == 0, "q = K": view.match_count == neighbour_count, "any q": everything}
     near = view.distance < median
     distances = {"d < median": near, "d >= median": ~near, "any d": everything}
     partitions = [(q, d) for q in matches for d in distances]

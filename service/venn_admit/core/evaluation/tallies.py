@@ -233,7 +233,4 @@ def wilson_interval(
     high = (share * n + squared / 2 + spread) / (n + squared)
     empty = n == 0
     # Rounding must not push an end past the share itself, which is the end at 0 and 1.
-    return (
-        np.where(empty, 0.0, np.clip(low, 0.0, share)),
-        np.where(empty, 1.0, np.clip(high, share, 1.0)),
-    )
+    return (np.where(empty, 0.0, np.clip(low, 0.0, share)), np.where(empty, 1.0, np.clip(high, share, 1.0)))

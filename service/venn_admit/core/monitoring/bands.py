@@ -257,9 +257,7 @@ def label_budget(band_size: IntArray, q_bin: IntArray, *, kappa: int, label_coun
 
     bins = np.unique(q_bin).tolist()
     return LabelBudget(
-        kappa,
-        {number: shortfall(np.flatnonzero(q_bin == number)) for number in bins},
-        shortfall(np.arange(len(q_bin))),
+        kappa, {number: shortfall(np.flatnonzero(q_bin == number)) for number in bins}, shortfall(np.arange(len(q_bin)))
     )
 
 

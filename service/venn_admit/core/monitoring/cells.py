@@ -207,10 +207,7 @@ def compare_cells(
     if mc.distance is not None and recent.distance is not None:
         shifts["q"] = mc.points.match_count, recent.points.match_count
         shifts["d"] = mc.distance, recent.distance
-    return sides.compare(
-        shifts,
-        {"admitted": (int(mc.admitted.sum()), int(recent.admitted.sum()))},
-    )
+    return sides.compare(shifts, {"admitted": (int(mc.admitted.sum()), int(recent.admitted.sum()))})
 
 
 def traffic_parts(

@@ -212,12 +212,7 @@ def outcomes(decided: DecidedPoints, counted: BoolArray | None = None) -> tuple[
     return tuple(found)
 
 
-def shift(
-    calibrated: FloatArray,
-    decided: FloatArray,
-    calibrated_size: float,
-    decided_size: float,
-) -> Shift:
+def shift(calibrated: FloatArray, decided: FloatArray, calibrated_size: float, decided_size: float) -> Shift:
     """Compare a quantity of n calibration points with that of m points decided on; the order of neither matters.
 
     Args:

@@ -14,15 +14,7 @@ import numpy as np
 
 from venn_admit.core.documents import Documents
 from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, wilson_interval
-from venn_admit.core.monitoring.drift import (
-    LEVEL,
-    DecidedPoints,
-    OutcomeCounts,
-    Shift,
-    effective_size,
-    outcomes,
-    shift,
-)
+from venn_admit.core.monitoring.drift import LEVEL, DecidedPoints, OutcomeCounts, Shift, effective_size, outcomes, shift
 from venn_admit.core.types import BoolArray, FloatArray, IntArray, Split
 
 RECENT = 10_000

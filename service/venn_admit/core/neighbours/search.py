@@ -23,11 +23,7 @@ ListCandidates = Callable[[RoundedQueries, Float32Array], Candidates]
 
 
 def exact_neighbours(
-    queries: Float32Array,
-    support: Float32Array,
-    neighbour_count: int,
-    *,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    queries: Float32Array, support: Float32Array, neighbour_count: int, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
 ) -> Neighbours:
     """Return the K nearest rows of the support for each query, by Euclidean distance; ties go to the lower row.
 
@@ -132,11 +128,7 @@ def search(
 
 
 def _nearest_candidates(
-    queries: Float32Array,
-    rounded: RoundedQueries,
-    candidates: Candidates,
-    index: NeighbourIndex,
-    neighbour_count: int,
+    queries: Float32Array, rounded: RoundedQueries, candidates: Candidates, index: NeighbourIndex, neighbour_count: int
 ) -> tuple[Neighbours, BoolArray]:
     """The K nearest of the candidates, and (B,) whether these are certainly the K nearest of all."""
     first = candidates.ranks < neighbour_count

@@ -89,10 +89,7 @@ TYPES: dict[str, tuple[_Accepts, str]] = {
     "vector": (_is_float_list, "a list of floats"),
     "logits": (_is_float_list, "a list of floats"),
     "label": (is_label, "class numbers or class names"),
-    "attributes": (
-        _is_attributes,
-        "a struct or map of booleans, numbers, dates and strings, or a string of JSON",
-    ),
+    "attributes": (_is_attributes, "a struct or map of booleans, numbers, dates and strings, or a string of JSON"),
 }
 
 OTHER_TYPES: tuple[_Accepts, str] = (_is_attribute, "booleans, numbers, dates, strings, or lists or structs of them")

@@ -38,26 +38,13 @@ SCORES_SCHEMA = pa.schema(
     }
 )
 EXEMPLARS_SCHEMA = pa.schema(
-    {
-        "external_id": pa.string(),
-        "split": pa.string(),
-        "label": pa.int32(),
-        "predicted_by_network": pa.int32(),
-    }
+    {"external_id": pa.string(), "split": pa.string(), "label": pa.int32(), "predicted_by_network": pa.int32()}
 )
 UNLABELLED_SCHEMA = pa.schema(
-    {
-        "external_id": pa.string(),
-        "document_id": pa.string(),
-        "predicted_by_network": pa.int32(),
-    }
+    {"external_id": pa.string(), "document_id": pa.string(), "predicted_by_network": pa.int32()}
 )
 NEIGHBOURS_SCHEMA = pa.schema(
-    {
-        "external_id": pa.string(),
-        "neighbour_ids": pa.list_(pa.string()),
-        "distances": pa.list_(pa.float64()),
-    }
+    {"external_id": pa.string(), "neighbour_ids": pa.list_(pa.string()), "distances": pa.list_(pa.float64())}
 )
 APPROXIMATIONS_SCHEMA = pa.schema(
     {

@@ -23,10 +23,7 @@ _BATCH_TOKENS = 512
 
 
 def encode(
-    documents: Iterator[TextDocument],
-    encoder: TextEncoder,
-    *,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    documents: Iterator[TextDocument], encoder: TextEncoder, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
 ) -> Iterator[StateDocument]:
     """Yield documents with their states, in the order given.
 

@@ -184,9 +184,7 @@ def encoder_folder(name: str) -> Path:
 
 
 def _not_installed(package: str) -> InvalidInputError:
-    return InvalidInputError(
-        f"texts: expected the package {package}, which encodes them, got none; {_EXTRA}",
-    )
+    return InvalidInputError(f"texts: expected the package {package}, which encodes them, got none; {_EXTRA}")
 
 
 def _digest(folder: Path) -> str:

@@ -171,10 +171,7 @@ def _draw_coverage(figure: FigureBase, report: DatasetReport) -> None:
 
 
 def _single(
-    report: DatasetReport,
-    name: str,
-    draw: Callable[[FigureBase, DatasetReport], None],
-    inches: tuple[float, float],
+    report: DatasetReport, name: str, draw: Callable[[FigureBase, DatasetReport], None], inches: tuple[float, float]
 ) -> Figure:
     with drawing_fonts():
         figure = Figure(figsize=inches, layout="constrained")

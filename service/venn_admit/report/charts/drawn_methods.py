@@ -12,14 +12,7 @@ from matplotlib.typing import LineStyleType
 
 from venn_admit.core.calibrators.certified.points import ClassKind
 from venn_admit.core.calibrators.venn_abers.settings import ScoreKind
-from venn_admit.core.comparison.selective import (
-    CERTIFIED,
-    GUARANTEED,
-    SOFTMAX,
-    VENN_ABERS,
-    by_bins,
-    certified_for,
-)
+from venn_admit.core.comparison.selective import CERTIFIED, GUARANTEED, SOFTMAX, VENN_ABERS, by_bins, certified_for
 from venn_admit.core.evaluation.measures import MethodMeasures
 from venn_admit.core.evaluation.points import WEIGHTED_ADMIT
 from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally, Verdict

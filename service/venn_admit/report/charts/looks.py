@@ -96,11 +96,7 @@ def with_drawable_names(report: DatasetReport) -> DatasetReport:
     A class some of whose characters no installed font has is called by its number, as in "class 3", because several
     such names would look alike; in the name of the evaluation set a square stands for such a character.
     """
-    return replace(
-        report,
-        name=drawable_text(report.name),
-        class_names=drawable_class_names(report.class_names),
-    )
+    return replace(report, name=drawable_text(report.name), class_names=drawable_class_names(report.class_names))
 
 
 def drawable_text(text: str) -> str:

@@ -136,14 +136,7 @@ def glance_table(report: DatasetReport, *, every: bool) -> EvaluationTable:
         f"{'All' if every else 'The'} methods{'' if every else ' that matter'} at a glance: "
         "how much is admitted, and how much of it is right",
         ("method",),
-        (
-            Column("promise"),
-            Column("admitted"),
-            Column("right"),
-            *columns(TRUE),
-            *columns(PREDICTED),
-            Column("met"),
-        ),
+        (Column("promise"), Column("admitted"), Column("right"), *columns(TRUE), *columns(PREDICTED), Column("met")),
         tuple(Row((row.name,), cells(row), is_own=row.name == report.own) for row in methods),
         () if every else _notes(report),
     )

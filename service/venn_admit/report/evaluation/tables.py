@@ -8,15 +8,7 @@ from venn_admit.core.evaluation.points import PartitionCell, PartitionTable
 from venn_admit.core.evaluation.tallies import Tally, Verdict
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.glance import glance_table
-from venn_admit.report.evaluation.table import (
-    NONE_MARK,
-    Cell,
-    Column,
-    ColumnGroup,
-    EvaluationTable,
-    Note,
-    Row,
-)
+from venn_admit.report.evaluation.table import NONE_MARK, Cell, Column, ColumnGroup, EvaluationTable, Note, Row
 from venn_admit.report.evaluation.wording import (
     FEW_MARK,
     PREDICTED,
@@ -38,10 +30,7 @@ from venn_admit.report.evaluation.wording import (
     target_text,
 )
 
-GROUPS = {
-    TRUE: ColumnGroup(TRUE, "per true class"),
-    PREDICTED: ColumnGroup(PREDICTED, "per predicted class"),
-}
+GROUPS = {TRUE: ColumnGroup(TRUE, "per true class"), PREDICTED: ColumnGroup(PREDICTED, "per predicted class")}
 SET_SIZE = ColumnGroup("sets", "per set size")
 
 

@@ -88,10 +88,7 @@ WITH_INTERVALS = {"methods", "coverage", "risk", "reliability"}
 
 
 def render_page(
-    title: str,
-    facts: Mapping[str, str],
-    reports: Sequence[DatasetReport],
-    next_steps: Sequence[str] = (),
+    title: str, facts: Mapping[str, str], reports: Sequence[DatasetReport], next_steps: Sequence[str] = ()
 ) -> str:
     """HTML of the page.
 

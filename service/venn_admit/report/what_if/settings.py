@@ -6,21 +6,10 @@ from typing import Any
 from venn_admit.core.calibrators.venn_abers.settings import VennAbersSettings
 from venn_admit.core.evaluation.measures import Admission
 from venn_admit.core.types import CalibratorSettings
-from venn_admit.report.evaluation.glance import (
-    admission_cells,
-    admission_columns,
-    class_payload,
-    intervals_text,
-)
+from venn_admit.report.evaluation.glance import admission_cells, admission_columns, class_payload, intervals_text
 from venn_admit.report.evaluation.table import EvaluationTable, Row
 
-NAMES = {
-    "alpha": "alpha",
-    "kappa": "kappa",
-    "delta": "delta",
-    "q_bins": "bins of q",
-    "thresholds": "thresholds",
-}
+NAMES = {"alpha": "alpha", "kappa": "kappa", "delta": "delta", "q_bins": "bins of q", "thresholds": "thresholds"}
 """What is varied, in words."""
 
 

@@ -171,8 +171,7 @@ def _views(found: TrainingEffects) -> Section:
         "Points that are affected",
         (
             TextTable(
-                ("", "points", "near one\nof these", "different\nprediction", "different\nq", "different\nd"),
-                rows,
+                ("", "points", "near one\nof these", "different\nprediction", "different\nq", "different\nd"), rows
             ),
         ),
         ("near one of these: with at least one of these exemplars among the K nearest. prediction: the KNN's.",),

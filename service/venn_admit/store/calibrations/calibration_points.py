@@ -43,11 +43,7 @@ def write_changes(
     """
     changes = changed_rows(open_rows(connection, calibrator_id, rows.class_count), rows)
     if len(changes.closed_ids):
-        parameters = {
-            "calibrator_id": calibrator_id,
-            "number": number,
-            "exemplar_ids": changes.closed_ids.tolist(),
-        }
+        parameters = {"calibrator_id": calibrator_id, "number": number, "exemplar_ids": changes.closed_ids.tolist()}
         connection.execute(statement("calibration_points.close_points"), parameters)
     if len(changes.opened):
         _append(connection, calibrator_id, method, number, rows, _in_order_of_bands(rows, changes.opened))

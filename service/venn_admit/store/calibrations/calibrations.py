@@ -17,21 +17,8 @@ from venn_admit.core.calibrators.venn_abers.settings import VennAbersSettings
 from venn_admit.core.types import BoolArray, CalibrationPoints, CalibratorSettings, IntArray, Split
 from venn_admit.errors import Code, NotFoundError, NotReadyError, OutdatedError
 from venn_admit.store.calibrations.calibration_points import ChangedRows, delete_unheld, write_changes
-from venn_admit.store.calibrations.setting_forms import (
-    MethodSettings,
-    setting_columns,
-    settings_digest,
-    settings_of,
-)
-from venn_admit.store.database.binary_copy import (
-    BOOL,
-    FLOAT8,
-    INT4,
-    INT8,
-    FixedColumn,
-    copy_out_whole,
-    driver_cursor,
-)
+from venn_admit.store.calibrations.setting_forms import MethodSettings, setting_columns, settings_digest, settings_of
+from venn_admit.store.database.binary_copy import BOOL, FLOAT8, INT4, INT8, FixedColumn, copy_out_whole, driver_cursor
 from venn_admit.store.database.statements import copy_query, statement, stream
 from venn_admit.store.exemplars import forgotten
 from venn_admit.store.exemplars.classifiers import Classifier, addressed, having
@@ -121,8 +108,7 @@ class BandEvidence:
 def choose_calibrator(connection: Connection, classifier: Classifier, settings: MethodSettings) -> int:
     """Return the key of the calibrator with these settings, created if new, which is the one in use from now on."""
     calibrator_id: int = connection.execute(
-        statement("calibrations.choose_calibrator"),
-        {"classifier_id": classifier.id, **setting_columns(settings)},
+        statement("calibrations.choose_calibrator"), {"classifier_id": classifier.id, **setting_columns(settings)}
     ).scalar_one()
     return calibrator_id
 
@@ -146,12 +132,7 @@ def _lock_key(classifier: Classifier, settings: MethodSettings) -> int:
 
 
 def publish(
-    connection: Connection,
-    calibrator_id: int,
-    rows: CalibrationRows,
-    *,
-    knn_parameters_id: int | None,
-    reason: str,
+    connection: Connection, calibrator_id: int, rows: CalibrationRows, *, knn_parameters_id: int | None, reason: str
 ) -> tuple[int, ChangedRows]:
     """Make these rows the current snapshot, writing only those that changed; return the new key and the counts."""
     newest = connection.execute(statement("calibrations.latest_number"), {"calibrator_id": calibrator_id}).one()
@@ -323,13 +304,7 @@ def read_points(connection: Connection, calibration: Calibration, split: Split) 
 
 
 def band_evidence(
-    connection: Connection,
-    calibration: Calibration,
-    class_count: int,
-    *,
-    predicted: int,
-    q_bin: int,
-    distance: float,
+    connection: Connection, calibration: Calibration, class_count: int, *, predicted: int, q_bin: int, distance: float
 ) -> BandEvidence:
     """Return the evidence for one point from the current snapshot, by one index-only statement."""
     rows = connection.execute(

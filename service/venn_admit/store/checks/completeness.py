@@ -110,11 +110,7 @@ def count_contents(connection: Connection, classifier: Classifier, *, memory_bud
     limit = min(8192, block_rows(memory_budget, _COPIES * width * np.dtype(np.float32).itemsize))
     checked, wrong, first_wrong, after = 0, 0, None, 0
     while True:
-        parameters = _of(classifier) | {
-            "after": after,
-            "has_vectors": classifier.knn is not None,
-            "row_limit": limit,
-        }
+        parameters = _of(classifier) | {"after": after, "has_vectors": classifier.knn is not None, "row_limit": limit}
         rows = connection.execute(statement("checks.contents"), parameters).all()
         if not rows:
             return Counted(checked, wrong, first_wrong)

@@ -228,11 +228,7 @@ def copy_in(
 
 
 def copy_out(
-    cursor: Cursor,
-    query: str,
-    parameters: Mapping[str, object],
-    columns: Mapping[str, FixedColumn],
-    block_rows: int,
+    cursor: Cursor, query: str, parameters: Mapping[str, object], columns: Mapping[str, FixedColumn], block_rows: int
 ) -> Iterator[dict[str, npt.NDArray[Any]]]:
     """Yield the rows of `query`, which must return `columns` without nulls, in blocks of at most `block_rows`."""
     row = _row_type(columns)

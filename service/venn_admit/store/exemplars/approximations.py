@@ -10,15 +10,7 @@ from sqlalchemy import Connection, Row
 
 from venn_admit.core.budget import block_rows
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
-from venn_admit.core.types import (
-    Approximation,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    KnnParameters,
-    Split,
-    TrainingEpoch,
-)
+from venn_admit.core.types import Approximation, BoolArray, FloatArray, IntArray, KnnParameters, Split, TrainingEpoch
 from venn_admit.store.database.binary_copy import (
     FLOAT8,
     INT4,
@@ -208,12 +200,7 @@ def write_neighbours(connection: Connection, classifier: Classifier, found: Stor
 
 
 def _approximation_columns(classifier: Classifier) -> dict[str, Any]:
-    return {
-        "predicted": INT4,
-        "match_count": INT4,
-        "distance": FLOAT8,
-        "logits": Array(">f8", classifier.class_count),
-    }
+    return {"predicted": INT4, "match_count": INT4, "distance": FLOAT8, "logits": Array(">f8", classifier.class_count)}
 
 
 def _approximation(block: dict[str, Any]) -> Approximation:
@@ -226,10 +213,7 @@ def _approximation(block: dict[str, Any]) -> Approximation:
 
 
 def read_approximations(
-    connection: Connection,
-    classifier: Classifier,
-    exemplar_ids: IntArray,
-    knn_parameters_id: int,
+    connection: Connection, classifier: Classifier, exemplar_ids: IntArray, knn_parameters_id: int
 ) -> tuple[IntArray, Approximation]:
     """Return the stored approximations of some exemplars: ids and values, in no particular order."""
     parameters = {"exemplar_ids": exemplar_ids.tolist(), "knn_parameters_id": knn_parameters_id}
@@ -255,12 +239,7 @@ def write_approximations(
     copy_in(
         driver_cursor(connection),
         "approximation",
-        {
-            "knn_parameters_id": INT4,
-            "exemplar_id": INT8,
-            "support_version": INT8,
-            **_approximation_columns(classifier),
-        },
+        {"knn_parameters_id": INT4, "exemplar_id": INT8, "support_version": INT8, **_approximation_columns(classifier)},
         {
             "knn_parameters_id": np.full(n, knn_parameters_id),
             "exemplar_id": exemplar_ids,

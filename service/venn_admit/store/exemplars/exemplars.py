@@ -94,12 +94,7 @@ class ExemplarKeys:
 
 
 def store(
-    connection: Connection,
-    classifier: Classifier,
-    incoming: IncomingExemplars,
-    *,
-    selection: str,
-    source: str,
+    connection: Connection, classifier: Classifier, incoming: IncomingExemplars, *, selection: str, source: str
 ) -> StoredExemplars:
     """Append the rows that are new; a known id must come with the content that is stored under it.
 

@@ -67,11 +67,7 @@ def of_other_generations(
 
     If several know an exemplar, the one that a label came for last counts.
     """
-    parameters = {
-        "classifier_id": classifier.id,
-        "first_id": classifier.first_id,
-        "external_ids": list(external_ids),
-    }
+    parameters = {"classifier_id": classifier.id, "first_id": classifier.first_id, "external_ids": list(external_ids)}
     rows = connection.execute(statement("labels.labels_of_other_generations"), parameters)
     return {
         row.external_id: CarriedLabel(

@@ -99,10 +99,7 @@ class ArrayCache:
             return CachedSupport(
                 ids=np.load(folder / "ids.npy"),
                 vectors=_load_vectors(folder),
-                support=Support(
-                    logits=np.load(folder / _LOGITS, mmap_mode="r"),
-                    labels=np.load(folder / "labels.npy"),
-                ),
+                support=Support(logits=np.load(folder / _LOGITS, mmap_mode="r"), labels=np.load(folder / "labels.npy")),
             )
 
         return self._open(engine, f"support-{classifier.id}", str(classifier.support_revision), fill, read)
@@ -158,12 +155,7 @@ class ArrayCache:
         return len(outdated)
 
     def _open(
-        self,
-        engine: Engine,
-        owner: str,
-        revision: str,
-        fill: Callable[[Path], None],
-        read: Callable[[Path], _Read],
+        self, engine: Engine, owner: str, revision: str, fill: Callable[[Path], None], read: Callable[[Path], _Read]
     ) -> _Read:
         for _ in range(_TRIES):
             is_new = not (self._folder / f"{owner}-{revision}").is_dir()

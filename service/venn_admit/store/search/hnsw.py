@@ -104,9 +104,7 @@ def drop(engine: Engine, classifier: Classifier) -> None:
     with unlimited(engine) as connection:
         if connection.execute(statement("hnsw.index"), {"index": _name(classifier)}).one_or_none() is None:
             raise NotFoundError(
-                f"classifier {classifier.name!r} has no HNSW index",
-                code=Code.UNKNOWN_INDEX,
-                classifier=classifier.name,
+                f"classifier {classifier.name!r} has no HNSW index", code=Code.UNKNOWN_INDEX, classifier=classifier.name
             )
         connection.execute(DropIndex(_index(classifier), if_exists=True))
 

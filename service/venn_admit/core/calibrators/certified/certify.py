@@ -168,12 +168,7 @@ def _batch_results(batch: Sequence[ProposedPolicy], setting: _Setting) -> list[C
 
 
 def _proposal(
-    proposed: ProposedPolicy,
-    results: tuple[ClassResult, ...],
-    setting: _Setting,
-    *,
-    margin: Decimal,
-    passing: bool,
+    proposed: ProposedPolicy, results: tuple[ClassResult, ...], setting: _Setting, *, margin: Decimal, passing: bool
 ) -> Proposal:
     """What was found of one proposal; it passes only if all before it did."""
     # A policy that admits something has a class that is tested: a predicted one with a threshold, or every true one.

@@ -128,12 +128,7 @@ class _Search:
     """The search of policies on one `mc`."""
 
     def __init__(
-        self,
-        points: CertificatePoints,
-        alpha: float,
-        kinds: Sequence[ClassKind],
-        class_count: int,
-        evidence: Evidence,
+        self, points: CertificatePoints, alpha: float, kinds: Sequence[ClassKind], class_count: int, evidence: Evidence
     ) -> None:
         self._points, self._alpha, self._kinds = points, alpha, kinds
         self._class_count = class_count

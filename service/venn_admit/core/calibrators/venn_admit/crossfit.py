@@ -18,14 +18,7 @@ from venn_admit.core.calibrators.bands import band_radius
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
 from venn_admit.core.checks import check_lengths
-from venn_admit.core.types import (
-    BoolArray,
-    CalibrationPoints,
-    CalibratorSettings,
-    Float32Array,
-    FloatArray,
-    IntArray,
-)
+from venn_admit.core.types import BoolArray, CalibrationPoints, CalibratorSettings, Float32Array, FloatArray, IntArray
 from venn_admit.errors import NotReadyError
 
 LEAST_FOLDS = 3

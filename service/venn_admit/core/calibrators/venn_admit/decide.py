@@ -35,12 +35,7 @@ class Localizer:
 
     @classmethod
     def over(
-        cls,
-        support: Float32Array,
-        eta_loc: float,
-        queries: Float32Array,
-        *,
-        memory_budget: int = DEFAULT_MEMORY_BUDGET,
+        cls, support: Float32Array, eta_loc: float, queries: Float32Array, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
     ) -> Self:
         """Return a localizer over vectors.
 

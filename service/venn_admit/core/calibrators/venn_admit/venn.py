@@ -103,10 +103,7 @@ class VennIndex:
         low, high = self._windows.windows(self._group(predicted, match_count), distance, self._omega)
         low, high = np.where(singleton, low, 0), np.where(singleton, high, 0)
         return Categories(
-            low=low,
-            high=high,
-            size=high - low,
-            correct=self._correct_before[high] - self._correct_before[low],
+            low=low, high=high, size=high - low, correct=self._correct_before[high] - self._correct_before[low]
         )
 
     def _group(self, predicted: IntArray, match_count: IntArray) -> IntArray:

@@ -13,12 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from venn_admit.core.monitoring.anytime.documents import (
-    DocumentCounts,
-    LabelledPoints,
-    drawn,
-    tally,
-)
+from venn_admit.core.monitoring.anytime.documents import DocumentCounts, LabelledPoints, drawn, tally
 from venn_admit.core.monitoring.anytime.plan import Lamp, MonitorPlan
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
