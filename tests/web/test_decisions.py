@@ -11,7 +11,7 @@ import pytest
 from tests.cli import samples
 from tests.web.conftest import IMAGE
 from tests.web.visitor import OWN, Visitor
-from venn_admit.flows.reports import cell as opened_cells
+from venn_admit.flows.reports import report as opened_cells
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.assets import LARGEST, image_source
 from venn_admit.web.routes.decisions import ROWS

@@ -11,7 +11,7 @@ from tests.running import Bench
 from venn_admit.core.types import CalibratorSettings
 from venn_admit.errors import ConflictError, NotFoundError
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, retry_and_list
-from venn_admit.flows.calibration.retire import retire
+from venn_admit.flows.data.settings import retire
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.calibrations.calibrators import Calibrator

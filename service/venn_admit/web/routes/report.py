@@ -8,7 +8,7 @@ from fastapi import Path, Query, Request, Response
 from venn_admit.api.models.common import LARGEST_INTEGER, LARGEST_KEY
 from venn_admit.api.routes.parts import CalibrationNumber, ClassifierName
 from venn_admit.core.evaluation.tallies import Tally
-from venn_admit.flows.reports.cell import open_cell
+from venn_admit.flows.reports.report import open_cell
 from venn_admit.http.guards.guard import needs
 from venn_admit.report.evaluation.glance import matters
 from venn_admit.store.access.keys import Scope

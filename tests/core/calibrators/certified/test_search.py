@@ -10,10 +10,15 @@ from hypothesis import strategies as st
 
 from tests.core.calibrators.certified.laws import graded_points, points_of
 from venn_admit.core.calibrators.certified.certification import Evidence
-from venn_admit.core.calibrators.certified.options import LARGEST_OPTION_COUNT, Options, threshold_options
 from venn_admit.core.calibrators.certified.points import CertificatePoints, ClassKind, canonical, tally
 from venn_admit.core.calibrators.certified.policies import Aim, Policy, admit, propose
-from venn_admit.core.calibrators.certified.search import Limits, best_choice
+from venn_admit.core.calibrators.certified.search import (
+    LARGEST_OPTION_COUNT,
+    Limits,
+    Options,
+    best_choice,
+    threshold_options,
+)
 
 ALPHA = 0.1
 BOTH = tuple(ClassKind)

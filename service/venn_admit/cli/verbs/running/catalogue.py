@@ -91,7 +91,7 @@ def retire(
     """
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.catalogue_tables import setting_text
-    from venn_admit.flows.calibration.retire import retire as flow
+    from venn_admit.flows.data.settings import retire as flow
     from venn_admit.payloads.catalogue import setting_payload
 
     retired = flow(open_session().engine, name, setting).setting(setting)

@@ -9,9 +9,8 @@ import numpy as np
 
 from venn_admit.core.calibrators.certified.certification import Evidence
 from venn_admit.core.calibrators.certified.hypothesis_tests import document_variance, largest_excess
-from venn_admit.core.calibrators.certified.options import threshold_options
 from venn_admit.core.calibrators.certified.points import CertificatePoints, ClassKind, Tallies, policies_together, tally
-from venn_admit.core.calibrators.certified.search import TOLERANCE, Limits, best_choice
+from venn_admit.core.calibrators.certified.search import TOLERANCE, Limits, best_choice, threshold_options
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 
