@@ -106,13 +106,11 @@ def _check(served: Served, weighted: bool, answers: list[tuple[int, dict[str, An
         found = [nearest.exact_nearest(connection, served.classifier, vector) for vector in served.vectors[:_POINTS]]
     named = {answer["calibration"] for _, answer, _ in answers}
     for calibration_id in named:
-        snapshot = load_snapshot(served.engine, cache, served.classifier, calibration_id)
+        snapshot = load_snapshot(workspace(served.engine, cache), served.classifier, calibration_id)
         for point in {point for point, answer, _ in answers if answer["calibration"] == calibration_id}:
             view = approximate(*nearest.as_neighbours([found[point]]), snapshot.parameters.knn)
             vectors = served.vectors[point : point + 1] if weighted else None
-            explained = snapshot.explain(
-                PointsToDecide(view, vectors, None), require_full_match=False, memory_budget=1 << 29
-            )
+            explained = snapshot.explain(PointsToDecide(view, vectors, None), require_full_match=False)
             expected[calibration_id, point] = json.loads(json.dumps(explained.fields))
     for point, answer, _ in answers:
         (decided,) = answer["decisions"]

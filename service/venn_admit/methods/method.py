@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows
 from venn_admit.core.monitoring.what_if import SnapshotEffects
@@ -16,7 +16,7 @@ from venn_admit.store.calibrations.setting_forms import MethodSettings
 from venn_admit.store.decisions.decisions import EvidenceRows, Verdicts
 from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 
 class Made(Protocol):
@@ -150,14 +150,14 @@ class Snapshot(Protocol):
         """The parameters to approximate points with, if there are vectors."""
         ...
 
-    def decide(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> Decided:
+    def decide(self, points: PointsToDecide, *, require_full_match: bool) -> Decided:
         """Decide on m points, each the same to the last bit whatever the others are.
 
-        require_full_match: whether points with q < K are rejected. memory_budget: bytes that temporary arrays may take.
+        require_full_match: whether points with q < K are rejected.
         """
         ...
 
-    def explain(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> Explained:
+    def explain(self, points: PointsToDecide, *, require_full_match: bool) -> Explained:
         """Decide on one point as `decide` does, and say what the decision rests on."""
         ...
 
@@ -232,8 +232,7 @@ class Method(Protocol):
 
     def ready(
         self,
-        engine: Engine,
-        cache: ArrayCache,
+        workspace: Workspace,
         classifier: Classifier,
         calibration: Calibration,
         parameters: StoredParameters,
@@ -247,26 +246,24 @@ class Method(Protocol):
         """
         ...
 
-    def load(self, engine: Engine, cache: ArrayCache, classifier: Classifier, calibration_id: int) -> Snapshot:
+    def load(self, workspace: Workspace, classifier: Classifier, calibration_id: int) -> Snapshot:
         """Read a calibration as it was when it was made, ready to decide with."""
         ...
 
-    def point_decider(self, engine: Engine, cache: ArrayCache) -> PointDecider:
+    def point_decider(self, workspace: Workspace) -> PointDecider:
         """Return what decides on one point at once."""
         ...
 
-    def judge(self, snapshot: Snapshot, points: PointsToJudge, *, memory_budget: int) -> Judged:
+    def judge(self, snapshot: Snapshot, points: PointsToJudge) -> Judged:
         """Return what a snapshot of this method makes of labelled points that it has decided on, for an evaluation.
 
-        points: with the decisions that are usual for the method. memory_budget: bytes that temporary arrays may take.
+        points: with the decisions that are usual for the method.
         """
         ...
 
-    def describe(
-        self, connection: Connection, cache: ArrayCache, given: CalibrationToDescribe, *, memory_budget: int
-    ) -> Described:
+    def describe(self, workspace: Workspace, connection: Connection, given: CalibrationToDescribe) -> Described:
         """Return what this method adds to the report on a calibration of its own.
 
-        connection: a consistent view. cache: maps vectors. memory_budget: bytes that temporary arrays may take.
+        connection: a consistent view.
         """
         ...

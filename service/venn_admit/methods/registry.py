@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import Engine
-
 from venn_admit.errors import InvalidInputError
 from venn_admit.methods.method import Method, Snapshot
 from venn_admit.methods.venn_abers.method import VennAbers
@@ -13,7 +11,7 @@ from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.calibrations.setting_forms import VENN_ABERS, VENN_ADMIT
 from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 METHODS: Mapping[str, Method] = {VENN_ADMIT: VennAdmit(), VENN_ABERS: VennAbers()}
 
@@ -31,8 +29,8 @@ def settled_weights(calibration: Calibration, weighted: bool | None) -> bool:
     return METHODS[calibration.method].weighted_by_default if weighted is None else weighted
 
 
-def load_snapshot(engine: Engine, cache: ArrayCache, classifier: Classifier, calibration_id: int) -> Snapshot:
+def load_snapshot(workspace: Workspace, classifier: Classifier, calibration_id: int) -> Snapshot:
     """Read a calibration as it was when it was made, ready to decide with by its method."""
-    with connect(engine) as connection:
+    with connect(workspace.engine) as connection:
         method = calibrations.by_id(connection, classifier, calibration_id).method
-    return METHODS[method].load(engine, cache, classifier, calibration_id)
+    return METHODS[method].load(workspace, classifier, calibration_id)

@@ -249,7 +249,7 @@ def verdicts(case: Case, following: Following, weighted: bool, full_match: bool)
             exemplars.network_logits(connection, asked.classifier, ids),
         )
         names = exemplars.keys(connection, ids).row_keys
-    decided = following.ready(weighted=weighted).decide(points, require_full_match=full_match, memory_budget=BUDGET)
+    decided = following.ready(weighted=weighted).decide(points, require_full_match=full_match)
     found = decided.verdicts
     reasons = [*map(str, Reason), None]
 

@@ -123,7 +123,7 @@ def audit(workspace: Workspace, name: str, *, sample: int, ef_searches: Sequence
             searches.rollback()
         exact = _searched(queries, partial(nearest.exact_nearest, connection, classifier))
 
-    snapshot = load_snapshot(workspace.engine, workspace.cache, classifier, calibration.id)
+    snapshot = load_snapshot(workspace, classifier, calibration.id)
     right = _decided(classifier, snapshot, queries, exact, workspace.memory_budget)
     return len(points), [
         _compare(

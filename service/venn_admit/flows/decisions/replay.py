@@ -97,18 +97,14 @@ def replay(workspace: Workspace, decision_id: int) -> Replayed:
         classifier = classifiers.by_id(connection, row.classifier_id)
         logits = exemplars.network_logits(connection, classifier, np.array([row.exemplar_id]))
         gone = _gone(connection, classifier, row)
-    snapshot = load_snapshot(workspace.engine, workspace.cache, classifier, row.calibration_id)
+    snapshot = load_snapshot(workspace, classifier, row.calibration_id)
     seen, as_then = None, True
     if classifier.knn is not None:
         seen, as_then = _seen_then(workspace, classifier, snapshot, row, gone)
     points = PointsToDecide(None, None, logits)
     if seen is not None:
         points = PointsToDecide(seen.approximation, seen.vector if row.weighted else None, logits)
-    explained = snapshot.explain(
-        points,
-        require_full_match=row.require_full_match,
-        memory_budget=workspace.memory_budget,
-    )
+    explained = snapshot.explain(points, require_full_match=row.require_full_match)
 
     computed = dict(explained.fields)
     stored = {field: row._mapping[field] for field in computed}

@@ -163,7 +163,7 @@ def score_points(
             job,
             classifier,
             wanted,
-            snapshot.decide(points, require_full_match=False, memory_budget=workspace.memory_budget),
+            snapshot.decide(points, require_full_match=False),
         )
     approximated = approximate_points(workspace, classifier, wanted, snapshot.parameters)
     assert approximated.approximation is not None
@@ -171,7 +171,6 @@ def score_points(
     decided = snapshot.decide(
         PointsToDecide(approximated.approximation, queries, logits),
         require_full_match=bool(job.require_full_match),
-        memory_budget=workspace.memory_budget,
     )
     return Scored(job, approximated, approximated.approximation, decided)
 
@@ -197,7 +196,7 @@ class ScoreChunks:
     def _load_snapshot(self, classifier_id: int, calibration_id: int) -> Snapshot:
         with connect(self._workspace.engine) as connection:
             classifier = classifiers.by_id(connection, classifier_id)
-        return registry.load_snapshot(self._workspace.engine, self._workspace.cache, classifier, calibration_id)
+        return registry.load_snapshot(self._workspace, classifier, calibration_id)
 
 
 def require_scores(engine: Engine, job_id: int) -> None:

@@ -101,9 +101,7 @@ class PointScorer:
         self._engine = workspace.engine
         self._search = PointSearch(workspace)
         self._snapshots: Recent[tuple[str, int, UUID, str, str | None, UUID], _Current] = Recent()
-        self._deciders = {
-            name: method.point_decider(workspace.engine, workspace.cache) for name, method in METHODS.items()
-        }
+        self._deciders = {name: method.point_decider(workspace) for name, method in METHODS.items()}
 
     def score(
         self,

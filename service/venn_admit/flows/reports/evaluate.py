@@ -148,7 +148,7 @@ def compare_methods(
     on_step("Reading the decisions")
     classifier, exemplar_ids = request.classifier, request.labelled.ids
     knn = classifier.knn
-    snapshot = load_snapshot(workspace.engine, workspace.cache, classifier, request.calibration_id)
+    snapshot = load_snapshot(workspace, classifier, request.calibration_id)
     calibration = snapshot.calibration
     method, settings = METHODS[calibration.method], calibration.method_settings
     weighted = method.weighted_by_default
@@ -168,11 +168,7 @@ def compare_methods(
         return workspace.cache.mapped_rows(calibration_data.vectors, vp_rows[order])
 
     on_method(calibration.method)
-    judged = method.judge(
-        snapshot,
-        PointsToJudge(classifier, rows, vectors, held_out.splits, vp_vectors),
-        memory_budget=workspace.memory_budget,
-    )
+    judged = method.judge(snapshot, PointsToJudge(classifier, rows, vectors, held_out.splits, vp_vectors))
     compared = comparison_methods(
         calibration_data,
         ComparisonPoints(

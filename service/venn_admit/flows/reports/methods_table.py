@@ -73,7 +73,7 @@ def methods_table(workspace: Workspace, name: str, calibration_id: int | None) -
         calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
         calibrations.require_whole(connection, classifier, calibration)
     _check_size(classifier, calibration, workspace.memory_budget)
-    snapshot = load_snapshot(workspace.engine, workspace.cache, classifier, calibration.id)
+    snapshot = load_snapshot(workspace, classifier, calibration.id)
     none = np.empty(0, dtype=np.int64)
     with consistent_view(workspace.engine) as connection:
         calibrations.require_whole(connection, classifier, calibration)  # points may be forgotten while it is loaded

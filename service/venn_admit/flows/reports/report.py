@@ -44,9 +44,7 @@ def report(workspace: Workspace, name: str, *, calibration_id: int | None) -> Ca
         documents = documents_of(exemplars.keys(connection, decided.exemplar_ids).document_keys)
         quartiles = reports.quartiles(connection, calibration)
         given = CalibrationToDescribe(classifier, calibration, decided, documents, quartiles)
-        described = METHODS[calibration.method].describe(
-            connection, workspace.cache, given, memory_budget=workspace.memory_budget
-        )
+        described = METHODS[calibration.method].describe(workspace, connection, given)
         inventory = reports.inventory(connection, classifier)
         changes = reports.snapshot_changes(connection, calibration)
         watch = read_monitor(connection, classifier, calibration)

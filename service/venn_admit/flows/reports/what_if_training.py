@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache as remembered
 
 import numpy as np
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 
 from venn_admit.core.monitoring.what_if import Flips, ViewChanges, count_flips, view_changes
 from venn_admit.core.types import Approximation, IntArray, Split
@@ -18,7 +18,6 @@ from venn_admit.store.decisions import what_if
 from venn_admit.store.decisions.what_if import DecidedBlock
 from venn_admit.store.exemplars import approximations, exemplars
 from venn_admit.store.exemplars.approximations import Replacements
-from venn_admit.store.search.array_cache import ArrayCache
 from venn_admit.store.workspace import Workspace
 
 MOST_FLIPS = 10_000
@@ -29,8 +28,7 @@ MOST_FLIPS = 10_000
 class Following:
     """The snapshot that would follow a change of training exemplars, and the approximations that it rests on."""
 
-    engine: Engine
-    cache: ArrayCache
+    workspace: Workspace
     asked: OtherTraining
     instead: Replacements
     made: Made
@@ -38,8 +36,7 @@ class Following:
     def ready(self, *, weighted: bool) -> Snapshot:
         """Return the snapshot ready to decide with; weighted: whether with weights too."""
         return METHODS[self.asked.calibration.method].ready(
-            self.engine,
-            self.cache,
+            self.workspace,
             self.asked.classifier,
             self.asked.calibration,
             self.asked.parameters,
@@ -65,7 +62,7 @@ def what_if_training(
     with consistent_view(workspace.engine) as connection:
         asked = other_training(connection, name, relabel, leave_out)
         following = follow(workspace, connection, asked)
-        decisions = _Decisions(connection, following, workspace.memory_budget)
+        decisions = _Decisions(connection, following)
         decisions.look_at_all()
         compared = METHODS[asked.calibration.method].compare(
             connection,
@@ -102,7 +99,7 @@ def follow(workspace: Workspace, connection: Connection, asked: OtherTraining) -
         memory_budget=workspace.memory_budget,
         instead=instead,
     )
-    return Following(workspace.engine, workspace.cache, asked, instead, made)
+    return Following(workspace, asked, instead, made)
 
 
 def _splits(following: Following) -> list[Split]:
@@ -124,10 +121,9 @@ def _views_of(connection: Connection, following: Following, split: Split) -> Vie
 class _Decisions:
     """The newest decisions of the current snapshot, and what they would be."""
 
-    def __init__(self, connection: Connection, following: Following, memory_budget: int) -> None:
+    def __init__(self, connection: Connection, following: Following) -> None:
         self._connection = connection
         self._following = following
-        self._memory_budget = memory_budget
         self._snapshot = remembered(lambda weighted: following.ready(weighted=weighted))
         self._flipped: list[tuple[IntArray, IntArray, IntArray]] = []
         none = np.empty(0, dtype=np.int64)
@@ -137,7 +133,7 @@ class _Decisions:
     def look_at_all(self) -> None:
         asked, instead = self._following.asked, self._following.instead
         for block in what_if.newest_decisions(
-            self._connection, asked.classifier, asked.calibration, self._memory_budget
+            self._connection, asked.classifier, asked.calibration, self._following.workspace.memory_budget
         ):
             view = instead.replaced(block.exemplar_ids, block.approximation)
             touched, _ = instead.rows_of(block.exemplar_ids)
@@ -164,7 +160,7 @@ class _Decisions:
                     exemplars.vectors(self._connection, classifier, ids) if weighted else None,
                     exemplars.network_logits(self._connection, classifier, ids) if snapshot.needs_logits else None,
                 )
-                decided = snapshot.decide(points, require_full_match=full_match, memory_budget=self._memory_budget)
+                decided = snapshot.decide(points, require_full_match=full_match)
                 after[rows] = decided.verdicts.selection.decision
         return after
 

@@ -9,7 +9,7 @@ from functools import partial
 from uuid import UUID
 
 import numpy as np
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 
 from venn_admit.core.approximation.localizer import LocalizerSupport
 from venn_admit.core.calibrators.venn_abers.cells import Bounds, CellPoints, bounds_at_step, cell_numbers
@@ -27,7 +27,7 @@ from venn_admit.methods.venn_abers.snapshot import (
 from venn_admit.store.calibrations import venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 _Key = tuple[int, UUID]
 
@@ -35,9 +35,8 @@ _Key = tuple[int, UUID]
 class AbersPointDecider:
     """Decides on some points at a time; keeps what it read of the snapshots used last, and for weights all of them."""
 
-    def __init__(self, engine: Engine, cache: ArrayCache) -> None:
-        self._engine = engine
-        self._cache = cache
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
         self._contexts: Recent[_Key, AbersContext] = Recent()
         self._snapshots: Recent[_Key, AbersSnapshot] = Recent()
         self._weights: Recent[_Key, SharedWeights] = Recent(most=MOST_SUPPORTS)
@@ -63,9 +62,7 @@ class AbersPointDecider:
         self, classifier: Classifier, calibration: Calibration, points: PointsToDecide, *, require_full_match: bool
     ) -> Sequence[Explained]:
         key = (calibration.id, calibration.revision)
-        snapshot = self._snapshots.get(
-            key, lambda: load_snapshot(self._engine, self._cache, classifier, calibration.id)
-        )
+        snapshot = self._snapshots.get(key, lambda: load_snapshot(self._workspace, classifier, calibration.id))
         shared = self._weights.get(key, lambda: SharedWeights(self._support(snapshot)))
         decided = snapshot.decide_with(shared.category_weight, points, require_full_match=require_full_match)
         return decided.explained(points.approximation, snapshot.context)
@@ -75,7 +72,7 @@ class AbersPointDecider:
             snapshot.localizer_vectors(),
             snapshot.parameters.eta_loc,
             keep_tiles=True,
-            memory_budget=self._cache.memory_budget,
+            memory_budget=self._workspace.memory_budget,
         )
 
 

@@ -100,14 +100,14 @@ def _recent(
     return CellView(points, None if view is None else view.distance, admitted)
 
 
-def judge(snapshot: AbersSnapshot, points: PointsToJudge, *, memory_budget: int) -> Judged:
+def judge(snapshot: AbersSnapshot, points: PointsToJudge) -> Judged:
     """Return what the snapshot makes of the points; see the protocol `Method`."""
     settings, rows, kind = snapshot.calibration.abers_settings, points.rows, snapshot.context.kind
     knn = points.classifier.knn
     name = VENN_ABERS[kind] if len(settings.q_bins) == 1 else by_bins(VENN_ABERS[kind])
     if settings.certification is not None:
         name = certified_for(settings.certification.kinds)
-    outcome, words = (None, ()) if knn is None else _rival(snapshot, points, knn.neighbour_count, memory_budget)
+    outcome, words = (None, ()) if knn is None else _rival(snapshot, points, knn.neighbour_count)
     return Judged(
         own=OwnMethod(
             name=name,
@@ -125,7 +125,7 @@ def judge(snapshot: AbersSnapshot, points: PointsToJudge, *, memory_budget: int)
 
 
 def _rival(
-    snapshot: AbersSnapshot, points: PointsToJudge, neighbour_count: int, memory_budget: int
+    snapshot: AbersSnapshot, points: PointsToJudge, neighbour_count: int
 ) -> tuple[AdmitOutcome | None, tuple[tuple[str, str], ...]]:
     """What Venn-ADMIT makes of the points, None if it is left out, and its name and words."""
     settings, view = snapshot.calibration.abers_settings, points.rows.approximation
@@ -140,7 +140,7 @@ def _rival(
         ),
         neighbour_count=neighbour_count,
         eta_loc=snapshot.parameters.eta_loc,
-        memory_budget=memory_budget,
+        memory_budget=snapshot.workspace.memory_budget,
     )
     return outcome, (("Venn-ADMIT", words),)
 

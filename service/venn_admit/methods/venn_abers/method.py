@@ -1,6 +1,6 @@
 """Venn-Abers as a method of calibration."""
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.venn_abers.settings import VennAbersSettings
 from venn_admit.core.monitoring.what_if import SnapshotEffects
@@ -15,7 +15,7 @@ from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.calibrations.setting_forms import MethodSettings
 from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 
 class VennAbers:
@@ -51,8 +51,7 @@ class VennAbers:
 
     def ready(
         self,
-        engine: Engine,
-        cache: ArrayCache,
+        workspace: Workspace,
         classifier: Classifier,
         calibration: Calibration,
         parameters: StoredParameters,
@@ -69,24 +68,22 @@ class VennAbers:
             classifier.class_count,
             classifier.neighbour_count,
         )
-        return indexed(engine, cache, classifier, context, points_of_split(made.rows, Split.MC))
+        return indexed(workspace, classifier, context, points_of_split(made.rows, Split.MC))
 
-    def load(self, engine: Engine, cache: ArrayCache, classifier: Classifier, calibration_id: int) -> AbersSnapshot:
-        return load_snapshot(engine, cache, classifier, calibration_id)
+    def load(self, workspace: Workspace, classifier: Classifier, calibration_id: int) -> AbersSnapshot:
+        return load_snapshot(workspace, classifier, calibration_id)
 
-    def point_decider(self, engine: Engine, cache: ArrayCache) -> AbersPointDecider:
-        return AbersPointDecider(engine, cache)
+    def point_decider(self, workspace: Workspace) -> AbersPointDecider:
+        return AbersPointDecider(workspace)
 
-    def judge(self, snapshot: Snapshot, points: PointsToJudge, *, memory_budget: int) -> Judged:
+    def judge(self, snapshot: Snapshot, points: PointsToJudge) -> Judged:
         assert isinstance(snapshot, AbersSnapshot)
-        return judge(snapshot, points, memory_budget=memory_budget)
+        return judge(snapshot, points)
 
     def describe(
         self,
+        workspace: Workspace,  # noqa: ARG002 - plain bounds need no vectors, and cells are small
         connection: Connection,
-        cache: ArrayCache,  # noqa: ARG002 - plain bounds need no vectors
         given: CalibrationToDescribe,
-        *,
-        memory_budget: int,  # noqa: ARG002 - cells are small
     ) -> Described:
         return describe(connection, given)

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import partial
 
 import numpy as np
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 
 from venn_admit.core.approximation.localizer import Weigh, category_weight
 from venn_admit.core.calibrators.certified.policies import Policy
@@ -26,7 +25,7 @@ from venn_admit.store.decisions.decisions import EvidenceRows, Verdicts
 from venn_admit.store.exemplars import approximations
 from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,12 +136,11 @@ class AbersSnapshot:
     mc_ids: (n,) int64, the points of mc in the order of the index.
     """
 
+    workspace: Workspace
     context: AbersContext
     index: VennAbersIndex
     mc_ids: IntArray
     classifier: Classifier
-    engine: Engine
-    cache: ArrayCache
 
     @property
     def needs_logits(self) -> bool:
@@ -157,23 +155,21 @@ class AbersSnapshot:
         assert self.context.parameters is not None, "a classifier with logits only has no parameters"
         return self.context.parameters
 
-    def decide(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> DecidedByAbers:
+    def decide(self, points: PointsToDecide, *, require_full_match: bool) -> DecidedByAbers:
         """Decide on m points; see the protocol `Snapshot`."""
-        weigh = partial(self._category_weight, memory_budget=memory_budget)
-        return self.decide_with(weigh, points, require_full_match=require_full_match)
+        return self.decide_with(self._category_weight, points, require_full_match=require_full_match)
 
     def decide_with(self, weigh: Weigh, points: PointsToDecide, *, require_full_match: bool) -> DecidedByAbers:
         """Decide on m points; weigh: returns the weights of cells, which are windows of the index."""
         cells = self.context.scored(points)
         return self._decide(cells, self.index.evidence(cells), points.vectors, require_full_match, weigh)
 
-    def explain(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> Explained:
+    def explain(self, points: PointsToDecide, *, require_full_match: bool) -> Explained:
         """Decide on one point; see the protocol `Snapshot`."""
         context = self.context
         cells = context.scored(points)
         evidence = self.index.evidence(cells)
-        weigh = partial(self._category_weight, memory_budget=memory_budget)
-        decided = self._decide(cells, evidence, points.vectors, require_full_match, weigh)
+        decided = self._decide(cells, evidence, points.vectors, require_full_match, self._category_weight)
         basis = cell_basis(
             evidence,
             kind=context.kind,
@@ -201,17 +197,15 @@ class AbersSnapshot:
             self.context.selected(cells, bounds, require_full_match=require_full_match),
         )
 
-    def _category_weight(
-        self, queries: Float32Array, low: IntArray, high: IntArray, *, memory_budget: int
-    ) -> FloatArray:
+    def _category_weight(self, queries: Float32Array, low: IntArray, high: IntArray) -> FloatArray:
         # Mapped, so reading it again costs nothing.
         support, eta_loc = self.localizer_vectors(), self.parameters.eta_loc
-        return category_weight(queries, support, low, high, eta_loc, memory_budget=memory_budget)
+        return category_weight(queries, support, low, high, eta_loc, memory_budget=self.workspace.memory_budget)
 
     def localizer_vectors(self) -> Float32Array:
         """Return the vectors of mc in the order of the index, (n, D) float32, mapped read-only."""
         ids = self.mc_ids[self.index.order]
-        return self.cache.localizer_vectors(self.engine, self.classifier, self.calibration, ids)
+        return self.workspace.cache.localizer_vectors(self.workspace.engine, self.classifier, self.calibration, ids)
 
 
 def read_context(connection: Connection, classifier: Classifier, calibration: Calibration) -> AbersContext:
@@ -226,21 +220,17 @@ def read_context(connection: Connection, classifier: Classifier, calibration: Ca
     )
 
 
-def load_snapshot(engine: Engine, cache: ArrayCache, classifier: Classifier, calibration_id: int) -> AbersSnapshot:
+def load_snapshot(workspace: Workspace, classifier: Classifier, calibration_id: int) -> AbersSnapshot:
     """Read a calibration as it was when it was made, and index it."""
-    with consistent_view(engine) as connection:
+    with consistent_view(workspace.engine) as connection:
         calibration = calibrations.by_id(connection, classifier, calibration_id)
         context = read_context(connection, classifier, calibration)
         mc = calibrations.read_points(connection, calibration, Split.MC)
-    return indexed(engine, cache, classifier, context, mc)
+    return indexed(workspace, classifier, context, mc)
 
 
 def indexed(
-    engine: Engine,
-    cache: ArrayCache,
-    classifier: Classifier,
-    context: AbersContext,
-    mc: calibrations.SnapshotPoints,
+    workspace: Workspace, classifier: Classifier, context: AbersContext, mc: calibrations.SnapshotPoints
 ) -> AbersSnapshot:
     """Index the points of a calibration, stored or not."""
     points = CellPoints(mc.points.predicted, mc.points.match_count, mc.points.score)
@@ -250,4 +240,4 @@ def indexed(
         class_count=classifier.class_count,
         q_bins=context.calibration.abers_settings.q_bins,
     )
-    return AbersSnapshot(context, index, mc.exemplar_ids, classifier, engine, cache)
+    return AbersSnapshot(workspace, context, index, mc.exemplar_ids, classifier)

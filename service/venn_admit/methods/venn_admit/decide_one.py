@@ -10,7 +10,7 @@ from functools import partial
 from threading import Lock
 from uuid import UUID
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 
 from venn_admit.core.approximation.localizer import LocalizerSupport
 from venn_admit.core.calibrators.bands import bin_of
@@ -23,7 +23,7 @@ from venn_admit.methods.venn_admit.snapshot import AdmitSnapshot, DecidedByAdmit
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import BandEvidence, Calibration
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 # How many points of a snapshot are decided by SQL before all of it is read.
 POINTS_BY_SQL = 50
@@ -53,9 +53,8 @@ class _Use:
 class AdmitPointDecider:
     """Decides on some points at a time; keeps the indexes of the snapshots used last, and what weighs categories."""
 
-    def __init__(self, engine: Engine, cache: ArrayCache) -> None:
-        self._engine = engine
-        self._cache = cache
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
         self._uses: Recent[_Key, _Use] = Recent()
         self._snapshots: Recent[_Key, AdmitSnapshot] = Recent()
         self._weights: Recent[_Key, SharedWeights] = Recent(most=MOST_SUPPORTS)
@@ -84,7 +83,7 @@ class AdmitPointDecider:
         key = (calibration.id, calibration.revision)
         try:
             snapshot = self._snapshots.get(
-                key, lambda: load_snapshot(self._engine, self._cache, classifier, calibration.id, weighted=False)
+                key, lambda: load_snapshot(self._workspace, classifier, calibration.id, weighted=False)
             )
         except BaseException:
             use.start_again()
@@ -93,18 +92,16 @@ class AdmitPointDecider:
         if points.vectors is not None:
             shared = self._weights.get(key, lambda: SharedWeights(self._support(classifier, snapshot)))
             localizer = Localizer(points.vectors, shared.category_weight)
-        decided = snapshot.decide_with(
-            localizer, points, require_full_match=require_full_match, memory_budget=self._cache.memory_budget
-        )
+        decided = snapshot.decide_with(localizer, points, require_full_match=require_full_match)
         return snapshot.explained(decided)
 
     def _support(self, classifier: Classifier, snapshot: AdmitSnapshot) -> LocalizerSupport:
         ids = snapshot.vp.exemplar_ids[snapshot.venn.order]
         return LocalizerSupport(
-            self._cache.localizer_vectors(self._engine, classifier, snapshot.calibration, ids),
+            self._workspace.cache.localizer_vectors(self._workspace.engine, classifier, snapshot.calibration, ids),
             snapshot.parameters.eta_loc,
             keep_tiles=True,
-            memory_budget=self._cache.memory_budget,
+            memory_budget=self._workspace.memory_budget,
         )
 
 

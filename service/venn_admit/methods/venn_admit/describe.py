@@ -35,15 +35,13 @@ from venn_admit.store.calibrations.calibrations import Calibration, SnapshotPoin
 from venn_admit.store.exemplars import approximations, exemplars
 from venn_admit.store.exemplars.approximations import Replacements
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 MOST_WEIGHED = 2_000
 """About how many points of vp are weighed if there are more: enough for a share, and a report takes seconds."""
 
 
-def describe(
-    connection: Connection, cache: ArrayCache, given: CalibrationToDescribe, *, memory_budget: int
-) -> Described:
+def describe(workspace: Workspace, connection: Connection, given: CalibrationToDescribe) -> Described:
     """Return the part of a report; see the protocol `Method`."""
     calibration, classifier, decided = given.calibration, given.classifier, given.decided
     mc, vp = (calibrations.read_points(connection, calibration, split) for split in (Split.MC, Split.VP))
@@ -70,11 +68,11 @@ def describe(
         index,
         vp.singleton,
         judged_rows(keys, seed=classifier.seed, most=MOST_WEIGHED),
-        cache.mapped_vectors(connection, classifier, vp.exemplar_ids[venn.order]),
+        workspace.cache.mapped_vectors(connection, classifier, vp.exemplar_ids[venn.order]),
         parameters.eta_loc,
-        memory_budget=memory_budget,
+        memory_budget=workspace.memory_budget,
     )
-    redecided = redecide(index, decided, memory_budget=memory_budget)
+    redecided = redecide(index, decided, memory_budget=workspace.memory_budget)
     part = BandsPart(
         settings=settings,
         neighbour_count=classifier.neighbour_count,
@@ -124,7 +122,7 @@ def _lacking(given: CalibrationToDescribe, redecided: Decisions | None) -> Label
     )
 
 
-def judge(snapshot: AdmitSnapshot, points: PointsToJudge, *, memory_budget: int) -> Judged:
+def judge(snapshot: AdmitSnapshot, points: PointsToJudge) -> Judged:
     """Return what the snapshot makes of the points; see the protocol `Method`."""
     settings, rows = snapshot.calibration.settings, points.rows
     assert rows.approximation is not None, "the method decides by the KNN"
@@ -136,7 +134,7 @@ def judge(snapshot: AdmitSnapshot, points: PointsToJudge, *, memory_budget: int)
         neighbour_count=snapshot.neighbour_count,
         require_full_match=False,
         localizer=None,
-        memory_budget=memory_budget,
+        memory_budget=snapshot.workspace.memory_budget,
     )
     # The localizer's vectors are in the order of the Venn index.
     vp_logits = points.held_out.vp.seen.knn.logits[snapshot.venn.order]
@@ -145,7 +143,7 @@ def judge(snapshot: AdmitSnapshot, points: PointsToJudge, *, memory_budget: int)
         snapshot.localizer_vectors,
         vp_logits,
         snapshot.parameters.eta_loc,
-        memory_budget=memory_budget,
+        memory_budget=snapshot.workspace.memory_budget,
     )
     return Judged(
         own=None,

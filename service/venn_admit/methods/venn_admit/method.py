@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 
 from venn_admit.core.monitoring.what_if import SnapshotEffects
 from venn_admit.core.types import CalibratorSettings, Split
@@ -16,7 +16,7 @@ from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.calibrations.setting_forms import MethodSettings
 from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier, require_vectors
-from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 
 class VennAdmit:
@@ -54,8 +54,7 @@ class VennAdmit:
 
     def ready(
         self,
-        engine: Engine,
-        cache: ArrayCache,
+        workspace: Workspace,
         classifier: Classifier,
         calibration: Calibration,
         parameters: StoredParameters,
@@ -66,19 +65,17 @@ class VennAdmit:
         assert isinstance(made, MadeByAdmit)
         mc, vp = (points_of_split(made.rows, split) for split in (Split.MC, Split.VP))
         followed = replace(calibration, band_radius=made.radius)
-        return indexed(engine, cache, classifier, followed, parameters, mc, vp, weighted=weighted)
+        return indexed(workspace, classifier, followed, parameters, mc, vp, weighted=weighted)
 
-    def load(self, engine: Engine, cache: ArrayCache, classifier: Classifier, calibration_id: int) -> AdmitSnapshot:
-        return load_snapshot(engine, cache, classifier, calibration_id)
+    def load(self, workspace: Workspace, classifier: Classifier, calibration_id: int) -> AdmitSnapshot:
+        return load_snapshot(workspace, classifier, calibration_id)
 
-    def point_decider(self, engine: Engine, cache: ArrayCache) -> AdmitPointDecider:
-        return AdmitPointDecider(engine, cache)
+    def point_decider(self, workspace: Workspace) -> AdmitPointDecider:
+        return AdmitPointDecider(workspace)
 
-    def judge(self, snapshot: Snapshot, points: PointsToJudge, *, memory_budget: int) -> Judged:
+    def judge(self, snapshot: Snapshot, points: PointsToJudge) -> Judged:
         assert isinstance(snapshot, AdmitSnapshot)
-        return judge(snapshot, points, memory_budget=memory_budget)
+        return judge(snapshot, points)
 
-    def describe(
-        self, connection: Connection, cache: ArrayCache, given: CalibrationToDescribe, *, memory_budget: int
-    ) -> Described:
-        return describe(connection, cache, given, memory_budget=memory_budget)
+    def describe(self, workspace: Workspace, connection: Connection, given: CalibrationToDescribe) -> Described:
+        return describe(workspace, connection, given)

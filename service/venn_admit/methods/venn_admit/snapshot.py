@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Engine
 
 from venn_admit.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
@@ -21,7 +20,7 @@ from venn_admit.store.decisions.admit_evidence import evidence_rows
 from venn_admit.store.decisions.decisions import EvidenceRows, Verdicts
 from venn_admit.store.exemplars import approximations
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +66,7 @@ class AdmitSnapshot:
     mc, vp: its points, ordered by band.
     """
 
+    workspace: Workspace
     calibration: Calibration
     parameters: approximations.StoredParameters
     class_count: int
@@ -81,16 +81,16 @@ class AdmitSnapshot:
     def needs_logits(self) -> bool:
         return False
 
-    def decide(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> DecidedByAdmit:
+    def decide(self, points: PointsToDecide, *, require_full_match: bool) -> DecidedByAdmit:
         """Decide on m points; see the protocol `Snapshot`."""
         localizer = None
         if points.vectors is not None:
             eta_loc, vectors = self.parameters.eta_loc, self.localizer_vectors
-            localizer = Localizer.over(vectors, eta_loc, points.vectors, memory_budget=memory_budget)
-        return self.decide_with(localizer, points, require_full_match=require_full_match, memory_budget=memory_budget)
+            localizer = Localizer.over(vectors, eta_loc, points.vectors, memory_budget=self.workspace.memory_budget)
+        return self.decide_with(localizer, points, require_full_match=require_full_match)
 
     def decide_with(
-        self, localizer: Localizer | None, points: PointsToDecide, *, require_full_match: bool, memory_budget: int
+        self, localizer: Localizer | None, points: PointsToDecide, *, require_full_match: bool
     ) -> DecidedByAdmit:
         """Decide on m points, by weights of this localizer, or plainly if there is none."""
         decided = decide(
@@ -101,13 +101,13 @@ class AdmitSnapshot:
             neighbour_count=self.neighbour_count,
             require_full_match=require_full_match,
             localizer=localizer,
-            memory_budget=memory_budget,
+            memory_budget=self.workspace.memory_budget,
         )
         return DecidedByAdmit(points.view, decided)
 
-    def explain(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> Explained:
+    def explain(self, points: PointsToDecide, *, require_full_match: bool) -> Explained:
         """Decide on one point; see the protocol `Snapshot`."""
-        decided = self.decide(points, require_full_match=require_full_match, memory_budget=memory_budget)
+        decided = self.decide(points, require_full_match=require_full_match)
         (explained,) = self.explained(decided)
         return explained
 
@@ -133,21 +133,20 @@ def require_own(calibration: Calibration) -> None:
 
 
 def load_snapshot(
-    engine: Engine, cache: ArrayCache, classifier: Classifier, calibration_id: int, *, weighted: bool = True
+    workspace: Workspace, classifier: Classifier, calibration_id: int, *, weighted: bool = True
 ) -> AdmitSnapshot:
     """Read a calibration as it was when it was made, and index it; weighted: whether the localizer's vectors, too."""
-    with consistent_view(engine) as connection:
+    with consistent_view(workspace.engine) as connection:
         calibration = calibrations.by_id(connection, classifier, calibration_id)
         require_own(calibration)
         parameters = approximations.parameters_by_id(connection, calibration.parameters_id)
         mc = calibrations.read_points(connection, calibration, Split.MC)
         vp = calibrations.read_points(connection, calibration, Split.VP)
-    return indexed(engine, cache, classifier, calibration, parameters, mc, vp, weighted=weighted)
+    return indexed(workspace, classifier, calibration, parameters, mc, vp, weighted=weighted)
 
 
 def indexed(
-    engine: Engine,
-    cache: ArrayCache,
+    workspace: Workspace,
     classifier: Classifier,
     calibration: Calibration,
     parameters: approximations.StoredParameters,
@@ -162,5 +161,9 @@ def indexed(
     venn = VennIndex(vp.points, vp.singleton, class_count=class_count, settings=setting, omega=omega)
     vectors = np.empty((0, classifier.dimension), dtype=np.float32)
     if weighted:
-        vectors = cache.localizer_vectors(engine, classifier, calibration, vp.exemplar_ids[venn.order])
-    return AdmitSnapshot(calibration, parameters, class_count, classifier.neighbour_count, mc, vp, admit, venn, vectors)
+        vectors = workspace.cache.localizer_vectors(
+            workspace.engine, classifier, calibration, vp.exemplar_ids[venn.order]
+        )
+    return AdmitSnapshot(
+        workspace, calibration, parameters, class_count, classifier.neighbour_count, mc, vp, admit, venn, vectors
+    )
