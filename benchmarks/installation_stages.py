@@ -24,7 +24,6 @@ from venn_admit.flows.calibration.recalibrate import recalibrate
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.ingest import ingest
 from venn_admit.flows.data.label import label
-from venn_admit.flows.decisions.decide_row import decide_vector
 from venn_admit.flows.decisions.hnsw_index import build_memory, create_index
 from venn_admit.flows.decisions.score import request_score, write_scores
 from venn_admit.flows.decisions.score_one import PointScorer
@@ -159,8 +158,7 @@ class Way:
         scorer = PointScorer(workspace(self.engine, ArrayCache(self.folder / "home" / "cache")))
         points = np.load(self.folder / "points.npz")
         for vector, logits in zip(points["vectors"], points["logits"], strict=True):
-            decide_vector(
-                scorer,
+            scorer.score(
                 _NAME,
                 vector,
                 logits=logits,

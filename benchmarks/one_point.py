@@ -30,7 +30,6 @@ from venn_admit.flows.calibration.fit import adopt_parameters
 from venn_admit.flows.computing import chunk_runner
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.ingest import HELD_OUT, ingest
-from venn_admit.flows.decisions.decide_row import decide_vector
 from venn_admit.flows.decisions.score_one import PointScorer
 from venn_admit.flows.jobs.chunks import compute_job
 from venn_admit.store.calibrations import calibrations
@@ -126,8 +125,7 @@ class _SideBySide:
             )
 
     def _decide(self, vector: Float32Array, logits: Float32Array, ef_search: int | None) -> None:
-        decide_vector(
-            self.scorer,
+        self.scorer.score(
             _NAME,
             vector,
             logits=logits,

@@ -16,7 +16,6 @@ from venn_admit.flows.data.catalogue import count_waiting, find
 from venn_admit.flows.data.export import check_export
 from venn_admit.flows.data.export import export as export_file
 from venn_admit.flows.data.ingest import require_extractor
-from venn_admit.flows.decisions.decide_row import decide_vector
 from venn_admit.flows.reports.report import report
 from venn_admit.interface.advice import advising, call
 from venn_admit.interface.hooks.outputs import HookedBatches
@@ -447,8 +446,7 @@ class Classifier:
         """
         if extractor is not None:
             require_extractor(find(self._runtime.engine, self._stored.address), extractor, "the vector")
-        found = decide_vector(
-            self._runtime.point_scorer,
+        found = self._runtime.point_scorer.score(
             self._stored.address,
             None if vector is None else vector_of(vector, self.dimension),
             logits=None if logits is None else vector_of(logits, len(self.classes), "logits"),

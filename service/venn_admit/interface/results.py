@@ -12,7 +12,7 @@ from rich.console import Console, RenderableType
 from venn_admit.core.evaluation.measures import Admission
 from venn_admit.core.evaluation.tallies import Tally
 from venn_admit.core.types import CalibratorSettings
-from venn_admit.flows.decisions.decide_row import DecidedVector
+from venn_admit.flows.decisions.score_one import PointDecision
 from venn_admit.interface.advice import call
 from venn_admit.interface.certificates import Certificate, certificate_of
 from venn_admit.report.calibration.report import CalibrationReport
@@ -529,13 +529,12 @@ def _class_shares(tallies: Sequence[Tally], names: Sequence[str]) -> tuple[Class
     )
 
 
-def decision_of(found: DecidedVector, classes: Sequence[str]) -> Decision:
+def decision_of(decided: PointDecision, classes: Sequence[str]) -> Decision:
     """Return a decision in terms of class names."""
-    decided = found.decision
     fields = decided.fields
     neighbours = tuple(
         Neighbour(neighbour.external_id, classes[label], distance, neighbour.attributes)
-        for neighbour, label, distance in found.near
+        for neighbour, label, distance in decided.near
     )
     return Decision(
         admitted=None if fields["decision"] is None else classes[fields["decision"]],

@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import RowMapping
 
-from venn_admit.flows.decisions.decide_row import DecidedVector
 from venn_admit.flows.decisions.listing import ShownDecision
 from venn_admit.flows.decisions.replay import Replayed
+from venn_admit.flows.decisions.score_one import PointDecision
 from venn_admit.methods.method import AppliedPolicy
 from venn_admit.payloads.rows import plain
 from venn_admit.store.exemplars.exemplars import DescribedExemplar
@@ -17,9 +17,8 @@ from venn_admit.store.exemplars.exemplars import DescribedExemplar
 Near = tuple[DescribedExemplar, int, float]
 
 
-def decided_payload(external_id: str | None, found: DecidedVector) -> dict[str, Any]:
+def decided_payload(external_id: str | None, decided: PointDecision) -> dict[str, Any]:
     """Return what was decided on a point, and why; external_id: None if it has none."""
-    decided = found.decision
     class_names = decided.classifier.class_names
     return {
         "external_id": external_id,
@@ -29,7 +28,7 @@ def decided_payload(external_id: str | None, found: DecidedVector) -> dict[str, 
         **named_classes(decided.fields, class_names),
         "category_counts": decided.category_counts.tolist(),
         "policy": policy_payload(decided.policy),
-        "neighbours": neighbour_list(found.near, class_names),
+        "neighbours": neighbour_list(decided.near, class_names),
     }
 
 

@@ -26,7 +26,6 @@ from venn_admit.api.routes.parts import (
     runtime_of,
 )
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
-from venn_admit.flows.decisions.decide_row import decide_points
 from venn_admit.flows.decisions.listing import find_decision, list_decisions, show_decision
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import Stated
@@ -51,8 +50,7 @@ DecisionNumber = Annotated[int, Path(ge=1, le=LARGEST_KEY, description="Number o
 )
 def post_decide(request: Request, classifier: ClassifierName, given: DecideRequest) -> Response:
     """Decide on points at once, all by the current calibration, and say why; nothing is stored."""
-    decided = decide_points(
-        runtime_of(request).point_scorer,
+    decided = runtime_of(request).point_scorer.score_each(
         classifier,
         given_points(given.points),
         stated=Stated(given.extractor),
@@ -60,9 +58,9 @@ def post_decide(request: Request, classifier: ClassifierName, given: DecideReque
         require_full_match=given.require_full_match,
         neighbours=given.neighbour_count,
     )
-    request.app.state.metrics.count_decided(one.decision.fields["reason"] for one in decided)
+    request.app.state.metrics.count_decided(one.fields["reason"] for one in decided)
     answer = {
-        "calibration": decided[0].decision.calibration_id,
+        "calibration": decided[0].calibration_id,
         "decisions": [
             decided_payload(point.external_id, one) for point, one in zip(given.points, decided, strict=True)
         ],

@@ -1,6 +1,5 @@
-"""The decision on one vector at once, with the training exemplars that it rests on; nothing is stored."""
+"""The decision on a row of a source at once; nothing is stored."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Engine
@@ -10,32 +9,10 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.files.records import Attributes
 from venn_admit.files.sources import ExemplarSource
 from venn_admit.flows.data.ingest import batches_of
-from venn_admit.flows.decisions.score_one import GivenPoint, PointDecision, PointScorer, Stated
+from venn_admit.flows.decisions.score_one import PointDecision, PointScorer
 from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.exemplars.exemplars import DescribedExemplar
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DecidedVector:
-    """The decision on a vector, and the nearest training exemplars that were asked for; none with logits only."""
-
-    decision: PointDecision
-
-    @property
-    def neighbours(self) -> Sequence[DescribedExemplar]:
-        """The exemplars as users know them, nearest first."""
-        return self.decision.neighbours
-
-    @property
-    def near(self) -> list[tuple[DescribedExemplar, int, float]]:
-        """These exemplars, each with its label and its distance."""
-        found = self.decision.nearest
-        if found is None:
-            return []
-        count = len(self.neighbours)
-        return list(zip(self.neighbours, found.labels[:count].tolist(), found.distances[:count].tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,53 +22,7 @@ class DecidedRow:
     external_id: str
     attributes: Attributes
     network_logits: Float32Array
-    decided: DecidedVector
-
-
-def decide_vector(
-    scorer: PointScorer,
-    name: str,
-    vector: Float32Array | None,
-    *,
-    logits: Float32Array | None = None,
-    weighted: bool | None,
-    require_full_match: bool,
-    hnsw_ef_search: int | None = None,
-    neighbours: int | None = None,
-) -> DecidedVector:
-    """Decide on a vector by the current snapshot; arguments and errors are those of `PointScorer.score`."""
-    decision = scorer.score(
-        name,
-        vector,
-        logits=logits,
-        weighted=weighted,
-        require_full_match=require_full_match,
-        hnsw_ef_search=hnsw_ef_search,
-        neighbours=neighbours,
-    )
-    return DecidedVector(decision)
-
-
-def decide_points(
-    scorer: PointScorer,
-    name: str,
-    points: Sequence[GivenPoint],
-    *,
-    weighted: bool | None,
-    require_full_match: bool,
-    neighbours: int | None = None,
-    stated: Stated | None = None,
-) -> list[DecidedVector]:
-    """Decide on each of some points by one snapshot, the current one; the rest is as in `PointScorer.score_each`."""
-    decisions = scorer.score_each(
-        name,
-        points,
-        weighted=weighted,
-        require_full_match=require_full_match,
-        neighbours=neighbours,
-        stated=stated,
-    )
-    return [DecidedVector(decision) for decision in decisions]
+    decision: PointDecision
 
 
 def decide_row(
@@ -117,8 +48,7 @@ def decide_row(
     with connect(engine) as connection:
         classifier = classifiers.by_name(connection, name)
     external_id, vector, logits, attributes = _read_row(classifier, source, row)
-    decided = decide_vector(
-        scorer,
+    decision = scorer.score(
         classifier.address,
         vector,
         logits=logits,
@@ -127,7 +57,7 @@ def decide_row(
         hnsw_ef_search=hnsw_ef_search,
         neighbours=neighbours,
     )
-    return DecidedRow(external_id, attributes, logits, decided)
+    return DecidedRow(external_id, attributes, logits, decision)
 
 
 def _read_row(

@@ -69,6 +69,15 @@ class PointDecision:
     neighbours: Sequence[DescribedExemplar]
     policy: AppliedPolicy | None
 
+    @property
+    def near(self) -> list[tuple[DescribedExemplar, int, float]]:
+        """The neighbours that were asked for, each with its label and its distance."""
+        if self.nearest is None:
+            return []
+        count = len(self.neighbours)
+        labels, distances = self.nearest.labels[:count], self.nearest.distances[:count]
+        return list(zip(self.neighbours, labels.tolist(), distances.tolist(), strict=True))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Current:

@@ -13,7 +13,6 @@ from venn_admit.api.routes.parts import ClassifierName, Cursor
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.errors import InvalidInputError, VennAdmitError
 from venn_admit.flows.data.catalogue import find
-from venn_admit.flows.decisions.decide_row import decide_points
 from venn_admit.flows.decisions.listing import (
     find_decision,
     least_admitted,
@@ -135,11 +134,11 @@ def post_try(request: Request, classifier: ClassifierName) -> Response:
         kind = find(runtime.engine, classifier)
         name = kind.address  # for both steps
         point = _point(runtime, kind, form)
-        (found,) = decide_points(runtime.point_scorer, name, [point], weighted=None, require_full_match="full" in form)
+        (found,) = runtime.point_scorer.score_each(name, [point], weighted=None, require_full_match="full" in form)
     except VennAdmitError as error:
         status = answer_to_error(error).status_code
         return _page(request, classifier, form, status=status, refusal=str(error))
-    request.app.state.metrics.count_decided([found.decision.fields["reason"]])
+    request.app.state.metrics.count_decided([found.fields["reason"]])
     decided = decided_payload(form.get("external_id") or None, found)
     names = decided["class_names"]
     least = least_admitted(runtime.engine, name, decided["calibration"], decided["predicted"])

@@ -50,7 +50,7 @@ def decide(
 
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.decision_tables import print_decision
-    from venn_admit.flows.decisions.decide_row import decide_row, decide_vector
+    from venn_admit.flows.decisions.decide_row import decide_row
     from venn_admit.payloads.decisions import decided_payload
 
     if (file is None) == (logits is None) or (file is None and row):
@@ -66,15 +66,14 @@ def decide(
     if file is None:
         with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, which is refused
             given = np.array(_numbers("logits", logits or ""), dtype=np.float32)
-        found = decide_vector(session.point_scorer, name, None, logits=given, **how)
+        decided = session.point_scorer.score(name, None, logits=given, **how)
     else:
         source = session.exemplars_in(file, extractor)
         of_row = decide_row(session.engine, session.point_scorer, name, source, row, **how)
-        external_id, attributes, found = of_row.external_id, of_row.attributes, of_row.decided
+        external_id, attributes, decided = of_row.external_id, of_row.attributes, of_row.decision
         network_logits = of_row.network_logits.tolist()
-    decided = found.decision
     if as_json:
-        print_result(True, {**decided_payload(external_id, found), "attributes": attributes})
+        print_result(True, {**decided_payload(external_id, decided), "attributes": attributes})
     else:
         title = f"{external_id or f'logits {logits}'}, calibration {decided.calibration_id}"
         print_decision(
@@ -82,7 +81,7 @@ def decide(
             decided.classifier.class_names,
             decided.fields,
             decided.category_counts,
-            found.near,
+            decided.near,
             decided.policy,
             attributes,
             network_logits,
