@@ -1,5 +1,6 @@
 """The program on one database: in this process, which is quick, or in one of its own, as from a shell."""
 
+import functools
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
@@ -36,9 +38,14 @@ FROM pg_class
 WHERE relnamespace = to_regnamespace('venn_admit') AND relkind IN ('r', 'p')
 """
 DIGEST = """
-SELECT count(*) || ' rows ' || coalesce(md5(string_agg(md5(t::text), '' ORDER BY md5(t::text))), '')
-FROM {} AS t
+SELECT
+    '{0}' AS name,
+    count(*) || ' rows ' || coalesce(md5(string_agg(md5(t::text), '' ORDER BY md5(t::text))), '') AS digest
+FROM {0} AS t
 """
+
+# Typer makes all verbs again at each call, which takes longer than most of them.
+get_command = functools.cache(typer.main.get_command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +129,7 @@ def _own_worker() -> Iterator[None]:
         return opened[-1]
 
     with pytest.MonkeyPatch.context() as patch, capture_logs():
+        patch.setattr(typer.main, "get_command", get_command)
         patch.setattr(runtime, "create_engine", make_engine)
         patch.setattr(session.Session, "send", lambda _session, _job_id: None)
         patch.setattr(session.Session, "run_job", _run_job)
@@ -161,7 +169,8 @@ def contents(url: str) -> dict[str, str]:
     try:
         with connect(engine) as connection:
             tables = connection.execute(text(TABLES)).scalars()
-            return {table: connection.execute(text(DIGEST.format(table))).scalar_one() for table in tables}
+            digests = connection.execute(text("UNION ALL".join(map(DIGEST.format, tables))))
+            return {row.name: row.digest for row in digests}
     finally:
         engine.dispose()
 

@@ -105,10 +105,6 @@ def test_the_tutorial_and_the_guides(reader: Program) -> None:
     assert [[len(words), words[0]] for words in admitted] == [[len(METHODS), "admits 100%"]] * 2
 
 
-def test_the_tutorial_for_the_command_line(reader: Program) -> None:
-    read(reader, "tutorial-command-line")
-
-
 @pytest.mark.slow
 def test_the_tutorial_from_texts(reader: Program, tmp_path: Path) -> None:
     """Network and KNN are about as often right, and neither is always, within three standard errors of 300 messages.

@@ -31,14 +31,31 @@ def bench(engine: Engine, tmp_path: Path) -> Bench:
     return Bench(engine, tmp_path)
 
 
-@pytest.fixture
-def edge(bench: Bench) -> Bench:
-    """The classifier `edge` of the golden file, calibrated, with `score.npz` to score."""
+@pytest.fixture(scope="session")
+def edge_template(
+    server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, Golden]]:
+    """The name of a database with the classifier `edge` of the golden file, calibrated, and that file."""
     golden = Golden("edge")
-    golden.prepare(bench, "edge")
-    bench.calibrate("edge", **golden.settings)
-    bench.write("score.npz", golden.exemplars("score"))
-    return bench
+    with fresh_database(server_url, template_database) as url:
+        engine = create_engine(url)
+        bench = Bench(engine, tmp_path_factory.mktemp("edge"))
+        golden.prepare(bench, "edge")
+        bench.calibrate("edge", **golden.settings)
+        engine.dispose()
+        yield make_url(url).database or "", golden
+
+
+@pytest.fixture
+def edge(server_url: str, edge_template: tuple[str, Golden], tmp_path: Path) -> Iterator[Bench]:
+    """The calibrated classifier `edge`, for the test alone, with `score.npz` to score."""
+    template, golden = edge_template
+    with fresh_database(server_url, template) as url:
+        engine = create_engine(url)
+        bench = Bench(engine, tmp_path)
+        bench.write("score.npz", golden.exemplars("score"))
+        yield bench
+        engine.dispose()
 
 
 @pytest.fixture(scope="module")
