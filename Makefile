@@ -20,8 +20,9 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-# NumPy's products in the tests are small: on cores that are shared, each thread would mostly wait for the others.
+# Products of NumPy and PyTorch in the tests are small: on cores that are shared, each thread would mostly wait for the others.
 export OPENBLAS_NUM_THREADS ?= 1
+export OMP_NUM_THREADS ?= 1
 
 SQL := service/venn_admit/store/sql migrations/baseline migrations/routines
 
