@@ -7,6 +7,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 from docs.generate.command_line import command_line_page
+from docs.generate.decisions import reasons_table, scores_table
 from docs.generate.errors import errors_page
 from docs.generate.openapi import http_page, openapi_text
 from docs.generate.settings import settings_page
@@ -28,7 +29,12 @@ GENERATED: dict[str, Callable[[], str]] = {
     "explanation/worked-example.svg": worked_example_picture,
 }
 
-WORKED_EXAMPLE = "<!-- worked example: numbers -->"
+# What is put into pages that are written by hand, by the comment that stands there.
+INSERTED: dict[str, Callable[[], str]] = {
+    "<!-- worked example: numbers -->": worked_example_table,
+    "<!-- scores -->": scores_table,
+    "<!-- reasons -->": reasons_table,
+}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -39,5 +45,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Put the numbers of the worked example where a page asks for them."""
-    return markdown.replace(WORKED_EXAMPLE, worked_example_table()) if WORKED_EXAMPLE in markdown else markdown
+    """Put generated tables where a page asks for them."""
+    for comment, write in INSERTED.items():
+        if comment in markdown:
+            markdown = markdown.replace(comment, write())
+    return markdown

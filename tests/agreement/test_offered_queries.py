@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from datetime import UTC
 from decimal import Decimal
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -270,12 +271,14 @@ def of_compared(report: CalibrationReport, rows: Rows) -> Cells:
 def of_outcomes(report: CalibrationReport, rows: Rows) -> Cells:
     """Below what is known of the calibration data."""
     found = table_of(report, "outcomes")
-    heads = [" ".join(head.split()) for head in found.columns[3:]]
+    heads = [" ".join(head.split()) for head in found.columns[2:]]
     cells: Cells = [(None,) * len(found.columns)]
-    for row in rows:
-        name = ("weighted" if row.weighted else "plain") + (", q = K" if row.require_full_match else "")
-        reasons = (share(getattr(row, head.replace(" ", "_").lower())) for head in heads)
-        cells.append((name, f"{row.points:,}", share(row.admitted), *reasons))
+    for (weighted, full), group in groupby(rows, lambda row: (row.weighted, row.require_full_match)):
+        of_options = list(group)
+        name = ("weighted" if weighted else "plain") + (", q = K" if full else "")
+        shares = {row.outcome: row.share for row in of_options}
+        points = sum(row.points for row in of_options)
+        cells.append((name, f"{points:,}", *(share(shares.get(head, 0.0)) for head in heads)))
     return cells
 
 

@@ -11,7 +11,8 @@ from tests.running import Bench, Golden
 from venn_admit.core.calibrators.venn_admit.decide import decide
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex
-from venn_admit.core.types import Approximation, KnnParameters, Reason, Split
+from venn_admit.core.reasons import Reason
+from venn_admit.core.types import Approximation, KnnParameters, Split
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers
@@ -98,7 +99,7 @@ class Snapshots:
             localizer=None,
         ).selection
         return {
-            row.external_id: tuple(Reason)[reason]
+            row.external_id: str(Reason.of_code(reason))
             if decision < 0
             else f"admitted as {classifier.class_names[decision]}"
             for row, decision, reason in zip(rows, selection.decision.tolist(), selection.reason.tolist(), strict=True)

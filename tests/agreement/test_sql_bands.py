@@ -23,7 +23,8 @@ from venn_admit.core.calibrators.snapshot_rows import join_rows, rows_of_split
 from venn_admit.core.calibrators.venn_admit.decide import decide
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex
-from venn_admit.core.types import Approximation, CalibrationPoints, IntArray, Reason, Split
+from venn_admit.core.reasons import Reason
+from venn_admit.core.types import Approximation, CalibrationPoints, IntArray, Split
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import BandEvidence, Calibration, SnapshotPoints
 from venn_admit.store.database.engine import connect, create_engine, transaction
@@ -125,7 +126,7 @@ def assert_agreement(connection: Connection, case: Case) -> list[int]:
     np.testing.assert_array_equal(np.array(correct) / (np.array(sizes) + 1.0), decided.probabilities.lower[single])
     decisions, reasons = decided_in_sql(case, evidence)
     assert decisions == decided.selection.decision.tolist()
-    words = [None if code < 0 else tuple(Reason)[code] for code in decided.selection.reason.tolist()]
+    words = [Reason.of_code(code) for code in decided.selection.reason.tolist()]
     assert reasons == words
     return decisions
 

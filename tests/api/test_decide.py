@@ -17,7 +17,7 @@ from tests.cli import samples
 from tests.cli.program import ROOT, Program, contents
 from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME, K
 from tests.files.samples import Columns
-from venn_admit.core.types import Reason
+from venn_admit.core.reasons import Reason
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.search import nearest
 

@@ -91,12 +91,12 @@ def test_decide_says_of_a_rejection_what_there_is_none_of(capsys: pytest.Capture
         "threshold": [0.9, 0.9],
         "logits": [1.0, 2.0],
     }
-    print_decision("one", ("red", "green"), fields, np.zeros(2, np.int64), [])
+    print_decision("one", ("red", "green"), fields, [0, 0], [])
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "decision none (rejected)" in lines
     assert "reason of rejection band below kappa" in lines
     assert "lower probability not computed" in lines
-    print_decision("one", ("red", "green"), {**fields, "decision": 1, "reason": None}, np.zeros(2, np.int64), [])
+    print_decision("one", ("red", "green"), {**fields, "decision": 1, "reason": None}, [0, 0], [])
     told = capsys.readouterr().out
     assert "green" in told
     assert "reason of rejection" not in told

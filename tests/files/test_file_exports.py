@@ -91,11 +91,12 @@ class TestTableWriter:
             "method": ["venn-admit", "venn-abers"],
             "score": [None, 0.5],
         }
-        with TableWriter(path, exports.SCORES_SCHEMA) as writer:
+        schema = pa.schema([exports.SCORES_SCHEMA.field(name) for name in columns])
+        with TableWriter(path, schema) as writer:
             writer.write(columns)
             writer.write(columns)
         table = pq.read_table(path)
-        assert table.schema.equals(exports.SCORES_SCHEMA)
+        assert table.schema.equals(schema)
         assert table.num_rows == 4
         assert table.to_pylist()[1] == {
             "external_id": "b",

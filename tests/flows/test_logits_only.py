@@ -35,7 +35,7 @@ from venn_admit.store.search.array_cache import ArrayCache
 
 OF_VECTORS = ("exemplar_vector", "neighbours", "approximation", "knn_parameters", "support_change")
 STORED = """
-SELECT decision.*, score, step_score
+SELECT decision.*, abers_evidence.*
 FROM job_row
 INNER JOIN decision USING (exemplar_id)
 INNER JOIN abers_evidence ON decision.id = decision_id

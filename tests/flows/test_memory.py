@@ -27,7 +27,6 @@ from venn_admit.flows.data.create import create
 from venn_admit.flows.decisions.score import Scored
 from venn_admit.flows.jobs.chunks import ChunkWork
 from venn_admit.flows.reports.evaluate import compare_methods, request_evaluation_of_source
-from venn_admit.methods.venn_admit.snapshot import DecidedByAdmit
 from venn_admit.report.evaluation.payload import report_payload
 from venn_admit.store.database.engine import connect, create_engine
 from venn_admit.store.exemplars import classifiers
@@ -201,13 +200,7 @@ def test_an_evaluation_holds_no_vectors(long: Bench) -> None:
 
 
 def fields(scored: Scored) -> list[bytes]:
-    assert isinstance(scored.decided, DecidedByAdmit)
-    decided = scored.decided.decisions
-    return [
-        np.asarray(getattr(part, field)).tobytes()
-        for part in (scored.approximation, decided.sets, decided.probabilities, decided.selection)
-        for field in part.__dataclass_fields__
-    ]
+    return [values.tobytes() for values in scored.decided.values.values()]
 
 
 def takes_a_budget(function: object) -> bool:

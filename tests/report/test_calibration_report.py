@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -33,6 +34,7 @@ from venn_admit.core.monitoring.history import (
 )
 from venn_admit.core.monitoring.partitions import CalibrationPartitions, PlacedPoints, map_rows, partition_map
 from venn_admit.core.monitoring.traffic import Accuracy, Comparison, Share, SharePair, Traffic
+from venn_admit.core.reasons import Reason
 from venn_admit.core.types import Split
 from venn_admit.files.output.exports import finite_json
 from venn_admit.report.calibration.advice import advice
@@ -65,6 +67,18 @@ def made_coverage(generator: np.random.Generator, class_count: int) -> ClassCove
     )
     shown = worst_classes(right, everything, Decimal("0.1"))
     return class_coverage(label, predicted, lower, None, admitted=right, shown=shown)
+
+
+REJECTED = Counter(
+    {Reason.BAND_BELOW_KAPPA: 10_000, Reason.SET_NOT_SINGLETON: 15_000, Reason.PROBABILITY_BELOW_THRESHOLD: 5000}
+)
+
+
+def rejected(starved: int) -> Counter[Reason]:
+    """Half as many for their sets, and a quarter for each of the others of Venn-ADMIT."""
+    quarter = starved // 4
+    of_others = {Reason.PROBABILITY_BELOW_THRESHOLD: quarter, Reason.MATCH_COUNT_BELOW_K: quarter}
+    return Counter({Reason.BAND_BELOW_KAPPA: starved, Reason.SET_NOT_SINGLETON: 2 * quarter, **of_others})
 
 
 def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> CalibrationReport:
@@ -105,8 +119,8 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
             50_000,
             45_000,
             {6: 20_000, 7: 30_000},
-            (OutcomeCounts(True, True, 50_000, 10_000, (20_000, 10_000, 0, 5000, 5000)),),
-            (OutcomeCounts(True, True, 30_000, 6000, (12_000, 6000, 0, 3000, 3000)),),
+            (OutcomeCounts(True, True, 50_000, 10_000, rejected(20_000)),),
+            (OutcomeCounts(True, True, 30_000, 6000, rejected(12_000)),),
             Comparison(
                 40_000,
                 Split.VP,
@@ -338,11 +352,11 @@ def test_errors_come_first(two_classes: CalibrationReport) -> None:
 def test_where_everything_is_rejected(two_classes: CalibrationReport) -> None:
     (found,) = advice(with_part(two_classes, admitted_of_vp=0), command)
     assert found.startswith("Everything is rejected: ")
-    none = (OutcomeCounts(True, False, 30_000, 0, (10_000, 15_000, 0, 5000, 0)),)
+    none = (OutcomeCounts(True, False, 30_000, 0, REJECTED),)
     (found,) = advice(with_traffic(two_classes, own_outcomes=none), command)
     assert "were rejected, most of them as 'set not a singleton', though" in found
     assert found.startswith("All points of recent traffic")
-    few = (OutcomeCounts(True, False, 3, 0, (3, 0, 0, 0, 0)),)
+    few = (OutcomeCounts(True, False, 3, 0, Counter({Reason.BAND_BELOW_KAPPA: 3})),)
     assert advice(with_traffic(two_classes, own_outcomes=few), command) == []
 
 
@@ -360,7 +374,7 @@ def test_where_weights_reject_what_plain_probabilities_admit(two_classes: Calibr
     assert figures[2].endswith("of the calibration data admitted by plain probabilities")
     weights = calibration_payload(rejecting, command)["weights"]
     assert weights == {"points": 800, "admitted_plain": 137, "admitted_weighted": 4, "right_weighted": 4}
-    none = (OutcomeCounts(True, False, 30_000, 0, (10_000, 15_000, 0, 5000, 0)),)
+    none = (OutcomeCounts(True, False, 30_000, 0, REJECTED),)
     (found,) = advice(with_traffic(rejecting, own_outcomes=none), command)
     assert found.startswith("Weights reject most"), "a sample of traffic would not change that"
     half = with_part(two_classes, weighted=WeightedShare(points=800, plain=138, admitted=69, right=69))
@@ -374,7 +388,8 @@ def test_where_nearly_everything_is_rejected(two_classes: CalibrationReport) -> 
     assert "but only .080 of its points would be admitted by plain probabilities and .350 with weights" in found
     assert advice(with_part(two_classes, admitted_of_vp=int(0.12 * vp)), command) == []
     for admitted, advised in ((240, True), (3000, False)):
-        own = (OutcomeCounts(True, False, 30_000, admitted, (10_000, 20_000 - admitted, 0, 0, 0)),)
+        refused = Counter({Reason.BAND_BELOW_KAPPA: 10_000, Reason.SET_NOT_SINGLETON: 20_000 - admitted})
+        own = (OutcomeCounts(True, False, 30_000, admitted, refused),)
         found_now = advice(with_traffic(two_classes, own_outcomes=own), command)
         assert bool(found_now) == advised
         assert not advised or found_now[0].startswith("Nearly all points of recent traffic")

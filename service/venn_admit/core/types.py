@@ -37,16 +37,6 @@ HELD_OUT_SPLITS = (Split.KNN, Split.MC, Split.VP)
 """The splits into which held-out labelled exemplars are divided."""
 
 
-class Reason(StrEnum):
-    """Why a prediction was rejected: the first reason that applies, in this order."""
-
-    BAND_BELOW_KAPPA = "band below kappa"
-    SET_NOT_SINGLETON = "set not a singleton"
-    POLICY_NOT_CERTIFIED = "policy not certified"
-    PROBABILITY_BELOW_THRESHOLD = "probability below threshold"
-    MATCH_COUNT_BELOW_K = "q below K"
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbours:
     """The K nearest training exemplars of each point, nearest first; ties go to the lower row.
@@ -240,7 +230,7 @@ class Selection:
 
     Attributes:
         decision: (n,) int64, the admitted class, or -1.
-        reason: (n,) int64, an index into `tuple(Reason)`, or -1 for an admitted point.
+        reason: (n,) int64, the code of a `Reason`, or `ADMITTED`.
     """
 
     decision: IntArray

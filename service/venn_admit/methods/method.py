@@ -13,7 +13,7 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.methods.describing import CalibrationToDescribe, Described, Judged, PointsToJudge
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.calibrations.setting_forms import MethodSettings
-from venn_admit.store.decisions.decisions import EvidenceRows, Verdicts
+from venn_admit.store.decisions.decisions import Decided
 from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace
@@ -59,20 +59,6 @@ class PointsToDecide:
                 "network's prediction; give both"
             )
         return self.logits
-
-
-class Decided(Protocol):
-    """The decisions on m points, with their evidence."""
-
-    @property
-    def verdicts(self) -> Verdicts:
-        """What every decision has."""
-        ...
-
-    @property
-    def evidence(self) -> EvidenceRows:
-        """What is kept for this method alone."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,12 @@
 """A decision with its evidence as JSON has it, made at once or computed again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import RowMapping
 
+from venn_admit.core.evidence import VIEW, Field, Kind, decision_fields, own_fields
 from venn_admit.flows.decisions.listing import ShownDecision
 from venn_admit.flows.decisions.replay import Replayed
 from venn_admit.flows.decisions.score_one import PointDecision
@@ -80,7 +81,7 @@ def neighbour_list(near: Sequence[Near], class_names: Sequence[str]) -> list[dic
 def named_classes(fields: Mapping[str, Any] | RowMapping, class_names: Sequence[str]) -> dict[str, str | None]:
     """The classes predicted and decided on by name, as `score` writes them.
 
-    fields: of `venn_admit.methods.fields`.
+    fields: of `venn_admit.core.evidence`.
     """
     decision = fields["decision"]
     return {
@@ -92,11 +93,6 @@ def named_classes(fields: Mapping[str, Any] | RowMapping, class_names: Sequence[
 def policy_payload(policy: AppliedPolicy | None) -> dict[str, Any] | None:
     """Return what a policy says of a prediction; null if no certificate was asked for."""
     return None if policy is None else asdict(policy)
-
-
-# The columns that a stored decision has by either method.
-_SHARED = ("predicted", "match_count", "distance", "logits", "upweight", "lower", "upper", "decision", "reason")
-_BY_METHOD = (("admit_set", "band_size", "threshold", "category_size"), ("score", "step_score"))
 
 
 def listed_payload(row: Any, class_names: Sequence[str]) -> dict[str, Any]:
@@ -111,7 +107,6 @@ def listed_payload(row: Any, class_names: Sequence[str]) -> dict[str, Any]:
 def shown_payload(found: ShownDecision) -> dict[str, Any]:
     """Return a stored decision with its evidence; what the other method has is left out."""
     row, class_names = found.stored, found.classifier.class_names
-    own = next(columns for columns in _BY_METHOD if row._mapping[columns[0]] is not None)
     return {
         "decision_id": row.id,
         "classifier": found.classifier.name,
@@ -121,10 +116,37 @@ def shown_payload(found: ShownDecision) -> dict[str, Any]:
         "require_full_match": row.require_full_match,
         "created_at": row.created_at.isoformat(),
         "class_names": list(class_names),
-        **{column: row._mapping[column] for column in (*_SHARED, *own)},
+        **decision_fields(row._asdict()),
         **named_classes(row._mapping, class_names),
         "label": row.label,
         "label_class": None if row.label is None else class_names[row.label],
         "attributes": found.attributes,
         "neighbours": None if found.near is None else neighbour_list(found.near, class_names),
     }
+
+
+def class_table(
+    stored: Mapping[str, Any],
+    class_names: Sequence[str],
+    category: Sequence[int] | None,
+    number: Callable[[float], str],
+) -> tuple[list[str], list[tuple[str, ...]]] | None:
+    """Return what a decision says of each class, as heads and rows for people; None if its method says nothing.
+
+    category: points of each label in the category; None if that is unknown. number: how numbers are written.
+    """
+    fields = [field for field in own_fields(stored) if field.kind.is_per_class]
+    if not fields:
+        return None
+    fields += [field for field in VIEW if field.kind.is_per_class]
+    rows = []
+    for place, name in enumerate(class_names):
+        cells = [_class_cell(field, stored[field.name][place], number) for field in fields]
+        rows.append((name, *cells, "unknown" if category is None else f"{category[place]:,}"))
+    return ["class", *(field.words for field in fields), "in category"], rows
+
+
+def _class_cell(field: Field, value: Any, number: Callable[[float], str]) -> str:
+    if field.kind is Kind.BITS:
+        return "yes" if value == "1" else "no"
+    return f"{value:,}" if field.kind is Kind.INTEGERS else number(value)

@@ -5,7 +5,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from venn_admit.core.types import Reason
+from venn_admit.core.evidence import own_fields, scalar_fields
+from venn_admit.core.reasons import Reason
+
+NUMBER = "{:.6g}".format
+"""How pages write numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,8 @@ def steps(
     stored: the fields of a decision. policy: as in the payload; None if no certificate was asked for. least: the least
     lower probability with which the predicted class is admitted; None if it never is.
     """
-    predicted, reason = class_names[stored["predicted"]], stored["reason"]
+    predicted = class_names[stored["predicted"]]
+    reason = None if stored["reason"] is None else Reason(stored["reason"])
     found = [ExplainedStep("Prediction", f"The prediction is {predicted}.", "said")]
     if stored.get("match_count") is not None:
         found.append(ExplainedStep("Neighbours", _near_text(stored["match_count"], stored["distance"]), "said"))
@@ -50,28 +55,19 @@ def steps(
     if reason is None:
         said = f"Admitted as {class_names[stored['decision']]}: {_compared(stored['lower'], least)}."
         return [*found, ExplainedStep("Decision", said, "passed")]
-    is_compared = reason == Reason.PROBABILITY_BELOW_THRESHOLD
+    is_compared = reason is Reason.PROBABILITY_BELOW_THRESHOLD
     why = f" {_compared(stored['lower'], least).capitalize()}." if is_compared else ""
-    return [*found, ExplainedStep("Decision", f"Rejected: {reason}.{why}", "stopped")]
+    return [*found, ExplainedStep("Decision", f"Rejected: {reason}. {reason.meaning}{why} {reason.remedy}", "stopped")]
 
 
-def evidence(
-    stored: Mapping[str, Any], class_names: Sequence[str], category: Sequence[int] | None
-) -> list[tuple[str, ...]] | None:
-    """Return a row per class: name, in the set, points in the band, threshold, KNN's logit, points in the category.
-
-    None if the method has no bands. category: points of each label; None if it is not known, and has no column then.
-    """
-    if stored.get("admit_set") is None:
-        return None
-    columns = (stored["admit_set"], stored["band_size"], stored["threshold"], stored["logits"])
-    rows: list[tuple[str, ...]] = [
-        (name, "yes" if bit == "1" else "no", f"{size:,}", f"{threshold:.6g}", f"{logit:.6g}")
-        for name, bit, size, threshold, logit in zip(class_names, *columns, strict=True)
+def facts(stored: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what the method keeps of the point as a whole, by the words for it."""
+    kept = [(field.words, stored.get(field.name)) for field in scalar_fields(own_fields(stored))]
+    return [
+        (words, NUMBER(value) if isinstance(value, float) else f"{value:,}")
+        for words, value in kept
+        if value is not None
     ]
-    if category is None:
-        return rows
-    return [(*row, f"{count:,}") for row, count in zip(rows, category, strict=True)]
 
 
 def _near_text(match_count: int, distance: float) -> str:
@@ -113,12 +109,12 @@ def _of_bands(stored: Mapping[str, Any], class_names: Sequence[str]) -> list[Exp
     reason, least = stored["reason"], min(stored["band_size"])
     scarcest = class_names[stored["band_size"].index(least)]
     band = f"The band holds at least {least:,} points of every class, the fewest of {scarcest}."
-    if reason == "band below kappa":
+    if reason == Reason.BAND_BELOW_KAPPA:
         return [ExplainedStep("Band", f"{band} These are fewer than kappa.", "stopped")]
     plausible = [name for name, bit in zip(class_names, stored["admit_set"], strict=True) if bit == "1"]
     named = ", ".join(plausible) or "no class"
     found = [ExplainedStep("Band", band, "passed")]
-    if reason == "set not a singleton":
+    if reason == Reason.SET_NOT_SINGLETON:
         return [*found, ExplainedStep("Set", f"{len(plausible)} classes are plausible: {named}.", "stopped")]
     size = stored["category_size"]
     return [

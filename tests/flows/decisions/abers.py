@@ -9,7 +9,7 @@ from tests.running import Bench, make_reviews
 from venn_admit.store.database.engine import create_engine
 
 STORED = """
-SELECT decision.*, score, step_score
+SELECT decision.*, abers_evidence.*
 FROM job
 INNER JOIN job_row ON job.id = job_id
 INNER JOIN decision USING (exemplar_id, calibration_id, weighted, require_full_match)

@@ -1,6 +1,7 @@
 """Venn-Abers through the flows: calibrated, decided on in jobs and at once, replayed, recalibrated by difference."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.plans.plans import explain, kinds, scans
 from tests.running import EXAMPLES, Bench, Golden
 from venn_admit.core.approximation.knn import softmax
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
+from venn_admit.core.evidence import ABERS, EVIDENCE
 from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import PointScorer
@@ -199,6 +201,23 @@ def test_a_replay_shows_what_the_decision_rests_on(edge: Bench) -> None:
             assert basis.before.lower <= basis.own.lower <= basis.after.lower
             assert basis.before.upper <= basis.own.upper <= basis.after.upper
     assert has_steps_on_both_sides
+
+
+def test_what_was_decided_before_there_was_a_field_lacks_it(edge: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replay computes it, and it is no difference; another value is."""
+    edge.calibrate_abers("edge", score="network")
+    scores = edge.score("edge", edge.write("score.npz", Golden("edge").exemplars("score")), weighted=False)
+    row = edge.rows(STORED, job_id=scores.request.job_id)[0]
+    first, younger, *others = ABERS.fields
+    monkeypatch.setitem(
+        EVIDENCE, ABERS.method, replace(ABERS, fields=(first, replace(younger, nullable=True), *others))
+    )
+    for value, differing in (("NULL", ()), ("0.5", ("step_score",))):
+        with transaction(edge.engine) as connection:
+            connection.exec_driver_sql("ALTER TABLE abers_evidence ALTER COLUMN step_score DROP NOT NULL")
+            connection.exec_driver_sql(f"UPDATE abers_evidence SET step_score = {value} WHERE decision_id = {row.id}")
+        found = replay(edge.workspace(), row.id)
+        assert (found.computed["step_score"], found.differing) == (row.step_score, differing)
 
 
 def test_traffic_is_seen_by_the_knn_whatever_decided_on_it(edge: Bench) -> None:

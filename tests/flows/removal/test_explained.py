@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from tests.running import Bench, Golden
-from venn_admit.flows.decisions.replay import VIEW, ForgottenSince, Replayed, replay
+from venn_admit.core import evidence
+from venn_admit.flows.decisions.replay import ForgottenSince, Replayed, replay
 from venn_admit.flows.removal.forget import forget
 from venn_admit.payloads.decisions import replay_payload
+
+VIEW = tuple(field.name for field in evidence.VIEW)
 
 
 def gone(bench: Bench, *ids: str) -> None:

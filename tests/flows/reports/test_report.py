@@ -7,7 +7,8 @@ from scipy.stats import ks_2samp
 from tests.running import EXAMPLES, REVIEW_ETA_LOC, REVIEW_PARAMETERS, Arrays, Bench, Golden
 from venn_admit.cli.advice import command
 from venn_admit.core.monitoring.drift import discrepancies_of_documents, kolmogorov_smirnov
-from venn_admit.core.types import KnnParameters, Reason, Split, TrainingEpoch
+from venn_admit.core.reasons import Reason
+from venn_admit.core.types import KnnParameters, Split, TrainingEpoch
 from venn_admit.errors import NotFoundError, NotReadyError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.data.export import Export
@@ -175,7 +176,7 @@ def test_traffic_against_a_direct_computation(scored: Bench) -> None:
             )
         }
         assert outcome.admitted == reasons.get(None, 0)
-        assert outcome.rejected == tuple(reasons.get(reason, 0) for reason in Reason)
+        assert outcome.rejected == {reason: reasons.get(reason, 0) for reason in Reason}
     assert traffic.own_outcomes == traffic.outcomes
 
 

@@ -15,7 +15,8 @@ from tests.flows.logits import ALPHA, CLASSES, NAME, calibrated, exemplars, make
 from tests.report.pages.test_evaluation import Page
 from tests.running import Arrays, Bench
 from venn_admit.cli.advice import command
-from venn_admit.core.types import KnnParameters, Reason
+from venn_admit.core.reasons import Reason
+from venn_admit.core.types import KnnParameters
 from venn_admit.flows.reports.folders import write_calibration_report
 from venn_admit.flows.reports.report import report as flow
 from venn_admit.report.calibration.advice import advice
@@ -77,7 +78,7 @@ def test_traffic_is_that_of_plain_sql(logits: Bench) -> None:
     assert 0 < comparison.shares["admitted"].recent.count == admitted < COUNT
     (outcome,) = found.traffic.outcomes
     by_reason = {reason: sum(row.reason == reason for row in decided) for reason in Reason}
-    assert (outcome.admitted, dict(zip(Reason, outcome.rejected, strict=True))) == (admitted, by_reason)
+    assert (outcome.admitted, outcome.rejected) == (admitted, by_reason)
     states = cells(found).states
     assert [state.points for state in states] == [sum(row.predicted == c for row in points) for c in range(CLASSES)]
     assert {part.kind for part in cells(found).parts} == {"score"}

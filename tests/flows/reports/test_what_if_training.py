@@ -12,7 +12,7 @@ from tests.cli.program import contents
 from tests.flows.decisions.test_venn_abers import RELIABILITY
 from tests.running import EXAMPLES, Bench, Golden, make_reviews, workspace
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, changed_rows
-from venn_admit.core.types import Approximation, CalibrationPoints, Reason
+from venn_admit.core.types import Approximation, CalibrationPoints
 from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError, OutdatedError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.data.label import label
@@ -250,21 +250,8 @@ def verdicts(case: Case, following: Following, weighted: bool, full_match: bool)
         )
         names = exemplars.keys(connection, ids).row_keys
     decided = following.ready(weighted=weighted).decide(points, require_full_match=full_match)
-    found = decided.verdicts
-    reasons = [*map(str, Reason), None]
-
-    def number(value: float) -> float | None:
-        return None if np.isnan(value) else float(value)
-
-    return {
-        name: (
-            int(found.predicted[row]),
-            None if found.selection.decision[row] < 0 else int(found.selection.decision[row]),
-            reasons[found.selection.reason[row]],
-            *(number(values[row]) for values in (found.lower, found.upper, found.upweight)),
-        )
-        for row, name in enumerate(names)
-    }
+    fields = ("predicted", "decision", "reason", "lower", "upper", "upweight")
+    return {name: tuple(decided.fields_of(row)[field] for field in fields) for row, name in enumerate(names)}
 
 
 def check_class_counts(found: TrainingEffects, before: list[int | None], after: list[int | None]) -> None:

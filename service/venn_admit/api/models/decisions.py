@@ -3,9 +3,12 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from venn_admit.api.models.common import WHOLE, AnswerPage, ExternalId, Extractor, Finite, Given, Model, Number
+from venn_admit.core import evidence
+from venn_admit.core.evidence import Kind
+from venn_admit.core.reasons import Reason
 
 MOST_POINTS = 1000
 
@@ -85,28 +88,37 @@ class Applied(Model):
     )
 
 
-class EvidenceAnswer(Model):
-    """What is stored of a decision; what another method has is left out."""
+_TYPES: dict[Kind, Any] = {
+    Kind.INTEGER: int,
+    Kind.CLASS: int,
+    Kind.REAL: float,
+    Kind.UNBOUNDED: Number,
+    Kind.REASON: str,
+    Kind.INTEGERS: list[int],
+    Kind.UNBOUNDEDS: list[Number],
+    Kind.BITS: str,
+}
 
-    predicted: int = Field(description="Class that was decided on.", examples=[1])
-    match_count: int | None = Field(description="q; null with logits only.", examples=[25])
-    distance: float | None = Field(description="d; null with logits only.", examples=[3.25])
-    logits: list[Number] | None = Field(description="The KNN's; null with logits only.", examples=[[-2.5, 2.5]])
-    admit_set: str | None = Field(default=None, description="The set, a bit per class.", examples=["01"])
-    band_size: list[int] | None = Field(
-        default=None, description="Points in the band, per class.", examples=[[1200, 1500]]
-    )
-    threshold: list[Number] | None = Field(default=None, description="Per class.", examples=[[0.5, 0.75]])
-    category_size: int | None = Field(default=None, description="Points in the category.", examples=[900])
-    score: Number | None = Field(default=None, description="s, which ranks the predictions.", examples=[2.5])
-    step_score: Number | None = Field(default=None, description="From which score its step holds.", examples=[2.25])
-    upweight: Number | None = Field(description="Null if not computed.", examples=[0.125])
-    lower: float | None = Field(description="Lower probability; null if not computed.", examples=[0.93])
-    upper: float | None = Field(description="Upper probability; null if not computed.", examples=[0.95])
-    decision: int | None = Field(
-        description="The class that is admitted; null if the prediction is rejected.", examples=[1]
-    )
-    reason: str | None = Field(description="Why it is rejected; null if it is admitted.", examples=[None])
+
+def _answer_field(field: evidence.Field, *, is_own: bool = False) -> Any:
+    """Return the type of a field and what is said of it; is_own: whether one method alone has it."""
+    kind = _TYPES[field.kind] | None if field.nullable or is_own else _TYPES[field.kind]
+    reasons = f" One of: {', '.join(Reason)}." if field.kind is Kind.REASON else ""
+    default = None if is_own else ...
+    return kind, Field(default, description=f"{field.meaning}{reasons}", examples=[field.example])
+
+
+_evidence: Any = create_model(
+    "EvidenceAnswer",
+    __base__=Model,
+    **{field.name: _answer_field(field) for field in (*evidence.PREDICTION, *evidence.VIEW)},
+    **{field.name: _answer_field(field, is_own=True) for own in evidence.EVIDENCE.values() for field in own.fields},
+    **{field.name: _answer_field(field) for field in evidence.VERDICT},
+)
+
+
+class EvidenceAnswer(_evidence):  # type: ignore[misc] # its fields are those that are declared
+    """What is stored of a decision; what another method has is left out."""
 
 
 class DecidedAnswer(EvidenceAnswer):

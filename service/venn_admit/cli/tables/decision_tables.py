@@ -8,27 +8,12 @@ from rich.table import Table
 from venn_admit.cli.output import cell, output
 from venn_admit.cli.tables.calibration_tables import print_basis
 from venn_admit.cli.tables.layer_tables import attributes_line, print_contributions
-from venn_admit.core.types import IntArray
+from venn_admit.core.evidence import PREDICTION, VERDICT, VIEW, Field, Kind, own_fields, scalar_fields
+from venn_admit.core.reasons import Reason
 from venn_admit.flows.decisions.replay import Replayed
 from venn_admit.layer.contributions import own_contributions, without_contributions
 from venn_admit.methods.method import AppliedPolicy
-from venn_admit.payloads.decisions import Near, near_replayed
-
-_FIELDS = {
-    "predicted": "predicted class",
-    "match_count": "q, matching neighbours",
-    "distance": "d, distance to training",
-    "score": "score, s",
-    "step_score": "step of the score, from",
-    "category_size": "category size, |T|",
-    "upweight": "up-weight, w",
-    "lower": "lower probability",
-    "upper": "upper probability",
-    "decision": "decision",
-    "reason": "reason of rejection",
-}
-# What there may be no more to say of: an admitted prediction has no reason, and logits alone no neighbours.
-_LEFT_OUT_IF_NONE = frozenset({"reason", "match_count", "distance"})
+from venn_admit.payloads.decisions import Near, class_table, near_replayed
 
 
 def _number(value: float) -> str:
@@ -36,20 +21,20 @@ def _number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def _fact(field: str, value: Any, class_names: Sequence[str]) -> Any:
-    """A field as people read it; probabilities exist only for a prediction that was given a category."""
+def _fact(field: Field, value: Any, class_names: Sequence[str]) -> Any:
+    """A field as people read it."""
     if value is None:
-        return "none (rejected)" if field == "decision" else "not computed"
+        return field.absent
     if isinstance(value, float):
         return _number(value)
-    return class_names[value] if field in ("predicted", "decision") else value
+    return class_names[value] if field.kind is Kind.CLASS else value
 
 
 def print_decision(
     title: str,
     class_names: Sequence[str],
     fields: Mapping[str, Any],
-    category_counts: IntArray | None,
+    category_counts: Sequence[int] | None,
     near: Sequence[Near],
     policy: AppliedPolicy | None = None,
     attributes: Mapping[str, Any] | None = None,
@@ -57,16 +42,21 @@ def print_decision(
 ) -> None:
     """Print the tables.
 
-    fields: of `venn_admit.methods.fields`. category_counts: (C,) int64; None if unknown. policy:
-    None if no certificate was asked for. attributes: of the exemplar; None if it has none. network_logits: (C,) f of
-    the exemplar; None if it has no attributes.
+    fields: as in JSON. category_counts: (C,); None if unknown. policy: None if no certificate was asked for.
+    attributes: of the exemplar; None if it has none. network_logits: (C,) f of the exemplar; None if it has no
+    attributes.
     """
     attributes = attributes or {}
     carried = None if network_logits is None else own_contributions(attributes, class_names, network_logits)
     facts = Table(title=cell(title), title_justify="left", box=None, show_header=False)
-    for field, words in _FIELDS.items():
-        if field in fields and (field not in _LEFT_OUT_IF_NONE or fields[field] is not None):
-            facts.add_row(words, cell(_fact(field, fields[field], class_names)))
+    for field in scalar_fields((*PREDICTION, *VIEW, *own_fields(fields), *VERDICT)):
+        fact = _fact(field, fields[field.name], class_names)
+        if fact is not None:
+            facts.add_row(field.words, cell(fact))
+    if fields["reason"] is not None:
+        reason = Reason(fields["reason"])
+        facts.add_row("what it means", reason.meaning)
+        facts.add_row("what to do", reason.remedy)
     if policy is not None:
         facts.add_row("policy", cell(_policy_text(policy)))
     for name, value in without_contributions(attributes, carried).items():
@@ -75,8 +65,7 @@ def print_decision(
 
     if carried is not None:
         print_contributions(carried)
-    if "admit_set" in fields:
-        _print_bands(class_names, fields, category_counts)
+    _print_classes(class_table(fields, class_names, category_counts, _number))
     if near:
         _print_nearest(class_names, near)
         if carried is not None:
@@ -106,16 +95,16 @@ def _policy_text(policy: AppliedPolicy) -> str:
     return f"certified; admits this class from a lower probability of {_number(policy.threshold)}"
 
 
-def _print_bands(class_names: Sequence[str], fields: Mapping[str, Any], category_counts: IntArray | None) -> None:
-    """Print the evidence of bands, sets and categories, which one method has."""
+def _print_classes(table: tuple[list[str], list[tuple[str, ...]]] | None) -> None:
+    """Print what one method has of each class."""
+    if table is None:
+        return
+    heads, rows = table
     evidence = Table(title="Evidence per class", title_justify="left")
-    for column in ("class", "in set", "points in band", "threshold", "KNN logit", "in category"):
-        evidence.add_column(column, justify="left" if column == "class" else "right")
-    columns = (fields["admit_set"], fields["band_size"], fields["threshold"], fields["logits"])
-    counts = ["unknown"] * len(class_names) if category_counts is None else [f"{one:,}" for one in category_counts]
-    for name, bit, size, threshold, logit, count in zip(class_names, *columns, counts, strict=True):
-        included = "yes" if bit == "1" else "no"
-        evidence.add_row(cell(name), included, f"{size:,}", _number(threshold), _number(logit), count)
+    for head in heads:
+        evidence.add_column(head, justify="left" if head == "class" else "right")
+    for name, *cells in rows:
+        evidence.add_row(cell(name), *cells)
     output.print(evidence)
 
 
@@ -126,7 +115,7 @@ def print_replayed(replayed: Replayed) -> None:
         title,
         replayed.classifier.class_names,
         replayed.stored,
-        replayed.category_counts,
+        None if replayed.category_counts is None else replayed.category_counts.tolist(),
         near_replayed(replayed),
         replayed.policy,
         replayed.attributes,

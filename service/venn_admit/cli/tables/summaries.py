@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from venn_admit.cli.output import warn
-from venn_admit.core.types import HELD_OUT_SPLITS, Reason, Split
+from venn_admit.core.reasons import Reason
+from venn_admit.core.types import HELD_OUT_SPLITS, Split
 from venn_admit.flows.data.label import LabelResult
 from venn_admit.payloads.exemplars import recorded
 from venn_admit.store.decisions.decisions import DecisionCount

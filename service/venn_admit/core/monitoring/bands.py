@@ -19,6 +19,7 @@ from venn_admit.core.checks import check_lengths
 from venn_admit.core.documents import Documents
 from venn_admit.core.monitoring.drift import DecidedPoints
 from venn_admit.core.monitoring.traffic import Comparison, Sides
+from venn_admit.core.reasons import ADMITTED
 from venn_admit.core.types import (
     BoolArray,
     CalibrationPoints,
@@ -95,7 +96,7 @@ def compare_bands(
         {"q": (vp.match_count, view.match_count[rows]), "d": (vp.distance, view.distance[rows])},
         {
             "usable": (snapshot.vp_usable, int((~redecided.sets.starved).sum())),
-            "admitted": (int(snapshot.vp_admitted.sum()), int((redecided.selection.reason < 0).sum())),
+            "admitted": (int(snapshot.vp_admitted.sum()), int((redecided.selection.reason == ADMITTED).sum())),
         },
     )
 

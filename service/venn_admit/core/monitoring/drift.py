@@ -7,6 +7,7 @@ Discrepancies between the KNN and the network at the fit are compared with those
 A. J. (1992), A simple method for the analysis of clustered binary data, Biometrics 48 (the design effect of documents).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log, sqrt
 from statistics import NormalDist
@@ -14,7 +15,8 @@ from statistics import NormalDist
 import numpy as np
 
 from venn_admit.core.documents import Documents
-from venn_admit.core.types import Approximation, BoolArray, FloatArray, IntArray, Reason
+from venn_admit.core.reasons import ADMITTED, Reason
+from venn_admit.core.types import Approximation, BoolArray, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 
 LEVEL = 0.01
@@ -154,7 +156,7 @@ class DecidedPoints:
         require_full_match: (n,) bool, the option that it used.
         predicted: (n,) int64, the prediction that was decided on.
         approximation: The KNN's view: logits, prediction, q and d, as decided on.
-        reason: (n,) int64, an index into `tuple(Reason)`, or -1 for an admitted point.
+        reason: (n,) int64, the code of a `Reason`, or `ADMITTED`.
         comparable: (n,) bool, whether q, d and logits rest on the same training data and KNN parameters as the
             snapshot's.
         label: (n,) int64, -1 if unknown.
@@ -181,14 +183,14 @@ class OutcomeCounts:
 
     Attributes:
         require_full_match: Whether points with q < K are rejected.
-        rejected: The numbers of points rejected, by reason, in the order of `Reason`.
+        rejected: The number of points rejected for each reason, in the order of `Reason`.
     """
 
     weighted: bool
     require_full_match: bool
     points: int
     admitted: int
-    rejected: tuple[int, ...]
+    rejected: Mapping[Reason, int]
 
 
 def outcomes(decided: DecidedPoints, counted: BoolArray | None = None) -> tuple[OutcomeCounts, ...]:
@@ -206,9 +208,10 @@ def outcomes(decided: DecidedPoints, counted: BoolArray | None = None) -> tuple[
         for full in (False, True):
             options = (decided.weighted == weighted) & (decided.require_full_match == full)
             reasons = decided.reason[every & options]
-            admitted, *rejected = np.bincount(reasons + 1, minlength=len(Reason) + 1).tolist()
+            rejected = {reason: int((reasons == reason.code).sum()) for reason in Reason}
             if len(reasons):
-                found.append(OutcomeCounts(weighted, full, len(reasons), admitted, tuple(rejected)))
+                admitted = int((reasons == ADMITTED).sum())
+                found.append(OutcomeCounts(weighted, full, len(reasons), admitted, rejected))
     return tuple(found)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from venn_admit.core.documents import Documents
 from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, wilson_interval
 from venn_admit.core.monitoring.drift import LEVEL, DecidedPoints, OutcomeCounts, Shift, effective_size, outcomes, shift
+from venn_admit.core.reasons import ADMITTED
 from venn_admit.core.types import BoolArray, FloatArray, IntArray, Split
 
 RECENT = 10_000
@@ -212,7 +213,7 @@ def _accuracies(calibration_id: int, decided: DecidedPoints, documents: Document
     """
     known = decided.label >= 0
     counted = known if known.all() else known & decided.is_random
-    admitted = counted & (decided.reason < 0) & (decided.calibration_ids == calibration_id)
+    admitted = counted & (decided.reason == ADMITTED) & (decided.calibration_ids == calibration_id)
     predicted = decided.predicted
     right = predicted == decided.label
     groups = [(None, np.flatnonzero(admitted))]

@@ -5,6 +5,7 @@ The schemas are the contract with the readers of the files: names, order and typ
 
 import json
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,31 +13,40 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from venn_admit.core.evidence import ABERS, ADMIT, PREDICTION, SHARED, VERDICT, VIEW, Field, Kind
 from venn_admit.files.output.atomic import replacing, writing
 
+_TYPES = {
+    Kind.INTEGER: pa.int32(),
+    Kind.CLASS: pa.int32(),
+    Kind.REAL: pa.float64(),
+    Kind.UNBOUNDED: pa.float64(),
+    Kind.REASON: pa.string(),
+    Kind.INTEGERS: pa.list_(pa.int32()),
+    Kind.UNBOUNDEDS: pa.list_(pa.float64()),
+    Kind.BITS: pa.list_(pa.int32()),
+}
+
+
+def _columns(fields: Iterable[Field]) -> dict[str, pa.DataType]:
+    return {field.out: _TYPES[field.kind] for field in fields if field.out is not None}
+
+
+_MATCH_COUNT, _DISTANCE, _LOGITS = VIEW
 SCORES_SCHEMA = pa.schema(
     {
         "external_id": pa.string(),
-        "predicted": pa.int32(),
-        "logits": pa.list_(pa.float64()),
-        "q": pa.int32(),
-        "d": pa.float64(),
-        "set": pa.list_(pa.int32()),
-        "band_size": pa.list_(pa.int32()),
-        "threshold": pa.list_(pa.float64()),
-        "category_size": pa.int32(),
-        "upweight": pa.float64(),
-        "lower": pa.float64(),
-        "upper": pa.float64(),
-        "decision": pa.int32(),
-        "reason": pa.string(),
+        **_columns((*PREDICTION, _LOGITS, _MATCH_COUNT, _DISTANCE, *ADMIT.fields, *VERDICT)),
         "calibration": pa.int64(),
         "predicted_class": pa.string(),
         "decided_class": pa.string(),
         "method": pa.string(),
-        "score": pa.float64(),
+        **_columns(ABERS.fields),
     }
 )
+SCORE_FIELDS = {field.out: field for field in (*SHARED, *ADMIT.fields, *ABERS.fields) if field.out is not None}
+"""The fields that `score` writes, by column."""
+
 EXEMPLARS_SCHEMA = pa.schema(
     {"external_id": pa.string(), "split": pa.string(), "label": pa.int32(), "predicted_by_network": pa.int32()}
 )

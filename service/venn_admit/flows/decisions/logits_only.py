@@ -7,9 +7,10 @@ from sqlalchemy import Connection
 
 from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import Code, InvalidInputError
-from venn_admit.methods.method import Decided, PointsToDecide
+from venn_admit.methods.method import PointsToDecide
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.decisions import decisions
+from venn_admit.store.decisions.decisions import Decided
 from venn_admit.store.exemplars import support
 from venn_admit.store.exemplars.classifiers import Classifier, require_vectors
 from venn_admit.store.work.jobs import Job
@@ -33,9 +34,7 @@ class ScoredLogits:
             self.job,
             self.exemplar_ids,
             self.classifier.support_version,
-            None,
-            self.decided.verdicts,
-            self.decided.evidence,
+            self.decided,
         )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from sqlalchemy import Connection, Engine, Row
 
 from venn_admit.core.approximation.knn import approximate
+from venn_admit.core.evidence import EVIDENCE, VIEW
 from venn_admit.core.types import Approximation, Float32Array, FloatArray, IntArray, Support
 from venn_admit.methods.method import AppliedPolicy, CellBasis, PointsToDecide, Snapshot
 from venn_admit.methods.registry import load_snapshot
@@ -20,9 +21,6 @@ from venn_admit.store.exemplars import classifiers, exemplars, forgotten, suppor
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.array_cache import CachedSupport
 from venn_admit.store.workspace import Workspace
-
-VIEW = ("match_count", "distance", "logits")
-"""What a decision has of the KNN, by the names of its columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +106,11 @@ def replay(workspace: Workspace, decision_id: int) -> Replayed:
 
     computed = dict(explained.fields)
     stored = {field: row._mapping[field] for field in computed}
-    differing = [field for field in computed if computed[field] != stored[field]]
-    not_recomputed = [] if as_then else list(VIEW)
+    # A decision that is older than a field lacks it.
+    younger = {field.name for field in EVIDENCE[snapshot.calibration.method].fields if field.nullable}
+    absent = {name for name in younger if stored[name] is None}
+    differing = [name for name in computed if computed[name] != stored[name] and name not in absent]
+    not_recomputed = [] if as_then else [field.name for field in VIEW]
     if gone.points:  # what the calibration says is another thing without these points
         not_recomputed += differing
         differing = []
@@ -203,7 +204,7 @@ def _seen_then(
 
 
 def _same(one: Approximation, other: Approximation) -> bool:
-    return all(np.array_equal(getattr(one, field), getattr(other, field)) for field in VIEW)
+    return all(np.array_equal(getattr(one, field.name), getattr(other, field.name)) for field in VIEW)
 
 
 def _left_of_then(workspace: Workspace, classifier: Classifier, version: int) -> int:

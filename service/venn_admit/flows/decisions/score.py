@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import Connection, Engine, Row
 
-from venn_admit.core.types import Approximation, IntArray
+from venn_admit.core.evidence import Kind
+from venn_admit.core.types import IntArray
 from venn_admit.errors import InvalidInputError, NotReadyError
-from venn_admit.files.output.exports import SCORES_SCHEMA, classes_of
+from venn_admit.files.output.exports import SCORE_FIELDS, SCORES_SCHEMA, classes_of
 from venn_admit.files.output.tables import TableWriter
 from venn_admit.files.sources import ExemplarSource
 from venn_admit.flows.calibration.approximate import (
@@ -25,11 +26,12 @@ from venn_admit.flows.decisions.logits_only import ScoredLogits, require_decidab
 from venn_admit.flows.jobs.chunks import ChunkWork
 from venn_admit.flows.jobs.submit import Requester, Send, Submission, submit_job
 from venn_admit.methods import registry
-from venn_admit.methods.method import Decided, PointsToDecide, Snapshot
+from venn_admit.methods.method import PointsToDecide, Snapshot
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import connect, consistent_view
 from venn_admit.store.decisions import decisions
+from venn_admit.store.decisions.decisions import Decided
 from venn_admit.store.exemplars import classifiers, exemplars
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import jobs
@@ -52,7 +54,6 @@ class Scored:
 
     job: jobs.Job
     approximated: Approximated
-    approximation: Approximation
     decided: Decided
 
     def apply(self, connection: Connection) -> None:
@@ -67,9 +68,7 @@ class Scored:
             self.job,
             self.approximated.exemplar_ids,
             self.approximated.classifier.support_version,
-            self.approximation,
-            self.decided.verdicts,
-            self.decided.evidence,
+            self.decided,
         )
 
 
@@ -172,7 +171,7 @@ def score_points(
         PointsToDecide(approximated.approximation, queries, logits),
         require_full_match=bool(job.require_full_match),
     )
-    return Scored(job, approximated, approximated.approximation, decided)
+    return Scored(job, approximated, decided)
 
 
 class ScoreChunks:
@@ -252,24 +251,16 @@ def read_scores(engine: Engine, job_id: int) -> pa.Table:
 
 
 def _score_columns(rows: Sequence[Row[Any]], class_names: Sequence[str]) -> dict[str, Any]:
-    return {
+    columns: dict[str, Any] = {
         "external_id": [row.external_id for row in rows],
-        "predicted": [row.predicted for row in rows],
-        "logits": [row.logits for row in rows],
-        "q": [row.match_count for row in rows],
-        "d": [row.distance for row in rows],
-        "set": [None if row.admit_set is None else classes_of(row.admit_set) for row in rows],
-        "band_size": [row.band_size for row in rows],
-        "threshold": [row.threshold for row in rows],
-        "category_size": [row.category_size for row in rows],
-        "upweight": [row.upweight for row in rows],
-        "lower": [row.lower for row in rows],
-        "upper": [row.upper for row in rows],
-        "decision": [row.decision for row in rows],
-        "reason": [row.reason for row in rows],
         "calibration": [row.calibration_id for row in rows],
         "predicted_class": [class_names[row.predicted] for row in rows],
         "decided_class": [None if row.decision is None else class_names[row.decision] for row in rows],
         "method": [row.method for row in rows],
-        "score": [row.score for row in rows],
     }
+    for column, field in SCORE_FIELDS.items():
+        values = [getattr(row, field.name) for row in rows]
+        if field.kind is Kind.BITS:
+            values = [None if value is None else classes_of(value) for value in values]
+        columns[column] = values
+    return columns

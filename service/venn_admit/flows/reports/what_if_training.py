@@ -161,7 +161,7 @@ class _Decisions:
                     exemplars.network_logits(self._connection, classifier, ids) if snapshot.needs_logits else None,
                 )
                 decided = snapshot.decide(points, require_full_match=full_match)
-                after[rows] = decided.verdicts.selection.decision
+                after[rows] = decided.values["decision"]
         return after
 
     def listed(self) -> tuple[Flip, ...]:

@@ -20,7 +20,6 @@ from venn_admit.methods.shared_passes import MOST_SUPPORTS, SharedWeights
 from venn_admit.methods.venn_abers.snapshot import (
     AbersContext,
     AbersSnapshot,
-    DecidedByAbers,
     load_snapshot,
     read_context,
 )
@@ -65,7 +64,7 @@ class AbersPointDecider:
         snapshot = self._snapshots.get(key, lambda: load_snapshot(self._workspace, classifier, calibration.id))
         shared = self._weights.get(key, lambda: SharedWeights(self._support(snapshot)))
         decided = snapshot.decide_with(shared.category_weight, points, require_full_match=require_full_match)
-        return decided.explained(points.approximation, snapshot.context)
+        return snapshot.context.explained(decided)
 
     def _support(self, snapshot: AbersSnapshot) -> LocalizerSupport:
         return LocalizerSupport(
@@ -90,11 +89,7 @@ def _decide_plain(
             bounds = bounds_at_step(cells.score[row : row + 1], step)
             (lower[row],), (upper[row],), (step_score[row],) = bounds.lower, bounds.upper, step.score
     bounds = Bounds(lower=lower, upper=upper)
-    decided = DecidedByAbers(
-        cells,
-        np.ones(len(found)),
-        step_score,
-        bounds,
-        context.selected(cells, bounds, require_full_match=require_full_match),
+    decided = context.decided(
+        points, cells, step_score, np.ones(len(found)), bounds, require_full_match=require_full_match
     )
-    return decided.explained(points.approximation, context)
+    return context.explained(decided)

@@ -13,63 +13,19 @@ from venn_admit.core.calibrators.venn_abers.cells import Bounds, CellEvidence, C
 from venn_admit.core.calibrators.venn_abers.decide import select, select_certified
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel, scored_points
 from venn_admit.core.calibrators.venn_abers.settings import ScoreKind
-from venn_admit.core.types import Approximation, Float32Array, FloatArray, IntArray, Selection, Split
-from venn_admit.methods.fields import decision_fields
+from venn_admit.core.evidence import VIEW
+from venn_admit.core.types import Float32Array, FloatArray, IntArray, Selection, Split
 from venn_admit.methods.method import AppliedPolicy, Explained, PointsToDecide
 from venn_admit.methods.venn_abers.basis import cell_basis, score_features
 from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration
+from venn_admit.store.calibrations.setting_forms import VENN_ABERS
 from venn_admit.store.database.engine import consistent_view
-from venn_admit.store.decisions.abers_evidence import evidence_rows
-from venn_admit.store.decisions.decisions import EvidenceRows, Verdicts
+from venn_admit.store.decisions.decisions import Decided
 from venn_admit.store.exemplars import approximations
 from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DecidedByAbers:
-    """Decisions as they are stored.
-
-    step_score: (m,) float64, the score at which the step of each point's cell starts; -inf for the first, and for an
-    empty cell.
-    """
-
-    points: CellPoints
-    upweight: FloatArray
-    step_score: FloatArray
-    bounds: Bounds
-    selection: Selection
-
-    @property
-    def verdicts(self) -> Verdicts:
-        """On the network's prediction."""
-        return Verdicts(
-            predicted=self.points.predicted,
-            upweight=self.upweight,
-            lower=self.bounds.lower,
-            upper=self.bounds.upper,
-            selection=self.selection,
-        )
-
-    @property
-    def evidence(self) -> EvidenceRows:
-        """The scores, and the steps that they lie in."""
-        return evidence_rows(self.points.score, self.step_score)
-
-    def explained(self, view: Approximation | None, context: "AbersContext") -> list[Explained]:
-        """Return what is said of each point; view: the KNN's of all, None without vectors."""
-        nothing = np.zeros(context.class_count, dtype=np.int64)
-        found, verdicts = zip(self.points.score.tolist(), self.step_score.tolist(), strict=True), self.verdicts
-        return [
-            Explained(
-                decision_fields(view, verdicts, {"score": score, "step_score": step_score}, row),
-                nothing,
-                context.applied_policy(int(self.points.predicted[row])),
-            )
-            for row, (score, step_score) in enumerate(found)
-        ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,6 +76,46 @@ class AbersContext:
             return (None,) * self.class_count
         return tuple(None if value is None else Decimal(repr(value)) for value in self.policy.thresholds)
 
+    def decided(
+        self,
+        points: PointsToDecide,
+        cells: CellPoints,
+        step_score: FloatArray,
+        upweight: FloatArray,
+        bounds: Bounds,
+        *,
+        require_full_match: bool,
+    ) -> Decided:
+        """Return the decisions on the network's predictions of m points with all that is kept of them.
+
+        step_score: (m,) the score at which the step of each point's cell starts; -inf for the first, and for an empty
+        cell.
+        """
+        view, selection = points.approximation, self.selected(cells, bounds, require_full_match=require_full_match)
+        of_view = {} if view is None else {field.name: getattr(view, field.name) for field in VIEW}
+        return Decided(
+            VENN_ABERS,
+            {
+                "predicted": cells.predicted,
+                **of_view,
+                "score": cells.score,
+                "step_score": step_score,
+                "upweight": upweight,
+                "lower": bounds.lower,
+                "upper": bounds.upper,
+                "decision": selection.decision,
+                "reason": selection.reason,
+            },
+        )
+
+    def explained(self, decided: Decided) -> list[Explained]:
+        """Return what is said of each point."""
+        nothing = np.zeros(self.class_count, dtype=np.int64)
+        return [
+            Explained(decided.fields_of(row), nothing, self.applied_policy(predicted))
+            for row, predicted in enumerate(decided.values["predicted"].tolist())
+        ]
+
     def applied_policy(self, predicted: int) -> AppliedPolicy | None:
         """Return what the policy says of a prediction; None if no certificate was asked for."""
         if not self.calibration.is_asked_for_certificate:
@@ -155,46 +151,39 @@ class AbersSnapshot:
         assert self.context.parameters is not None, "a classifier with logits only has no parameters"
         return self.context.parameters
 
-    def decide(self, points: PointsToDecide, *, require_full_match: bool) -> DecidedByAbers:
+    def decide(self, points: PointsToDecide, *, require_full_match: bool) -> Decided:
         """Decide on m points; see the protocol `Snapshot`."""
         return self.decide_with(self._category_weight, points, require_full_match=require_full_match)
 
-    def decide_with(self, weigh: Weigh, points: PointsToDecide, *, require_full_match: bool) -> DecidedByAbers:
+    def decide_with(self, weigh: Weigh, points: PointsToDecide, *, require_full_match: bool) -> Decided:
         """Decide on m points; weigh: returns the weights of cells, which are windows of the index."""
         cells = self.context.scored(points)
-        return self._decide(cells, self.index.evidence(cells), points.vectors, require_full_match, weigh)
+        return self._decide(points, cells, self.index.evidence(cells), require_full_match, weigh)
 
     def explain(self, points: PointsToDecide, *, require_full_match: bool) -> Explained:
         """Decide on one point; see the protocol `Snapshot`."""
         context = self.context
         cells = context.scored(points)
         evidence = self.index.evidence(cells)
-        decided = self._decide(cells, evidence, points.vectors, require_full_match, self._category_weight)
+        decided = self._decide(points, cells, evidence, require_full_match, self._category_weight)
         basis = cell_basis(
             evidence,
             kind=context.kind,
             features=score_features(context.kind, context.model, points, context.neighbour_count),
             thresholds=context.thresholds,
         )
-        (explained,) = decided.explained(points.approximation, context)
+        (explained,) = context.explained(decided)
         return replace(explained, basis=basis)
 
     def _decide(
-        self,
-        cells: CellPoints,
-        evidence: CellEvidence,
-        vectors: Float32Array | None,
-        require_full_match: bool,
-        weigh: Weigh,
-    ) -> DecidedByAbers:
-        upweight = None if vectors is None else upweights(weigh(vectors, *self.index.windows(cells)))
-        bounds = evidence.bounds if upweight is None else self.index.bounds(cells, upweight)
-        return DecidedByAbers(
-            cells,
-            np.ones(len(cells.score)) if upweight is None else upweight,
-            evidence.step_score,
-            bounds,
-            self.context.selected(cells, bounds, require_full_match=require_full_match),
+        self, points: PointsToDecide, cells: CellPoints, evidence: CellEvidence, require_full_match: bool, weigh: Weigh
+    ) -> Decided:
+        upweight, bounds = np.ones(len(cells.score)), evidence.bounds
+        if points.vectors is not None:
+            upweight = upweights(weigh(points.vectors, *self.index.windows(cells)))
+            bounds = self.index.bounds(cells, upweight)
+        return self.context.decided(
+            points, cells, evidence.step_score, upweight, bounds, require_full_match=require_full_match
         )
 
     def _category_weight(self, queries: Float32Array, low: IntArray, high: IntArray) -> FloatArray:

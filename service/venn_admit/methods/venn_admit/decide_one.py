@@ -19,7 +19,7 @@ from venn_admit.core.types import Approximation
 from venn_admit.methods.method import DecideEach, Explained, PointsToDecide
 from venn_admit.methods.recent import Recent
 from venn_admit.methods.shared_passes import MOST_SUPPORTS, SharedWeights
-from venn_admit.methods.venn_admit.snapshot import AdmitSnapshot, DecidedByAdmit, load_snapshot
+from venn_admit.methods.venn_admit.snapshot import AdmitSnapshot, decided_by_admit, load_snapshot
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import BandEvidence, Calibration
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -125,7 +125,7 @@ def _decide_by_bands(
             require_full_match=require_full_match,
         )
         counts = band.category_count * int(decided.sets.singleton[0])
-        found.append(Explained(DecidedByAdmit(view, decided).fields_of(0), counts))
+        found.append(Explained(decided_by_admit(view, decided).fields_of(0), counts))
     return found
 
 

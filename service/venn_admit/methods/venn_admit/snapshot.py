@@ -1,7 +1,6 @@
 """A snapshot of Venn-ADMIT that decides: its indexes, and the localizer's vectors."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -10,53 +9,38 @@ from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.core.types import Approximation, Float32Array, Split
 from venn_admit.errors import InvalidInputError
-from venn_admit.methods.fields import decision_fields
 from venn_admit.methods.method import Explained, PointsToDecide
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.calibrations.setting_forms import VENN_ADMIT
 from venn_admit.store.database.engine import consistent_view
-from venn_admit.store.decisions.admit_evidence import evidence_rows
-from venn_admit.store.decisions.decisions import EvidenceRows, Verdicts
+from venn_admit.store.decisions.decisions import Decided
 from venn_admit.store.exemplars import approximations
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DecidedByAdmit:
-    """Decisions as they are stored."""
-
-    approximation: Approximation
-    decisions: Decisions
-
-    @property
-    def verdicts(self) -> Verdicts:
-        """On the KNN's prediction."""
-        probabilities = self.decisions.probabilities
-        return Verdicts(
-            predicted=self.approximation.predicted,
-            upweight=probabilities.upweight,
-            lower=probabilities.lower,
-            upper=probabilities.upper,
-            selection=self.decisions.selection,
-        )
-
-    @property
-    def evidence(self) -> EvidenceRows:
-        """The sets, their bands, and the categories."""
-        return evidence_rows(self.decisions.sets, self.decisions.probabilities)
-
-    def fields_of(self, row: int) -> dict[str, Any]:
-        """Return what is stored of the decision on one of the points, by the names of the columns."""
-        sets, probabilities = self.decisions.sets, self.decisions.probabilities
-        evidence = {
-            "admit_set": "".join("1" if included else "0" for included in sets.included[row].tolist()),
-            "band_size": sets.band_size[row].tolist(),
-            "threshold": sets.threshold[row].tolist(),
-            "category_size": int(probabilities.category_size[row]),
-        }
-        return decision_fields(self.approximation, self.verdicts, evidence, row)
+def decided_by_admit(view: Approximation, found: Decisions) -> Decided:
+    """Return decisions on the KNN's predictions with all that is kept of them."""
+    sets, probabilities = found.sets, found.probabilities
+    return Decided(
+        VENN_ADMIT,
+        {
+            "predicted": view.predicted,
+            "match_count": view.match_count,
+            "distance": view.distance,
+            "logits": view.logits,
+            "admit_set": sets.included,
+            "band_size": sets.band_size,
+            "threshold": sets.threshold,
+            "category_size": probabilities.category_size,
+            "upweight": probabilities.upweight,
+            "lower": probabilities.lower,
+            "upper": probabilities.upper,
+            "decision": found.selection.decision,
+            "reason": found.selection.reason,
+        },
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +65,7 @@ class AdmitSnapshot:
     def needs_logits(self) -> bool:
         return False
 
-    def decide(self, points: PointsToDecide, *, require_full_match: bool) -> DecidedByAdmit:
+    def decide(self, points: PointsToDecide, *, require_full_match: bool) -> Decided:
         """Decide on m points; see the protocol `Snapshot`."""
         localizer = None
         if points.vectors is not None:
@@ -89,9 +73,7 @@ class AdmitSnapshot:
             localizer = Localizer.over(vectors, eta_loc, points.vectors, memory_budget=self.workspace.memory_budget)
         return self.decide_with(localizer, points, require_full_match=require_full_match)
 
-    def decide_with(
-        self, localizer: Localizer | None, points: PointsToDecide, *, require_full_match: bool
-    ) -> DecidedByAdmit:
+    def decide_with(self, localizer: Localizer | None, points: PointsToDecide, *, require_full_match: bool) -> Decided:
         """Decide on m points, by weights of this localizer, or plainly if there is none."""
         decided = decide(
             self.admit,
@@ -103,7 +85,7 @@ class AdmitSnapshot:
             localizer=localizer,
             memory_budget=self.workspace.memory_budget,
         )
-        return DecidedByAdmit(points.view, decided)
+        return decided_by_admit(points.view, decided)
 
     def explain(self, points: PointsToDecide, *, require_full_match: bool) -> Explained:
         """Decide on one point; see the protocol `Snapshot`."""
@@ -111,10 +93,11 @@ class AdmitSnapshot:
         (explained,) = self.explained(decided)
         return explained
 
-    def explained(self, decided: DecidedByAdmit) -> list[Explained]:
+    def explained(self, decided: Decided) -> list[Explained]:
         """Return each of some decisions with what it rests on."""
-        sets, view = decided.decisions.sets, decided.approximation
-        category = self.venn.categories(sets.singleton, view.predicted, view.match_count, view.distance)
+        values = decided.values
+        singleton = values["admit_set"].sum(axis=1) == 1
+        category = self.venn.categories(singleton, values["predicted"], values["match_count"], values["distance"])
         windows = zip(category.low.tolist(), category.high.tolist(), strict=True)
         rows = [self.venn.order[low:high] for low, high in windows]
         return [

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from venn_admit.advice import Render, Verb
 from venn_admit.core.monitoring.traffic import Accuracy, Comparison, Traffic
-from venn_admit.core.types import Reason
+from venn_admit.core.reasons import Reason
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Finding
 from venn_admit.report.evaluation.wording import share_text
@@ -168,5 +168,4 @@ def _admitted(traffic: Traffic) -> int:
 
 
 def _main_reason(traffic: Traffic) -> str:
-    counts = [sum(found.rejected[i] for found in traffic.own_outcomes) for i in range(len(Reason))]
-    return list(Reason)[counts.index(max(counts))]
+    return max(Reason, key=lambda reason: sum(found.rejected[reason] for found in traffic.own_outcomes))

@@ -5,7 +5,8 @@ from typing import Any
 from venn_admit.advice import Render
 from venn_admit.core.monitoring.drift import QUANTILES, Discrepancies, OutcomeCounts, Shift, growth_p_value
 from venn_admit.core.monitoring.traffic import Accuracy, Comparison, SharePair, Traffic
-from venn_admit.core.types import Reason, Split
+from venn_admit.core.reasons import Reason
+from venn_admit.core.types import Split
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.common.coverage import coverage_payload
 from venn_admit.report.calibration.common.history import days_payload, history_payload
@@ -131,7 +132,7 @@ def _outcome(outcome: OutcomeCounts) -> dict[str, Any]:
         "q_equals_k": outcome.require_full_match,
         "points": outcome.points,
         "admitted": outcome.admitted,
-        "rejected": dict(zip(map(str, Reason), outcome.rejected, strict=True)),
+        "rejected": {str(reason): outcome.rejected[reason] for reason in Reason},
     }
 
 

@@ -12,7 +12,8 @@ from venn_admit.core.monitoring.drift import Discrepancies, has_grown
 from venn_admit.core.monitoring.history import Day, Inventory, SnapshotChange, SnapshotChanges
 from venn_admit.core.monitoring.partitions import PartitionMap
 from venn_admit.core.monitoring.traffic import Traffic
-from venn_admit.core.types import Reason, Split
+from venn_admit.core.reasons import Reason
+from venn_admit.core.types import Split
 from venn_admit.report.calibration.common.watch import Watch
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
 from venn_admit.report.evaluation.dataset import ClassCoverage

@@ -1,10 +1,11 @@
 """What a report says of recent traffic."""
 
 from collections.abc import Iterator
+from textwrap import fill
 
 from venn_admit.core.monitoring.drift import QUANTILES, OutcomeCounts, Shift
 from venn_admit.core.monitoring.traffic import RECENT, Comparison, Traffic
-from venn_admit.core.types import Reason
+from venn_admit.core.reasons import Reason
 from venn_admit.report.calibration.advice import accuracy_text
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Section, TextTable, listed, ratio_text
@@ -18,13 +19,8 @@ SHOWN_CLASSES = 3
 
 SHARE_HEADS = {"usable": "usable\nbands", "admitted": "would be\nadmitted"}
 
-REASON_HEADS = {
-    Reason.BAND_BELOW_KAPPA: "band\nbelow\nkappa",
-    Reason.SET_NOT_SINGLETON: "set not a\nsingleton",
-    Reason.POLICY_NOT_CERTIFIED: "policy\nnot\ncertified",
-    Reason.PROBABILITY_BELOW_THRESHOLD: "probability\nbelow\nthreshold",
-    Reason.MATCH_COUNT_BELOW_K: "q below\nK",
-}
+HEAD_WIDTH = 9
+"""A head of a column of reasons is broken into lines of about this length."""
 
 
 def traffic_section(report: CalibrationReport) -> Section:
@@ -55,6 +51,7 @@ def traffic_section(report: CalibrationReport) -> Section:
             *_not_compared(report, traffic),
             *(() if comparison is None else (_comparison_note(comparison),)),
             *report.part.traffic_notes(),
+            *(f"{reason}: {reason.meaning}" for reason in _shown_reasons(report, traffic)),
         ),
     )
 
@@ -119,13 +116,12 @@ def _compared_shares(comparison: Comparison) -> TextTable:
 def _outcomes(report: CalibrationReport, traffic: Traffic) -> TextTable:
     """Counts by reason: those that the method gives, and those that another one gave to points of the traffic."""
     part, count = report.part, report.reference_count
-    given = [sum(found.rejected[i] for found in traffic.outcomes) > 0 for i in range(len(Reason))]
-    reasons = [reason for i, reason in enumerate(Reason) if reason in part.reasons or given[i]]
+    reasons = _shown_reasons(report, traffic)
     known, admitted = part.rejected_of_reference(report), part.admitted_of_reference
     # The counts of all reasons together may be unknown, and then the admitted points would be read as the rest.
     is_whole = admitted + sum(known.values()) == count
     return TextTable(
-        ("", "points", "admitted", *(REASON_HEADS[reason] for reason in reasons)),
+        ("", "points", "admitted", *(fill(reason, HEAD_WIDTH, break_long_words=False) for reason in reasons)),
         (
             (
                 f"{part.reference}, plain",
@@ -137,6 +133,11 @@ def _outcomes(report: CalibrationReport, traffic: Traffic) -> TextTable:
         ),
         query="outcomes",
     )
+
+
+def _shown_reasons(report: CalibrationReport, traffic: Traffic) -> list[Reason]:
+    given = {reason for found in traffic.outcomes for reason, points in found.rejected.items() if points}
+    return [reason for reason in Reason if reason in report.part.reasons or reason in given]
 
 
 def _accuracies(report: CalibrationReport, traffic: Traffic) -> tuple[str, ...]:
@@ -157,6 +158,5 @@ def _accuracies(report: CalibrationReport, traffic: Traffic) -> tuple[str, ...]:
 
 def _outcome_row(outcome: OutcomeCounts, reasons: list[Reason]) -> tuple[str, ...]:
     name = ("weighted" if outcome.weighted else "plain") + (", q = K" if outcome.require_full_match else "")
-    rejected = dict(zip(Reason, outcome.rejected, strict=True))
-    counts = (outcome.admitted, *(rejected[reason] for reason in reasons))
+    counts = (outcome.admitted, *(outcome.rejected[reason] for reason in reasons))
     return (name, f"{outcome.points:,}", *(ratio_text(count, outcome.points) for count in counts))

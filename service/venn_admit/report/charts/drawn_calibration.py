@@ -13,6 +13,7 @@ from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.core.monitoring.cells import CellState
 from venn_admit.core.monitoring.history import Day
 from venn_admit.core.monitoring.partitions import CalibrationPartitions
+from venn_admit.core.reasons import Reason
 from venn_admit.core.types import FloatArray
 from venn_admit.report.charts.drawing import CLASS_LOOKS, NAME_WIDTH, TARGET_COLOUR
 from venn_admit.report.charts.looks import drawing_fonts, name_series
@@ -22,8 +23,8 @@ from venn_admit.report.evaluation.wording import shorten
 PARTS = (
     ("singleton, right", "#0072B2", ""),
     ("singleton, wrong", "#D55E00", "////"),
-    ("set not a singleton", "#bdbdbd", ""),
-    ("band below kappa", "#ececec", "...."),
+    (Reason.SET_NOT_SINGLETON, "#bdbdbd", ""),
+    (Reason.BAND_BELOW_KAPPA, "#ececec", "...."),
 )
 EDGE = "#555555"
 UPRIGHT = 30

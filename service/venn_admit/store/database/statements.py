@@ -9,16 +9,26 @@ from typing import Any
 from sqlalchemy import Connection, Row, TextClause, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
+from venn_admit.core.evidence import EVIDENCE
+
 _STREAM_ROWS = 4096
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+# In place of all columns of a method's evidence. They are spelt out, as the result of a statement that the server has
+# prepared must not change when a migration adds a column.
+_EVIDENCE = re.compile(rf"\b({'|'.join(evidence.table for evidence in EVIDENCE.values())})\.\*")
 _PARAMETER = re.compile(r"(?<!:):(\w+)( ?)")
 
 
 @cache
 def _file(name: str) -> dict[str, str]:
     source = resources.files("venn_admit.store").joinpath("sql", f"{name}.sql").read_text("utf-8")
-    _, *parts = _NAME.split(source)
+    _, *parts = _NAME.split(_EVIDENCE.sub(_evidence_columns, source))
     return {statement: body.strip().removesuffix(";") for statement, body in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def _evidence_columns(found: re.Match[str]) -> str:
+    (evidence,) = (one for one in EVIDENCE.values() if one.table == found[1])
+    return ", ".join(f"{evidence.table}.{field.name}" for field in evidence.fields)
 
 
 @cache

@@ -1,13 +1,16 @@
 """Decisions: written by binary COPY, read in the order of a job's request."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection, Row
 
-from venn_admit.core.types import Approximation, FloatArray, IntArray, Reason, Selection, Split
+from venn_admit.core.evidence import EVIDENCE, PREDICTION, SHARED, VERDICT, VIEW, Field, Kind, is_null, value_of
+from venn_admit.core.reasons import ADMITTED, Reason
+from venn_admit.core.types import IntArray, Split
 from venn_admit.errors import Code, NotFoundError
 from venn_admit.store.database.binary_copy import (
     BOOL,
@@ -16,6 +19,7 @@ from venn_admit.store.database.binary_copy import (
     INT8,
     TEXT,
     Array,
+    Bits,
     Column,
     copy_in,
     driver_cursor,
@@ -68,45 +72,26 @@ def undecided(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdicts:
-    """What every decision has, by whatever method.
+class Decided:
+    """The decisions on m points by one method, with all that is kept of them.
 
-    predicted: (n,) int64, the prediction that was decided on. upweight, lower, upper: (n,) float64, NaN where there is
-    none.
+    values: an array of m each, by the names of `core.evidence`; none of the KNN's view without vectors.
     """
 
-    predicted: IntArray
-    upweight: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    selection: Selection
+    method: str
+    values: Mapping[str, NDArray[Any]]
+
+    def fields_of(self, row: int) -> dict[str, Any]:
+        """Return what is stored of the decision on one of the points, by the names of the columns."""
+        found = {name: values[row].tolist() for name, values in self.values.items()}
+        own = EVIDENCE[self.method].fields
+        return {field.name: value_of(field, found.get(field.name)) for field in (*PREDICTION, *VIEW, *own, *VERDICT)}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EvidenceRows:
-    """The evidence that one method alone keeps of n decisions.
-
-    table: whose key is `decision_id`. columns, values: its other columns, and n values of each.
-    """
-
-    table: str
-    columns: Mapping[str, Column]
-    values: Mapping[str, Any]
-
-
-def write(
-    connection: Connection,
-    job: Job,
-    exemplar_ids: IntArray,
-    support_version: int,
-    approximation: Approximation | None,
-    verdicts: Verdicts,
-    evidence: EvidenceRows,
-) -> None:
+def write(connection: Connection, job: Job, exemplar_ids: IntArray, support_version: int, decided: Decided) -> None:
     """Append the decisions on n exemplars with their evidence, except on exemplars that were decided on meanwhile.
 
-    approximation: the KNN's view of them; None if the classifier has logits only. The caller must keep other results
-    out: see `support.lock_for_results`.
+    The caller must keep other results out: see `support.lock_for_results`.
     """
     wanted = undecided(
         connection,
@@ -117,62 +102,59 @@ def write(
     )
     rows = np.isin(exemplar_ids, wanted)
     n = int(rows.sum())
-    reasons = [reason.encode() for reason in Reason]
-    decided, reason = verdicts.selection.decision[rows], verdicts.selection.reason[rows]
-    probabilities = {"upweight": verdicts.upweight[rows], "lower": verdicts.lower[rows], "upper": verdicts.upper[rows]}
     ids = _allocate_ids(connection, n)
-    view_columns: dict[str, Column] = {}
-    view_values: dict[str, Any] = {}
-    if approximation is not None:
-        view_columns = {
-            "match_count": INT4,
-            "distance": FLOAT8,
-            "logits": Array(">f8", approximation.logits.shape[1]),
-        }
-        view_values = {
-            "match_count": approximation.match_count[rows],
-            "distance": approximation.distance[rows],
-            "logits": approximation.logits[rows],
-        }
+    values = {name: of_field[rows] for name, of_field in decided.values.items()}
+    key: dict[str, tuple[Column, NDArray[Any]]] = {
+        "id": (INT8, ids),
+        "calibration_id": (INT8, np.full(n, job.calibration_id)),
+        "exemplar_id": (INT8, exemplar_ids[rows]),
+        "weighted": (BOOL, np.full(n, job.weighted)),
+        "require_full_match": (BOOL, np.full(n, job.require_full_match)),
+        "support_version": (INT8, np.full(n, support_version)),
+    }
+    _copy(connection, "decision", key, SHARED, values)
+    evidence = EVIDENCE[decided.method]
+    _copy(connection, evidence.table, {"decision_id": (INT8, ids)}, evidence.fields, values)
+
+
+def _copy(
+    connection: Connection,
+    table: str,
+    key: Mapping[str, tuple[Column, NDArray[Any]]],
+    fields: Iterable[Field],
+    values: Mapping[str, NDArray[Any]],
+) -> None:
+    """Append rows: columns of their own, and those of the fields that there are values of."""
+    known = [field for field in fields if field.name in values]
+    texts = {reason.code: reason.encode() for reason in Reason} | {ADMITTED: None}
+    nulls = {field.name: is_null(field, values[field.name]) for field in known if field.nullable}
     copy_in(
         driver_cursor(connection),
-        "decision",
-        {
-            "id": INT8,
-            "calibration_id": INT8,
-            "exemplar_id": INT8,
-            "weighted": BOOL,
-            "require_full_match": BOOL,
-            "support_version": INT8,
-            "predicted": INT4,
-            **view_columns,
-            "upweight": FLOAT8,
-            "lower": FLOAT8,
-            "upper": FLOAT8,
-            "decision": INT4,
-            "reason": TEXT,
+        table,
+        {name: column for name, (column, _) in key.items()}
+        | {field.name: _column(field.kind, values[field.name]) for field in known},
+        {name: of_key for name, (_, of_key) in key.items()}
+        | {
+            field.name: [texts[code] for code in values[field.name].tolist()]
+            if field.kind is Kind.REASON
+            else values[field.name]
+            for field in known
         },
-        {
-            "id": ids,
-            "calibration_id": np.full(n, job.calibration_id),
-            "exemplar_id": exemplar_ids[rows],
-            "weighted": np.full(n, job.weighted),
-            "require_full_match": np.full(n, job.require_full_match),
-            "support_version": np.full(n, support_version),
-            "predicted": verdicts.predicted[rows],
-            **view_values,
-            **probabilities,
-            "decision": decided,
-            "reason": [None if code < 0 else reasons[code] for code in reason.tolist()],
-        },
-        nulls={name: np.isnan(values) for name, values in probabilities.items()} | {"decision": decided < 0},
+        nulls={name: mask for name, mask in nulls.items() if mask.any()},
     )
-    copy_in(
-        driver_cursor(connection),
-        evidence.table,
-        {"decision_id": INT8, **evidence.columns},
-        {"decision_id": ids, **{name: values[rows] for name, values in evidence.values.items()}},
-    )
+
+
+def _column(kind: Kind, values: NDArray[Any]) -> Column:
+    match kind:
+        case Kind.INTEGER | Kind.CLASS:
+            return INT4
+        case Kind.REAL | Kind.UNBOUNDED:
+            return FLOAT8
+        case Kind.REASON:
+            return TEXT
+        case Kind.BITS:
+            return Bits(values.shape[1])
+    return Array(">i4" if kind is Kind.INTEGERS else ">f8", values.shape[1])
 
 
 def _allocate_ids(connection: Connection, count: int) -> IntArray:

@@ -19,7 +19,8 @@ from venn_admit.core.monitoring.history import (
     SnapshotChanges,
 )
 from venn_admit.core.monitoring.traffic import RECENT
-from venn_admit.core.types import Approximation, FloatArray, IntArray, Reason, Split
+from venn_admit.core.reasons import Reason
+from venn_admit.core.types import Approximation, FloatArray, IntArray, Split
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.binary_copy import (
     BOOL,
@@ -228,6 +229,7 @@ def recent_points(connection: Connection, classifier: Classifier, calibration: C
         "class_count": classifier.class_count,
         "row_limit": RECENT,
         "reasons": list(Reason),
+        "codes": [reason.code for reason in Reason],
     }
     rows = copy_out_whole(driver_cursor(connection), copy_query("reports.recent_rows"), parameters, columns)
     seen = rows["is_seen"]
@@ -245,7 +247,7 @@ def recent_points(connection: Connection, classifier: Classifier, calibration: C
             match_count=kept["match_count"].astype(np.int64),
             distance=kept["distance"],
         ),
-        reason=kept["reason"].astype(np.int64) - 1,
+        reason=kept["reason"].astype(np.int64),
         comparable=kept["is_comparable"],
         label=kept["label"].astype(np.int64),
         is_random=kept["is_random"],

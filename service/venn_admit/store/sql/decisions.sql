@@ -38,11 +38,8 @@ SELECT
     stored.logits,
     stored.match_count,
     stored.distance,
-    evidence.admit_set,
-    evidence.band_size,
-    evidence.threshold,
-    evidence.category_size,
-    abers.score,
+    admit_evidence.*,
+    abers_evidence.*,
     wanted.method,
     stored.upweight,
     stored.lower,
@@ -99,25 +96,21 @@ CROSS JOIN
     ) AS stored
 LEFT JOIN
     LATERAL (
-        SELECT
-            admit_evidence.admit_set,
-            admit_evidence.band_size,
-            admit_evidence.threshold,
-            admit_evidence.category_size
+        SELECT admit_evidence.*
         FROM admit_evidence
         WHERE admit_evidence.decision_id = stored.id
         ORDER BY admit_evidence.decision_id
         LIMIT 1
-    ) AS evidence
+    ) AS admit_evidence
     ON TRUE
 LEFT JOIN
     LATERAL (
-        SELECT abers_evidence.score
+        SELECT abers_evidence.*
         FROM abers_evidence
         WHERE abers_evidence.decision_id = stored.id
         ORDER BY abers_evidence.decision_id
         LIMIT 1
-    ) AS abers
+    ) AS abers_evidence
     ON TRUE
 ORDER BY wanted.row_number;
 
@@ -183,12 +176,8 @@ SELECT
     decision.match_count,
     decision.distance,
     decision.logits,
-    admit_evidence.admit_set,
-    admit_evidence.band_size,
-    admit_evidence.threshold,
-    admit_evidence.category_size,
-    abers_evidence.score,
-    abers_evidence.step_score,
+    admit_evidence.*,
+    abers_evidence.*,
     decision.upweight,
     decision.lower,
     decision.upper,

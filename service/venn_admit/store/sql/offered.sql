@@ -312,22 +312,17 @@ WHERE
     AND made.calibration = :calibration;
 
 -- name: outcomes
--- What was decided on recent traffic, by the options of the decisions.
+-- What was decided on recent traffic, by the options of the decisions: points, and their share of those options.
 SELECT
     weighted,
     require_full_match,
+    coalesce(reason, 'admitted') AS outcome,
     count(*) AS points,
-    avg(is_admitted::integer)::double precision AS admitted,
-    avg((reason IS NOT DISTINCT FROM 'band below kappa')::integer)::double precision AS band_below_kappa,
-    avg((reason IS NOT DISTINCT FROM 'set not a singleton')::integer)::double precision AS set_not_a_singleton,
-    avg((reason IS NOT DISTINCT FROM 'policy not certified')::integer)::double precision AS policy_not_certified,
-    avg((reason IS NOT DISTINCT FROM 'probability below threshold')::integer)::double precision
-        AS probability_below_threshold,
-    avg((reason IS NOT DISTINCT FROM 'q below K')::integer)::double precision AS q_below_k
+    (count(*) / sum(count(*)) OVER (PARTITION BY weighted, require_full_match))::double precision AS share
 FROM report.recent_decision_v1
 WHERE classifier = :classifier
-GROUP BY weighted, require_full_match
-ORDER BY weighted DESC, require_full_match DESC;
+GROUP BY weighted, require_full_match, reason
+ORDER BY weighted DESC, require_full_match DESC, reason ASC NULLS FIRST;
 
 -- name: discrepancies
 -- How often the predictions of KNN and network differ, as things are now.

@@ -143,8 +143,8 @@ ORDER BY document.is_scored, document.points, document.differing;
 
 -- name: recent_rows
 -- The newest decision on each exemplar of a classifier's recent traffic, whichever snapshot made it. Recent traffic is
--- the rows of the newest requests, at most row_limit in all, taken evenly from a request that has more. A reason is its
--- position among the given ones, or 0. Without vectors, the KNN's logits and d are NaN here, and q is -1.
+-- the rows of the newest requests, at most row_limit in all, taken evenly from a request that has more. A reason is the
+-- code beside it among the given ones, or -1. Without vectors, the KNN's logits and d are NaN here, and q is -1.
 WITH request AS (
     SELECT
         newest.id,
@@ -209,7 +209,7 @@ SELECT
     stored.predicted,
     coalesce(stored.match_count, -1) AS match_count,
     coalesce(stored.distance, 'NaN') AS distance,
-    coalesce(array_position(:reasons ::text[], stored.reason), 0) AS reason,
+    coalesce((:codes ::integer[])[array_position(:reasons ::text[], stored.reason)], -1) AS reason,
     coalesce(exemplar.label, -1) AS label,
     coalesce(latest.selection = 'random', FALSE) AS is_random,
     wanted.calibration_id = :calibration_id

@@ -27,13 +27,13 @@ from venn_admit.http.paging import key_before
 from venn_admit.http.paging import page as page_of
 from venn_admit.http.problems import answer_to_error
 from venn_admit.layer.contributions import own_contributions
-from venn_admit.payloads.decisions import decided_payload, listed_payload, replay_payload, shown_payload
+from venn_admit.payloads.decisions import class_table, decided_payload, listed_payload, replay_payload, shown_payload
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.decisions.decisions import Wanted
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.web.access import router
-from venn_admit.web.explanation import evidence, steps
+from venn_admit.web.explanation import NUMBER, facts, steps
 from venn_admit.web.forms import checked, form_of
 from venn_admit.web.rendering import page, runtime_of
 
@@ -81,7 +81,8 @@ def get_decision(request: Request, classifier: ClassifierName, decision: Decisio
         classifier=classifier,
         shown=shown,
         steps=steps(shown, shown["class_names"], None, least=least),
-        evidence=evidence(shown, shown["class_names"], None),
+        facts=facts(shown),
+        evidence=class_table(shown, shown["class_names"], None, NUMBER),
         exemplar=found.attributes,
         carried=own_contributions(found.attributes, found.classifier.class_names, found.network_logits.tolist()),
         neighbours=shown["neighbours"],
@@ -104,7 +105,8 @@ def get_replay(request: Request, classifier: ClassifierName, decision: DecisionN
         classifier=classifier,
         again=again,
         steps=steps(fields, again["class_names"], again["policy"], least=least),
-        evidence=evidence(fields, again["class_names"], again["category_counts"]),
+        facts=facts(fields),
+        evidence=class_table(fields, again["class_names"], again["category_counts"], NUMBER),
         exemplar=found.attributes,
         carried=own_contributions(found.attributes, found.classifier.class_names, found.network_logits.tolist()),
         neighbours=again["neighbours"],
@@ -148,7 +150,8 @@ def post_try(request: Request, classifier: ClassifierName) -> Response:
         form,
         decided=decided,
         steps=steps(decided, names, decided["policy"], least=least),
-        evidence=evidence(decided, names, decided["category_counts"]),
+        facts=facts(decided),
+        evidence=class_table(decided, names, decided["category_counts"], NUMBER),
         neighbours=decided["neighbours"],
     )
 

@@ -11,7 +11,8 @@ from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.calibrators.venn_abers.cells import Bounds
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold, select, select_certified
 from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
-from venn_admit.core.types import BoolArray, Reason
+from venn_admit.core.reasons import Reason
+from venn_admit.core.types import BoolArray
 from venn_admit.errors import InvalidInputError
 
 
@@ -52,7 +53,7 @@ def test_select() -> None:
     predicted = np.array([0, 1, 1, 0])
     found = select(Bounds(lower, np.ones(4)), predicted, (Decimal("0.9"), Decimal("0.95")))
     assert found.decision.tolist() == [0, -1, 1, -1]
-    below = tuple(Reason).index(Reason.PROBABILITY_BELOW_THRESHOLD)
+    below = Reason.PROBABILITY_BELOW_THRESHOLD.code
     assert found.reason.tolist() == [-1, below, -1, below]
 
 
@@ -68,11 +69,10 @@ THRESHOLDS = Policy((0.75, None))
 def test_a_certified_policy_admits_by_its_own_thresholds(full_match: BoolArray | None) -> None:
     bounds = Bounds(lower=np.array([0.75, 0.9, np.nextafter(0.75, 0), 1.0]), upper=np.ones(4))
     found = select_certified(bounds, np.array([0, 0, 0, 1]), THRESHOLDS, full_match=full_match)
-    names = [*Reason, None]
     below = Reason.PROBABILITY_BELOW_THRESHOLD
     second = (0, None) if full_match is None else (-1, Reason.MATCH_COUNT_BELOW_K)
     assert found.decision.tolist() == [0, second[0], -1, -1]
-    assert [names[code] for code in found.reason.tolist()] == [None, second[1], below, below]
+    assert [Reason.of_code(code) for code in found.reason.tolist()] == [None, second[1], below, below]
 
 
 @pytest.mark.parametrize("full_match", [None, np.array([True, False])])
@@ -80,4 +80,4 @@ def test_without_a_certified_policy_nothing_is_admitted(full_match: BoolArray | 
     bounds = Bounds(lower=np.array([1.0, 0.0]), upper=np.ones(2))
     found = select_certified(bounds, np.array([0, 1]), None, full_match=full_match)
     assert found.decision.tolist() == [-1, -1]
-    assert {tuple(Reason)[code] for code in found.reason.tolist()} == {Reason.POLICY_NOT_CERTIFIED}
+    assert {Reason.of_code(code) for code in found.reason.tolist()} == {Reason.POLICY_NOT_CERTIFIED}

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests import reference
 from tests.core.scenarios import Scenario, admit_index, reordered, scenarios, sets_of
 from venn_admit.core.calibrators.venn_admit.venn import Categories, VennIndex, select, venn_probabilities
-from venn_admit.core.types import AdmitSets, FloatArray, IntArray, Reason, VennProbabilities
+from venn_admit.core.reasons import Reason
+from venn_admit.core.types import AdmitSets, FloatArray, IntArray, VennProbabilities
 from venn_admit.errors import InvalidInputError
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -151,7 +152,6 @@ def test_reasons_come_in_their_order_and_q_below_k_only_where_nothing_else_is_wr
     sets = AdmitSets(unused > 0, unused.astype(np.int64), unused, singleton, starved)
     probabilities = VennProbabilities(np.zeros(6, dtype=np.int64), lower, lower, lower)
     thresholds = (Decimal("0.9"), Decimal("0.95"))
-    names = [*Reason, None]
 
     for require_full_match, fourth in ((True, Reason.MATCH_COUNT_BELOW_K), (False, None)):
         found = select(
@@ -163,7 +163,7 @@ def test_reasons_come_in_their_order_and_q_below_k_only_where_nothing_else_is_wr
             thresholds=thresholds,
             require_full_match=require_full_match,
         )
-        assert [names[code] for code in found.reason] == [
+        assert [Reason.of_code(code) for code in found.reason] == [
             Reason.BAND_BELOW_KAPPA,
             Reason.SET_NOT_SINGLETON,
             Reason.PROBABILITY_BELOW_THRESHOLD,

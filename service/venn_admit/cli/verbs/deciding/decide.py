@@ -80,7 +80,7 @@ def decide(
             title,
             decided.classifier.class_names,
             decided.fields,
-            decided.category_counts,
+            decided.category_counts.tolist(),
             decided.near,
             decided.policy,
             attributes,

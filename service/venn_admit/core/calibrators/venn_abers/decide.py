@@ -8,7 +8,8 @@ import numpy as np
 from venn_admit.core.calibrators.certified.policies import Policy, admit
 from venn_admit.core.calibrators.venn_abers.cells import Bounds
 from venn_admit.core.checks import check_classes, check_lengths
-from venn_admit.core.types import BoolArray, FloatArray, IntArray, Reason, Selection
+from venn_admit.core.reasons import ADMITTED, Reason
+from venn_admit.core.types import BoolArray, FloatArray, IntArray, Selection
 
 
 def reaches_threshold(lower: FloatArray, predicted: IntArray, thresholds: Sequence[Decimal | None]) -> BoolArray:
@@ -87,9 +88,8 @@ def select_certified(
 
 def _selection(reached: BoolArray, otherwise: Reason, predicted: IntArray, full_match: BoolArray | None) -> Selection:
     """The verdicts; otherwise: the reason to reject what is not reached, which comes before that of q < K."""
-    refused, no_match = (tuple(Reason).index(reason) for reason in (otherwise, Reason.MATCH_COUNT_BELOW_K))
     matches = np.ones_like(reached) if full_match is None else full_match
+    kept = np.where(matches, ADMITTED, Reason.MATCH_COUNT_BELOW_K.code)
     return Selection(
-        decision=np.where(reached & matches, predicted, -1),
-        reason=np.where(reached, np.where(matches, -1, no_match), refused),
+        decision=np.where(reached & matches, predicted, -1), reason=np.where(reached, kept, otherwise.code)
     )

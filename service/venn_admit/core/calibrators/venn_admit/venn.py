@@ -15,6 +15,7 @@ import numpy as np
 from venn_admit.core.calibrators.bands import WindowIndex, bin_of, check_calibration_points
 from venn_admit.core.calibrators.upweights import upweights
 from venn_admit.core.checks import check_lengths
+from venn_admit.core.reasons import ADMITTED, Reason
 from venn_admit.core.types import (
     AdmitSets,
     BoolArray,
@@ -22,7 +23,6 @@ from venn_admit.core.types import (
     CalibratorSettings,
     FloatArray,
     IntArray,
-    Reason,
     Selection,
     VennProbabilities,
 )
@@ -177,6 +177,6 @@ def select(
         Reason.PROBABILITY_BELOW_THRESHOLD: ~(probabilities.lower >= threshold[predicted]),
         Reason.MATCH_COUNT_BELOW_K: require_full_match & (match_count < neighbour_count),
     }
-    codes = [tuple(Reason).index(reason) for reason in rejections]
-    reason = np.select(list(rejections.values()), codes, default=-1)
-    return Selection(decision=np.where(reason < 0, predicted, -1), reason=reason)
+    codes = [reason.code for reason in rejections]
+    reason = np.select(list(rejections.values()), codes, default=ADMITTED)
+    return Selection(decision=np.where(reason == ADMITTED, predicted, -1), reason=reason)

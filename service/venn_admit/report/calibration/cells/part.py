@@ -8,7 +8,8 @@ from typing import Any
 from venn_admit.advice import Render, Step, Verb
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.core.monitoring.cells import CellState
-from venn_admit.core.types import Reason, Split
+from venn_admit.core.reasons import Reason
+from venn_admit.core.types import Split
 from venn_admit.report.calibration.cells.certified import (
     certificate_payload,
     certificate_section,

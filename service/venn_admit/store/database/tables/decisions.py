@@ -1,11 +1,36 @@
 """Decisions, and the evidence that each method keeps."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, BIT, INT8MULTIRANGE
+from sqlalchemy.types import TypeEngine
 
+from venn_admit.core.evidence import EVIDENCE, SHARED, Evidence, Field, Kind
+from venn_admit.core.reasons import Reason
 from venn_admit.store.database.tables.base import created_at, metadata
 from venn_admit.store.database.tables.calibrations import calibration
 from venn_admit.store.database.tables.exemplars import classifier, exemplar
+
+_TYPES: dict[Kind, TypeEngine[Any]] = {
+    Kind.INTEGER: sa.Integer(),
+    Kind.CLASS: sa.Integer(),
+    Kind.REAL: sa.Double(),
+    Kind.UNBOUNDED: sa.Double(),
+    Kind.REASON: sa.Text(),
+    Kind.INTEGERS: ARRAY(sa.Integer),
+    Kind.UNBOUNDEDS: ARRAY(sa.Double),
+    Kind.BITS: BIT(varying=True),
+}
+
+
+def columns_of(fields: Iterable[Field]) -> list[sa.Column[Any]]:
+    """Return the columns of some fields."""
+    return [
+        sa.Column(field.name, _TYPES[field.kind], nullable=field.nullable, comment=field.meaning) for field in fields
+    ]
+
 
 decision = sa.Table(
     "decision",
@@ -20,27 +45,11 @@ decision = sa.Table(
     ),
     sa.Column("require_full_match", sa.Boolean, nullable=False, comment="Whether a point with q < K was rejected."),
     sa.Column("support_version", sa.BigInteger, nullable=False, comment="Support version at which it was decided."),
-    sa.Column(
-        "predicted",
-        sa.Integer,
-        nullable=False,
-        comment="Prediction that was decided on: the KNN's for venn-admit, the network's for venn-abers.",
-    ),
-    sa.Column(
-        "match_count",
-        sa.Integer,
-        comment="q, number of consecutive nearest neighbours that match the prediction; null without vectors.",
-    ),
-    sa.Column("distance", sa.Double, comment="d, distance to the nearest training exemplar; null without vectors."),
-    sa.Column("logits", ARRAY(sa.Double), comment="KNN(x), one per class; null without vectors."),
-    sa.Column("upweight", sa.Double, comment="w; infinite if psi' = 0; null if the set is not a singleton."),
-    sa.Column("lower", sa.Double, comment="Lower probability of the prediction; null if the set is not a singleton."),
-    sa.Column("upper", sa.Double, comment="Upper probability of the prediction; null if the set is not a singleton."),
-    sa.Column("decision", sa.Integer, comment="Admitted class; null if rejected."),
-    sa.Column("reason", sa.Text, comment="Why it was rejected; null if admitted."),
+    *columns_of(SHARED),
     created_at("it was decided"),
     sa.UniqueConstraint("calibration_id", "exemplar_id", "weighted", "require_full_match", name="decision_key"),
     sa.CheckConstraint("(decision IS NULL) = (reason IS NOT NULL)", name="reason"),
+    sa.CheckConstraint(f"reason IN ({', '.join(map(repr, map(str, Reason)))})", name="known_reason"),
     sa.CheckConstraint("decision = predicted", name="decision"),
     # Without vectors there are no neighbours, and nothing to weight by.
     sa.CheckConstraint(
@@ -59,48 +68,23 @@ decision = sa.Table(
 )
 
 
-admit_evidence = sa.Table(
-    "admit_evidence",
-    metadata,
-    sa.Column(
-        "decision_id",
-        sa.ForeignKey(decision.c.id, ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
-        comment="The decision.",
-    ),
-    sa.Column("admit_set", BIT(varying=True), nullable=False, comment="ADMIT set, one bit per class."),
-    sa.Column(
-        "band_size",
-        ARRAY(sa.Integer),
-        nullable=False,
-        comment="n_c, number of points of each class in the band, in mc.",
-    ),
-    sa.Column("threshold", ARRAY(sa.Double), nullable=False, comment="tau_c of each class; may be -infinity."),
-    sa.Column("category_size", sa.Integer, nullable=False, comment="|T|, in vp; 0 if the set is not a singleton."),
-    comment="Evidence of decisions by the method venn-admit, besides what every decision has.",
-)
+def _evidence_table(evidence: Evidence) -> sa.Table:
+    return sa.Table(
+        evidence.table,
+        metadata,
+        sa.Column(
+            "decision_id",
+            sa.ForeignKey(decision.c.id, ondelete="CASCADE"),
+            primary_key=True,
+            autoincrement=False,
+            comment="The decision.",
+        ),
+        *columns_of(evidence.fields),
+        comment=f"Evidence of decisions by the method {evidence.method}, besides what every decision has.",
+    )
 
 
-abers_evidence = sa.Table(
-    "abers_evidence",
-    metadata,
-    sa.Column(
-        "decision_id",
-        sa.ForeignKey(decision.c.id, ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
-        comment="The decision.",
-    ),
-    sa.Column("score", sa.Double, nullable=False, comment="s, the score of the prediction."),
-    sa.Column(
-        "step_score",
-        sa.Double,
-        nullable=False,
-        comment="Score from which the plain step of its cell holds; -infinity for the first, and in an empty cell.",
-    ),
-    comment="Evidence of decisions by the method venn-abers, besides what every decision has.",
-)
+admit_evidence, abers_evidence = map(_evidence_table, EVIDENCE.values())
 
 
 decision_removal = sa.Table(
