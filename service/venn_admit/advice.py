@@ -53,8 +53,8 @@ class Step:
 
     Attributes:
         verb: What it does.
-        arguments: By name. `classifier` and `job` say what it is about, and are left out if they are unknown. Settings
-            of a calibration come as `settings`, with K as `neighbour_count`, which is None with logits only.
+        arguments: Arguments by name. `classifier` and `job` say what it is about, and are left out if they are unknown.
+            Settings of a calibration come as `settings`, with K as `neighbour_count`, which is None with logits only.
     """
 
     def __init__(self, verb: Verb, **arguments: Any) -> None:
