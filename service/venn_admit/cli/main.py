@@ -9,15 +9,13 @@ import typer
 from typer.core import TyperGroup
 
 from venn_admit import __version__
-from venn_admit.cli.advice import advised
 from venn_admit.cli.output import shown_lines, warn
 from venn_admit.cli.verbs.calibrating import calibrate, classifier, generation, index, recalibrate
 from venn_admit.cli.verbs.deciding import decide, monitor, report, scoring, what_if
 from venn_admit.cli.verbs.extracting import extract
 from venn_admit.cli.verbs.running import catalogue, demo, jobs, keys, operation, removal, serve, start
 from venn_admit.errors import VennAdmitError
-from venn_admit.runtime import interruption, settings
-from venn_admit.secrets import mask
+from venn_admit.runtime import interruption
 
 
 class _Verbs(TyperGroup):
@@ -83,8 +81,11 @@ def options(
 ) -> None:
     """Options of every verb."""
     _Debug.on = debug
-    for line in settings.unknown_variables(os.environ):
-        warn(line)
+    if any(name.upper().startswith("VENN_ADMIT_") for name in os.environ):  # pydantic takes a third of the start
+        from venn_admit.runtime.settings import unknown_variables
+
+        for line in unknown_variables(os.environ):
+            warn(line)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -100,6 +101,8 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         app(args=arguments, prog_name=app.info.name)
     except VennAdmitError as error:
+        from venn_admit.cli.advice import advised
+
         _show_traceback()
         typer.secho(f"error: {shown_lines(advised(error))}", err=True, fg=typer.colors.RED)
         sys.exit(error.exit_code)
@@ -118,4 +121,7 @@ def _show_traceback() -> None:
 
 
 def _masked(text: str) -> str:
-    return mask(text, *settings.secret_addresses(os.environ))
+    from venn_admit.runtime.settings import secret_addresses
+    from venn_admit.secrets import mask
+
+    return mask(text, *secret_addresses(os.environ))

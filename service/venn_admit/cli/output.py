@@ -14,7 +14,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 from rich.text import Text
 
@@ -104,6 +103,8 @@ def warn(text: str) -> None:
 @contextmanager
 def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Show a progress bar on standard error; yields a function that advances it by a number of rows."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),

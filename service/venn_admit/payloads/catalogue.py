@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 from venn_admit.core.calibrators.venn_abers.settings import AUTO
 from venn_admit.core.types import CalibratorSettings, Split
 from venn_admit.flows.data.catalogue import Listed, ListedCalibrations, Shown
-from venn_admit.flows.data.settings import ClassifierSettings
 from venn_admit.payloads.rows import plain
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.calibrations.setting_forms import MethodSettings, method_of
 from venn_admit.store.exemplars.classifiers import Classifier
 
-if TYPE_CHECKING:  # a switch rests on what calibrates, which takes long to import
+if TYPE_CHECKING:  # a switch rests on what calibrates, and settings on files, which take long to import
     from venn_admit.flows.calibration.generations import Switch
+    from venn_admit.flows.data.settings import ClassifierSettings
 
 
 def classifiers_payload(found: Sequence[Listed]) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def asked_payload(asked: MethodSettings) -> dict[str, Any]:
     }
 
 
-def settings_payload(found: ClassifierSettings) -> dict[str, Any]:
+def settings_payload(found: "ClassifierSettings") -> dict[str, Any]:
     return {
         "classifier": found.classifier.name,
         "settings": [standing_payload(setting) for setting in found.settings],

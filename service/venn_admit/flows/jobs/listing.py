@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import structlog
 from sqlalchemy import Engine, Row
 
 from venn_admit.errors import Code, DatabaseError, NotFoundError
@@ -22,7 +21,6 @@ ChunkRow = Row[Any]
 POLL_SECONDS = 1.0
 RETRY_SECONDS = 1.0
 OnChange = Callable[[], None]
-log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +123,9 @@ class JobWatch:
                         elif self._is_over():
                             return
             except DatabaseError as error:
-                log.warning("jobs cannot be watched", reason=str(error))
+                import structlog  # only here: what shows jobs starts sooner without
+
+                structlog.get_logger().warning("jobs cannot be watched", reason=str(error))
                 if self._is_over():
                     return
                 time.sleep(RETRY_SECONDS)
