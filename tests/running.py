@@ -24,11 +24,12 @@ from venn_admit.flows.calibration.fit import Fitted, adopt_parameters, fit_on_st
 from venn_admit.flows.computing import chunk_runner
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.export import Export, export
-from venn_admit.flows.data.ingest import Ingested, ingest
+from venn_admit.flows.data.ingest import ingest
 from venn_admit.flows.decisions.score import ScoreRequest, request_score, write_scores
 from venn_admit.flows.jobs.chunks import ChunkRunner
 from venn_admit.flows.jobs.submit import Send
 from venn_admit.methods.venn_abers.make import MadeByAbers
+from venn_admit.records import Ingestion
 from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.array_cache import ArrayCache
@@ -163,7 +164,7 @@ class Bench:
             seed=seed,
         )
 
-    def ingest(self, name: str, path: Path, split: str) -> Ingested:
+    def ingest(self, name: str, path: Path, split: str) -> Ingestion:
         return ingest(self.engine, name, FileSource(path), split)
 
     def adopt(

@@ -10,41 +10,41 @@
 It needs neither torch nor a database. A request that gets no answer is sent again, and what it stores is stored once.
 """
 
-from .classifier import Classifier
-from .connection import Connection, connect
-from .errors import (
-    AccessError,
-    AlarmError,
-    BrokerError,
-    ConflictError,
-    DatabaseError,
-    InvalidInputError,
-    JobError,
-    NotFoundError,
-    NotReadyError,
-    OutdatedError,
-    UnavailableError,
-    VennAdmitError,
-)
-from .results import (
-    Alarm,
-    Calibration,
-    Decision,
-    Decisions,
-    Deletion,
-    Fit,
-    Forgetting,
-    Ingestion,
-    Labelling,
-    ListedCalibration,
-    Monitor,
-    Neighbour,
-    Policy,
-    Replay,
-    Report,
-    StoredDecision,
-)
-from .retries import Retries
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .classifier import Classifier
+    from .connection import Connection, connect
+    from .errors import (
+        AccessError,
+        AlarmError,
+        BrokerError,
+        ConflictError,
+        DatabaseError,
+        InvalidInputError,
+        JobError,
+        NotFoundError,
+        NotReadyError,
+        OutdatedError,
+        UnavailableError,
+        VennAdmitError,
+    )
+    from .records import Deletion, Fit, Forgetting, Ingestion, Labelling
+    from .results import (
+        Alarm,
+        Calibration,
+        Decision,
+        Decisions,
+        ListedCalibration,
+        Monitor,
+        Neighbour,
+        Policy,
+        Replay,
+        Report,
+        StoredDecision,
+    )
+    from .retries import Retries
 
 __version__ = "0.2.0"
 
@@ -82,3 +82,19 @@ __all__ = [
     "VennAdmitError",
     "connect",
 ]
+
+_HOMES = {
+    "Classifier": "classifier",
+    "Connection": "connection",
+    "connect": "connection",
+    "Retries": "retries",
+    **dict.fromkeys(("Deletion", "Fit", "Forgetting", "Ingestion", "Labelling"), "records"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used: the service, which has its records from here, sends no requests."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = _HOMES.get(name, "errors" if name.endswith("Error") else "results")
+    return getattr(import_module(f"{__name__}.{home}"), name)

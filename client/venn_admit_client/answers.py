@@ -4,15 +4,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
+from .members import from_json
+from .records import Ingestion, Labelling
 from .results import (
     Alarm,
     Calibration,
     Decision,
-    Fit,
-    Ingestion,
-    Labelling,
     ListedCalibration,
     Monitor,
     Neighbour,
@@ -21,45 +20,25 @@ from .results import (
     StoredDecision,
 )
 
+Stored = TypeVar("Stored", Ingestion, Labelling)
+
 _DECISION_NAMES = ("external_id", "neighbours", "class_names", "predicted_class", "decided_class", "calibration")
 
 
-def ingestion_of(answers: Iterable[Mapping[str, Any]]) -> Ingestion:
-    """Return what became of exemplars that were sent in several requests."""
-    rows = new = due = waiting = 0
-    per_split: Counter[str] = Counter()
+def stored_of(of: type[Stored], answers: Iterable[Mapping[str, Any]]) -> Stored:
+    """Return what became of exemplars or labels that were sent in several requests."""
+    total: dict[str, Any] = {}
     for answer in answers:
-        rows += answer["rows"]
-        new += answer["new"]
-        per_split.update(answer["new_per_split"])
-        due = max(due, answer["recalibrations_due"])
-        waiting = answer["training_waiting"]  # earlier ones are counted in it
-    return Ingestion(rows, new, dict(per_split), due, waiting)
-
-
-def labelling_of(answers: Iterable[Mapping[str, Any]]) -> Labelling:
-    """Return what became of labels that were sent in several requests."""
-    counts: Counter[str] = Counter()
-    joined: Counter[str] = Counter()
-    due = 0
-    for answer in answers:
-        counts.update({name: answer[name] for name in ("rows", "new", "corrected", "retracted", "unchanged")})
-        joined.update(answer["joined"])
-        due = max(due, answer["recalibrations_due"])
-    return Labelling(
-        counts["rows"],
-        counts["new"],
-        counts["corrected"],
-        counts["retracted"],
-        counts["unchanged"],
-        dict(joined),
-        due,
-    )
-
-
-def fit_of(answer: Mapping[str, Any]) -> Fit:
-    """Return what a fit made."""
-    return Fit(answer["dev_discrepancies"], answer["dev"], answer["eta"], answer["eta_loc"])
+        for name, value in answer.items():
+            if name == "recalibrations_due":
+                total[name] = max(value, total.get(name, 0))
+            elif name == "training_waiting":  # earlier ones are counted in it
+                total[name] = value
+            elif isinstance(value, Mapping):
+                total[name] = Counter(total.get(name, {})) + Counter(value)
+            else:
+                total[name] = value + total.get(name, 0)
+    return from_json(of, total | {name: dict(value) for name, value in total.items() if isinstance(value, Counter)})
 
 
 def calibration_of(made: Mapping[str, Any], shown: Mapping[str, Any]) -> Calibration:

@@ -1,7 +1,6 @@
 """A classifier of the service: storing its data, calibrating, and deciding on its predictions."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
 from decimal import Decimal
 from math import isfinite
 from os import PathLike
@@ -12,7 +11,9 @@ from .errors import InvalidInputError
 from .inputs import bodies, floats, rows, texts
 from .inputs import column as column_of
 from .jobs import Progress, await_job, check_out, decisions_of
-from .results import Calibration, Decision, Decisions, Fit, Forgetting, Ingestion, Labelling
+from .members import from_json
+from .records import Fit, Forgetting, Ingestion, Labelling
+from .results import Calibration, Decision, Decisions
 from .stored import StoredClassifier
 from .tables import arrow, exemplar_body, label_body
 
@@ -91,12 +92,12 @@ class Classifier(StoredClassifier):
                 )
             if progress is not None:
                 progress(taken["rows"], taken["rows"])
-            return answers.ingestion_of([taken])
+            return answers.stored_of(Ingestion, [taken])
         if logits is None or labels is None:
             raise InvalidInputError("expected data, or logits and labels, and vectors unless there are none")
         rest = {"split": split, "source": source, "extractor": extractor}
         sent = self._sent("exemplars", "exemplars", rows(columns, attributes), rest, MOST_ROWS, progress)
-        return answers.ingestion_of(sent)
+        return answers.stored_of(Ingestion, sent)
 
     def label(
         self,
@@ -131,12 +132,12 @@ class Classifier(StoredClassifier):
         rest = {"selection": selection, "retract": retract, "join_train": join_train, "source": source}
         if isinstance(labels, Mapping):
             given = rows({"external_id": texts(list(labels)), "label": column_of(list(labels.values()))})
-            return answers.labelling_of(self._sent("labels", "labels", given, rest, MOST_LABELS, progress))
+            return answers.stored_of(Labelling, self._sent("labels", "labels", given, rest, MOST_LABELS, progress))
         with label_body(labels) as (file, kind):
             taken = self._transport.upload(*self._path("labels", "file"), file=file, kind=kind, **rest)
         if progress is not None:
             progress(taken["rows"], taken["rows"])
-        return answers.labelling_of([taken])
+        return answers.stored_of(Labelling, [taken])
 
     def forget(
         self,
@@ -170,7 +171,7 @@ class Classifier(StoredClassifier):
             "dry_run": dry_run,
         }
         answer = self._transport.post(*self._path("exemplars", "forget"), body=body)
-        return Forgetting(**{one.name: answer[one.name] for one in fields(Forgetting)})
+        return from_json(Forgetting, answer)
 
     def fit(self, *, progress: Progress | None = None) -> Fit:
         """Fit the approximation of the network by its nearest training exemplars, and the localizer.
@@ -186,7 +187,7 @@ class Classifier(StoredClassifier):
         """
         job = self._transport.post(*self._path("fit"))["job"]
         await_job(self._transport, self.name, job, progress)
-        return answers.fit_of(self._transport.get(*self._path("jobs", job, "fit")))
+        return from_json(Fit, self._transport.get(*self._path("jobs", job, "fit")))
 
     def calibrate(
         self,

@@ -6,7 +6,8 @@ from typing import Self
 
 from .classifier import Classifier
 from .errors import InvalidInputError
-from .results import Deletion
+from .members import from_json
+from .records import Deletion
 from .retries import Retries
 from .transport import Transport
 
@@ -182,8 +183,7 @@ class Connection:
             ConflictError: The generation is current, or jobs are running.
             AccessError: The key does not allow it.
         """
-        answer = self._transport.delete("classifiers", name, dry_run=dry_run)
-        return Deletion(answer["is_done"], tuple(answer["generations"]), answer["rows"])
+        return from_json(Deletion, self._transport.delete("classifiers", name, dry_run=dry_run))
 
     def classifiers(self) -> list[Classifier]:
         """Return all classifiers that the key is for and all their generations, by name."""

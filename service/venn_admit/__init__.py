@@ -42,12 +42,7 @@ if TYPE_CHECKING:
         ClassShare,
         Comparison,
         Decision,
-        Deletion,
         Evaluation,
-        Fit,
-        Forgetting,
-        Ingestion,
-        Labelling,
         Monitor,
         Neighbour,
         Report,
@@ -55,6 +50,7 @@ if TYPE_CHECKING:
         SettingsWhatIf,
         TrainingWhatIf,
     )
+    from venn_admit.records import Deletion, Fit, Forgetting, Ingestion, Labelling
 
 __version__ = "0.2.0"
 
@@ -98,6 +94,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    **dict.fromkeys(("Deletion", "Fit", "Forgetting", "Ingestion", "Labelling"), "records"),
     "Certificate": "interface.certificates",
     "CertifiedClass": "interface.certificates",
     "Classifier": "interface.classifier",
@@ -114,12 +111,7 @@ _HOMES = {
             "ClassShare",
             "Comparison",
             "Decision",
-            "Deletion",
             "Evaluation",
-            "Fit",
-            "Forgetting",
-            "Ingestion",
-            "Labelling",
             "Monitor",
             "Neighbour",
             "Report",

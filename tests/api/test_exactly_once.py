@@ -162,11 +162,11 @@ def test_exemplars_and_labels_are_told_as_they_were_stored_first(service: Servic
     ]
     content = json.dumps({"split": "mc", "exemplars": rows}).encode()
     path = f"{OWN}/exemplars"
-    told = check_stored_once(service, path, content, "application/json", exemplars, "ingested_payload", 200)
+    told = check_stored_once(service, path, content, "application/json", exemplars, "as_json", 200)
     assert (told["new"], told["already_stored"]) == (3, 0)
     other = (int(columns["label"][0]) + 1) % samples.CLASS_COUNT
     content = json.dumps({"labels": [{"external_id": "late-0", "label": other}]}).encode()
-    told = check_stored_once(service, f"{OWN}/labels", content, "application/json", exemplars, "labelled_payload", 200)
+    told = check_stored_once(service, f"{OWN}/labels", content, "application/json", exemplars, "as_json", 200)
     assert told["corrected"] == 1
 
 

@@ -10,7 +10,8 @@ from tests.running import Bench, Golden
 from venn_admit.core.types import Split
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, Step
-from venn_admit.flows.data.label import LabelResult, label
+from venn_admit.flows.data.label import label
+from venn_admit.records import Labelling
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import SnapshotPoints
 from venn_admit.store.database.engine import connect, transaction
@@ -24,7 +25,7 @@ Due = Callable[..., list[Step]]
 REQUEST = "SELECT * FROM recalibration_request"
 
 
-def give(bench: Bench, shift: int = 1, rows: range = range(3), part: str = "vp") -> LabelResult:
+def give(bench: Bench, shift: int = 1, rows: range = range(3), part: str = "vp") -> Labelling:
     """Other labels for some calibrating exemplars, as a file that arrives."""
     path = bench.folder / "labels.csv"
     lines = [f"{part}-{row},{(int(EDGE[f'{part}_y'][row]) + shift) % 3}" for row in rows]

@@ -56,7 +56,7 @@ class TestData:
         make(bench)
         done = bench.ingest(NAME, bench.write("held-out.npz", exemplars("held-out", 800, seed=1)), "held-out")
         assert done.new_per_split.keys() == {"mc", "vp"}
-        assert 0.4 < done.new_per_split["mc"] / done.new < 0.6  # type: ignore[index]
+        assert 0.4 < done.new_per_split["mc"] / done.new < 0.6
         split = bench.rows("SELECT document_id, count(DISTINCT split) AS splits FROM exemplar GROUP BY document_id")
         assert {row.splits for row in split} == {1}
         again = bench.ingest(NAME, bench.folder / "held-out.npz", "held-out")

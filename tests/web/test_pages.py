@@ -153,7 +153,7 @@ def test_a_classifier_says_how_many_training_exemplars_wait(own: Visitor, tmp_pa
     engine = own.runtime.engine
     hold_training(engine.url.render_as_string(hide_password=False))
     path = samples.save(tmp_path, "two.npz", samples.exemplars("two", 2, seed=7))
-    assert ingest(engine, NAME, FileSource(path), "train").waiting == 2
+    assert ingest(engine, NAME, FileSource(path), "train").training_waiting == 2
     assert said in own.open(OWN)
     assert said in own.open(f"{OWN}/report")
 

@@ -30,7 +30,7 @@ def test_several_processes_fit_once(
         relay(engine, sender, job)
         wait_until(lambda: progress(engine, job).state != "running", "the fit is over")
     assert progress(engine, job).state == "done"
-    assert show_fit(engine, job).fit_count > 0
+    assert show_fit(engine, job).fit_points > 0
     assert fits(engine) == before + 1
 
 

@@ -45,7 +45,7 @@ def change_label(engine: Engine, folder: Path) -> str:
     number = int(exemplars("held-out", HELD_OUT)["y"][int(external_id.rpartition("-")[2])])
     path = folder / "labels.csv"
     path.write_text(f"external_id,label\n{external_id},{(number + 1) % 3}\n")
-    assert label(engine, NAME, LabelFile(path), selection="random", retract=False).recalibrations == 1
+    assert label(engine, NAME, LabelFile(path), selection="random", retract=False).recalibrations_due == 1
     return external_id
 
 

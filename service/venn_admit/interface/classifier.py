@@ -25,10 +25,6 @@ from venn_admit.interface.results import (
     Comparison,
     Decision,
     Evaluation,
-    Fit,
-    Forgetting,
-    Ingestion,
-    Labelling,
     Monitor,
     Report,
     SettingsWhatIf,
@@ -38,6 +34,7 @@ from venn_admit.interface.results import (
     decision_of,
 )
 from venn_admit.interface.shell import ProcessShell
+from venn_admit.records import Fit, Forgetting, Ingestion, Labelling
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.exemplars import classifiers
 
@@ -142,9 +139,7 @@ class Classifier:
 
         given = self._source(data, source, vectors, logits, labels, ids, documents, attributes, extractor)
         self._shell.show(f"Ingesting {given.name}", given.count_rows())
-        done = ingest(self._runtime.engine, self._stored.address, given, split, on_rows=self._shell.advance)
-        per_split = {str(split): count for split, count in done.new_per_split.items()}
-        return Ingestion(done.rows, done.new, per_split, done.recalibrations, done.waiting)
+        return ingest(self._runtime.engine, self._stored.address, given, split, on_rows=self._shell.advance)
 
     @advising()
     def label(
@@ -172,17 +167,13 @@ class Classifier:
             NotFoundError: An id is not stored.
             ConflictError: An exemplar calibrates and would train.
         """
-        done = labels_flow.label(
+        return labels_flow.label(
             self._runtime.engine,
             self._stored.address,
             label_source(labels, name=source, memory_budget=self._runtime.memory_budget),
             selection=selection,
             retract=retract,
             join_train=join_train,
-        )
-        joined = {str(split): count for split, count in done.joined.items()}
-        return Labelling(
-            done.rows, done.new, done.corrected, done.retracted, done.unchanged, joined, done.recalibrations
         )
 
     @advising()
@@ -227,16 +218,7 @@ class Classifier:
             self._shell.run_job(job_id, "Searching neighbours again")
         if done.is_done:
             self._runtime.remove_left_behind()
-        return Forgetting(
-            done.is_done,
-            done.ids,
-            done.exemplars,
-            done.already,
-            done.unknown,
-            done.rows,
-            done.renewed,
-            done.recalibrations,
-        )
+        return done
 
     @advising()
     def fit(self) -> Fit:
@@ -248,8 +230,7 @@ class Classifier:
         from venn_admit.flows.calibration.fit import fit
 
         done = fit(self._runtime, self._stored.address, shell=self._shell, on_epoch=lambda _model, _line: None)
-        record, parameters = done.record, done.parameters
-        return Fit(record.dev_discrepancies, record.dev_count, parameters.knn.eta, parameters.eta_loc)
+        return done.figures
 
     @advising()
     def calibrate(

@@ -10,7 +10,7 @@ from venn_admit.flows.data import catalogue, create
 from venn_admit.flows.data.catalogue import every_classifier
 from venn_admit.interface.advice import advising
 from venn_admit.interface.classifier import Classifier
-from venn_admit.interface.results import Deletion
+from venn_admit.records import Deletion
 from venn_admit.runtime.settings import read_settings
 from venn_admit.runtime.workspace import Runtime
 
@@ -204,8 +204,7 @@ class Connection:
         """
         from venn_admit.flows.removal.delete import delete
 
-        done = delete(self._runtime, name, dry_run=dry_run)
-        return Deletion(done.is_done, done.generations, done.rows)
+        return delete(self._runtime, name, dry_run=dry_run)
 
     def classifiers(self) -> list[Classifier]:
         """Return all classifiers and all their generations, by name."""

@@ -8,20 +8,7 @@ from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.methods.venn_admit.make import MadeByAdmit
 from venn_admit.payloads.catalogue import asked_payload
 from venn_admit.report.calibration.cells.certified import certificate_payload
-from venn_admit.store.exemplars.approximations import FitFigures
 from venn_admit.store.work.recalibrations import RecalibrationRequest
-
-
-def fitted_payload(done: FitFigures) -> dict[str, Any]:
-    """Return what a fit made."""
-    return {
-        "knn_parameters": done.knn_parameters,
-        "fit": done.fit_count,
-        "dev": done.dev_count,
-        "dev_discrepancies": done.dev_discrepancies,
-        "eta": done.eta,
-        "eta_loc": done.eta_loc,
-    }
 
 
 def recalibrated_payload(request: RecalibrationRequest, step: Step | None) -> dict[str, Any]:

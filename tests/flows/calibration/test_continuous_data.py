@@ -22,12 +22,12 @@ from venn_admit.flows.calibration.calibrate import add_approximation_job
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, retry_and_list
 from venn_admit.flows.computing import chunk_runner
 from venn_admit.flows.data.catalogue import show
-from venn_admit.flows.data.ingest import Ingested
 from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import PointScorer
 from venn_admit.flows.jobs.control import cancel
 from venn_admit.flows.reports.other_training import other_training
+from venn_admit.records import Ingestion
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers
@@ -47,7 +47,7 @@ WHERE datname = current_database() AND wait_event_type = 'Lock'
 """
 
 
-def training(bench: Bench, name: str, rows: int = 3) -> Ingested:
+def training(bench: Bench, name: str, rows: int = 3) -> Ingestion:
     """A few training exemplars, each at the place of a point of vp, so that they are neighbours at once."""
     chosen = np.random.default_rng(list(name.encode())).choice(len(EDGE["vp_y"]), rows, replace=False)
     arrays = {
@@ -104,8 +104,8 @@ class TestWaiting:
         job_id = begin(edge, due)
         before = version(edge)
         first = training(edge, "first")
-        assert (first.waiting, first.recalibrations) == (3, 0)
-        assert training(edge, "second").waiting == 6
+        assert (first.training_waiting, first.recalibrations_due) == (3, 0)
+        assert training(edge, "second").training_waiting == 6
         assert show(edge.engine, "edge").waiting == 6
         assert version(edge) == before
         edge.run(job_id)
@@ -125,7 +125,7 @@ class TestWaiting:
     def test_what_arrives_while_the_job_is_recorded_finds_it(
         self, edge: Bench, due: Due, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        arriving: list[Future[Ingested]] = []
+        arriving: list[Future[Ingestion]] = []
 
         def arrives_meanwhile(*given: Any, **limits: Any) -> int:
             arriving.append(pool.submit(training, edge, "meanwhile"))
@@ -139,14 +139,14 @@ class TestWaiting:
         monkeypatch.setattr(recalibrate, "add_approximation_job", arrives_meanwhile)
         with ThreadPoolExecutor(1) as pool:
             job_id = begin(edge, due)
-        assert arriving[0].result().waiting == 3
+        assert arriving[0].result().training_waiting == 3
         edge.run(job_id)
         assert outcomes(due()) == [RecalibrationOutcome.RECALIBRATED]
         assert show(edge.engine, "edge").waiting == 0
 
     def test_without_a_recalibration_none_waits(self, edge: Bench) -> None:
         arrived = training(edge, "at once")
-        assert (arrived.waiting, arrived.recalibrations) == (0, 1)
+        assert (arrived.training_waiting, arrived.recalibrations_due) == (0, 1)
         assert version(edge) == edge.value(NEWEST)
 
     def test_decisions_meanwhile_rest_on_those_that_train(self, edge: Bench, due: Due) -> None:
@@ -156,7 +156,7 @@ class TestWaiting:
         vector = EDGE["vp_r"][0].astype(np.float32)
         before = scorer.score("edge", vector)
         same_place = {"id": np.array(["same"]), **{key: EDGE[f"vp_{key}"][:1] for key in ("r", "f", "y")}}
-        assert edge.ingest("edge", edge.write("same.npz", same_place), "train").waiting == 1
+        assert edge.ingest("edge", edge.write("same.npz", same_place), "train").training_waiting == 1
         after = scorer.score("edge", vector)
         assert before.nearest is not None
         assert after.nearest is not None
@@ -251,7 +251,7 @@ class TestEnd:
         if by == "recalibration":
             assert [step.error for step in due()] == [f"job {job_id} cancelled"]
         else:
-            assert training(edge, "next").waiting == 0
+            assert training(edge, "next").training_waiting == 0
         assert version(edge) == edge.value(NEWEST)
         if by == "recalibration":
             assert only_request(edge).error is None, "the new data may make a difference"
@@ -297,7 +297,7 @@ class TestEnd:
         assert scored < before
         path.write_text(f"external_id,label\n{edge.value(EXTERNAL_ID, id=scored)},1\n")
         done = label(edge.engine, "edge", LabelFile(path), selection="selected", retract=False, join_train=True)
-        assert done.joined == {Split.TRAIN: 1}
+        assert done.calibrating == {Split.TRAIN: 1}
         assert version(edge) > edge.value(NEWEST) > before
         edge.run(job_id)
         assert outcomes(due()) == [RecalibrationOutcome.OUTDATED]
@@ -311,12 +311,12 @@ class TestEnd:
         self.let_wait(edge, "9 minutes 50 seconds")
         due()
         retry_and_list(edge.engine, "edge")
-        assert training(edge, "next").waiting == 6
+        assert training(edge, "next").training_waiting == 6
         assert version(edge) == held
         self.let_wait(edge, "15 seconds")
         if by == "ingestion":
             last = training(edge, "last")
-            assert (last.waiting, last.recalibrations) == (0, 1)
+            assert (last.training_waiting, last.recalibrations_due) == (0, 1)
         elif by == "beat":
             due()
         else:

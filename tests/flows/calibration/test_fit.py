@@ -153,7 +153,7 @@ def edge(bench: Bench) -> Bench:
 def test_training_exemplars_that_arrive_meanwhile_wait_for_it(edge: Bench) -> None:
     edge.run(request_neighbours(edge.workspace(chunk_rows=400), "edge"))
     rest = Golden("edge").exemplars("train", slice(300, None))
-    assert edge.ingest("edge", edge.write("rest.npz", rest), "train").waiting == len(rest["y"])
+    assert edge.ingest("edge", edge.write("rest.npz", rest), "train").training_waiting == len(rest["y"])
     assert fit_on_stored(edge.workspace(), "edge", on_epoch=lambda _model, _line: None).record.fit_count == 80
     assert show(edge.engine, "edge").waiting == 0
 

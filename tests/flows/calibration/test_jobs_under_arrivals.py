@@ -54,7 +54,7 @@ class Stream:
         }
         done = self._bench.ingest("edge", self._bench.write("stream.npz", arrays), "train")
         self._arrived += 1
-        return done.waiting
+        return done.training_waiting
 
     def pass_by(self) -> None:
         """Wait until two more have arrived."""

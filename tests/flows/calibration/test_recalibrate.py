@@ -30,18 +30,18 @@ from venn_admit.store.exemplars import classifiers
 
 class TestRequests:
     def test_labels_of_what_calibrates_ask_for_one(self, edge: Bench) -> None:
-        assert give(edge).recalibrations == 1
+        assert give(edge).recalibrations_due == 1
         first = only_request(edge)
         assert (first.calibrator_id, first.reason, first.job_id, first.error) == (1, "labels", None, None)
         assert first.first_requested_at == first.last_requested_at
-        assert give(edge, shift=2).recalibrations == 1
+        assert give(edge, shift=2).recalibrations_due == 1
         second = only_request(edge)
         assert second.first_requested_at == first.first_requested_at
         assert second.last_requested_at > first.last_requested_at
         assert second.reason == "labels"
 
     def test_what_changes_no_snapshot_asks_for_none(self, edge: Bench) -> None:
-        assert give(edge, shift=0).recalibrations == 0
+        assert give(edge, shift=0).recalibrations_due == 0
         edge.score("edge", edge.folder / "score.npz")
         path = edge.folder / "labels.csv"
         path.write_text(f"external_id,label\nscore-0,{(int(EDGE['score_y'][0]) + 1) % 3}\n")
@@ -202,7 +202,7 @@ class TestSettings:
     def test_each_calibrator_is_kept_current_and_the_one_in_use_stays_so(self, edge: Bench, due: Due) -> None:
         other = edge.calibrate("edge", **(EDGE.settings | {"kappa": 5})).calibrator_id
         used = edge.calibrate("edge", **EDGE.settings).calibrator_id
-        assert give(edge).recalibrations == 2
+        assert give(edge).recalibrations_due == 2
         age(edge, QUIET)
         assert sorted(step.request.calibrator_id for step in due()) == [used, other]
         with connect(edge.engine) as connection:

@@ -10,8 +10,9 @@ from tests.from_scratch import current_points
 from tests.running import Bench
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, recalibrate_due
-from venn_admit.flows.data.label import LabelResult, label
+from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.replay import replay
+from venn_admit.records import Labelling
 
 STEPS = """
 SELECT cell, step.score, lower, upper_at, upper_above
@@ -30,7 +31,7 @@ ORDER BY md5(external_id)
 """
 
 
-def give(bench: Bench, labels: dict[str, int | None]) -> LabelResult:
+def give(bench: Bench, labels: dict[str, int | None]) -> Labelling:
     path = bench.folder / "labels.csv"
     lines = [f"{key},{'' if value is None else value}" for key, value in labels.items()]
     path.write_text("\n".join(["external_id,label", *lines]) + "\n")
@@ -59,10 +60,10 @@ def changed(bench: Bench) -> Bench:
     unlabelled = {name: values for name, values in new.items() if name != "y"}
     bench.score(NAME, bench.write("new.npz", unlabelled), weighted=None)
     given = give(bench, dict(zip(new["id"].tolist(), new["y"].tolist(), strict=True)))
-    assert given.joined.keys() == {"mc", "vp"}
-    assert sum(given.joined.values()) == 300
+    assert given.calibrating.keys() == {"mc", "vp"}
+    assert sum(given.calibrating.values()) == 300
     corrected = {f"held-out-{row}": (int(row) + 1) % CLASSES for row in range(40)}
-    assert give(bench, {**corrected, **{f"held-out-{row}": None for row in range(40, 80)}}).recalibrations == 1
+    assert give(bench, {**corrected, **{f"held-out-{row}": None for row in range(40, 80)}}).recalibrations_due == 1
     return bench
 
 

@@ -56,7 +56,7 @@ def test_settings_are_known_by_number_and_the_one_in_use_comes_first(tried: Benc
 
 def test_what_arrives_asks_for_it_no_longer(tried: Bench, due: Due) -> None:
     assert retire(tried.engine, "edge", TRIED).setting(TRIED).retired_at is not None
-    assert give(tried).recalibrations == 1
+    assert give(tried).recalibrations_due == 1
     more(tried)
     assert only_request(tried).calibrator_id == IN_USE
     age(tried, WAIT)
@@ -112,7 +112,7 @@ def test_calibrating_again_brings_it_back(tried: Bench) -> None:
     tried.calibrate("edge", **EDGE.settings)
     found = settings(tried)
     assert (found[TRIED].retired_at, found[TRIED].is_in_use) == (None, True)
-    assert give(tried).recalibrations == 2
+    assert give(tried).recalibrations_due == 2
 
 
 def test_what_was_made_under_it_stays(tried: Bench) -> None:

@@ -13,8 +13,9 @@ from tests.running import EXAMPLES, Arrays, Bench
 from venn_admit.core.splits import assign_splits
 from venn_admit.errors import InvalidInputError, NotFoundError
 from venn_admit.files.label_sources import LabelFile
-from venn_admit.flows.data.label import LabelResult, label
+from venn_admit.flows.data.label import label
 from venn_admit.flows.removal.forget import forget
+from venn_admit.records import Labelling
 from venn_admit.store.database.engine import connect
 
 IDS = tuple(f"tweet-{row}" for row in range(400))
@@ -55,7 +56,7 @@ def scored(reviews: Bench) -> Bench:
 
 def give(
     bench: Bench, labels: Mapping[str, int | None], *, selection: str = "random", retract: bool = False
-) -> LabelResult:
+) -> Labelling:
     path = bench.folder / "labels.csv"
     lines = [f"{external_id},{'' if number is None else number}" for external_id, number in labels.items()]
     path.write_text("\n".join(["external_id,label", *lines]) + "\n")
@@ -83,7 +84,7 @@ def test_random_labels_calibrate_in_the_split_of_the_hash(scored: Bench) -> None
         (str(split), int(y)) for split, y in zip(expected, tweets()["y"], strict=False)
     ]
     assert (done.rows, done.new, done.corrected, done.retracted, done.unchanged, done.left) == (200, 200, 0, 0, 0, 0)
-    assert done.joined == {split: expected.count(split) for split in set(expected)}
+    assert done.calibrating == {split: expected.count(split) for split in set(expected)}
     assert events(scored, IDS[0]) == [(int(tweets()["y"][0]), "random", "labels.csv")]
     assert state(scored, IDS[200]) == ("scored", None)
 
@@ -119,14 +120,14 @@ def test_tokens_of_a_document_stay_in_one_split(scored: Bench) -> None:
 
 def test_selected_labels_are_kept_and_never_calibrate(scored: Bench) -> None:
     done = give(scored, labels_of(range(50)), selection="selected")
-    assert (done.new, done.joined) == (50, {})
+    assert (done.new, done.calibrating) == (50, {})
     assert {state(scored, external_id)[0] for external_id in IDS[:50]} == {"scored"}
     changed = scored.calibrate("reviews", kappa=100).changed
     assert (changed.closed, changed.opened) == (0, 0)
     # The same labels, of a random sample after all.
     again = give(scored, labels_of(range(50)))
     assert (again.new, again.corrected, again.put_to_use, again.unchanged) == (0, 0, 50, 0)
-    assert sum(again.joined.values()) == 50
+    assert sum(again.calibrating.values()) == 50
     assert [selection for _, selection, _ in events(scored, IDS[0])] == ["selected", "random"]
 
 
@@ -136,16 +137,16 @@ def test_corrections_and_labels_taken_back(scored: Bench) -> None:
     give(scored, wrong)
     where = [state(scored, external_id)[0] for external_id in right]
     corrected = give(scored, right, selection="selected")
-    assert (corrected.new, corrected.corrected, corrected.joined, corrected.left) == (0, 30, {}, 0)
+    assert (corrected.new, corrected.corrected, corrected.calibrating, corrected.left) == (0, 30, {}, 0)
     assert [state(scored, external_id) for external_id in right] == list(zip(where, right.values(), strict=True))
 
     taken_back = give(scored, dict.fromkeys(right), retract=True)
-    assert (taken_back.retracted, taken_back.left, taken_back.joined) == (30, 30, {})
+    assert (taken_back.retracted, taken_back.left, taken_back.calibrating) == (30, 30, {})
     assert {state(scored, external_id) for external_id in right} == {("scored", None)}
     assert [number for number, _, _ in events(scored, IDS[0])] == [wrong[IDS[0]], right[IDS[0]], None]
 
     selected = give(scored, right, selection="selected")
-    assert (selected.new, selected.joined) == (30, {})
+    assert (selected.new, selected.calibrating) == (30, {})
     assert {state(scored, external_id)[0] for external_id in right} == {"scored"}
 
 
@@ -153,7 +154,7 @@ def test_the_same_labels_again_record_nothing(scored: Bench) -> None:
     give(scored, labels_of(range(20)))
     before = scored.value("SELECT count(*) FROM label_event")
     again = give(scored, labels_of(range(20)))
-    assert (again.rows, again.unchanged, again.new, again.joined) == (20, 20, 0, {})
+    assert (again.rows, again.unchanged, again.new, again.calibrating) == (20, 20, 0, {})
     assert give(scored, {IDS[399]: None}, retract=True).unchanged == 1
     assert scored.value("SELECT count(*) FROM label_event") == before
 

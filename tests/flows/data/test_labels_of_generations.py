@@ -14,7 +14,8 @@ from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.generations import create_generation
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.ingest import store_scored
-from venn_admit.flows.data.label import LabelResult, label
+from venn_admit.flows.data.label import label
+from venn_admit.records import Labelling
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers
 
@@ -65,7 +66,7 @@ def give(
     selection: str = "random",
     join_train: bool = False,
     file: str = "labels.csv",
-) -> LabelResult:
+) -> Labelling:
     path: Path = bench.folder / file
     lines = [f"{external_id},{'' if number is None else number}" for external_id, number in given.items()]
     path.write_text("\n".join(["external_id,label", *lines]) + "\n")
@@ -228,7 +229,7 @@ class TestSideBySide:
     def test_selected_ones_train_in_each(self, one: Bench) -> None:
         score(one, "one@2", IDS)
         done = give(one, "one", {IDS[0]: 1}, selection="selected", join_train=True)
-        assert (done.joined, done.in_other_generations) == ({"train": 1}, 1)
+        assert (done.calibrating, done.in_other_generations) == ({"train": 1}, 1)
         assert state(one, "one", IDS[0]) == state(one, "one@2", IDS[0]) == ("train", 1)
         supports = one.rows("SELECT count(*) AS n FROM exemplar_vector WHERE support GROUP BY classifier_id")
         assert [row.n for row in supports] == [1, 1]

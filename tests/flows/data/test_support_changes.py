@@ -7,8 +7,9 @@ from tests.running import EXAMPLES, Bench, chunk_ordinals, run_chunk
 from venn_admit.errors import ConflictError, InvalidInputError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration.approximate import Approximated, approximate_points
-from venn_admit.flows.data.label import LabelResult, label
+from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.replay import replay
+from venn_admit.records import Labelling
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import approximations, classifiers
 from venn_admit.store.exemplars.support import SupportChangedError
@@ -37,7 +38,7 @@ def tweets(rows: slice) -> dict[str, np.ndarray]:
         return {name: ood[name][rows] for name in ("r", "f", "y")}
 
 
-def give(bench: Bench, lines: list[tuple[str, int | None]], **options: bool | str) -> LabelResult:
+def give(bench: Bench, lines: list[tuple[str, int | None]], **options: bool | str) -> Labelling:
     path = bench.folder / "labels.csv"
     path.write_text(
         "\n".join(["external_id,label", *(f"{one},{'' if number is None else number}" for one, number in lines)])
@@ -138,7 +139,7 @@ def test_selected_exemplars_join_and_decisions_replay(scored: Bench) -> None:
     decided = [row.id for row in scored.rows("SELECT id FROM decision ORDER BY id")]
     joining: list[tuple[str, int | None]] = [(f"tweet-{row}", truth[row]) for row in range(30)]
     done = give(scored, joining, join_train=True)
-    assert (done.new, {str(split): count for split, count in done.joined.items()}) == (30, {"train": 30})
+    assert (done.new, {str(split): count for split, count in done.calibrating.items()}) == (30, {"train": 30})
     assert give(scored, joining, join_train=True).unchanged == 30
     many = nearest_training_exemplars(scored, 5)
     give(scored, [(external_id, None) for _, external_id, _ in many[:3]], retract=True)

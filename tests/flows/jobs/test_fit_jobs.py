@@ -10,12 +10,12 @@ from venn_admit import broker
 from venn_admit.errors import Code, NotReadyError
 from venn_admit.flows.calibration.fit import fit_on_stored, request_fit, show_fit
 from venn_admit.flows.computing import job_kinds
-from venn_admit.flows.data.ingest import Ingested
 from venn_admit.flows.jobs.chunks import ChunkResult, ChunkRunner
 from venn_admit.flows.jobs.control import cancel, relay, reopen
 from venn_admit.flows.jobs.listing import progress
 from venn_admit.flows.jobs.turns import relay_last
-from venn_admit.flows.removal.forget import Forgotten, forget
+from venn_admit.flows.removal.forget import forget
+from venn_admit.records import Forgetting, Ingestion
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.work import jobs
 
@@ -55,7 +55,7 @@ def test_with_all_neighbours_known_there_is_the_fit_alone(edge: Bench) -> None:
     again = request_fit(edge.workspace(chunk_rows=60), "edge").job_id
     assert edge.value(f"SELECT count(*) FROM job_chunk WHERE job_id = {again}") == 1
     assert run_chunk(edge.runner(), again, 0) > 0
-    assert show_fit(edge.engine, again).eta == show_fit(edge.engine, job_id).eta
+    assert show_fit(edge.engine, again).temperature == show_fit(edge.engine, job_id).temperature
 
 
 def test_a_fit_fails_if_one_of_its_chunks_does_and_goes_on_once_it_is_reopened(edge: Bench) -> None:
@@ -117,7 +117,7 @@ def test_a_fit_beside_which_exemplars_are_forgotten_stores_nothing(edge: Bench, 
     cancel(edge.engine, job_id)
     before = edge.value("SELECT id FROM knn_parameters WHERE is_current")
     gone = edge.value("SELECT external_id FROM exemplar WHERE split = :split ORDER BY id LIMIT 1", split=split)
-    done = list[Forgotten]()
+    done = list[Forgetting]()
 
     def forget_meanwhile(*_: object) -> None:
         if not done:
@@ -137,7 +137,7 @@ def test_a_fit_beside_which_training_exemplars_arrive_counts(edge: Bench) -> Non
     cancel(edge.engine, job_id)
     rows = Golden("edge").exemplars("score", slice(2))
     path = edge.write("more.npz", rows | {"id": np.array(["more-0", "more-1"])})
-    ingested = list[Ingested]()
+    ingested = list[Ingestion]()
 
     def ingest_meanwhile(*_: object) -> None:
         if not ingested:

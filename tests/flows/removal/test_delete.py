@@ -16,8 +16,9 @@ from venn_admit.flows.jobs.control import cancel
 from venn_admit.flows.keys.keys import Refusal, authenticate, create
 from venn_admit.flows.removal import batches
 from venn_admit.flows.removal import delete as deleting
-from venn_admit.flows.removal.delete import Deleted, delete
+from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
+from venn_admit.records import Deletion
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.database.tables import metadata
 from venn_admit.store.exemplars import deletion
@@ -29,7 +30,7 @@ WHERE relnamespace = 'venn_admit'::regnamespace AND relkind IN ('r', 'p') AND NO
 """
 
 
-def deleted(bench: Bench, name: str, **asked: Any) -> Deleted:
+def deleted(bench: Bench, name: str, **asked: Any) -> Deletion:
     return delete(bench.workspace(), name, **asked)
 
 
@@ -50,7 +51,7 @@ def test_nothing_of_it_is_left_and_nothing_else_is_touched(edge: Bench, make: Ma
     assert {table: done.rows.get(table, 0) for table in counted.rows if table != "exemplar_vector"} == {
         table: rows for table, rows in counted.rows.items() if table != "exemplar_vector"
     }
-    assert (done.name, done.generations, done.is_done, counted.is_done) == ("other", ("other@1",), True, False)
+    assert (done.classifier, done.generations, done.is_done, counted.is_done) == ("other", ("other@1",), True, False)
     assert contents(edge) == before
     assert edge.value("SELECT count(*) FROM pg_class WHERE relname LIKE 'exemplar_vector_2%'") == 0
     assert not list((edge.folder / "cache").glob("support-2-*"))
@@ -69,7 +70,7 @@ def test_generations_go_one_by_one_and_the_first_hands_on(edge: Bench) -> None:
         connection.exec_driver_sql("UPDATE classifier SET name = 'edge@1', is_current = FALSE WHERE generation = 1")
         connection.exec_driver_sql("UPDATE classifier SET name = 'edge', is_current = TRUE WHERE generation = 3")
     done = deleted(edge, "edge@1")
-    assert (done.name, done.generations) == ("edge@1", ("edge@1",))
+    assert (done.classifier, done.generations) == ("edge@1", ("edge@1",))
     left = [one.classifier for one in list_generations(edge.engine, "edge")]
     assert [(one.address, one.is_current, one.first_id) for one in left] == [
         ("edge@2", False, left[0].id),

@@ -16,9 +16,10 @@ from venn_admit.flows.decisions.hnsw_index import audit
 from venn_admit.flows.decisions.score_one import PointScorer
 from venn_admit.flows.removal import batches
 from venn_admit.flows.removal import forget as forgetting
-from venn_admit.flows.removal.forget import Forgotten, forget
+from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reports.methods_table import methods_table
 from venn_admit.flows.reports.report import report, report_standing
+from venn_admit.records import Forgetting
 from venn_admit.report.calibration.wording import settings_text
 from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars import classifiers
@@ -67,7 +68,7 @@ def results(bench: Bench, name: str) -> dict[str, list[tuple[Any, ...]]]:
     return {what: [tuple(row) for row in bench.rows(query, name=name)] for what, query in RESULTS.items()}
 
 
-def forgotten(bench: Bench, *ids: str, documents: tuple[str, ...] = (), **asked: Any) -> Forgotten:
+def forgotten(bench: Bench, *ids: str, documents: tuple[str, ...] = (), **asked: Any) -> Forgetting:
     done = forget(bench.workspace(chunk_rows=7), "edge", ids, documents, **asked)
     for job_id in done.jobs:
         bench.run(job_id)
@@ -95,7 +96,7 @@ def test_afterwards_everything_is_as_if_it_had_been_built_without(edge: Bench, g
     done = forgotten(edge, *ids)
     assert (done.exemplars, done.ids, done.unknown, done.is_done) == (len(ids), len(ids), 0, True)
     assert done.jobs
-    assert done.recalibrations == 2
+    assert done.recalibrations_due == 2
     recalibrated(edge, golden, "edge")
     make(edge, "other", frozenset(ids))
     after, other = results(edge, "edge"), results(edge, "other")
@@ -128,7 +129,7 @@ def test_a_point_of_the_current_calibrations_is_followed_by_calibrations_without
 ) -> None:
     before = edge.rows("SELECT id, mc_count, vp_count FROM calibration ORDER BY id")
     done = forgotten(edge, "mc-4", "vp-1")
-    assert (done.renewed, done.recalibrations, done.jobs) == (2, 0, ())
+    assert (done.calibrations_renewed, done.recalibrations_due, done.jobs) == (2, 0, ())
     # Those before keep their numbers and their counts.
     stored = edge.rows("SELECT id, mc_count, vp_count FROM calibration ORDER BY id")
     assert stored[: len(before)] == before
@@ -153,7 +154,7 @@ def test_of_many_those_that_train_go_last_so_that_decisions_go_on(
     monkeypatch.setattr(batches, "BATCH", 2)
     before = edge.value("SELECT max(id) FROM calibration")
     done = forget(edge.workspace(chunk_rows=7), "edge", [*often_listed(edge, 3), "mc-4", "mc-9", "vp-1"])
-    assert (done.exemplars, done.recalibrations) == (6, 2)
+    assert (done.exemplars, done.recalibrations_due) == (6, 2)
     assert edge.value("SELECT count(*) FROM forgotten_point") > 0
     decided = PointScorer(edge.workspace()).score("edge", golden["score_r"][0].astype(np.float32))
     assert decided.calibration_id > before
@@ -177,7 +178,7 @@ def test_where_no_calibration_can_follow_nothing_is_decided_before_there_is_one(
     scorer.score("edge", golden["score_r"][0].astype(np.float32))
     gone = [row.external_id for row in edge.rows(query)]
     done = forgotten(edge, *gone)
-    assert (done.renewed, done.recalibrations) == (0, 2)
+    assert (done.calibrations_renewed, done.recalibrations_due) == (0, 2)
     for each in (scorer, PointScorer(edge.workspace())):
         with pytest.raises(OutdatedError, match="nothing is decided by it any more"):
             each.score("edge", golden["score_r"][0].astype(np.float32))
@@ -204,7 +205,7 @@ def test_documents_are_forgotten_with_all_their_exemplars(edge: Bench, golden: G
     assert [
         row.external_id for row in bench.rows("SELECT external_id FROM exemplar WHERE document_id IS NOT NULL")
     ] == ["b-0"]
-    assert forgotten(bench, documents=("doc-a",)).already == 1
+    assert forgotten(bench, documents=("doc-a",)).forgotten_before == 1
     more = {**rows, "id": np.array(["a-2", "b-1", "c-0"]), "doc": np.array(["doc-a", "doc-b", "doc-c"])}
     with pytest.raises(ConflictError, match="id 'a-2': its document 'doc-a' was forgotten"):
         bench.ingest("edge", bench.write("more.npz", more), "train")
@@ -220,7 +221,7 @@ def test_of_unknown_ids_nothing_is_removed_unless_they_may_be_missing(edge: Benc
     with pytest.raises(InvalidInputError, match="expected 1 to 100,000 ids of exemplars or documents, got 0"):
         forgotten(edge)
     # Again, it is known to have been forgotten.
-    assert (forgotten(edge, "mc-4").already, edge.value("SELECT count(*) FROM exemplar")) == (1, count - 1)
+    assert (forgotten(edge, "mc-4").forgotten_before, edge.value("SELECT count(*) FROM exemplar")) == (1, count - 1)
 
 
 def test_a_dry_run_counts_what_goes_and_changes_nothing(edge: Bench) -> None:
@@ -238,7 +239,11 @@ def test_a_dry_run_counts_what_goes_and_changes_nothing(edge: Bench) -> None:
     would = forgotten(edge, *ids, dry_run=True)
     assert (counts(), would.is_done, would.jobs) == (before, False, ())
     done = forgotten(edge, *ids)
-    assert (would.rows, would.exemplars, would.recalibrations) == (done.rows, done.exemplars, done.recalibrations)
+    assert (would.rows, would.exemplars, would.recalibrations_due) == (
+        done.rows,
+        done.exemplars,
+        done.recalibrations_due,
+    )
     after = counts()
     assert before["exemplar"] - after["exemplar"] == done.rows["exemplar"] == 3
     assert before["decision"] - after["decision"] == done.rows["decision"]

@@ -90,7 +90,7 @@ def test_forgetting_that_is_killed_is_completed_by_the_next(edge: Bench, golden:
     ids = [f"{part}-{row}" for part in ("train", "mc", "vp", "score") for row in range(0, 60, 4)]
     assert killed_until_done(edge, "forget", ",".join(ids), seed=seed) > 0
     done = forget(edge.workspace(chunk_rows=50), "edge", ids)
-    assert (done.already, done.exemplars) == (len(ids), 0)
+    assert (done.forgotten_before, done.exemplars) == (len(ids), 0)
     for job_id in done.jobs:
         edge.run(job_id)
     recalibrated(edge, golden, "edge")

@@ -20,9 +20,10 @@ from venn_admit.flows.keys.keys import asked_by
 from venn_admit.flows.removal import batches
 from venn_admit.flows.removal import forget as forgetting
 from venn_admit.flows.removal.delete import delete
-from venn_admit.flows.removal.forget import Forgotten, forget
+from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.removal.one_generation import remove_from
 from venn_admit.methods.registry import load_snapshot
+from venn_admit.records import Forgetting
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.decisions import monitors
 from venn_admit.store.exemplars import classifiers, deletion, exemplars
@@ -31,7 +32,7 @@ from venn_admit.store.search.array_cache import ArrayCache
 from venn_admit.store.work import jobs
 
 
-def forgotten(bench: Bench, *ids: str, documents: tuple[str, ...] = ()) -> Forgotten:
+def forgotten(bench: Bench, *ids: str, documents: tuple[str, ...] = ()) -> Forgetting:
     return forget(bench.workspace(chunk_rows=7), "edge", ids, documents)
 
 
@@ -148,8 +149,8 @@ def test_exemplars_that_are_being_ingested_go_with_their_document(edge: Bench, g
 
     future = while_locked(edge, lambda: forgotten(edge, documents=("doc-a",)), ingest_more)
     done = future.result(timeout=0)
-    assert isinstance(done, Forgotten)
-    assert (done.ids, done.exemplars, done.already) == (1, 3, 0)
+    assert isinstance(done, Forgetting)
+    assert (done.ids, done.exemplars, done.forgotten_before) == (1, 3, 0)
     assert not edge.value("SELECT count(*) FROM exemplar WHERE document_id IS NOT NULL")
 
 
@@ -167,7 +168,7 @@ def test_what_ends_early_says_how_far_it_came_and_leaves_an_event(edge: Bench, m
             forgotten(edge, "mc-4", "mc-5")
     assert edge.value("SELECT count(*) FROM audit_event WHERE action = 'forget_exemplars'") == 1
     assert edge.cache.delete_outdated(edge.engine) == 0
-    assert forgotten(edge, "mc-4", "mc-5").already == 1
+    assert forgotten(edge, "mc-4", "mc-5").forgotten_before == 1
 
 
 def test_a_cache_entry_that_is_written_meanwhile_is_not_kept(edge: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

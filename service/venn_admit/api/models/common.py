@@ -1,10 +1,15 @@
 """What models are made of: texts that the database can hold, bounded numbers, and the form of an error."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from dataclasses import Field as DataclassField
+from decimal import Decimal
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model, model_validator
 
 from venn_admit.core.names import ID_LENGTH_LIMIT, NAME_LENGTH_LIMIT, PRINTABLE, STORABLE
+from venn_admit.records import described, members
 
 # A key of the database, or a count.
 LARGEST_KEY = 2**63 - 1
@@ -42,6 +47,40 @@ class Model(BaseModel):
     """An answer, or a part of one: of these fields and no others."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+_MODELS: dict[type, Any] = {}
+
+
+def answer_of(record: type, name: str) -> Any:
+    """Return the model of an answer that is a record: its members as JSON has them, with their descriptions."""
+    title, said = described(record)
+    types = get_type_hints(record)
+    fields: dict[str, Any] = {
+        member: (_json_type(types[one.name]), Field(description=said[one.name], examples=_examples(one)))
+        for member, one in members(record).items()
+    }
+    _MODELS[record] = create_model(name, __base__=Model, __doc__=title, **fields)
+    return _MODELS[record]
+
+
+def _examples(one: DataclassField[Any]) -> list[Any] | None:
+    example = one.metadata["example"]
+    return None if example is ... else [example]
+
+
+def _json_type(kind: Any) -> Any:
+    """The type that a value of a type has in JSON."""
+    if kind is Decimal:
+        return str
+    arguments = tuple(map(_json_type, get_args(kind)))
+    if isinstance(kind, UnionType):
+        return Union[arguments]  # noqa: UP007 - of as many as there are
+    if get_origin(kind) is tuple:
+        return list[arguments[0]]  # type: ignore[valid-type]
+    if get_origin(kind) is Mapping:
+        return dict[arguments[0], arguments[1]]  # type: ignore[valid-type]
+    return _MODELS.get(kind, kind)
 
 
 class Given(Model):

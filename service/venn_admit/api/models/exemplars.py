@@ -10,10 +10,11 @@ from venn_admit.api.models.common import (
     Extractor,
     Finite,
     Given,
-    Model,
     StoredId,
+    answer_of,
 )
 from venn_admit.core.names import PRINTABLE, STORABLE
+from venn_admit.records import Ingestion, Labelling
 
 MOST_EXEMPLARS = 1000
 MOST_LABELS = 5000
@@ -62,22 +63,7 @@ class NewExemplars(Given):
     exemplars: list[NewExemplar] = Field(min_length=1, max_length=MOST_EXEMPLARS)
 
 
-class IngestedAnswer(Model):
-    """What became of the exemplars."""
-
-    rows: int = Field(examples=[2])
-    new: int = Field(examples=[2])
-    already_stored: int = Field(examples=[0])
-    new_per_split: dict[str, int] = Field(examples=[{"mc": 1, "vp": 1}])
-    labels_carried: int = Field(
-        description="Exemplars whose labels were carried over from other generations.", examples=[0]
-    )
-    training_waiting: int = Field(
-        description="Training exemplars, earlier ones included, that wait for jobs that are running, for ten minutes "
-        "at most; a recalibration follows for them.",
-        examples=[0],
-    )
-    recalibrations_due: int = Field(description="Settings that must be recalibrated for it.", examples=[1])
+IngestedAnswer = answer_of(Ingestion, "IngestedAnswer")
 
 
 class NewLabel(Given):
@@ -113,20 +99,4 @@ class NewLabels(Given):
     )
 
 
-class Labelled(Model):
-    """What became of the labels."""
-
-    rows: int = Field(examples=[1])
-    new: int = Field(examples=[1])
-    corrected: int = Field(examples=[0])
-    retracted: int = Field(examples=[0])
-    unchanged: int = Field(examples=[0])
-    put_to_use: int = Field(description="Stored before, and used from now on.", examples=[0])
-    joined: dict[str, int] = Field(description="Exemplars in use from now on, per split.", examples=[{"mc": 1}])
-    left: int = Field(description="Exemplars no longer in use.", examples=[0])
-    kept_for_evaluation: int = Field(examples=[0])
-    selected_and_calibrating: int = Field(examples=[0])
-    in_other_generations: int = Field(
-        description="Labels recorded for the same exemplars of other generations.", examples=[0]
-    )
-    recalibrations_due: int = Field(examples=[1])
+Labelled = answer_of(Labelling, "Labelled")

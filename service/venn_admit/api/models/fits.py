@@ -4,8 +4,9 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from venn_admit.api.models.common import LARGEST_KEY, WHOLE, Finite, Given, Model, Number
+from venn_admit.api.models.common import LARGEST_KEY, WHOLE, Finite, Given, Model, Number, answer_of
 from venn_admit.core.calibrators.venn_abers.scores import FEATURES
+from venn_admit.records import Fit
 
 
 class SubmittedFit(Model):
@@ -17,17 +18,7 @@ class SubmittedFit(Model):
     )
 
 
-class FittedAnswer(Model):
-    """What a fit made; the members are those of `fit --json`."""
-
-    knn_parameters: int = Field(description="Number of the parameters.", examples=[3])
-    fit: int = Field(description="Points of split knn that were fitted on.", examples=[500])
-    dev: int = Field(description="Points of split knn that the epochs were compared on.", examples=[500])
-    dev_discrepancies: int = Field(
-        description="Those of these points on which the KNN and the network differ.", examples=[12]
-    )
-    eta: Finite = Field(description="Temperature of the KNN.", examples=[4.7])
-    eta_loc: Finite = Field(description="Temperature of the localizer.", examples=[0.6])
+FittedAnswer = answer_of(Fit, "FittedAnswer")
 
 
 class ParametersAnswer(Model):

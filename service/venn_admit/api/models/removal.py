@@ -2,7 +2,8 @@
 
 from pydantic import Field
 
-from venn_admit.api.models.common import Given, Model, StoredId
+from venn_admit.api.models.common import Given, StoredId, answer_of
+from venn_admit.records import Deletion, Forgetting
 
 MOST_IDS = 5000
 
@@ -25,30 +26,5 @@ class ExemplarsToForget(Given):
     )
 
 
-class ForgottenExemplars(Model):
-    """What was removed, in numbers; no id is in it."""
-
-    classifier: str = Field(examples=["reviews"])
-    is_done: bool = Field(description="False after a dry run.", examples=[True])
-    ids: int = Field(description="Ids of the request that something was stored under.", examples=[2])
-    exemplars: int = Field(description="Removed in all generations together.", examples=[2])
-    forgotten_before: int = Field(description="Ids that were forgotten before.", examples=[0])
-    unknown: int = Field(description="Ids that nothing is stored under.", examples=[0])
-    rows: dict[str, int] = Field(description="Removed, by table.", examples=[{"exemplar": 2, "label_event": 2}])
-    calibrations_renewed: int = Field(
-        description="Calibrations that counted them and are followed by one that does not.", examples=[1]
-    )
-    recalibrations_due: int = Field(description="Settings that must be recalibrated for it.", examples=[0])
-    jobs: list[int] = Field(description="Jobs that search neighbours again.", examples=[[]])
-
-
-class DeletedClassifier(Model):
-    """What was deleted, in numbers."""
-
-    classifier: str = Field(description="Or the address of the one generation.", examples=["reviews"])
-    is_done: bool = Field(description="False after a dry run.", examples=[True])
-    generations: list[str] = Field(examples=[["reviews@1"]])
-    rows: dict[str, int] = Field(
-        description="Deleted, by table, without what a request deleted that was interrupted.",
-        examples=[{"classifier": 1, "exemplar": 1000}],
-    )
+ForgottenExemplars = answer_of(Forgetting, "ForgottenExemplars")
+DeletedClassifier = answer_of(Deletion, "DeletedClassifier")

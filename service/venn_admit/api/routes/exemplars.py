@@ -15,7 +15,7 @@ from venn_admit.flows.data.label import label
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.uploads import EXEMPLAR_FILES, LABEL_FILES, body_of, received
-from venn_admit.payloads.exemplars import ingested_payload, labelled_payload
+from venn_admit.records import as_json
 from venn_admit.store.access.keys import Scope
 
 routes = router("exemplars and labels")
@@ -33,8 +33,8 @@ def post_exemplars(request: Request, classifier: ClassifierName, given: NewExemp
     runtime = runtime_of(request)
     found = find(runtime.engine, classifier)
     source = exemplar_source(given, found, runtime.memory_budget)
-    kept = keeping(request, ingested_payload)
-    return ingested_payload(ingest(runtime.engine, found.address, source, given.split, on_stored=kept))
+    kept = keeping(request, as_json)
+    return as_json(ingest(runtime.engine, found.address, source, given.split, on_stored=kept))
 
 
 @routes.post(
@@ -62,9 +62,9 @@ async def post_exemplar_file(
     runtime = runtime_of(request)
     found = await run_in_threadpool(find, runtime.engine, classifier)
     async with received(request, runtime, EXEMPLAR_FILES, source, extractor) as file:
-        kept = keeping(request, ingested_payload)
+        kept = keeping(request, as_json)
         stored = partial(ingest, runtime.engine, found.address, file, split, on_stored=kept)
-        return ingested_payload(await run_in_threadpool(stored))
+        return as_json(await run_in_threadpool(stored))
 
 
 @routes.post(
@@ -84,9 +84,9 @@ def post_labels(request: Request, classifier: ClassifierName, given: NewLabels) 
         selection=given.selection,
         retract=given.retract,
         join_train=given.join_train,
-        on_stored=keeping(request, labelled_payload),
+        on_stored=keeping(request, as_json),
     )
-    return labelled_payload(done)
+    return as_json(done)
 
 
 @routes.post(
@@ -126,6 +126,6 @@ async def post_label_file(
             selection=selection,
             retract=retract,
             join_train=join_train,
-            on_stored=keeping(request, labelled_payload),
+            on_stored=keeping(request, as_json),
         )
-        return labelled_payload(await run_in_threadpool(recorded))
+        return as_json(await run_in_threadpool(recorded))

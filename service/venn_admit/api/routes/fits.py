@@ -35,7 +35,8 @@ from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.guards.running_jobs import refusing_too_many_jobs, requester_of
 from venn_admit.http.paths import job_path
-from venn_admit.payloads.calibrated import fitted_payload, recalibrated_payload
+from venn_admit.payloads.calibrated import recalibrated_payload
+from venn_admit.records import as_json
 from venn_admit.store.access.keys import Scope
 
 routes = router("fits")
@@ -87,7 +88,7 @@ def get_fit(request: Request, classifier: ClassifierName, job: JobNumber) -> dic
     """Show what a job that is done has fitted."""
     engine = runtime_of(request).engine
     show_job(engine, job, name=classifier)
-    return finite(fitted_payload(show_fit(engine, job)))
+    return finite(as_json(show_fit(engine, job)))
 
 
 @routes.get(

@@ -13,7 +13,7 @@ from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
-from venn_admit.payloads.removal import deleted_payload, forgotten_payload
+from venn_admit.records import as_json
 from venn_admit.store.access.keys import Scope
 
 routes = router("removal")
@@ -40,11 +40,11 @@ def post_forget(request: Request, classifier: ClassifierName, given: ExemplarsTo
         missing_ok=given.missing_ok,
         dry_run=given.dry_run,
         by=request.state.caller,
-        on_stored=keeping(request, forgotten_payload),
+        on_stored=keeping(request, as_json),
     )
     if done.is_done:
         runtime.remove_left_behind()
-    return forgotten_payload(done)
+    return as_json(done)
 
 
 @routes.delete(
@@ -66,7 +66,5 @@ def delete_classifier(
     if it was interrupted, send the request again.
     """
     runtime = runtime_of(request)
-    done = delete(
-        runtime, classifier, dry_run=dry_run, by=request.state.caller, on_stored=keeping(request, deleted_payload)
-    )
-    return deleted_payload(done)
+    done = delete(runtime, classifier, dry_run=dry_run, by=request.state.caller, on_stored=keeping(request, as_json))
+    return as_json(done)

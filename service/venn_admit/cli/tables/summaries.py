@@ -8,8 +8,7 @@ from typing import Any
 from venn_admit.cli.output import warn
 from venn_admit.core.reasons import Reason
 from venn_admit.core.types import HELD_OUT_SPLITS, Split
-from venn_admit.flows.data.label import LabelResult
-from venn_admit.payloads.exemplars import recorded
+from venn_admit.records import Labelling
 from venn_admit.store.decisions.decisions import DecisionCount
 
 
@@ -87,20 +86,20 @@ def _ordered(counts: Counter[Any], order: type[Reason] | type[Split]) -> dict[st
     return {str(key): counts[key] for key in order if counts[key]}
 
 
-def lines(file: Path, done: LabelResult) -> list[str]:
+def lines(file: Path, done: Labelling) -> list[str]:
     """Return lines for people; what did not happen has no line."""
-    said_first = [f"{count:,} {what}" for what, count in recorded(done).items()]
+    said_first = [f"{getattr(done, what):,} {what}" for what in ("new", "corrected", "retracted", "unchanged")]
     if done.put_to_use:
         said_first.append(f"{done.put_to_use:,} stored before and used now")
-    calibrating = {split: done.joined[split] for split in HELD_OUT_SPLITS if split in done.joined}
+    calibrating = {split: done.calibrating[split] for split in HELD_OUT_SPLITS if split in done.calibrating}
     where = ", ".join(f"{split} {count:,}" for split, count in calibrating.items())
     said = [
         (sum(calibrating.values()), "Exemplars that now calibrate: {} (" + where + ")."),
-        (done.joined.get(Split.TRAIN, 0), "Exemplars that now train the KNN: {}."),
+        (done.calibrating.get(Split.TRAIN, 0), "Exemplars that now train the KNN: {}."),
         (done.left, "Exemplars no longer in use: {}."),
-        (done.kept, "Labels kept for evaluation alone, because selected exemplars never calibrate: {}."),
+        (done.kept_for_evaluation, "Labels kept for evaluation alone, because selected exemplars never calibrate: {}."),
         (
-            done.still_calibrating,
+            done.selected_and_calibrating,
             "Exemplars labelled as selected that still calibrate, because they were drawn at random earlier: {}. To "
             "take them out, run `venn-admit label NAME FILE --retract` with an empty label for each, then label "
             "them as selected.",

@@ -28,9 +28,10 @@ from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.jobs.chunks import ChunkWork
 from venn_admit.flows.jobs.submit import Requester, Send, Submission, submit_job
 from venn_admit.flows.shell import Shell
+from venn_admit.records import Fit
 from venn_admit.store.database.engine import connect, consistent_view, transaction
 from venn_admit.store.exemplars import approximations, classifiers, exemplars, forgotten, support
-from venn_admit.store.exemplars.approximations import FitFigures, FitRecord, StoredParameters
+from venn_admit.store.exemplars.approximations import FitRecord, StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.array_cache import CachedSupport
 from venn_admit.store.work import jobs, recalibrations
@@ -51,16 +52,16 @@ class Fitted:
     recalibrations: int
 
     @property
-    def figures(self) -> FitFigures:
+    def figures(self) -> Fit:
         """The parameters that were made, and how well the KNN agrees with the network."""
         record, parameters = self.record, self.parameters
-        return FitFigures(
-            parameters.id,
-            record.fit_count,
-            record.dev_count,
-            record.dev_discrepancies,
-            parameters.knn.eta,
-            parameters.eta_loc,
+        return Fit(
+            knn_parameters=parameters.id,
+            fit_points=record.fit_count,
+            discrepancies=record.dev_discrepancies,
+            points=record.dev_count,
+            temperature=parameters.knn.eta,
+            localizer_temperature=parameters.eta_loc,
         )
 
 
@@ -268,7 +269,7 @@ def _compute(workspace: Workspace, classifier: Classifier, job_id: int | None, *
     return ComputedFit(classifier, read, knn_fit.parameters, localizer.eta_loc, reliability, record, job_id)
 
 
-def show_fit(engine: Engine, job_id: int) -> FitFigures:
+def show_fit(engine: Engine, job_id: int) -> Fit:
     """Return what a job has fitted. Raises InvalidInputError if it is no fit, NotReadyError if it is not done."""
     with connect(engine) as connection:
         job = jobs.by_id(connection, job_id)

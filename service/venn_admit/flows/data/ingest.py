@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from sqlalchemy import Connection, Engine
@@ -15,6 +14,7 @@ from venn_admit.files import ExemplarBatch
 from venn_admit.files.sources import ExemplarSource
 from venn_admit.flows.data.carried_labels import CarriedLabels, labels_carried_to
 from venn_admit.flows.data.create import check_extractor
+from venn_admit.records import Ingestion
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers, exemplars, support
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -26,23 +26,6 @@ HELD_OUT = "held-out"
 OnRows = Callable[[int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Ingested:
-    """What became of a source: its rows, how many were new, and the new ones per split.
-
-    recalibrations: calibrators that are to be recalibrated for it. labels_carried: exemplars whose labels were carried
-    over from other generations. waiting: training exemplars, those that came before included, that wait for jobs that
-    are running, after which a recalibration is requested for them.
-    """
-
-    rows: int
-    new: int
-    new_per_split: dict[Split, int]
-    recalibrations: int
-    labels_carried: int
-    waiting: int = 0
-
-
 def ingest(
     engine: Engine,
     name: str,
@@ -50,8 +33,8 @@ def ingest(
     split: str,
     *,
     on_rows: OnRows = lambda _: None,
-    on_stored: Callable[[Connection, Ingested], object] = lambda *_: None,
-) -> Ingested:
+    on_stored: Callable[[Connection, Ingestion], object] = lambda *_: None,
+) -> Ingestion:
     """Store a source's exemplars, whose labels calibrate as a random sample does.
 
     Re-ingesting a source is a no-op, whatever its name. A classifier without exemplars whose extractor was not stated
@@ -107,7 +90,15 @@ def ingest(
         elif per_split.keys() & recalibrations.CALIBRATION_SPLITS:
             requests = recalibrations.request(connection, classifier, "held-out data")
         waiting = support.waiting(connection, classifier)
-        ingested = Ingested(rows, new, dict(per_split), requests, labels_carried, waiting)
+        ingested = Ingestion(
+            rows=rows,
+            new=new,
+            already_stored=rows - new,
+            new_per_split={str(split): count for split, count in per_split.items()},
+            labels_carried=labels_carried,
+            recalibrations_due=requests,
+            training_waiting=waiting,
+        )
         on_stored(connection, ingested)
     return ingested
 

@@ -11,41 +11,13 @@ from venn_admit.core.types import HELD_OUT_SPLITS, Split
 from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError
 from venn_admit.files.label_sources import LabelSource
 from venn_admit.files.labels import LabelRows
+from venn_admit.records import Labelling
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers, exemplars, labels, support
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.exemplars.labels import LabelEvent, LabelledExemplar
 from venn_admit.store.exemplars.support import SupportChange
 from venn_admit.store.work import recalibrations
-
-
-@dataclass(frozen=True, slots=True)
-class LabelResult:
-    """What became of a file of labels, in rows.
-
-    new: exemplars without a label until then. corrected: with another. retracted: labels taken back. put_to_use: with
-    this label, but neither training nor calibrating until then. unchanged: what was known already, of which nothing
-    is recorded. These five add up to the rows.
-    joined, left: exemplars that train the KNN or calibrate from now on, by split, and that no longer do. kept: those
-    with a label new or corrected that do neither. still_calibrating: those labelled as selected that calibrate,
-    because they were drawn at random earlier. All of these are about one exemplar a row: that of the generation that
-    was named, or if it has none, of the newest that has one. in_other_generations: what was recorded for the others.
-    recalibrations: calibrators that must be recalibrated. ignored: columns of the file that were not read.
-    """
-
-    rows: int
-    new: int
-    corrected: int
-    retracted: int
-    put_to_use: int
-    unchanged: int
-    joined: dict[Split, int]
-    left: int
-    kept: int
-    still_calibrating: int
-    in_other_generations: int
-    recalibrations: int
-    ignored: list[str]
 
 
 def label(
@@ -56,8 +28,8 @@ def label(
     selection: str,
     retract: bool,
     join_train: bool = False,
-    on_stored: Callable[[Connection, LabelResult], object] = lambda *_: None,
-) -> LabelResult:
+    on_stored: Callable[[Connection, Labelling], object] = lambda *_: None,
+) -> Labelling:
     """Record labels: all of them, or none if one of them is refused.
 
     A random label makes an exemplar that was stored to be scored calibrate, in the split that its hash gives, as
@@ -211,28 +183,30 @@ def _support_changes(before: list[LabelledExemplar], events: list[LabelEvent]) -
     return changes
 
 
-def _counts(rows: LabelRows, primary: _Changes, requests: int, recorded: int) -> LabelResult:
+def _counts(rows: LabelRows, primary: _Changes, requests: int, recorded: int) -> Labelling:
     pairs = [(primary.stored[external_id], event) for external_id, event in primary.events.items()]
     joined: Counter[Split] = Counter(
         event.split for was, event in pairs if was.split == Split.SCORED and event.split != Split.SCORED
     )
-    return LabelResult(
+    return Labelling(
         rows=len(rows.external_ids),
         new=sum(was.label is None for was, _ in pairs),
         corrected=sum(None not in (was.label, event.label) and was.label != event.label for was, event in pairs),
         retracted=sum(event.label is None for _, event in pairs),
         put_to_use=sum(event.label is not None and was.label == event.label for was, event in pairs),
         unchanged=len(rows.external_ids) - len(pairs),
-        joined=dict(joined),
+        calibrating={str(split): count for split, count in joined.items()},
         left=sum(was.split != Split.SCORED and event.split == Split.SCORED for was, event in pairs),
-        kept=sum(event.label is not None and event.split == Split.SCORED for event in primary.events.values()),
-        still_calibrating=sum(
+        kept_for_evaluation=sum(
+            event.label is not None and event.split == Split.SCORED for event in primary.events.values()
+        ),
+        selected_and_calibrating=sum(
             selection == "selected" and number >= 0 and primary.stored[external_id].split in HELD_OUT_SPLITS
             for external_id, number, selection in zip(
                 rows.external_ids, rows.labels.tolist(), rows.selections, strict=True
             )
         ),
         in_other_generations=recorded - len(pairs),
-        recalibrations=requests,
-        ignored=rows.ignored,
+        recalibrations_due=requests,
+        ignored=tuple(rows.ignored),
     )

@@ -7,7 +7,6 @@ removes a limited number of rows. Another call after an interruption goes on fro
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine
 
@@ -15,6 +14,7 @@ from venn_admit.errors import Code, ConflictError, DatabaseError
 from venn_admit.flows.keys.keys import Caller, asked_by
 from venn_admit.flows.removal import batches
 from venn_admit.flows.removal.forget import require_no_jobs
+from venn_admit.records import Deletion
 from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.exemplars import classifiers, deletion, exemplars, forgotten
@@ -28,22 +28,6 @@ _PAUSE_SECONDS = 0.2
 OnRows = Callable[[int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Deleted:
-    """What was deleted, or would be.
-
-    name: of the classifier, or the address of the one generation. generations: their addresses. rows: by table; those
-    that a run before an interruption deleted are not counted. is_done: whether it was done, rather than only counted.
-    longest_seconds: of the transactions that delete rows, from when they have their locks.
-    """
-
-    name: str
-    generations: tuple[str, ...]
-    rows: dict[str, int]
-    is_done: bool
-    longest_seconds: float = 0.0
-
-
 def delete(
     workspace: Workspace,
     name: str,
@@ -51,8 +35,8 @@ def delete(
     dry_run: bool = False,
     by: Caller | None = None,
     on_rows: OnRows = lambda _: None,
-    on_stored: Callable[[Connection, Deleted], object] = lambda *_: None,
-) -> Deleted:
+    on_stored: Callable[[Connection, Deletion], object] = lambda *_: None,
+) -> Deletion:
     """Delete a classifier with all its generations, or one generation that is not current.
 
     Args:
@@ -198,11 +182,11 @@ def _delete_row(connection: Connection, one: Classifier, rows: Counter[str]) -> 
 
 def _deleted(
     called: str, doomed: Sequence[Classifier], rows: Counter[str], *, is_done: bool, longest_seconds: float = 0.0
-) -> Deleted:
-    return Deleted(
-        called,
-        tuple(one.address for one in doomed),
-        {table: count for table, count in sorted(rows.items()) if count},
-        is_done,
-        longest_seconds,
+) -> Deletion:
+    return Deletion(
+        classifier=called,
+        is_done=is_done,
+        generations=tuple(one.address for one in doomed),
+        rows={table: count for table, count in sorted(rows.items()) if count},
+        longest_seconds=longest_seconds,
     )

@@ -25,6 +25,7 @@ from venn_admit.flows.jobs.submit import Send, Submission, submit_job
 from venn_admit.flows.keys.keys import Caller, note
 from venn_admit.flows.removal.batches import batches_of
 from venn_admit.flows.removal.one_generation import Total, count_answers, forget_answers, remove_from
+from venn_admit.records import Forgetting
 from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.calibrations.calibration_points import vacuum_points
 from venn_admit.store.database.engine import consistent_view, transaction
@@ -42,29 +43,6 @@ _DISTURBED = ("score", "fit")
 _HOLD_SECONDS = 10.0
 # ... and then lets them come for so long; it looks as often for whether the jobs are over.
 _PAUSE_SECONDS = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Forgotten:
-    """What was removed, or would be.
-
-    ids: how many of the given ids of exemplars and documents were found, in whichever generation. exemplars: how many
-    were removed, in all generations together. already: ids that were forgotten before. unknown: ids that nothing is
-    stored under. rows: deleted by table. renewed: calibrations that were followed by one without the exemplars.
-    recalibrations: calibrators that are to be recalibrated. jobs: what searches neighbours again. is_done: whether it
-    was done, rather than only counted.
-    """
-
-    classifier: Classifier
-    ids: int
-    exemplars: int
-    already: int
-    unknown: int
-    rows: dict[str, int]
-    renewed: int
-    recalibrations: int
-    jobs: tuple[int, ...]
-    is_done: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +75,8 @@ def forget(
     wait: bool = False,
     send: Send | None = None,
     by: Caller | None = None,
-    on_stored: Callable[[Connection, Forgotten], object] = lambda *_: None,
-) -> Forgotten:
+    on_stored: Callable[[Connection, Forgetting], object] = lambda *_: None,
+) -> Forgetting:
     """Remove all that is stored of some exemplars, in every generation of a classifier.
 
     Doing it again changes nothing, so that a run that was interrupted is completed by another. What stays is listed in
@@ -291,16 +269,16 @@ def require_no_jobs(connection: Connection, generations: Sequence[Classifier], k
         )
 
 
-def _result(classifier: Classifier, found: _Found, total: Total, jobs: tuple[int, ...], *, is_done: bool) -> Forgotten:
-    return Forgotten(
-        classifier,
+def _result(classifier: Classifier, found: _Found, total: Total, jobs: tuple[int, ...], *, is_done: bool) -> Forgetting:
+    return Forgetting(
+        classifier=classifier.shared_name,
         ids=found.found,
         exemplars=total.exemplars,
-        already=found.already,
+        forgotten_before=found.already,
         unknown=len(found.unknown),
         rows={table: rows for table, rows in sorted(total.rows.items()) if rows},
-        renewed=total.renewed,
-        recalibrations=sum(total.recalibrations.values()),
+        calibrations_renewed=total.renewed,
+        recalibrations_due=sum(total.recalibrations.values()),
         jobs=jobs,
         is_done=is_done,
     )

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row
 from venn_admit.core.budget import block_rows
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
 from venn_admit.core.types import Approximation, BoolArray, FloatArray, IntArray, KnnParameters, Split, TrainingEpoch
+from venn_admit.records import Fit
 from venn_admit.store.database.binary_copy import (
     FLOAT8,
     INT4,
@@ -85,18 +86,6 @@ class FitRecord:
     dev_discrepancies: int
     knn_log: tuple[TrainingEpoch, ...]
     localizer_log: tuple[TrainingEpoch, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FitFigures:
-    """The parameters that were made, and how well the KNN agrees with the network."""
-
-    knn_parameters: int
-    fit_count: int
-    dev_count: int
-    dev_discrepancies: int
-    eta: float
-    eta_loc: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -369,7 +358,7 @@ def export_rows(connection: Connection, classifier: Classifier) -> Iterator[Sequ
     return stream(connection, "approximations.export_approximations", {"classifier_id": classifier.id})
 
 
-def fit_of_job(connection: Connection, job_id: int) -> FitFigures | None:
+def fit_of_job(connection: Connection, job_id: int) -> Fit | None:
     """Return what a job has fitted; None if it is no fit, or is not done."""
     row = connection.execute(statement("approximations.fit_of_job"), {"job_id": job_id}).one_or_none()
-    return None if row is None else FitFigures(**row._mapping)
+    return None if row is None else Fit(**row._mapping)

@@ -183,11 +183,11 @@ WHERE id = :knn_parameters_id;
 -- The parameters that a job made, with the record of the fit.
 SELECT
     parameters.id AS knn_parameters,
-    parameters.fit_count,
-    parameters.dev_count,
-    parameters.dev_discrepancies,
-    parameters.eta,
-    parameters.eta_loc
+    parameters.fit_count AS fit_points,
+    parameters.dev_discrepancies AS discrepancies,
+    parameters.dev_count AS points,
+    parameters.eta AS temperature,
+    parameters.eta_loc AS localizer_temperature
 FROM job
 INNER JOIN knn_parameters AS parameters ON job.knn_parameters_id = parameters.id
 WHERE

@@ -94,7 +94,7 @@ def ingest(
     """
     from venn_admit.cli.session import open_session
     from venn_admit.flows.data.ingest import ingest as flow
-    from venn_admit.payloads.exemplars import ingested_payload
+    from venn_admit.records import as_json as json_of
     from venn_admit.report.wording import waiting_text
 
     session = open_session()
@@ -102,11 +102,10 @@ def ingest(
         source = session.exemplars_in(file, extractor)
         shell.show(f"Ingesting {source.name}", source.count_rows())
         done = flow(session.engine, name, source, split, on_rows=shell.advance)
-    payload = ingested_payload(done)
-    per_split, known = payload["new_per_split"], payload["already_stored"]
+    per_split, known = done.new_per_split, done.already_stored
     print_result(
         as_json,
-        payload,
+        json_of(done),
         f"{file.name}: {done.rows:,} rows, {done.new:,} new"
         + (f" ({', '.join(f'{key} {value:,}' for key, value in per_split.items())})" if per_split else "")
         + (f", {known:,} already stored." if known else "."),
@@ -115,8 +114,8 @@ def ingest(
             if done.labels_carried
             else []
         ),
-        *([waiting_text(done.waiting)] if done.waiting else []),
-        *_due(name, done.recalibrations),
+        *([waiting_text(done.training_waiting)] if done.training_waiting else []),
+        *_due(name, done.recalibrations_due),
     )
 
 
@@ -149,7 +148,7 @@ def label(
     from venn_admit.cli.tables import summaries
     from venn_admit.files.label_sources import LabelFile
     from venn_admit.flows.data.label import label as flow
-    from venn_admit.payloads.exemplars import labelled_payload
+    from venn_admit.records import as_json as json_of
 
     session = open_session()
     done = flow(
@@ -164,9 +163,9 @@ def label(
         warn(f"{file.name}: these columns are ignored: {', '.join(map(shown, done.ignored))}.")
     print_result(
         as_json,
-        labelled_payload(done),
+        json_of(done),
         *summaries.lines(file, done),
-        *_due(name, done.recalibrations),
+        *_due(name, done.recalibrations_due),
     )
 
 
@@ -196,7 +195,7 @@ def fit(
     from venn_admit.files.text_files import read_parameters
     from venn_admit.flows.calibration.fit import adopt_parameters
     from venn_admit.flows.calibration.fit import fit as flow
-    from venn_admit.payloads.calibrated import fitted_payload
+    from venn_admit.records import as_json as json_of
 
     session = open_session()
     if parameters is not None:
@@ -219,10 +218,10 @@ def fit(
     figures = done.figures
     print_result(
         as_json,
-        {**fitted_payload(figures), "recalibrations_due": done.recalibrations},
-        f"KNN and network differ on {figures.dev_discrepancies:,} of {figures.dev_count:,} dev points "
-        f"({figures.dev_discrepancies / figures.dev_count:.1%}); eta {figures.eta:.4g}, "
-        f"localizer's eta {figures.eta_loc:.4g}.",
+        {**json_of(figures), "recalibrations_due": done.recalibrations},
+        f"KNN and network differ on {figures.discrepancies:,} of {figures.points:,} dev points "
+        f"({figures.discrepancies / figures.points:.1%}); eta {figures.temperature:.4g}, "
+        f"localizer's eta {figures.localizer_temperature:.4g}.",
         *_due(name, done.recalibrations),
     )
 

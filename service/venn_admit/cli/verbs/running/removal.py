@@ -14,7 +14,7 @@ from venn_admit.cli.waiting import Showing, Waiting
 from venn_admit.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from venn_admit.flows.removal.forget import Forgotten
+    from venn_admit.records import Forgetting
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, by table, and change nothing.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; required without a terminal.")]
@@ -58,7 +58,7 @@ def forget(
     from venn_admit.cli.session import open_session
     from venn_admit.files.text_files import read_ids
     from venn_admit.flows.removal.forget import forget as flow
-    from venn_admit.payloads.removal import forgotten_payload
+    from venn_admit.records import as_json as json_of
 
     asked = [*(ids or []), *([] if file is None else read_ids(file))]
     if not asked and not documents:
@@ -75,20 +75,20 @@ def forget(
             shell.run_job(job_id, "Searching neighbours again")
     if done.is_done:
         session.remove_left_behind()
-    print_result(as_json, forgotten_payload(done), *_forgotten_lines(done))
+    print_result(as_json, json_of(done), *_forgotten_lines(done))
 
 
-def _forgotten_lines(done: "Forgotten") -> list[str]:
-    name = done.classifier.shared_name
+def _forgotten_lines(done: "Forgetting") -> list[str]:
+    name = done.classifier
     verb = "Forgot" if done.is_done else "Would forget"
     lines = [f"{verb} {done.exemplars:,} exemplars of {name}, in all its generations{_rows(done.rows)}."]
-    if done.already:
-        lines.append(f"{done.already:,} of the ids were forgotten before.")
+    if done.forgotten_before:
+        lines.append(f"{done.forgotten_before:,} of the ids were forgotten before.")
     if done.unknown:
         lines.append(f"{done.unknown:,} of the ids are unknown.")
-    if done.renewed:
-        lines.append(f"Calibrations that counted them are followed by {done.renewed:,} that do not.")
-    if done.recalibrations:
+    if done.calibrations_renewed:
+        lines.append(f"Calibrations that counted them are followed by {done.calibrations_renewed:,} that do not.")
+    if done.recalibrations_due:
         lines.append(f"A recalibration is due: run `venn-admit recalibrate {name}`, or leave it to beat.")
     return lines
 
@@ -107,7 +107,7 @@ def delete(
     """
     from venn_admit.cli.session import open_session
     from venn_admit.flows.removal.delete import delete as flow
-    from venn_admit.payloads.removal import deleted_payload
+    from venn_admit.records import as_json as json_of
 
     if not dry_run:
         _confirm(f"Delete {name} with all that is stored of it? It cannot be taken back.", yes=yes)
@@ -118,8 +118,8 @@ def delete(
     verb = "Deleted" if done.is_done else "Would delete"
     print_result(
         as_json,
-        deleted_payload(done),
-        f"{verb} {done.name}: generations {', '.join(done.generations)}{_rows(done.rows)}.",
+        json_of(done),
+        f"{verb} {done.classifier}: generations {', '.join(done.generations)}{_rows(done.rows)}.",
     )
 
 

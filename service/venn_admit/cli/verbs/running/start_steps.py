@@ -38,7 +38,7 @@ from venn_admit.layer.model import MemoryModel
 from venn_admit.layer.settings import MemorySettings
 from venn_admit.layer.texts.source import DEFAULT_COLUMNS
 from venn_admit.payloads.calibrated import calibrated_payload
-from venn_admit.payloads.exemplars import ingested_payload
+from venn_admit.records import as_json
 from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.calibration.wording import calibration_tables
 from venn_admit.report.evaluation.payload import report_payload
@@ -186,7 +186,7 @@ def _store(this: _Run, model: MemoryModel) -> None:
         source = this.session.exemplars_in(this.exemplars(part))
         this.shell.show(f"Ingesting {source.name}", source.count_rows())
         done = ingest(engine, this.name, source, part, on_rows=this.shell.advance)
-        this.found[part] |= {"ingested": ingested_payload(done)}
+        this.found[part] |= {"ingested": as_json(done)}
         splits = ", ".join(f"{split} {count:,}" for split, count in done.new_per_split.items())
         this.say(f"{part}: {counted(done.rows, 'exemplar')}, {done.new:,} new{splits and f' ({splits})'}.")
 
