@@ -30,15 +30,13 @@ if TYPE_CHECKING:
         UnavailableError,
         VennAdmitError,
     )
-    from .records import Deletion, Fit, Forgetting, Ingestion, Labelling
+    from .records import Deletion, Fit, Forgetting, Ingestion, Labelling, ListedCalibration, Neighbour
     from .results import (
         Alarm,
         Calibration,
         Decision,
         Decisions,
-        ListedCalibration,
         Monitor,
-        Neighbour,
         Policy,
         Replay,
         Report,
@@ -88,7 +86,9 @@ _HOMES = {
     "Connection": "connection",
     "connect": "connection",
     "Retries": "retries",
-    **dict.fromkeys(("Deletion", "Fit", "Forgetting", "Ingestion", "Labelling"), "records"),
+    **dict.fromkeys(
+        ("Deletion", "Fit", "Forgetting", "Ingestion", "Labelling", "ListedCalibration", "Neighbour"), "records"
+    ),
 }
 
 

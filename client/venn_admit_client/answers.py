@@ -7,14 +7,12 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from .members import from_json
-from .records import Ingestion, Labelling
+from .records import Ingestion, Labelling, Neighbour
 from .results import (
     Alarm,
     Calibration,
     Decision,
-    ListedCalibration,
     Monitor,
-    Neighbour,
     Policy,
     Replay,
     StoredDecision,
@@ -59,20 +57,6 @@ def calibration_of(made: Mapping[str, Any], shown: Mapping[str, Any]) -> Calibra
         singleton_share=None if singletons is None else singletons / made["vp"],
         score=made.get("chosen_score"),
         certificate=made.get("certificate"),
-    )
-
-
-def listed_calibration_of(answer: Mapping[str, Any]) -> ListedCalibration:
-    """Return a calibration of a list."""
-    return ListedCalibration(
-        id=answer["calibration"],
-        setting=answer["setting"],
-        number=answer["number"],
-        created_at=datetime.fromisoformat(answer["created_at"]),
-        reason=answer["reason"],
-        mc_points=answer["mc"],
-        vp_points=answer["vp"],
-        is_current=answer["is_current"],
     )
 
 
@@ -166,7 +150,4 @@ def policy_of(answer: Mapping[str, Any]) -> Policy:
 
 
 def _neighbours(answer: Mapping[str, Any]) -> tuple[Neighbour, ...]:
-    return tuple(
-        Neighbour(one["external_id"], one["label_class"], one["distance"], one["attributes"])
-        for one in answer["neighbours"]
-    )
+    return tuple(from_json(Neighbour, one) for one in answer["neighbours"])

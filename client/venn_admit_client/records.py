@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import field
+from datetime import datetime
+from typing import Any
 
 from .members import member, record
 
@@ -134,3 +136,45 @@ class Fit:
     points: int = member(500, "dev")
     temperature: float = member(4.7, "eta", late=True)
     localizer_temperature: float = member(0.6, "eta_loc", late=True)
+
+
+@record
+class ListedCalibration:
+    """A stored calibration at a glance.
+
+    Attributes:
+        id: Its number.
+        setting: The number of the setting that it was made under.
+        number: 1, 2, ... within the setting.
+        created_at: When it was made.
+        reason: Why it was made.
+        mc_points: Points of split mc.
+        vp_points: Points of split vp.
+        is_current: Whether it is the newest of its setting.
+    """
+
+    id: int = member(7, "calibration")
+    setting: int = member(1)
+    number: int = member(3)
+    created_at: datetime = member("2026-07-01T12:00:00+00:00")
+    reason: str = member("labels")
+    mc_points: int = member(4500, "mc")
+    vp_points: int = member(4500, "vp")
+    is_current: bool = member(True)
+
+
+@record
+class Neighbour:
+    """A training exemplar near a point.
+
+    Attributes:
+        id: Its id.
+        label: Its class.
+        distance: Euclidean, in the units of the vectors.
+        attributes: What was stored with it.
+    """
+
+    id: str = member("train-17", "external_id")
+    label: str = member("positive", "label_class")
+    distance: float = member(3.25)
+    attributes: Mapping[str, Any] = member({"text": "A film to remember."})

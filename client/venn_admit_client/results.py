@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .inputs import Array
+from .records import Neighbour
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,48 +47,6 @@ class Calibration:
     singleton_share: float | None
     score: str | None
     certificate: Mapping[str, Any] | None = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class ListedCalibration:
-    """A stored calibration at a glance.
-
-    Attributes:
-        id: Its number.
-        setting: The number of the setting that it was made under.
-        number: 1, 2, ... within the setting.
-        created_at: When it was made.
-        reason: Why it was made.
-        mc_points: Points of split mc.
-        vp_points: Points of split vp.
-        is_current: Whether it is the newest of its setting.
-    """
-
-    id: int
-    setting: int
-    number: int
-    created_at: datetime
-    reason: str
-    mc_points: int
-    vp_points: int
-    is_current: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A training exemplar near a point.
-
-    Attributes:
-        id: Its id.
-        label: Its class.
-        distance: Euclidean, in the units of the vectors.
-        attributes: What was stored with it.
-    """
-
-    id: str
-    label: str
-    distance: float
-    attributes: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from . import answers
-from .results import Alarm, ListedCalibration, Monitor, Policy, Replay, Report, StoredDecision
+from .members import from_json
+from .records import ListedCalibration
+from .results import Alarm, Monitor, Policy, Replay, Report, StoredDecision
 from .transport import Transport
 
 
@@ -59,7 +61,7 @@ class StoredClassifier:
 
     def calibrations(self) -> Iterator[ListedCalibration]:
         """Return the stored calibrations, the newest first; pages are asked for as they are needed."""
-        return map(answers.listed_calibration_of, self._transport.pages(*self._path("calibrations")))
+        return (from_json(ListedCalibration, one) for one in self._transport.pages(*self._path("calibrations")))
 
     def decisions(
         self, *, calibration: int | None = None, exemplar: str | int | None = None, admitted: bool | None = None

@@ -31,26 +31,15 @@ if TYPE_CHECKING:
         OutdatedError,
         VennAdmitError,
     )
-    from venn_admit.interface.certificates import Certificate, CertifiedClass
     from venn_admit.interface.classifier import Classifier
+    from venn_admit.interface.comparison import ClassShare, Comparison, SettingOutcome, SettingsWhatIf
     from venn_admit.interface.connection import Connection, connect
     from venn_admit.interface.examples import example_data, example_texts
     from venn_admit.interface.hooks.hook import Hook, hook
     from venn_admit.interface.hooks.outputs import HookedBatches
-    from venn_admit.interface.results import (
-        Calibration,
-        ClassShare,
-        Comparison,
-        Decision,
-        Evaluation,
-        Monitor,
-        Neighbour,
-        Report,
-        SettingOutcome,
-        SettingsWhatIf,
-        TrainingWhatIf,
-    )
-    from venn_admit.records import Deletion, Fit, Forgetting, Ingestion, Labelling
+    from venn_admit.interface.reports import Evaluation, Monitor, Report, TrainingWhatIf
+    from venn_admit.interface.results import Calibration, Certificate, CertifiedClass, Decision
+    from venn_admit.records import Deletion, Fit, Forgetting, Ingestion, Labelling, Neighbour
 
 __version__ = "0.2.0"
 
@@ -94,33 +83,19 @@ __all__ = [
 ]
 
 _HOMES = {
-    **dict.fromkeys(("Deletion", "Fit", "Forgetting", "Ingestion", "Labelling"), "records"),
-    "Certificate": "interface.certificates",
-    "CertifiedClass": "interface.certificates",
-    "Classifier": "interface.classifier",
-    "Connection": "interface.connection",
-    "connect": "interface.connection",
-    "example_data": "interface.examples",
-    "example_texts": "interface.examples",
-    "Hook": "interface.hooks.hook",
-    "hook": "interface.hooks.hook",
-    "HookedBatches": "interface.hooks.outputs",
-    **dict.fromkeys(
-        (
-            "Calibration",
-            "ClassShare",
-            "Comparison",
-            "Decision",
-            "Evaluation",
-            "Monitor",
-            "Neighbour",
-            "Report",
-            "SettingOutcome",
-            "SettingsWhatIf",
-            "TrainingWhatIf",
-        ),
-        "interface.results",
-    ),
+    name: home
+    for home, names in {
+        "interface.classifier": ("Classifier",),
+        "interface.comparison": ("ClassShare", "Comparison", "SettingOutcome", "SettingsWhatIf"),
+        "interface.connection": ("Connection", "connect"),
+        "interface.examples": ("example_data", "example_texts"),
+        "interface.hooks.hook": ("Hook", "hook"),
+        "interface.hooks.outputs": ("HookedBatches",),
+        "interface.reports": ("Evaluation", "Monitor", "Report", "TrainingWhatIf"),
+        "interface.results": ("Calibration", "Certificate", "CertifiedClass", "Decision"),
+        "records": ("Deletion", "Fit", "Forgetting", "Ingestion", "Labelling", "Neighbour"),
+    }.items()
+    for name in names
 }
 
 

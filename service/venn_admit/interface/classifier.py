@@ -18,21 +18,11 @@ from venn_admit.flows.data.export import export as export_file
 from venn_admit.flows.data.ingest import require_extractor
 from venn_admit.flows.reports.report import report
 from venn_admit.interface.advice import advising, call
+from venn_admit.interface.comparison import Comparison, SettingsWhatIf, comparison_of
 from venn_admit.interface.hooks.outputs import HookedBatches
 from venn_admit.interface.inputs import exemplar_source, label_source, vector_of
-from venn_admit.interface.results import (
-    Calibration,
-    Comparison,
-    Decision,
-    Evaluation,
-    Monitor,
-    Report,
-    SettingsWhatIf,
-    TrainingWhatIf,
-    calibration_of,
-    comparison_of,
-    decision_of,
-)
+from venn_admit.interface.reports import Evaluation, Monitor, Report, TrainingWhatIf
+from venn_admit.interface.results import Calibration, Decision, calibration_of, decision_of
 from venn_admit.interface.shell import ProcessShell
 from venn_admit.records import Fit, Forgetting, Ingestion, Labelling
 from venn_admit.runtime.workspace import Runtime

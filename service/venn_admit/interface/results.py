@@ -1,33 +1,79 @@
-"""What the methods of a classifier return."""
+"""What calibrating and deciding return."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
-from io import StringIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, RenderableType
-
-from venn_admit.core.evaluation.measures import Admission
-from venn_admit.core.evaluation.tallies import Tally
+from venn_admit.core.calibrators.certified.certificate import Certificate as FoundCertificate
+from venn_admit.core.calibrators.certified.certificate import ClassResult
 from venn_admit.core.types import CalibratorSettings
 from venn_admit.flows.decisions.score_one import PointDecision
-from venn_admit.interface.advice import call
-from venn_admit.interface.certificates import Certificate, certificate_of
-from venn_admit.report.calibration.report import CalibrationReport
-from venn_admit.report.evaluation.dataset import DatasetReport
-from venn_admit.report.what_if.settings import SettingsTried
-from venn_admit.report.what_if.training import TrainingEffects
+from venn_admit.records import Neighbour
+from venn_admit.report.calibration.cells.certified import certificate_payload
+from venn_admit.report.wording import q_bins_text, thresholds_text
 from venn_admit.store.calibrations.setting_forms import MethodSettings, method_of
 
 if TYPE_CHECKING:
     from venn_admit.flows.calibration.calibrate import Calibrated
-    from venn_admit.flows.calibration.compare import ComparedSettings
-    from venn_admit.report.monitoring.report import MonitorReport
 
-_WIDTH = 110
-_LISTED = 20
+_NEAREST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedClass:
+    """What a test on split vp found for one class under one policy.
+
+    Attributes:
+        kind: `predicted` or `true`.
+        name: The class.
+        admitted: The share of all points of vp that are of this class and admitted.
+        right: The share of these that is right; None if there are none.
+        p_value: The smaller, the better vouched for; None for a predicted class that is never admitted, of which
+            nothing is promised.
+        documents_needed: If the class falls short, the documents of vp with which it is likely to pass at the rates
+            seen; None if it passes, or if no number would do.
+        labels_needed: The labels that these documents hold.
+    """
+
+    kind: str
+    name: str
+    admitted: float
+    right: float | None
+    p_value: float | None
+    documents_needed: int | None
+    labels_needed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Whether a policy could be certified: thresholds under which enough is right in every class asked for.
+
+    Attributes:
+        is_certified: Whether a policy passed. If none did, everything is rejected.
+        kinds: The classes for which it holds: `predicted`, `true` or both.
+        confidence: Over the calibration data, with which it holds.
+        test: How documents of several points were tested: `finite-sample` or `asymptotic`.
+        thresholds: For each predicted class the least p0 at which it is admitted, None for never; None if nothing is
+            certified.
+        admitted: The share of split vp that the policy admits; None if nothing is certified.
+        classes: The results of the certified policy, or of the one that came closest.
+        documents_needed: The documents of vp with which a policy is likely to pass at the rates seen; None if one did,
+            or if no number would do.
+        labels_needed: The labels that these documents hold.
+        document: Everything, with each policy that was proposed and tested, as JSON holds it.
+    """
+
+    is_certified: bool
+    kinds: tuple[str, ...]
+    confidence: Decimal
+    test: str
+    thresholds: Mapping[str, float | None] | None
+    admitted: float | None
+    classes: tuple[CertifiedClass, ...]
+    documents_needed: int | None
+    labels_needed: int | None
+    document: Mapping[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,97 +113,7 @@ class Calibration:
     certificate: Certificate | None
 
     def __str__(self) -> str:
-        from venn_admit.interface.texts import calibration_text
-
-        return calibration_text(self)
-
-
-@dataclass(frozen=True, slots=True)
-class ClassShare:
-    """How much is right of what is admitted of a class.
-
-    Attributes:
-        label: The class.
-        admitted: How many of its points are admitted.
-        right: How many of these are right.
-        share: The share right; None if nothing is admitted.
-        interval: The 95 % interval of the share.
-    """
-
-    label: str
-    admitted: int
-    right: int
-    share: float | None
-    interval: tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class SettingOutcome:
-    """What a setting admits of split mc by cross-fitting, plain, and how much of it is right.
-
-    Attributes:
-        settings: The setting, as arguments of `Classifier.calibrate`.
-        admitted_share: The share of mc that is admitted.
-        admitted_interval: The 95 % interval of that share.
-        per_true_class: The same by class, as labelled.
-        per_predicted_class: The same by class, as predicted.
-        every_class_reaches: Whether no class of either kind is estimated to have a share right below 1 - alpha; None if
-            nothing is admitted.
-    """
-
-    settings: Mapping[str, Any]
-    admitted_share: float
-    admitted_interval: tuple[float, float]
-    per_true_class: tuple[ClassShare, ...]
-    per_predicted_class: tuple[ClassShare, ...]
-    every_class_reaches: bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Settings to choose from before split vp is looked at. As text, a table with the proposal.
-
-    The best of many looks better on mc than it is, so judge what you choose by data that had no part in the choice.
-
-    Attributes:
-        alpha: The error level.
-        mc_points: Points of split mc.
-        judged_points: Points of split mc that were decided on: all, or a random sample of about ten thousand.
-        documents: Documents of these; as many as points, if each stands alone.
-        outcomes: What each setting gives.
-        left_out: What could not be computed, with the reason.
-        proposal: The outcome that admits most, of those in which every class reaches 1 - alpha; None if there is none.
-    """
-
-    alpha: Decimal
-    mc_points: int
-    judged_points: int
-    documents: int
-    outcomes: tuple[SettingOutcome, ...]
-    left_out: Mapping[str, str]
-    proposal: SettingOutcome | None
-
-    def __str__(self) -> str:
-        from venn_admit.interface.texts import comparison_text
-
-        return comparison_text(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A training exemplar near a point.
-
-    Attributes:
-        id: Its id.
-        label: Its class.
-        distance: Euclidean, in the units of the vectors.
-        attributes: What was stored with it.
-    """
-
-    id: str
-    label: str
-    distance: float
-    attributes: Mapping[str, Any]
+        return "\n".join(_calibration_lines(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,164 +145,7 @@ class Decision:
     evidence: Mapping[str, Any]
 
     def __str__(self) -> str:
-        from venn_admit.interface.texts import decision_text
-
-        return decision_text(self)
-
-
-class Evaluation:
-    """What each method admits of labelled data, and how often it is right. As text, it is a report in tables."""
-
-    def __init__(self, classifier: str, data: str, found: DatasetReport) -> None:
-        """Wrap what a flow found."""
-        self._classifier = classifier
-        self._data = data
-        self._found = found
-
-    def __str__(self) -> str:
-        from venn_admit.report.evaluation.terminal import report_tables
-
-        return text_of(report_tables(self._found))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return every figure, as `venn-admit evaluate --json` prints it."""
-        from venn_admit.report.evaluation.payload import report_payload
-
-        return report_payload(self._found)
-
-    def write(self, folder: str | Path) -> Path:
-        """Write a page with charts, and the figures as JSON, into a folder; return the path of the page.
-
-        Raises:
-            InvalidInputError: The folder cannot be written.
-        """
-        from venn_admit.flows.reports.folders import write_evaluation
-
-        return write_evaluation(Path(folder), self._classifier, self._data, self._found)
-
-
-class Report:
-    """How a calibration stands, and what to do next. As text, it is a report in tables."""
-
-    def __init__(self, found: CalibrationReport) -> None:
-        """Wrap what a flow found."""
-        self._found = found
-
-    def __str__(self) -> str:
-        from venn_admit.report.calibration.wording import calibration_tables
-
-        return text_of(calibration_tables(self._found, call))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return every figure, as `venn-admit report --json` prints it."""
-        from venn_admit.report.calibration.payload import calibration_payload
-
-        return calibration_payload(self._found, call)
-
-    def write(self, folder: str | Path) -> Path:
-        """Write a page, and the figures as JSON, into a folder; return the path of the page.
-
-        Raises:
-            InvalidInputError: The folder cannot be written.
-        """
-        from venn_admit.flows.reports.folders import write_calibration_report
-
-        return write_calibration_report(Path(folder), self._found, call)
-
-
-class Monitor:
-    """Whether the promise still holds, as far as random labels tell. As text, it is tables and a verdict."""
-
-    def __init__(self, found: "MonitorReport") -> None:
-        """Wrap what a flow found."""
-        self._found = found
-
-    def __str__(self) -> str:
-        from venn_admit.report.monitoring.tables import monitor_tables
-
-        return text_of(monitor_tables(self._found))
-
-    @property
-    def alarm(self) -> bool:
-        """Whether an alarm stands: admitted predictions may be wrong more often than they should be."""
-        return bool(self._found.harmful)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return every figure, as `venn-admit monitor --json` prints it; an infinite e-value is `inf`."""
-        from venn_admit.report.monitoring.payload import monitor_payload
-
-        return monitor_payload(self._found)
-
-
-class TrainingWhatIf:
-    """What would change if training exemplars had other labels or were left out. As text, a report in tables."""
-
-    def __init__(self, found: TrainingEffects) -> None:
-        """Wrap what a flow found."""
-        self._found = found
-
-    def __str__(self) -> str:
-        from venn_admit.report.calibration.wording import section_tables
-        from venn_admit.report.what_if.training import training_heading, training_sections
-
-        return text_of(section_tables(training_heading(self._found), training_sections(self._found, limit=_LISTED)))
-
-    @property
-    def flipped(self) -> Mapping[str, tuple[str | None, str | None]]:
-        """The decisions that would differ: by id the class admitted now and then, None if rejected; 10,000 at most.
-
-        `flipped_count` says how many there are.
-        """
-        return {flip.external_id: (flip.before, flip.after) for flip in self._found.flipped}
-
-    @property
-    def flipped_count(self) -> int:
-        """How many decisions would differ."""
-        return self._found.flips.total
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return every figure, as `venn-admit what-if --json` prints it."""
-        from venn_admit.report.what_if.training import training_payload
-
-        return training_payload(self._found)
-
-
-class SettingsWhatIf:
-    """What the setting in use would admit with one part of it varied. As text, a table."""
-
-    def __init__(self, found: SettingsTried) -> None:
-        """Wrap what a flow found."""
-        self._found = found
-
-    def __str__(self) -> str:
-        from venn_admit.report.evaluation.terminal import table_view
-        from venn_admit.report.what_if.settings import settings_table
-
-        return text_of(table_view(settings_table(self._found)))
-
-    @property
-    def outcomes(self) -> tuple[SettingOutcome, ...]:
-        """What each value admits of split mc by cross-fitting, and how much of it is right, in the order of values."""
-        return tuple(
-            _outcome(one.settings, one.admission, one.every_class_reaches, self._found.class_names)
-            for one in self._found.tried
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return every figure, as `venn-admit what-if --json` prints it."""
-        from venn_admit.report.what_if.settings import settings_payload
-
-        return settings_payload(self._found)
-
-    def write(self, folder: str | Path) -> Path:
-        """Write a picture, and the figures as JSON, into a folder; return the path of the picture.
-
-        Raises:
-            InvalidInputError: The folder cannot be written.
-        """
-        from venn_admit.flows.reports.folders import write_settings_tried
-
-        return write_settings_tried(Path(folder), self._found)
+        return "\n".join(_decision_lines(self))
 
 
 def calibration_of(done: "Calibrated") -> Calibration:
@@ -385,47 +184,35 @@ def _deciding(settings: MethodSettings, certificate: Certificate | None) -> tupl
     return tuple(None if one is None else Decimal(repr(one)) for one in certificate.thresholds.values())
 
 
-def comparison_of(found: "ComparedSettings") -> Comparison:
-    """Return a comparison in terms of class names and of the arguments of `Classifier.calibrate`."""
-    names, proposed = found.classifier.class_names, found.proposal()
-    outcomes = [
-        _outcome(one.settings, one.admission, one.every_class_reaches(found.alpha), names) for one in found.compared
-    ]
-    return Comparison(
-        alpha=found.alpha,
-        mc_points=found.point_count,
-        judged_points=found.judged_count,
-        documents=found.document_count,
-        outcomes=tuple(outcomes),
-        left_out=dict(found.left_out),
-        proposal=None if proposed is None else outcomes[found.compared.index(proposed)],
+def certificate_of(found: FoundCertificate, classes: Sequence[str]) -> Certificate:
+    """Return a certificate in terms of class names."""
+    chosen = None if found.chosen is None else found.proposals[found.chosen]
+    shown = found.closest
+    return Certificate(
+        is_certified=chosen is not None,
+        kinds=tuple(map(str, found.kinds)),
+        confidence=found.confidence,
+        test=str(found.test),
+        thresholds=None if chosen is None else dict(zip(classes, chosen.policy.thresholds, strict=True)),
+        admitted=None if chosen is None else chosen.vp_share,
+        classes=() if shown is None else tuple(_class(found, result, classes) for result in shown.classes),
+        documents_needed=found.documents_needed,
+        labels_needed=found.labels_needed,
+        document=certificate_payload(found, classes),
     )
 
 
-def _outcome(
-    settings: MethodSettings, admission: Admission, every_class_reaches: bool | None, names: Sequence[str]
-) -> SettingOutcome:
-    return SettingOutcome(
-        settings=_arguments(settings),
-        admitted_share=admission.admitted.share,
-        admitted_interval=admission.admitted.interval,
-        per_true_class=_class_shares(admission.right.per_true_class, names),
-        per_predicted_class=_class_shares(admission.right.per_predicted_class, names),
-        every_class_reaches=every_class_reaches,
-    )
-
-
-def _arguments(settings: MethodSettings) -> dict[str, Any]:
-    shared = {"method": method_of(settings), "alpha": str(settings.alpha), "q_bins": settings.q_bins}
-    if isinstance(settings, CalibratorSettings):
-        return {**shared, "delta": settings.delta, "kappa": settings.kappa}
-    return {**shared, "score": None if settings.score is None else str(settings.score)}
-
-
-def _class_shares(tallies: Sequence[Tally], names: Sequence[str]) -> tuple[ClassShare, ...]:
-    return tuple(
-        ClassShare(name, tally.count, tally.correct, tally.share if tally.count else None, tally.interval)
-        for name, tally in zip(names, tallies, strict=True)
+def _class(found: FoundCertificate, result: ClassResult, classes: Sequence[str]) -> CertifiedClass:
+    falls_short = result.p_value is not None and result.p_value > found.level
+    needed = result.documents_needed if falls_short else None
+    return CertifiedClass(
+        kind=str(result.kind),
+        name=classes[result.number],
+        admitted=result.vp_admitted / found.vp_points,
+        right=result.vp_share,
+        p_value=result.p_value,
+        documents_needed=needed,
+        labels_needed=None if needed is None else found.points_in(needed),
     )
 
 
@@ -454,9 +241,42 @@ def decision_of(decided: PointDecision, classes: Sequence[str]) -> Decision:
     )
 
 
-def text_of(tables: RenderableType) -> str:
-    """Return what rich shows, as text without colours."""
-    console = Console(file=StringIO(), width=_WIDTH)
-    with console.capture() as captured:
-        console.print(tables)
-    return captured.get()
+def _calibration_lines(made: Calibration) -> Iterator[str]:
+    own = f"score {made.score}" if made.delta is None else f"delta {made.delta:g}, kappa {made.kappa:,}"
+    yield f"Calibration {made.id}: {made.method}, alpha {made.alpha}, {own}"
+    certificate = made.certificate
+    if certificate is None or certificate.is_certified:
+        yield f"  thresholds {thresholds_text(made.thresholds)}; bins of q {q_bins_text(made.q_bins)}"
+    yield f"  {made.mc_points:,} points in mc, {made.vp_points:,} in vp"
+    if made.usable_share is not None and made.singleton_share is not None:
+        yield (
+            f"  {made.usable_share:.1%} of vp in bands with enough points; a set with a single class for "
+            f"{made.singleton_share:.1%}"
+        )
+    if certificate is not None:
+        kinds = " and ".join(certificate.kinds)
+        if certificate.is_certified:
+            yield (
+                f"  certified for {kinds} classes with confidence {certificate.confidence}; the policy admits "
+                f"{certificate.admitted or 0:.1%} of vp"
+            )
+        else:
+            yield f"  not certified for {kinds} classes, so that everything is rejected"
+
+
+def _decision_lines(made: Decision) -> Iterator[str]:
+    if made.admitted is None:
+        yield f"Rejected: {made.reason}; predicted is {made.predicted}"
+    else:
+        yield f"Admitted: {made.admitted}"
+    if made.lower is not None and made.upper is not None:
+        yield f"  right with a probability of {made.lower:.3f} to {made.upper:.3f}, by calibration {made.calibration}"
+    else:
+        yield f"  by calibration {made.calibration}"
+    if made.match_count is None or made.distance is None:
+        return
+    yield f"  q = {made.match_count} of the nearest training exemplars match in a row; d = {made.distance:.4g}"
+    for neighbour in made.neighbours[:_NEAREST]:
+        yield f"    {neighbour.distance:.4g}  {neighbour.label}  {neighbour.id}"
+    if len(made.neighbours) > _NEAREST:
+        yield f"    and {len(made.neighbours) - _NEAREST} more, in .neighbours"

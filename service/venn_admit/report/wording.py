@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
+_MOST_BINS = 6
+
 
 def waiting_text(waiting: int) -> str:
     """Return what is said of training exemplars that wait.
@@ -26,3 +28,14 @@ def thresholds_text(thresholds: Sequence[Decimal | None]) -> str:
         return "never"
     least, most = (f"{one:.6g}" for one in (min(used), max(used)))
     return ", ".join([least if least == most else f"{least} to {most}", *never])
+
+
+def q_bins_text(q_bins: Sequence[int]) -> str:
+    """Return the lower edges of the bins of q as `calibrate --q-bins` takes them; a long run from 0 is abbreviated.
+
+    >>> q_bins_text([0, 1, 25]), q_bins_text(range(26))
+    ('0,1,25', '0,1,...,25')
+    """
+    if len(q_bins) > _MOST_BINS and tuple(q_bins) == tuple(range(len(q_bins))):
+        return f"0,1,...,{q_bins[-1]}"
+    return ",".join(map(str, q_bins))

@@ -17,8 +17,10 @@ from venn_admit.api.models.common import (
     Model,
     Name,
     Number,
+    answer_of,
 )
 from venn_admit.core.names import PRINTABLE
+from venn_admit.records import ListedCalibration
 
 ClassName = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=PRINTABLE)]
 
@@ -212,17 +214,8 @@ class ClassifierAnswer(GenerationFields):
     )
 
 
-class CalibrationAnswer(Model):
+class CalibrationAnswer(answer_of(ListedCalibration, "ListedCalibration")):  # type: ignore[misc]
     """A calibration: an immutable snapshot."""
-
-    calibration: int = Field(description="Its number.", examples=[7])
-    setting: int = Field(description="The setting that it was made under.", examples=[1])
-    number: int = Field(description="1, 2, ... within the setting.", examples=[3])
-    created_at: datetime = Field(examples=["2026-07-01T12:00:00+00:00"])
-    reason: str = Field(description="Why it was made.", examples=["labels"])
-    mc: int = Field(examples=[4500])
-    vp: int = Field(examples=[4500])
-    is_current: bool = Field(description="Whether it is the newest of its setting.", examples=[True])
 
 
 class ShownCalibration(CalibrationAnswer):

@@ -9,14 +9,13 @@ from venn_admit.cli.tables.rows import cell, table
 from venn_admit.core.calibrators.venn_abers.settings import AUTO
 from venn_admit.core.types import HELD_OUT_SPLITS, CalibratorSettings, Split
 from venn_admit.flows.data.catalogue import Listed, ListedCalibrations, Shown
-from venn_admit.report.wording import thresholds_text, waiting_text
+from venn_admit.report.wording import q_bins_text, thresholds_text, waiting_text
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.calibrations.setting_forms import MethodSettings, method_of
 from venn_admit.store.exemplars.classifiers import Classifier
 
 # A table of more classes is not read by people; --json has all.
 _MOST_CLASSES = 50
-_MOST_EDGES = 6
 
 
 def classifiers_table(found: list[Listed]) -> RenderableType:
@@ -188,7 +187,7 @@ def _settings_table(settings: list[Calibrator], *, date: str) -> RenderableType:
 def _described(setting: Calibrator) -> str:
     """All of a setting, and for what it is due."""
     settings = setting.settings
-    parts = [_with_outcome(setting), f"bins of q {_bins(settings)}"]
+    parts = [_with_outcome(setting), f"bins of q {q_bins_text(settings.q_bins)}"]
     if set(setting.thresholds) != {1 - settings.alpha}:
         parts.append(f"thresholds {thresholds_text(setting.thresholds)}")
     if setting.due_for is not None:
@@ -200,14 +199,6 @@ def _state(setting: Calibrator) -> str:
     if setting.is_in_use:
         return "in use"
     return "kept current" if setting.retired_at is None else "retired"
-
-
-def _bins(settings: MethodSettings) -> str:
-    """Lower edges, as `calibrate --q-bins` takes them; a long run from 0 is abbreviated."""
-    edges = settings.q_bins
-    if len(edges) > _MOST_EDGES and edges == tuple(range(len(edges))):
-        return f"0,1,...,{edges[-1]}"
-    return ",".join(map(str, edges))
 
 
 def _decisions(found: Shown) -> Iterator[RenderableType]:

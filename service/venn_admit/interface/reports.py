@@ -1,0 +1,144 @@
+"""What evaluating, reporting, monitoring and trying other training data return: each is a report in tables."""
+
+from collections.abc import Mapping
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console, RenderableType
+
+from venn_admit.interface.advice import call
+from venn_admit.report.calibration.report import CalibrationReport
+from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.what_if.training import TrainingEffects
+
+if TYPE_CHECKING:
+    from venn_admit.report.monitoring.report import MonitorReport
+
+_WIDTH = 110
+_LISTED = 20
+
+
+def text_of(tables: RenderableType) -> str:
+    """Return what rich shows, as text without colours."""
+    console = Console(file=StringIO(), width=_WIDTH)
+    with console.capture() as captured:
+        console.print(tables)
+    return captured.get()
+
+
+class Evaluation:
+    """What each method admits of labelled data, and how often it is right. As text, it is a report in tables."""
+
+    def __init__(self, classifier: str, data: str, found: DatasetReport) -> None:
+        """Wrap what a flow found."""
+        self._classifier = classifier
+        self._data = data
+        self._found = found
+
+    def __str__(self) -> str:
+        from venn_admit.report.evaluation.terminal import report_tables
+
+        return text_of(report_tables(self._found))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every figure, as `venn-admit evaluate --json` prints it."""
+        from venn_admit.report.evaluation.payload import report_payload
+
+        return report_payload(self._found)
+
+    def write(self, folder: str | Path) -> Path:
+        """Write a page with charts, and the figures as JSON, into a folder; return the path of the page.
+
+        Raises:
+            InvalidInputError: The folder cannot be written.
+        """
+        from venn_admit.flows.reports.folders import write_evaluation
+
+        return write_evaluation(Path(folder), self._classifier, self._data, self._found)
+
+
+class Report:
+    """How a calibration stands, and what to do next. As text, it is a report in tables."""
+
+    def __init__(self, found: CalibrationReport) -> None:
+        """Wrap what a flow found."""
+        self._found = found
+
+    def __str__(self) -> str:
+        from venn_admit.report.calibration.wording import calibration_tables
+
+        return text_of(calibration_tables(self._found, call))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every figure, as `venn-admit report --json` prints it."""
+        from venn_admit.report.calibration.payload import calibration_payload
+
+        return calibration_payload(self._found, call)
+
+    def write(self, folder: str | Path) -> Path:
+        """Write a page, and the figures as JSON, into a folder; return the path of the page.
+
+        Raises:
+            InvalidInputError: The folder cannot be written.
+        """
+        from venn_admit.flows.reports.folders import write_calibration_report
+
+        return write_calibration_report(Path(folder), self._found, call)
+
+
+class Monitor:
+    """Whether the promise still holds, as far as random labels tell. As text, it is tables and a verdict."""
+
+    def __init__(self, found: "MonitorReport") -> None:
+        """Wrap what a flow found."""
+        self._found = found
+
+    def __str__(self) -> str:
+        from venn_admit.report.monitoring.tables import monitor_tables
+
+        return text_of(monitor_tables(self._found))
+
+    @property
+    def alarm(self) -> bool:
+        """Whether an alarm stands: admitted predictions may be wrong more often than they should be."""
+        return bool(self._found.harmful)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every figure, as `venn-admit monitor --json` prints it; an infinite e-value is `inf`."""
+        from venn_admit.report.monitoring.payload import monitor_payload
+
+        return monitor_payload(self._found)
+
+
+class TrainingWhatIf:
+    """What would change if training exemplars had other labels or were left out. As text, a report in tables."""
+
+    def __init__(self, found: TrainingEffects) -> None:
+        """Wrap what a flow found."""
+        self._found = found
+
+    def __str__(self) -> str:
+        from venn_admit.report.calibration.wording import section_tables
+        from venn_admit.report.what_if.training import training_heading, training_sections
+
+        return text_of(section_tables(training_heading(self._found), training_sections(self._found, limit=_LISTED)))
+
+    @property
+    def flipped(self) -> Mapping[str, tuple[str | None, str | None]]:
+        """The decisions that would differ: by id the class admitted now and then, None if rejected; 10,000 at most.
+
+        `flipped_count` says how many there are.
+        """
+        return {flip.external_id: (flip.before, flip.after) for flip in self._found.flipped}
+
+    @property
+    def flipped_count(self) -> int:
+        """How many decisions would differ."""
+        return self._found.flips.total
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every figure, as `venn-admit what-if --json` prints it."""
+        from venn_admit.report.what_if.training import training_payload
+
+        return training_payload(self._found)
