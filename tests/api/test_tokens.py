@@ -20,7 +20,8 @@ from tests.cli.samples import NAME
 from venn_admit.api.application import create_application
 from venn_admit.errors import InvalidInputError
 from venn_admit.http.guards import ledger
-from venn_admit.http.guards.issuer import IssuerError, accepted_tokens, public_keys
+from venn_admit.http.guards.issuer import IssuerError, public_keys
+from venn_admit.http.guards.token_settings import accepted_tokens
 from venn_admit.http.guards.tokens import Tokens
 from venn_admit.runtime.settings import Settings
 from venn_admit.store.access.keys import Scope

@@ -32,10 +32,10 @@ from venn_admit.api.routes import (
     settings,
 )
 from venn_admit.api.routes.parts import problems
-from venn_admit.http.guards.issuer import accepted_tokens
 from venn_admit.http.guards.ledger import Ledger
 from venn_admit.http.guards.openapi import describe_guards
 from venn_admit.http.guards.rates import Concurrency, Rates
+from venn_admit.http.guards.token_settings import accepted_tokens
 from venn_admit.http.headers import Surroundings
 from venn_admit.http.limits import BodyLimit
 from venn_admit.http.metrics import Metrics
