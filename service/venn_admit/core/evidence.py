@@ -217,20 +217,30 @@ EVIDENCE = {evidence.method: evidence for evidence in (ADMIT, ABERS)}
 
 
 def own_fields(stored: Mapping[str, Any]) -> tuple[Field, ...]:
-    """Return the fields of the method that made a decision, of which those of other methods are null or left out."""
+    """Return the fields of the method that made a decision, of which those of other methods are null or left out.
+
+    Args:
+        stored: The fields of a decision by name, as they are stored.
+    """
     return next((one.fields for one in EVIDENCE.values() if stored.get(one.fields[0].name) is not None), ())
 
 
 def decision_fields(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is kept of a decision, in order, without what other methods keep."""
+    """Return what is kept of a decision, in order, without what other methods keep.
+
+    Args:
+        stored: As for `own_fields`.
+    """
     return {field.name: stored[field.name] for field in (*PREDICTION, *VIEW, *own_fields(stored), *VERDICT)}
 
 
 def value_of(field: Field, values: Any) -> Any:
     """Return the value of one point as JSON and the driver have it.
 
-    values: what arrays of the field hold of the point: a number, in which -1 stands for no class and NaN for null, or
-    one for each class; None if there is no array.
+    Args:
+        field: The field.
+        values: What arrays of the field hold of the point: a number, in which -1 stands for no class and NaN for null,
+            or one for each class; None if there is no array.
 
     >>> value_of(ADMIT.fields[0], [True, False]), value_of(VERDICT[-1], 5), value_of(VERDICT[1], float("nan"))
     ('10', 'q below K', None)
@@ -251,7 +261,12 @@ def value_of(field: Field, values: Any) -> Any:
 
 
 def is_null(field: Field, values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which of the values of n points stand for null, (n,)."""
+    """Return which of the values of n points stand for null, (n,).
+
+    Args:
+        field: The field.
+        values: As for `value_of`.
+    """
     if field.kind in (Kind.REAL, Kind.UNBOUNDED):
         is_nan: NDArray[np.bool_] = np.isnan(values)
         return is_nan
@@ -262,5 +277,9 @@ def is_null(field: Field, values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def scalar_fields(fields: Iterable[Field]) -> tuple[Field, ...]:
-    """Return the fields that hold one value."""
+    """Return the fields that hold one value.
+
+    Args:
+        fields: The fields.
+    """
     return tuple(field for field in fields if not field.kind.is_per_class)
