@@ -10,18 +10,10 @@ from benchmarks.data import draw_view, generator
 from benchmarks.measure import Measurement, compare
 from venn_admit.core.approximation.knn import calibration_points, softmax
 from venn_admit.core.calibrators.bands import band_radius
-from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.settings import CalibratorSettings, make_settings
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import Categories, VennIndex
-from venn_admit.core.types import (
-    AdmitSets,
-    Approximation,
-    BoolArray,
-    CalibrationPoints,
-    CalibratorSettings,
-    FloatArray,
-    IntArray,
-)
+from venn_admit.core.types import AdmitSets, Approximation, BoolArray, CalibrationPoints, FloatArray, IntArray
 
 _NEIGHBOUR_COUNT = 25
 _SAMPLE_SHARE = 1 / 500  # what the peer does of scored points and of vp

@@ -15,12 +15,13 @@ from benchmarks.ingestion import copies_for, lists, send
 from benchmarks.scoring import workers
 from tests.running import workspace
 from venn_admit.core.calibrators.settings import make_settings
-from venn_admit.core.types import CalibratorSettings, Split
+from venn_admit.core.types import Split
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_approximations
 from venn_admit.flows.calibration.fit import fit_on_stored, request_neighbours
 from venn_admit.flows.calibration.recalibrate import recalibrate
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.ingest import ingest
 from venn_admit.flows.data.label import label
@@ -104,11 +105,13 @@ class Way:
         return self.size.held_out
 
     def calibrate(self) -> int:
-        self._run_job(request_approximations(workspace(self.engine, chunk_rows=_CHUNK_ROWS), _NAME, _settings))
+        self._run_job(request_approximations(workspace(self.engine, chunk_rows=_CHUNK_ROWS), _NAME))
         return self.calibrate_again()
 
     def calibrate_again(self) -> int:
-        calibrate_on_stored(workspace(self.engine), _NAME, _settings, reason="benchmark")
+        known = find(self.engine, _NAME)
+        settings = make_settings(_CLASS_COUNT, known.neighbour_count, kappa=100)
+        calibrate_on_stored(workspace(self.engine), known, settings, reason="benchmark")
         return self.size.held_out
 
     def score(self) -> int:
@@ -194,10 +197,6 @@ class Way:
             return
         with workers(self.engine, self.folder / "home") as app:
             await_job(self.engine, app, job_id, check_workers=lambda: None, on_progress=lambda _progress: None)
-
-
-def _settings(classifier: object) -> CalibratorSettings:
-    return make_settings(_CLASS_COUNT, classifier.neighbour_count, kappa=100)  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterator
-from decimal import Decimal
 from itertools import count
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.asked import settings_asked_for
 from venn_admit.flows.calibration.calibrate import calibrate_on_stored
 from venn_admit.flows.computing import chunk_runner
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.ingest import HELD_OUT, ingest
 from venn_admit.flows.decisions.score import request_score, write_scores
@@ -46,10 +46,8 @@ def measure(large: bool) -> Iterator[Measurement]:
     with folder() as files, database(files / "home") as engine:
         create(engine, _NAME, tuple(map(str, range(_CLASS_COUNT))), seed=0, logits_only=True)
         ingest(engine, _NAME, FileSource(_write(files, "held-out", held_out)), HELD_OUT)
-        settings_of = settings_asked_for(
-            "venn-abers", alpha=Decimal("0.1"), thresholds=None, q_bins=None, delta=None, kappa=None, score=None
-        )
-        calibrate_on_stored(workspace(engine), _NAME, settings_of, reason="benchmark")
+        known = find(engine, _NAME)
+        calibrate_on_stored(workspace(engine), known, settings_asked_for(known, "venn-abers", {}), reason="benchmark")
         # Each turn has rows that are new.
         paths = (_write(files, f"score-{number}", rows) for number in range(_TURNS + 1))
         tables = (f"bare_{number}" for number in count())

@@ -22,12 +22,13 @@ from benchmarks.data import draw_network, draw_vectors
 from benchmarks.measure import Measurement
 from benchmarks.storage import database, folder
 from tests.running import workspace
-from venn_admit.core.calibrators.venn_abers.settings import VennAbersSettings, make_venn_abers_settings
+from venn_admit.core.calibrators.settings import make_venn_abers_settings
 from venn_admit.core.types import Float32Array, KnnParameters
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_approximations
 from venn_admit.flows.calibration.fit import adopt_parameters
 from venn_admit.flows.computing import chunk_runner
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.ingest import HELD_OUT, ingest
 from venn_admit.flows.decisions.score_one import PointScorer
@@ -71,17 +72,15 @@ def measure(large: bool) -> Iterator[Measurement]:
 
 
 def _calibrated(engine: Engine, cache: ArrayCache, files: Path) -> Classifier:
-    def settings(_: Classifier) -> VennAbersSettings:
-        return make_venn_abers_settings(_CLASS_COUNT, _NEIGHBOUR_COUNT, score="network")
-
     names = tuple(map(str, range(_CLASS_COUNT)))
     create(engine, _NAME, names, dimension=_DIMENSION, neighbour_count=_NEIGHBOUR_COUNT, seed=0)
     for split in ("train", HELD_OUT):
         ingest(engine, _NAME, FileSource(files / f"{split}.npz"), split)
     adopt_parameters(engine, _NAME, KnnParameters(np.zeros(_CLASS_COUNT), np.full(_CLASS_COUNT, 0.5), 5.0), 1.0)
     runner = chunk_runner(workspace(engine, cache), _Limits(), worker="benchmark")
-    compute_job(engine, runner, request_approximations(workspace(engine), _NAME, settings))
-    calibrate_on_stored(workspace(engine), _NAME, settings, reason="benchmark")
+    compute_job(engine, runner, request_approximations(workspace(engine, chunk_rows=2048), _NAME))
+    settings = make_venn_abers_settings(_CLASS_COUNT, _NEIGHBOUR_COUNT, score="network")
+    calibrate_on_stored(workspace(engine), find(engine, _NAME), settings, reason="benchmark")
     with connect(engine) as connection:
         classifier = classifiers.by_name(connection, _NAME)
     hnsw.create(engine, classifier, m=16, ef_construction=64)

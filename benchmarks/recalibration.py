@@ -19,14 +19,15 @@ from benchmarks.data import draw_network, draw_vectors
 from benchmarks.measure import Measurement
 from benchmarks.storage import database, folder
 from tests.running import workspace
-from venn_admit.core.calibrators.settings import make_settings
-from venn_admit.core.types import CalibratorSettings, KnnParameters
+from venn_admit.core.calibrators.settings import CalibratorSettings, make_settings
+from venn_admit.core.types import KnnParameters
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_approximations
 from venn_admit.flows.calibration.fit import adopt_parameters
 from venn_admit.flows.calibration.recalibrate import recalibrate_step, retry_and_list
 from venn_admit.flows.computing import chunk_runner
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.ingest import HELD_OUT, ingest, store_scored
 from venn_admit.flows.data.label import label
@@ -124,9 +125,9 @@ class _Service:
 
     def rebuild(self) -> int:
         """Neighbours of every point, approximations and a first snapshot; the rows that are written."""
-        job_id = request_approximations(workspace(self.engine, chunk_rows=_CHUNK_ROWS), _NAME, lambda _: _settings())
+        job_id = request_approximations(workspace(self.engine, chunk_rows=_CHUNK_ROWS), _NAME)
         computed = self._run(job_id)
-        done = calibrate_on_stored(workspace(self.engine), _NAME, lambda _: _settings(), reason="from scratch")
+        done = calibrate_on_stored(workspace(self.engine), find(self.engine, _NAME), _settings(), reason="from scratch")
         return 2 * computed + done.changed.opened
 
     def give_labels(self, count: int) -> None:

@@ -21,11 +21,12 @@ from benchmarks.measure import Measurement, compare
 from benchmarks.storage import database, folder
 from tests.running import workspace
 from venn_admit.cli.worker_process import STOP_SECONDS, worker_command, worker_environment
-from venn_admit.core.calibrators.settings import make_settings
-from venn_admit.core.types import CalibratorSettings, Float32Array, IntArray, KnnParameters
+from venn_admit.core.calibrators.settings import CalibratorSettings, make_settings
+from venn_admit.core.types import Float32Array, IntArray, KnnParameters
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_approximations
 from venn_admit.flows.calibration.fit import adopt_parameters
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.ingest import ingest
 from venn_admit.flows.decisions.score import request_score, write_scores
@@ -89,8 +90,8 @@ class _Scoring:
     def calibrate(self) -> None:
         parameters = KnnParameters(np.zeros(_CLASS_COUNT), np.full(_CLASS_COUNT, 0.5), 5.0)
         adopt_parameters(self.engine, _NAME, parameters, eta_loc=5.0)
-        self._run(request_approximations(workspace(self.engine, chunk_rows=_CHUNK_ROWS), _NAME, lambda _: _settings()))
-        calibrate_on_stored(workspace(self.engine), _NAME, lambda _: _settings(), reason="benchmark")
+        self._run(request_approximations(workspace(self.engine, chunk_rows=_CHUNK_ROWS), _NAME))
+        calibrate_on_stored(workspace(self.engine), find(self.engine, _NAME), _settings(), reason="benchmark")
 
     def score(self) -> None:
         """As `venn-admit score` does it, of a file whose rows are all new, because their ids are."""

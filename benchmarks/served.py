@@ -17,12 +17,13 @@ from sqlalchemy import Engine
 
 from benchmarks.data import draw_network, draw_vectors
 from tests.running import workspace
-from venn_admit.core.calibrators.settings import make_settings
-from venn_admit.core.types import CalibratorSettings, Float32Array, KnnParameters
+from venn_admit.core.calibrators.settings import CalibratorSettings, make_settings
+from venn_admit.core.types import Float32Array, KnnParameters
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_approximations
 from venn_admit.flows.calibration.fit import adopt_parameters
 from venn_admit.flows.computing import chunk_runner
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.ingest import HELD_OUT, ingest
 from venn_admit.flows.jobs.chunks import compute_job
@@ -60,7 +61,7 @@ class Served:
         return httpx2.Client(base_url=self.url, headers={"Authorization": f"Bearer {self.key}"}, timeout=600)
 
 
-def settings_of(_: Classifier, alpha: str = "0.1") -> CalibratorSettings:
+def settings_under(alpha: str = "0.1") -> CalibratorSettings:
     """Settings under which a part of the points is admitted."""
     return make_settings(_CLASS_COUNT, _NEIGHBOUR_COUNT, alpha=Decimal(alpha), kappa=100, q_bins=(0, 1, 13, 25))
 
@@ -93,8 +94,8 @@ def calibrated(
         ingest(engine, NAME, FileSource(files / f"{split}.npz"), split)
     adopt_parameters(engine, NAME, KnnParameters(np.zeros(_CLASS_COUNT), np.full(_CLASS_COUNT, 0.5), 5.0), 1.0)
     runner = chunk_runner(workspace(engine, ArrayCache(files / "cache")), _Limits(), worker="benchmark")
-    compute_job(engine, runner, request_approximations(workspace(engine), NAME, settings_of))
-    calibrate_on_stored(workspace(engine), NAME, settings_of, reason="benchmark")
+    compute_job(engine, runner, request_approximations(workspace(engine, chunk_rows=2048), NAME))
+    calibrate_on_stored(workspace(engine), find(engine, NAME), settings_under(), reason="benchmark")
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("VACUUM (ANALYZE)")
     with connect(engine) as connection:

@@ -5,13 +5,12 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from benchmarks.measure import Measurement
-from benchmarks.served import NAME, Served, settings_of
+from benchmarks.served import NAME, Served, settings_under
 from tests.running import workspace
 from venn_admit.core.approximation.knn import approximate
 from venn_admit.flows.calibration.calibrate import calibrate_on_stored
@@ -65,7 +64,7 @@ def _publish(served: Served, ended: threading.Event) -> int:
     count, start = 0, time.monotonic()
     while not ended.wait(max(0.0, start + count - time.monotonic())):
         alpha = _ALPHAS[count % len(_ALPHAS)]
-        calibrate_on_stored(workspace(served.engine), NAME, partial(settings_of, alpha=alpha), reason="benchmark")
+        calibrate_on_stored(workspace(served.engine), served.classifier, settings_under(alpha), reason="benchmark")
         count += 1
     return count
 

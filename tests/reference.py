@@ -10,7 +10,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from venn_admit.core.types import BoolArray, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+from venn_admit.core.calibrators.settings import CalibratorSettings
+from venn_admit.core.types import BoolArray, CalibrationPoints, FloatArray, IntArray
 
 
 @dataclass(frozen=True)

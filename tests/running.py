@@ -14,14 +14,18 @@ import pyarrow.parquet as pq
 from sqlalchemy import Engine, Row, text
 
 from venn_admit.core.calibrators.certified.certificate import Certificate
-from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.settings import (
+    MethodSettings,
+    make_settings,
+    make_venn_abers_settings,
+)
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
-from venn_admit.core.calibrators.venn_abers.settings import VennAbersSettings, make_venn_abers_settings
-from venn_admit.core.types import CalibratorSettings, KnnParameters
+from venn_admit.core.types import KnnParameters
 from venn_admit.files.sources import FileSource
-from venn_admit.flows.calibration.calibrate import Calibrated, SettingsOf, calibrate_on_stored, request_approximations
+from venn_admit.flows.calibration.calibrate import Calibrated, calibrate_on_stored, request_approximations
 from venn_admit.flows.calibration.fit import Fitted, adopt_parameters, fit_on_stored, request_neighbours
 from venn_admit.flows.computing import chunk_runner
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.export import Export, export
 from venn_admit.flows.data.ingest import ingest
@@ -187,21 +191,21 @@ class Bench:
         return fit_on_stored(self.workspace(), name, on_epoch=lambda _model, _line: None)
 
     def calibrate(self, name: str, *, chunk_rows: int = 2048, backwards: bool = False, **settings: Any) -> Calibrated:
-        def settings_of(classifier: Classifier) -> CalibratorSettings:
-            return make_settings(classifier.class_count, classifier.neighbour_count, **settings)
-
-        return self._calibrate(name, settings_of, chunk_rows, backwards)
+        known = find(self.engine, name)
+        asked = make_settings(known.class_count, known.neighbour_count, **settings)
+        return self._calibrate(known, asked, chunk_rows, backwards)
 
     def calibrate_abers(self, name: str, *, chunk_rows: int = 2048, **settings: Any) -> Calibrated:
-        def settings_of(classifier: Classifier) -> VennAbersSettings:
-            return make_venn_abers_settings(classifier.class_count, classifier.neighbour_count, **settings)
+        known = find(self.engine, name)
+        asked = make_venn_abers_settings(known.class_count, known.neighbour_count, **settings)
+        return self._calibrate(known, asked, chunk_rows, False)
 
-        return self._calibrate(name, settings_of, chunk_rows, False)
-
-    def _calibrate(self, name: str, settings_of: SettingsOf, chunk_rows: int, backwards: bool) -> Calibrated:
-        job_id = request_approximations(self.workspace(chunk_rows=chunk_rows), name, settings_of)
+    def _calibrate(
+        self, classifier: Classifier, settings: MethodSettings, chunk_rows: int, backwards: bool
+    ) -> Calibrated:
+        job_id = request_approximations(self.workspace(chunk_rows=chunk_rows), classifier.address)
         self.run(job_id, self._ordinals(job_id, backwards))
-        return calibrate_on_stored(self.workspace(), name, settings_of, reason="test")
+        return calibrate_on_stored(self.workspace(), classifier, settings, reason="test")
 
     def request_score(
         self,

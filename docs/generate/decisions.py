@@ -1,9 +1,9 @@
 """The tables of the page on files that say what a decision holds."""
 
 from docs.generate.markdown import plain, table
+from venn_admit.core.calibrators.settings import METHOD_NAMES
 from venn_admit.core.evidence import EVIDENCE, SHARED
 from venn_admit.core.reasons import Reason
-from venn_admit.store.calibrations.setting_forms import METHOD_NAMES
 
 
 def scores_table() -> str:

@@ -26,19 +26,20 @@ from tests.cli.samples import CLASS_COUNT, NAME, K
 from venn_admit.advice import Step, Verb
 from venn_admit.api.routes import calibrations
 from venn_admit.cli.advice import command
-from venn_admit.core.calibrators.certified.certification import Certification
-from venn_admit.core.calibrators.certified.hypothesis_tests import DocumentTest
-from venn_admit.core.calibrators.certified.points import ClassKind
-from venn_admit.core.calibrators.settings import make_settings
-from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
-from venn_admit.core.types import CalibratorSettings
+from venn_admit.core.calibrators.arguments import arguments_for
+from venn_admit.core.calibrators.certification import ClassKind, DocumentTest
+from venn_admit.core.calibrators.settings import (
+    CalibratorSettings,
+    MethodSettings,
+    ScoreKind,
+    make_settings,
+    make_venn_abers_settings,
+)
 from venn_admit.flows.calibration import calibrate
-from venn_admit.flows.calibration.asked import arguments_for
-from venn_admit.flows.data.catalogue import find
 from venn_admit.http.advice import request_for
 from venn_admit.interface.advice import call
 from venn_admit.store.access.keys import Scope
-from venn_admit.store.calibrations.setting_forms import MethodSettings
+from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.web.steps import on_page
 
 __all__ = ["calibrated", "files", "ingested"]
@@ -55,7 +56,9 @@ ABERS = replace(
 CERTIFIED = replace(
     ABERS,
     thresholds=(1 - ABERS.alpha,) * CLASS_COUNT,
-    certification=Certification((ClassKind.TRUE,), Decimal("0.875"), DocumentTest.ASYMPTOTIC),
+    certify=(ClassKind.TRUE,),
+    confidence=Decimal("0.875"),
+    test=DocumentTest.ASYMPTOTIC,
 )
 SETTINGS: tuple[MethodSettings, ...] = (
     ADMIT,
@@ -85,9 +88,9 @@ class Shells:
         self.remote = remote.classifier(NAME)
         self.taken: list[MethodSettings] = []
 
-    def note(self, workspace: Any, name: str, settings_of: Callable[[Any], MethodSettings], **_: Any) -> Any:
-        """Stands for the flow: the settings are made, as it would, and noted."""
-        self.taken.append(settings_of(find(workspace.engine, name)))
+    def note(self, _engine: Any, _classifier: Classifier, settings: MethodSettings, **_: Any) -> Any:
+        """Stand for the flow, and note the settings."""
+        self.taken.append(settings)
         raise Taken("nothing is computed")
 
     def settings(self, ask: Callable[[], object]) -> MethodSettings | None:
@@ -154,15 +157,13 @@ def shells(calibrated: Program, server_url: str, session_folder: Path) -> Iterat
 
 def test_every_field_differs_from_its_default() -> None:
     """So that one which is added, and forgotten by a shell, is missed below."""
-    pairs: tuple[tuple[Any, Any], ...] = (
-        (ADMIT, make_settings(CLASS_COUNT, K)),
-        (ABERS, make_venn_abers_settings(CLASS_COUNT, K)),
-        (CERTIFIED, make_venn_abers_settings(CLASS_COUNT, K)),
-        (CERTIFIED.certification, Certification((ClassKind.PREDICTED, ClassKind.TRUE))),
-    )
-    for settings, default in pairs:
+    for settings, default, alike in (
+        (ADMIT, make_settings(CLASS_COUNT, K), set()),
+        (ABERS, make_venn_abers_settings(CLASS_COUNT, K), {"certify", "confidence", "test"}),
+        (CERTIFIED, make_venn_abers_settings(CLASS_COUNT, K, certify=["predicted"]), set()),
+    ):
         same = {one.name for one in fields(settings) if getattr(settings, one.name) == getattr(default, one.name)}
-        assert same == ({"certification"} if settings is ABERS else set())
+        assert same == alike
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)

@@ -7,6 +7,7 @@ import pytest
 
 from tests.cli.program import Program, contents
 from tests.cli.samples import CLASS_NAMES, NAME, K
+from venn_admit.core.calibrators.settings import make_settings
 
 NOT_READY = 4
 
@@ -71,7 +72,8 @@ def test_programs_get_the_table(own_calibrated: Program) -> None:
 
 def test_defaults_that_leave_enough_are_stored(own_calibrated: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """The samples are too few for kappa 1000; a smaller default serves as well."""
-    monkeypatch.setattr("venn_admit.cli.verbs.calibrating.calibrate.KAPPA", 10)
+    assert make_settings.__kwdefaults__ is not None
+    monkeypatch.setitem(make_settings.__kwdefaults__, "kappa", 10)
     stored = own_calibrated("calibrate", NAME, "--alpha", "0.2", "--q-bins", "0,1", "--json").result
     assert (stored["calibration"], stored["kappa"]) == (2, 10)
 

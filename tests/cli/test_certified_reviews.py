@@ -14,10 +14,10 @@ from tests.cli.program import Program
 from tests.running import EXAMPLES, REVIEW_ETA_LOC, REVIEW_PARAMETERS
 from venn_admit.core.calibrators.certified.certificate import from_document
 from venn_admit.core.calibrators.certified.policies import admit
+from venn_admit.core.calibrators.settings import make_venn_abers_settings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.crossfit import LabelledCells, certify_cells
 from venn_admit.core.calibrators.venn_abers.scores import network_score
-from venn_admit.core.calibrators.venn_abers.settings import make_venn_abers_settings
 
 CLASSES, SEED = 2, 3
 

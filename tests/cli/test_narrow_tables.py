@@ -12,12 +12,10 @@ from rich.console import Console, RenderableType
 
 from venn_admit.cli.tables.catalogue_tables import calibrations_tables, classifiers_table, generations_table
 from venn_admit.cli.tables.rows import cell
-from venn_admit.core.calibrators.settings import make_settings
-from venn_admit.core.calibrators.venn_abers.settings import make_venn_abers_settings
+from venn_admit.core.calibrators.settings import MethodSettings, make_settings, make_venn_abers_settings
 from venn_admit.core.types import Split
 from venn_admit.flows.data.catalogue import Listed, ListedCalibrations
 from venn_admit.store.calibrations.calibrators import Calibrator
-from venn_admit.store.calibrations.setting_forms import MethodSettings
 from venn_admit.store.decisions.catalogue import Counts
 from venn_admit.store.exemplars.classifiers import Classifier, KnnSize
 
@@ -111,7 +109,7 @@ class TestNarrow:
             "thresholds 0.61, never",
             "venn-abers, alpha 0.1, score network, pointwise; bins of q 0; due for held-out data",
             "venn-abers, alpha 0.1, score reliability, pointwise; bins of q 0",
-            "venn-admit, alpha 0.025, delta 1, kappa 1000; bins of q 0,1,...,25",
+            "venn-admit, alpha 0.025, delta 1, kappa 1,000; bins of q 0,1,...,25",
         ]
 
     def test_list(self, width: int) -> None:

@@ -7,9 +7,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from venn_admit.core.approximation.knn import nonconformity
-from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.settings import CalibratorSettings, make_settings
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
-from venn_admit.core.types import AdmitSets, Approximation, CalibrationPoints, CalibratorSettings, IntArray
+from venn_admit.core.types import AdmitSets, Approximation, CalibrationPoints, IntArray
 
 
 @dataclass(frozen=True)

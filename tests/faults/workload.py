@@ -12,7 +12,6 @@ from structlog.testing import capture_logs
 
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, Arrays, Bench, make_reviews, run_chunks
-from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.flows.calibration.calibrate import request_approximations
 from venn_admit.store.database.engine import connect, create_engine
 from venn_admit.store.database.schema import upgrade
@@ -75,11 +74,7 @@ def _record(bench: Bench, size: Size) -> None:
     make_reviews(bench, held_out_rows=4000)
     later = bench.write("later.npz", _rows("valid", slice(4000, 4000 + size.rows)))
     bench.ingest(NAME, later, "held-out")
-    request_approximations(
-        bench.workspace(chunk_rows=size.chunk_rows),
-        NAME,
-        lambda classifier: make_settings(classifier.class_count, classifier.neighbour_count, kappa=100),
-    )
+    request_approximations(bench.workspace(chunk_rows=size.chunk_rows), NAME)
     scored = bench.write("scored.npz", _rows("ood", slice(size.rows)))
     bench.request_score(NAME, scored, chunk_rows=size.chunk_rows)
     bench.request_score(NAME, scored, weighted=False, require_full_match=True, chunk_rows=size.chunk_rows)

@@ -9,7 +9,8 @@ import numpy as np
 from tests.running import Arrays, Bench
 from venn_admit.core.types import KnnParameters
 from venn_admit.flows.calibration.asked import settings_asked_for
-from venn_admit.flows.calibration.calibrate import Calibrated, SettingsOf, calibrate_on_stored
+from venn_admit.flows.calibration.calibrate import Calibrated, calibrate_on_stored
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import create
 from venn_admit.store.exemplars.classifiers import Classifier
 
@@ -36,13 +37,10 @@ def make(bench: Bench, name: str = NAME, *, class_count: int = CLASSES) -> Class
     return create(bench.engine, name, names, seed=0, logits_only=True)
 
 
-def asked(score: str | None = None, **others: Any) -> SettingsOf:
-    given = {"alpha": ALPHA, "thresholds": None, "q_bins": None, "delta": None, "kappa": None}
-    return settings_asked_for("venn-abers", **(given | {"score": score} | others))
-
-
 def calibrated(bench: Bench, name: str = NAME, **settings: Any) -> Calibrated:
-    return calibrate_on_stored(bench.workspace(), name, asked(**settings), reason="test")
+    known = find(bench.engine, name)
+    asked = settings_asked_for(known, "venn-abers", {"alpha": ALPHA, **settings})
+    return calibrate_on_stored(bench.workspace(), known, asked, reason="test")
 
 
 def prepared(bench: Bench, name: str = NAME) -> Calibrated:

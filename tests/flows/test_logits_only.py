@@ -13,15 +13,16 @@ import pytest
 
 from tests.core.calibrators.venn_abers.isotonic import bounds_of
 from tests.counting import traffic
-from tests.flows.logits import ALPHA, CLASSES, NAME, asked, calibrated, exemplars, make, prepared
+from tests.flows.logits import ALPHA, CLASSES, NAME, calibrated, exemplars, make, prepared
 from tests.running import Bench
 from venn_admit.core.approximation.knn import softmax
-from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.types import KnnParameters
 from venn_admit.errors import Code, InvalidInputError, NotReadyError
 from venn_admit.files.label_sources import LabelFile
-from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_approximations
+from venn_admit.flows.calibration.asked import settings_asked_for
+from venn_admit.flows.calibration.calibrate import request_approximations
 from venn_admit.flows.calibration.fit import adopt_parameters, request_neighbours
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.export import Export, export
 from venn_admit.flows.data.label import label
@@ -210,12 +211,12 @@ def _decided(bench: Bench, **options: Any) -> object:
 
 REFUSED: dict[str, tuple[Callable[[Bench], object], str]] = {
     "venn-admit": (
-        lambda b: calibrate_on_stored(b.workspace(), NAME, lambda _: make_settings(3, 5), reason="x"),
+        lambda b: settings_asked_for(find(b.engine, NAME), "venn-admit", {}),
         "the method venn-admit",
     ),
     "reliability": (lambda b: calibrated(b, score="reliability"), "the reliability score"),
     "bins": (lambda b: calibrated(b, q_bins=[0, 1]), "more than one bin of q"),
-    "approximations": (lambda b: request_approximations(b.workspace(chunk_rows=9), NAME, asked()), "an approximation"),
+    "approximations": (lambda b: request_approximations(b.workspace(chunk_rows=9), NAME), "an approximation"),
     "fit": (lambda b: request_neighbours(b.workspace(chunk_rows=9), NAME), "a fit"),
     "parameters": (
         lambda b: adopt_parameters(b.engine, NAME, KnnParameters(np.zeros(3), np.ones(3), 1.0), 1.0),

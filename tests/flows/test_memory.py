@@ -17,12 +17,13 @@ from tests.conftest import fresh_database
 from tests.running import Bench
 from venn_admit import flows
 from venn_admit.core.budget import BLOCK_SHARE, DEFAULT_MEMORY_BUDGET
-from venn_admit.core.calibrators.settings import make_settings
-from venn_admit.core.types import CalibratorSettings, KnnParameters
+from venn_admit.core.calibrators.settings import CalibratorSettings, make_settings
+from venn_admit.core.types import KnnParameters
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.calibrate import calibrate_on_stored
 from venn_admit.flows.calibration.fit import fit_on_stored, request_neighbours
 from venn_admit.flows.computing import job_kinds
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import create
 from venn_admit.flows.decisions.score import Scored
 from venn_admit.flows.jobs.chunks import ChunkWork
@@ -83,7 +84,8 @@ def peak(compute: Callable[[], _Result]) -> tuple[int, _Result]:
 
 def test_a_calibration(wide: Bench) -> None:
     def run(budget: int) -> object:
-        done = calibrate_on_stored(wide.workspace(memory_budget=budget), "wide", setting, reason="test")
+        classifier = find(wide.engine, "wide")
+        done = calibrate_on_stored(wide.workspace(memory_budget=budget), classifier, setting(classifier), reason="test")
         made = done.by_admit
         return made.radius, done.changed, made.singleton_count, made.usable_count
 

@@ -12,14 +12,10 @@ from math import sqrt
 import numpy as np
 import pytest
 
+from venn_admit.core.calibrators.certification import ClassKind, DocumentTest
 from venn_admit.core.calibrators.certified.certify import certify
-from venn_admit.core.calibrators.certified.hypothesis_tests import (
-    DocumentTest,
-    betting_p_values,
-    binomial_tail,
-    class_p_values,
-)
-from venn_admit.core.calibrators.certified.points import CertificatePoints, ClassKind
+from venn_admit.core.calibrators.certified.hypothesis_tests import betting_p_values, binomial_tail, class_p_values
+from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.types import FloatArray, IntArray
 

@@ -8,9 +8,10 @@ import pytest
 from rich.console import Console
 
 from tests.core.calibrators.certified.laws import graded_points, points_of
+from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.calibrators.certified.certificate import Certificate, from_document
 from venn_admit.core.calibrators.certified.certify import certify
-from venn_admit.core.calibrators.certified.points import CertificatePoints, ClassKind
+from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.report.calibration.cells.certified import (
     MOST_CLASSES,
     certificate_payload,

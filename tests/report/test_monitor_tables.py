@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
-from venn_admit.core.calibrators.certified.points import ClassKind
+from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.monitoring.anytime.plan import LEVEL, Lamp, plan_of
 from venn_admit.core.monitoring.anytime.readings import readings
 from venn_admit.core.monitoring.anytime.state import advance, initial_state

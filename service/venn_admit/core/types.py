@@ -7,7 +7,6 @@ number of points, N the number of training exemplars.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from enum import StrEnum
 
 import numpy as np
@@ -147,25 +146,6 @@ def join_approximations(parts: Sequence[Approximation]) -> Approximation:
         match_count=np.concatenate([part.match_count for part in parts]),
         distance=np.concatenate([part.distance for part in parts]),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class CalibratorSettings:
-    """The settings of a calibrator.
-
-    Attributes:
-        alpha: Error level, an exact decimal in (0, 1).
-        delta: Band radius in sample standard deviations of d, > 0; may be inf.
-        kappa: Least number of points of each class in a band, >= 1.
-        q_bins: Ascending lower edges of the bins of q, the first of them 0; by default every q is a bin of its own.
-        thresholds: (C,) least lower probability for each predicted class, each >= 1 - alpha.
-    """
-
-    alpha: Decimal
-    delta: float
-    kappa: int
-    q_bins: tuple[int, ...]
-    thresholds: tuple[Decimal, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

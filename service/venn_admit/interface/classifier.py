@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from venn_admit.core.calibrators.settings import parse_decimal
+from venn_admit.core.calibrators.declaration import parse_decimal
 from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.files.sources import ExemplarSource
 from venn_admit.flows.data import label as labels_flow
@@ -267,22 +267,23 @@ class Classifier:
         from venn_admit.flows.calibration.asked import settings_asked_for
         from venn_admit.flows.calibration.calibrate import NearlyNothingUsable, calibrate
 
-        settings_of = settings_asked_for(
-            method,
-            alpha=parse_decimal("alpha", str(alpha)),
-            thresholds=None if thresholds is None else [parse_decimal("thresholds", str(one)) for one in thresholds],
-            q_bins=q_bins,
-            delta=delta,
-            kappa=kappa,
-            score=score,
-            certify=certify.split(",") if isinstance(certify, str) else certify,
-            confidence=None if confidence is None else parse_decimal("confidence", str(confidence)),
-            test=test,
-        )
+        given = {
+            "alpha": alpha,
+            "thresholds": thresholds,
+            "q_bins": q_bins,
+            "delta": delta,
+            "kappa": kappa,
+            "score": score,
+            "certify": certify,
+            "confidence": confidence,
+            "test": test,
+        }
+        classifier = find(self._runtime.engine, self._stored.address)
+        settings = settings_asked_for(classifier, method, given)
         done = calibrate(
             self._runtime,
-            self._stored.address,
-            settings_of,
+            classifier,
+            settings,
             shell=self._shell,
             reason="asked for in Python",
             even_if_nearly_nothing_is_usable=kappa is not None,

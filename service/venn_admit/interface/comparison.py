@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 from rich.text import Text
 
+from venn_admit.core.calibrators.arguments import json_settings
+from venn_admit.core.calibrators.settings import MethodSettings
 from venn_admit.core.evaluation.measures import Admission
 from venn_admit.core.evaluation.tallies import Tally
-from venn_admit.core.types import CalibratorSettings
 from venn_admit.interface.reports import text_of
 from venn_admit.report.evaluation.glance import EACH_CLASS, MOST_SINGLE_CLASSES, NAME_WIDTH, WORST_CLASS
 from venn_admit.report.evaluation.table import Cell, Column, EvaluationTable, Row
@@ -19,7 +20,6 @@ from venn_admit.report.evaluation.terminal import table_view
 from venn_admit.report.evaluation.wording import PREDICTED, TRUE, interval_text, share_text
 from venn_admit.report.what_if.settings import SettingsTried
 from venn_admit.report.wording import q_bins_text
-from venn_admit.store.calibrations.setting_forms import MethodSettings, method_of
 
 if TYPE_CHECKING:
     from venn_admit.flows.calibration.compare import ComparedSettings
@@ -162,10 +162,8 @@ def _outcome(
 
 
 def _arguments(settings: MethodSettings) -> dict[str, Any]:
-    shared = {"method": method_of(settings), "alpha": str(settings.alpha), "q_bins": settings.q_bins}
-    if isinstance(settings, CalibratorSettings):
-        return {**shared, "delta": settings.delta, "kappa": settings.kappa}
-    return {**shared, "score": None if settings.score is None else str(settings.score)}
+    shared = {"method": settings.method, "alpha": str(settings.alpha), "q_bins": settings.q_bins}
+    return shared | json_settings(settings, "delta", "kappa", "score")
 
 
 def _class_shares(tallies: Sequence[Tally], names: Sequence[str]) -> tuple[ClassShare, ...]:

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from venn_admit.core.calibrators.certified.certificate import Certificate as FoundCertificate
 from venn_admit.core.calibrators.certified.certificate import ClassResult
-from venn_admit.core.types import CalibratorSettings
+from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSettings
 from venn_admit.flows.decisions.score_one import PointDecision
 from venn_admit.records import Neighbour
 from venn_admit.report.calibration.cells.certified import certificate_payload
 from venn_admit.report.wording import q_bins_text, thresholds_text
-from venn_admit.store.calibrations.setting_forms import MethodSettings, method_of
 
 if TYPE_CHECKING:
     from venn_admit.flows.calibration.calibrate import Calibrated
@@ -160,7 +159,7 @@ def calibration_of(done: "Calibrated") -> Calibration:
         certificate = certificate_of(by_abers.certificate, done.classifier.class_names)
     return Calibration(
         id=done.calibration_id,
-        method=method_of(settings),
+        method=settings.method,
         alpha=settings.alpha,
         thresholds=_deciding(settings, certificate),
         q_bins=settings.q_bins,

@@ -6,13 +6,13 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
+from venn_admit.core.calibrators.settings import MethodSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows
 from venn_admit.core.monitoring.what_if import SnapshotEffects
 from venn_admit.core.types import Approximation, Float32Array, IntArray
 from venn_admit.errors import InvalidInputError
 from venn_admit.methods.describing import CalibrationToDescribe, Described, Judged, PointsToJudge
 from venn_admit.store.calibrations.calibrations import Calibration
-from venn_admit.store.calibrations.setting_forms import MethodSettings
 from venn_admit.store.decisions.decisions import Decided
 from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier

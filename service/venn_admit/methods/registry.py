@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
+from venn_admit.core.calibrators.settings import VENN_ABERS, VENN_ADMIT
 from venn_admit.errors import InvalidInputError
 from venn_admit.methods.method import Method, Snapshot
 from venn_admit.methods.venn_abers.method import VennAbers
 from venn_admit.methods.venn_admit.method import VennAdmit
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
-from venn_admit.store.calibrations.setting_forms import VENN_ABERS, VENN_ADMIT
 from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace

@@ -3,7 +3,7 @@
 from typing import Any
 
 from venn_admit.advice import Step
-from venn_admit.flows.calibration.asked import arguments_for
+from venn_admit.core.calibrators.arguments import arguments_for
 
 
 def arguments_of(step: Step) -> dict[str, Any]:

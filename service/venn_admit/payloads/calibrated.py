@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from venn_admit.core.calibrators.arguments import json_settings
 from venn_admit.flows.calibration.calibrate import Calibrated
 from venn_admit.flows.calibration.recalibrate import Step
 from venn_admit.methods.venn_abers.make import MadeByAbers
@@ -39,9 +40,7 @@ def calibrated_payload(done: Calibrated) -> dict[str, Any]:
 def _by_admit(done: Calibrated, made: MadeByAdmit) -> dict[str, Any]:
     return {
         "calibration": done.calibration_id,
-        "alpha": str(done.settings.alpha),
-        "delta": done.settings.delta,
-        "kappa": done.settings.kappa,
+        **json_settings(done.settings, "alpha", "delta", "kappa"),
         "s_hat": made.radius.s_hat,
         "omega": made.radius.omega,
         "mc": done.mc_count,

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from venn_admit.core.calibrators.venn_abers.settings import AUTO
-from venn_admit.core.types import CalibratorSettings, Split
+from venn_admit.core.calibrators.arguments import ALL_DECLARED, json_settings
+from venn_admit.core.calibrators.settings import MethodSettings
+from venn_admit.core.types import Split
 from venn_admit.flows.data.catalogue import Listed, ListedCalibrations, Shown
 from venn_admit.payloads.rows import plain
 from venn_admit.store.calibrations.calibrators import Calibrator
-from venn_admit.store.calibrations.setting_forms import MethodSettings, method_of
 from venn_admit.store.exemplars.classifiers import Classifier
 
 if TYPE_CHECKING:  # a switch rests on what calibrates, and settings on files, which take long to import
@@ -86,18 +86,8 @@ def created_payload(created: Classifier) -> dict[str, Any]:
 
 def asked_payload(asked: MethodSettings) -> dict[str, Any]:
     """What tells settings apart: with null for what only another method has."""
-    of_cells = None if isinstance(asked, CalibratorSettings) else asked
-    certification = None if of_cells is None else of_cells.certification
-    return {
-        "method": method_of(asked),
-        "alpha": str(asked.alpha),
-        "delta": asked.delta if isinstance(asked, CalibratorSettings) else None,
-        "kappa": asked.kappa if isinstance(asked, CalibratorSettings) else None,
-        "score": None if of_cells is None else str(of_cells.score or AUTO),
-        "certify": None if certification is None else list(map(str, certification.kinds)),
-        "confidence": None if certification is None else str(certification.confidence),
-        "test": None if certification is None else str(certification.test),
-    }
+    names = [name for name in ALL_DECLARED if name not in ("q_bins", "thresholds")]
+    return {"method": asked.method, **dict.fromkeys(names), **json_settings(asked, *names)}
 
 
 def settings_payload(found: "ClassifierSettings") -> dict[str, Any]:

@@ -15,7 +15,6 @@ from venn_admit.report.calibration.sections import labels_text
 from venn_admit.report.calibration.wording import time_text
 from venn_admit.report.evaluation.wording import interval_text, share_text
 from venn_admit.report.pages.html import page_environment
-from venn_admit.store.calibrations.setting_forms import method_of
 
 PACKAGE = "venn_admit.web"
 # The pages of a classifier: the parts of the address that follow its name, and what the link says.
@@ -61,7 +60,6 @@ def environment() -> Environment:
         "image": image_source,
         "interval": interval_text,
         "labels": labels_text,
-        "method": method_of,
         "minute": time_text,
         "path": unquote,
         "query": urlencode,

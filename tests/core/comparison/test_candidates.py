@@ -7,13 +7,13 @@ import pytest
 
 from tests.core.comparison.test_selective import C, K, drawn, shuffled
 from venn_admit.core.approximation.knn import network_prediction, nonconformity
+from venn_admit.core.calibrators.settings import CalibratorSettings, ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.crossfit import cross_fit, fold_of
 from venn_admit.core.calibrators.venn_abers.reliability import fit_reliability, scored_points
-from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer, crossfitted_lower
 from venn_admit.core.comparison.candidates import CrossFitted, cross_fitted_candidates
 from venn_admit.core.comparison.held_out import HeldOutPoints
-from venn_admit.core.types import CalibrationPoints, CalibratorSettings
+from venn_admit.core.types import CalibrationPoints
 from venn_admit.errors import InvalidInputError
 
 RNG = np.random.default_rng(3)

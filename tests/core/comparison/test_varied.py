@@ -8,22 +8,24 @@ import pytest
 
 from tests.core.comparison.test_candidates import COARSE, MC, MODEL, localizer_of
 from tests.core.comparison.test_selective import C, K, shuffled
-from venn_admit.core.calibrators.settings import make_settings
-from venn_admit.core.calibrators.venn_abers.crossfit import cross_fit
-from venn_admit.core.calibrators.venn_abers.reliability import scored_points
-from venn_admit.core.calibrators.venn_abers.settings import (
+from venn_admit.core.calibrators.settings import (
+    CalibratorSettings,
+    MethodSettings,
     ScoreKind,
     VennAbersSettings,
+    make_settings,
     make_venn_abers_settings,
 )
-from venn_admit.core.comparison.candidates import AnySettings, Candidate, cross_fitted_candidates, cross_fitted_settings
+from venn_admit.core.calibrators.venn_abers.crossfit import cross_fit
+from venn_admit.core.calibrators.venn_abers.reliability import scored_points
+from venn_admit.core.comparison.candidates import Candidate, cross_fitted_candidates, cross_fitted_settings
 from venn_admit.core.comparison.held_out import HeldOutPoints
-from venn_admit.core.types import CalibratorSettings, IntArray
+from venn_admit.core.types import IntArray
 from venn_admit.errors import NotReadyError
 
 BANDS = make_settings(C, K, kappa=50, q_bins=COARSE)
 CELLS = make_venn_abers_settings(C, K)
-SETTINGS: list[AnySettings] = [
+SETTINGS: list[MethodSettings] = [
     *(replace(BANDS, kappa=kappa) for kappa in (300, 50, 30)),
     replace(CELLS, score=ScoreKind.RELIABILITY),
     *(replace(BANDS, delta=delta) for delta in (0.5, float("inf"))),
@@ -35,7 +37,7 @@ SETTINGS: list[AnySettings] = [
 
 
 def fitted(
-    settings: list[AnySettings],
+    settings: list[MethodSettings],
     mc: HeldOutPoints = MC,
     *,
     memory_budget: int = 64 << 20,

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.calibrators.venn_abers.isotonic import bounds_of
+from venn_admit.core.calibrators.settings import VennAbersSettings, make_venn_abers_settings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints
-from venn_admit.core.calibrators.venn_abers.settings import VennAbersSettings, make_venn_abers_settings
 from venn_admit.core.monitoring.cells import CellState, cell_states
 from venn_admit.core.types import BoolArray, FloatArray
 

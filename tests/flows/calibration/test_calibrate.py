@@ -17,6 +17,7 @@ from venn_admit.core.calibrators.snapshot_rows import join_rows, rows_of_split
 from venn_admit.core.types import BoolArray, CalibrationPoints, IntArray, KnnParameters, Split
 from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError
 from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_approximations
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.export import Export
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibration_points import ChangedRows
@@ -237,9 +238,7 @@ class TestPartialChange:
     def test_a_label_leaves_neighbours_and_approximations(self, edge: Bench) -> None:
         calibrated(edge)
         relabel(edge, ["mc-3"])
-        job_id = request_approximations(
-            edge.workspace(chunk_rows=10), "edge", lambda known: make_settings(known.class_count, known.neighbour_count)
-        )
+        job_id = request_approximations(edge.workspace(chunk_rows=10), "edge")
         assert edge.value("SELECT row_count FROM job WHERE id = :id", id=job_id) == 0
 
 
@@ -316,7 +315,7 @@ class TestRefusals:
 
     def test_before_the_approximations(self, edge: Bench) -> None:
         with pytest.raises(NotReadyError, match="1000 points of 'edge' arrived or changed during the calibration"):
-            calibrate_on_stored(edge.workspace(), "edge", lambda _: make_settings(3, 5), reason="test")
+            calibrate_on_stored(edge.workspace(), find(edge.engine, "edge"), make_settings(3, 5), reason="test")
         assert edge.value("SELECT count(*) FROM calibrator") == 0
 
     def test_with_one_class_alone(self, bench: Bench) -> None:
@@ -334,13 +333,13 @@ class TestRefusals:
 
 def test_one_at_a_time(edge: Bench) -> None:
     """Several at once wait for each other: their numbers follow, and only the first finds changes."""
-    job_id = request_approximations(edge.workspace(), "edge", lambda _: make_settings(3, 5))
+    job_id = request_approximations(edge.workspace(chunk_rows=2048), "edge")
     edge.run(job_id)
+    known = find(edge.engine, "edge")
     with ThreadPoolExecutor(3) as pool:
         done = list(
             pool.map(
-                lambda _: calibrate_on_stored(edge.workspace(), "edge", lambda _: make_settings(3, 5), reason="test"),
-                range(3),
+                lambda _: calibrate_on_stored(edge.workspace(), known, make_settings(3, 5), reason="test"), range(3)
             )
         )
     assert sorted(one.changed.opened for one in done) == [0, 0, POINTS]

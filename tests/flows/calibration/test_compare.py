@@ -11,8 +11,7 @@ from tests.cli.program import contents
 from tests.flows.decisions.test_venn_abers import RELIABILITY
 from tests.running import EXAMPLES, Bench
 from venn_admit.cli.advice import command
-from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
-from venn_admit.core.types import CalibratorSettings
+from venn_admit.core.calibrators.settings import CalibratorSettings, ScoreKind, VennAbersSettings
 from venn_admit.errors import InvalidInputError, NotReadyError, OutdatedError
 from venn_admit.flows.calibration.compare import ComparedSettings, compare_on_stored, request_mc
 from venn_admit.flows.reports.report import report

@@ -7,7 +7,7 @@ import pytest
 from tests.cli.program import contents
 from tests.flows.logits import ALPHA, NAME, WITH_VECTORS, exemplars, make
 from tests.running import Bench
-from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
+from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
 from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.flows.calibration.compare import compare_on_stored, request_mc
 from venn_admit.flows.reports.what_if_settings import what_if_settings

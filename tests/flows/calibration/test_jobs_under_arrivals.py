@@ -17,21 +17,16 @@ from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_
 from venn_admit.flows.calibration.compare import compare_on_stored, request_mc
 from venn_admit.flows.calibration.fit import fit_on_stored, request_fit, request_neighbours, show_fit
 from venn_admit.flows.computing import job_kinds
-from venn_admit.flows.data.catalogue import count_waiting
+from venn_admit.flows.data.catalogue import count_waiting, find
 from venn_admit.flows.jobs.chunks import ChunkResult, ChunkRunner, ChunkWork, ComputeChunk
 from venn_admit.flows.jobs.control import cancel
 from venn_admit.store.database.engine import transaction
-from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import jobs
 
 CHUNK_ROWS = 300
 STATE = "SELECT state FROM job WHERE id = :id"
 BEHIND = "SELECT max(exemplar.id) > min(support_version) FROM exemplar, classifier WHERE split = 'train'"
 RELABEL = "UPDATE classifier SET support_version = nextval(pg_get_serial_sequence('exemplar', 'id'))"
-
-
-def settings_of(classifier: Classifier) -> object:
-    return make_settings(classifier.class_count, classifier.neighbour_count, **EDGE.settings)
 
 
 class Stream:
@@ -123,12 +118,14 @@ def move_to_knn(bench: Bench) -> None:
 
 
 def test_a_calibration_ends(edge: Bench, stream: Stream) -> None:
-    job_id = request_approximations(edge.workspace(chunk_rows=CHUNK_ROWS), "edge", settings_of)  # type: ignore[arg-type]
+    job_id = request_approximations(edge.workspace(chunk_rows=CHUNK_ROWS), "edge")
     held = edge.value("SELECT support_version FROM job WHERE id = :id", id=job_id)
     run_slowly(edge, job_id, stream)
     stream.pass_by()
     assert count_waiting(edge.engine, "edge") > 0
-    made = calibrate_on_stored(edge.workspace(), "edge", settings_of, reason="test")  # type: ignore[arg-type]
+    made = calibrate_on_stored(
+        edge.workspace(), find(edge.engine, "edge"), make_settings(3, 5, **EDGE.settings), reason="test"
+    )
     assert made.classifier.support_version == held
     assert edge.value("SELECT support_version FROM classifier") > held, "they join at once"
     assert [row.reason for row in edge.rows(REQUEST)] == ["training data"]
@@ -181,7 +178,7 @@ def test_scoring_ends(edge: Bench, stream: Stream) -> None:
 class TestEnd:
     def calibrating(self, edge: Bench) -> int:
         more(edge)
-        return request_approximations(edge.workspace(chunk_rows=CHUNK_ROWS), "edge", settings_of)  # type: ignore[arg-type]
+        return request_approximations(edge.workspace(chunk_rows=CHUNK_ROWS), "edge")
 
     def test_a_cancelled_job_holds_none(self, edge: Bench) -> None:
         job_id, arriving = self.calibrating(edge), Stream(edge)

@@ -35,6 +35,7 @@ from venn_admit.flows.calibration.recalibrate import (
     retry_and_list,
 )
 from venn_admit.flows.computing import chunk_runner
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.jobs.control import cancel
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import consistent_view, transaction
@@ -146,6 +147,7 @@ class TestMeanwhile:
 
         with ThreadPoolExecutor(1) as pool:
             reader = pool.submit(read)
+            known = find(edge.engine, "edge")
             for number in range(2, last + 1):
                 with transaction(edge.engine) as connection:
                     connection.exec_driver_sql(
@@ -153,10 +155,7 @@ class TestMeanwhile:
                     )
                     connection.exec_driver_sql(f"UPDATE exemplar SET split = 'scored' WHERE id = {moving[number]}")
                 calibrate_on_stored(
-                    edge.workspace(keep_calibrations=1),
-                    "edge",
-                    lambda _: make_settings(3, 5, **EDGE.settings),
-                    reason="test",
+                    edge.workspace(keep_calibrations=1), known, make_settings(3, 5, **EDGE.settings), reason="test"
                 )
             reader.result(300)
 

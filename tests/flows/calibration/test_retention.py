@@ -5,6 +5,7 @@ from tests.running import Bench
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.flows.calibration.calibrate import calibrate_on_stored
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.export import Export
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.store.calibrations import calibrations
@@ -65,8 +66,8 @@ class TestRetention:
         for _ in range(2):
             calibrate_on_stored(
                 edge.workspace(keep_calibrations=1),
-                "edge",
-                lambda _: make_settings(3, 5, **EDGE.settings),
+                find(edge.engine, "edge"),
+                make_settings(3, 5, **EDGE.settings),
                 reason="test",
             )
         assert snapshots(edge) == [(2, 1, "current", "test"), (1, 3, "current", "test")]

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from tests.flows.recalibration import EDGE, REQUEST, WAIT, Due, age, give, more, only_request, outcomes, snapshots
 from tests.running import Bench
-from venn_admit.core.types import CalibratorSettings
+from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.errors import ConflictError, NotFoundError
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, retry_and_list
 from venn_admit.flows.data.settings import retire

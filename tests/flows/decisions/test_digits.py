@@ -11,8 +11,9 @@ import pytest
 from tests import reference
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, Arrays, Bench
+from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.core.splits import assign_splits
-from venn_admit.core.types import BoolArray, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+from venn_admit.core.types import BoolArray, CalibrationPoints, FloatArray, IntArray
 from venn_admit.flows.calibration.fit import Fitted
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.store.database.engine import create_engine

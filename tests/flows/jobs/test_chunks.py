@@ -19,7 +19,6 @@ from sqlalchemy.exc import OperationalError
 from tests.running import EXAMPLES, Bench, ChunkLimits, Golden, chunk_ordinals, run_chunk, workspace
 from tests.workers.processes import wait_until
 from venn_admit import broker
-from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.flows.calibration.calibrate import request_approximations
 from venn_admit.flows.computing import chunk_runner, job_kinds
 from venn_admit.flows.data.export import Export
@@ -295,9 +294,7 @@ def request_more_approximations(bench: Bench) -> int:
     more = Golden("edge").exemplars("mc")
     more["id"] = np.array([f"more-{known}" for known in more["id"]])
     bench.ingest("edge", bench.write("more.npz", more), "mc")
-    return request_approximations(
-        bench.workspace(chunk_rows=600), "edge", lambda known: make_settings(known.class_count, known.neighbour_count)
-    )
+    return request_approximations(bench.workspace(chunk_rows=600), "edge")
 
 
 class TestErrors:

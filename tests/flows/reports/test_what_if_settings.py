@@ -9,7 +9,7 @@ from sqlalchemy import text
 from tests.cli.program import contents
 from tests.flows.decisions.test_venn_abers import RELIABILITY
 from tests.running import Bench
-from venn_admit.core.types import CalibratorSettings
+from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError, OutdatedError
 from venn_admit.flows.calibration.compare import compare_on_stored
 from venn_admit.flows.reports.what_if_settings import MOST_VALUES, what_if_settings

@@ -1,12 +1,12 @@
 """The settings of a method as a calibrator holds them: their digest, and there and back."""
 
+import json
 from decimal import Decimal
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from venn_admit.core.calibrators.venn_abers.settings import VennAbersSettings, make_venn_abers_settings
+from venn_admit.core.calibrators.settings import VennAbersSettings, make_venn_abers_settings
 from venn_admit.store.calibrations.setting_forms import setting_columns, settings_digest, settings_of
 
 CERTIFIED: dict[str, Any] = {"certify": ["true", "predicted"], "confidence": Decimal("0.90"), "test": "asymptotic"}
@@ -55,4 +55,5 @@ def test_columns_give_back_the_settings(asked: dict[str, Any]) -> None:
     settings = make_venn_abers_settings(2, 25, **asked)
     columns = setting_columns(settings)
     assert (columns["certify"] is None) == (columns["confidence"] is None) == (asked == {})
-    assert settings_of(cast(Any, SimpleNamespace(**columns))) == settings
+    del columns["settings_digest"]
+    assert settings_of(json.dumps(columns, default=float)) == settings

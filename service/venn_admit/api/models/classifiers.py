@@ -5,18 +5,17 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, StringConstraints
 
+from venn_admit.api.models.calibration_settings import with_asked_settings, with_given_settings
 from venn_admit.api.models.common import (
     LARGEST_INTEGER,
     LARGEST_KEY,
     WHOLE,
     AnswerPage,
-    Decimals,
     Extractor,
     Finite,
     Given,
     Model,
     Name,
-    Number,
     answer_of,
 )
 from venn_admit.core.names import PRINTABLE
@@ -72,19 +71,12 @@ class CreatedClassifier(GenerationFields):
     seed: int = Field(examples=[0])
 
 
+@with_asked_settings
 class StandingSetting(Model):
     """A setting of a classifier, without its calibrations."""
 
     setting: int = Field(description="Its number.", examples=[1])
     method: str = Field(examples=["venn-admit"])
-    alpha: str = Field(description="Error level, an exact decimal.", examples=["0.1"])
-    delta: Number | None = Field(description="Venn-ADMIT only: band radius in deviations of d.", examples=[1.0])
-    kappa: int | None = Field(description="Venn-ADMIT only: least points of each class in a band.", examples=[1000])
-    score: str | None = Field(description="Venn-Abers only: network, reliability or auto.", examples=["auto"])
-    certify: list[str] | None = Field(description="Kinds of classes that are certified.", examples=[["predicted"]])
-    confidence: str | None = Field(description="Confidence of the certificate.", examples=["0.95"])
-    test: str | None = Field(description="How documents of several points are tested.", examples=["finite-sample"])
-    q_bins: list[int] = Field(description="Lower edges of the bins of q.", examples=[[0, 1, 25]])
     thresholds: list[str | None] | None = Field(
         description="Least lower probability that admits each predicted class; null if a policy sets it.",
         examples=[["0.9", "0.9"]],
@@ -241,40 +233,12 @@ class PolicyAnswer(Model):
     calibration: int = Field(examples=[7])
 
 
+@with_given_settings
 class NewCalibration(Given):
     """What to calibrate with; what is left out has the default of the command line."""
 
     method: str = Field(
         default="venn-admit", max_length=20, description="`venn-admit` or `venn-abers`.", examples=["venn-admit"]
-    )
-    alpha: Decimals = Field(default="0.1", description="Error level in (0, 1), an exact decimal.", examples=["0.1"])
-    score: str | None = Field(
-        default=None, max_length=20, description="Venn-Abers only: network, reliability or auto.", examples=[None]
-    )
-    certify: list[Annotated[str, StringConstraints(max_length=20)]] | None = Field(
-        default=None, max_length=2, description="Venn-Abers only: predicted, true or both.", examples=[None]
-    )
-    confidence: Decimals | None = Field(default=None, description="Confidence of a certificate.", examples=[None])
-    test: str | None = Field(
-        default=None,
-        max_length=20,
-        description="How a certificate is tested: finite-sample or asymptotic.",
-        examples=[None],
-    )
-    delta: Number | None = Field(
-        default=None, description='Venn-ADMIT only: band radius in deviations of d, or "inf".', examples=[1.0]
-    )
-    kappa: Annotated[int, Field(ge=1, le=LARGEST_INTEGER), WHOLE] | None = Field(
-        default=None,
-        description="Venn-ADMIT only: least points of each class in a band; null: 1000, unless that leaves nearly "
-        "nothing to admit; then nothing is stored.",
-        examples=[1000],
-    )
-    thresholds: list[Decimals] | None = Field(
-        default=None, max_length=100_000, description="Least lower probability per predicted class.", examples=[None]
-    )
-    q_bins: list[Annotated[int, Field(ge=0, le=10_000), WHOLE]] | None = Field(
-        default=None, max_length=10_001, description="Lower edges of the bins of q.", examples=[[0, 1, 25]]
     )
 
 

@@ -25,11 +25,10 @@ from venn_admit.api.routes.parts import (
     runtime_of,
 )
 from venn_admit.api.waiting import WaitingForWorkers
-from venn_admit.core.calibrators.settings import parse_decimal
 from venn_admit.errors import NotReadyError
 from venn_admit.flows.calibration.asked import settings_asked_for
 from venn_admit.flows.calibration.calibrate import Calibrated, NearlyNothingUsable, calibrate
-from venn_admit.flows.data.catalogue import list_calibrations, show_calibration
+from venn_admit.flows.data.catalogue import find, list_calibrations, show_calibration
 from venn_admit.flows.data.export import show_policy
 from venn_admit.http.advice import request_for
 from venn_admit.http.guards.guard import needs
@@ -39,8 +38,6 @@ from venn_admit.http.paths import classifier_path
 from venn_admit.payloads.calibrated import calibrated_payload
 from venn_admit.payloads.catalogue import calibration_payload, calibrations_payload
 from venn_admit.store.access.keys import Scope
-
-DEFAULT_KAPPA = 1000
 
 routes = router("calibrations")
 
@@ -146,26 +143,16 @@ def post_calibration(
     Workers approximate points that arrived since the last one, so one must be up if there are any.
     """
     runtime = runtime_of(request)
-    settings_of = settings_asked_for(
-        given.method,
-        alpha=parse_decimal("alpha", given.alpha),
-        thresholds=None if given.thresholds is None else [parse_decimal("thresholds", one) for one in given.thresholds],
-        q_bins=given.q_bins,
-        delta=None if given.delta is None else float(given.delta),
-        kappa=given.kappa,
-        score=given.score,
-        default_kappa=DEFAULT_KAPPA,
-        certify=given.certify,
-        confidence=None if given.confidence is None else parse_decimal("confidence", given.confidence),
-        test=given.test,
-    )
+    known = find(runtime.engine, classifier)
+    asked = given.model_dump()
+    settings = settings_asked_for(known, asked.pop("method"), asked)
     done = calibrate(
         runtime,
-        classifier,
-        settings_of,
+        known,
+        settings,
         shell=WaitingForWorkers(runtime),
         reason="asked for over HTTP",
-        even_if_nearly_nothing_is_usable=given.kappa is not None,
+        even_if_nearly_nothing_is_usable=asked["kappa"] is not None,
         on_stored=keeping(request, _calibrated_payload, partial(_headers, classifier)),
     )
     if isinstance(done, NearlyNothingUsable):

@@ -6,12 +6,12 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from venn_admit.cli.tables.rows import cell, table
-from venn_admit.core.calibrators.venn_abers.settings import AUTO
-from venn_admit.core.types import HELD_OUT_SPLITS, CalibratorSettings, Split
+from venn_admit.core.calibrators.arguments import setting_words
+from venn_admit.core.calibrators.settings import MethodSettings, VennAbersSettings
+from venn_admit.core.types import HELD_OUT_SPLITS, Split
 from venn_admit.flows.data.catalogue import Listed, ListedCalibrations, Shown
 from venn_admit.report.wording import q_bins_text, thresholds_text, waiting_text
 from venn_admit.store.calibrations.calibrators import Calibrator
-from venn_admit.store.calibrations.setting_forms import MethodSettings, method_of
 from venn_admit.store.exemplars.classifiers import Classifier
 
 # A table of more classes is not read by people; --json has all.
@@ -97,12 +97,13 @@ def calibrations_tables(found: ListedCalibrations) -> Iterator[RenderableType]:
 
 def setting_text(settings: MethodSettings) -> str:
     """A setting in brief, as people tell it from others: its method, error level, score or bands, and promise."""
-    brief = f"{method_of(settings)}, alpha {settings.alpha}"
-    if isinstance(settings, CalibratorSettings):
-        return f"{brief}, delta {settings.delta:g}, kappa {settings.kappa}"
-    asked = settings.certification
-    promise = "pointwise" if asked is None else f"certify {', '.join(asked.kinds)} with confidence {asked.confidence}"
-    return f"{brief}, score {settings.score or AUTO}, {promise}"
+    words = setting_words(settings, "alpha", "delta", "kappa", "score")
+    parts = [settings.method, *(f"{name} {text}" for name, text in words.items())]
+    if isinstance(settings, VennAbersSettings):
+        asked = settings.certification
+        certify = asked and f"certify {', '.join(asked.kinds)} with confidence {asked.confidence}"
+        parts.append(certify or "pointwise")
+    return ", ".join(parts)
 
 
 def _with_outcome(setting: Calibrator) -> str:

@@ -8,14 +8,14 @@ from rich.text import Text
 
 from venn_admit.advice import Step, Verb
 from venn_admit.cli.advice import command
-from venn_admit.core.types import CalibratorSettings
+from venn_admit.core.calibrators.arguments import setting_words
+from venn_admit.core.calibrators.settings import METHOD_NAMES, CalibratorSettings
 from venn_admit.flows.calibration.compare import ComparedSetting, ComparedSettings
 from venn_admit.payloads.catalogue import asked_payload
 from venn_admit.report.evaluation.glance import admission_cells, admission_columns, class_payload, intervals_text
 from venn_admit.report.evaluation.table import EvaluationTable, Note, Row
 from venn_admit.report.evaluation.terminal import table_view
 from venn_admit.report.evaluation.wording import note_text
-from venn_admit.store.calibrations.setting_forms import METHOD_NAMES, method_of
 
 
 def compared_table(found: ComparedSettings, *, details: bool) -> RenderableType:
@@ -32,7 +32,7 @@ def compared_table(found: ComparedSettings, *, details: bool) -> RenderableType:
             admission_columns(names),
             tuple(
                 Row(
-                    (method_of(one.settings), setting_name(one, found)),
+                    (one.settings.method, setting_name(one, found)),
                     admission_cells(one.admission, names, found.alpha),
                 )
                 for one in shown
@@ -47,7 +47,7 @@ def settings_that_matter(found: ComparedSettings) -> list[ComparedSetting]:
     admitting = [one for one in found.compared if one.admission.admitted.correct]
     most: dict[tuple[str, object], ComparedSetting] = {}
     for one in admitting:
-        kind = (method_of(one.settings), getattr(one.settings, "score", None))
+        kind = (one.settings.method, getattr(one.settings, "score", None))
         if kind not in most or one.admission.admitted.correct > most[kind].admission.admitted.correct:
             most[kind] = one
     wanted = [*most.values(), found.proposal()]
@@ -98,7 +98,7 @@ def next_lines(found: ComparedSettings) -> list[str]:
     if len(found.compared) == 1:
         return [f"No class is estimated below {target}: `{_command(proposed, found)}`."]
     taken = (
-        f"Among those with no class estimated below {target}, {METHOD_NAMES[method_of(proposed.settings)]} with "
+        f"Among those with no class estimated below {target}, {METHOD_NAMES[proposed.settings.method]} with "
         f"{setting_name(proposed, found)} admits most: `{_command(proposed, found)}`."
     )
     if isinstance(proposed.settings, CalibratorSettings) and len(proposed.settings.q_bins) == 1:
@@ -115,7 +115,7 @@ def setting_name(one: ComparedSetting, found: ComparedSettings) -> str:
     settings, edges, knn = one.settings, one.settings.q_bins, found.classifier.knn
     every = knn is not None and len(edges) == knn.neighbour_count + 1
     bins = "every q" if every else f"q {','.join(map(str, edges))}"
-    own = f"kappa {settings.kappa:,}" if isinstance(settings, CalibratorSettings) else f"score {settings.score}"
+    own = ", ".join(f"{name} {text}" for name, text in setting_words(settings, "kappa", "score").items())
     return f"{own}, {'one bin' if len(edges) == 1 else bins}"
 
 
@@ -129,7 +129,7 @@ def _notes(found: ComparedSettings) -> tuple[Note, ...]:
     none = [one for one in found.compared if not one.admission.admitted.correct]
     by_method = [
         f"{METHOD_NAMES[method]} with {'; '.join(setting_name(one, found) for one in of_method)}"
-        for method, of_method in groupby(none, key=lambda one: method_of(one.settings))
+        for method, of_method in groupby(none, key=lambda one: one.settings.method)
     ]
     weights = " Both methods decide as by default: Venn-ADMIT by weighted probabilities, Venn-Abers by plain ones."
     if found.classifier.knn is None:

@@ -1,23 +1,199 @@
-"""The settings of a calibrator: defaults and checks (docs/PROCEDURE.md, sections 3, 4 and 6)."""
+"""The settings of each method of calibration, each declared once, with defaults and checks.
+
+See docs/PROCEDURE.md, sections 3, 4, 6 and 9.
+"""
 
 import math
-from decimal import Decimal, InvalidOperation
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
 from itertools import pairwise
+from typing import Annotated, ClassVar, TypeAlias
 
-from venn_admit.core.types import CalibratorSettings
+from venn_admit.core.calibrators.certification import (
+    DEFAULT_CONFIDENCE,
+    Certification,
+    ClassKind,
+    DocumentTest,
+    make_certification,
+)
+from venn_admit.core.calibrators.declaration import Declared, Kind, declared
 from venn_admit.errors import InvalidInputError
 
-DECIMAL_PLACES = 20
+VENN_ADMIT = "venn-admit"
+VENN_ABERS = "venn-abers"
+METHOD_NAMES = {VENN_ADMIT: "Venn-ADMIT", VENN_ABERS: "Venn-Abers"}
+"""The methods as sentences call them; the program is venn-admit."""
+
+AUTO = "auto"
+"""Leaves the kind of score to `crossfit.choose_score`."""
+DEFAULT_ALPHA = Decimal("0.1")
+DEFAULT_KAPPA = 1000
 LARGEST_KAPPA = 2**31 - 1
+
+
+class ScoreKind(StrEnum):
+    """What ranks the predictions of a cell by how likely they are right."""
+
+    NETWORK = "network"
+    RELIABILITY = "reliability"
+
+
+Alpha = Annotated[
+    Decimal,
+    Declared(
+        kind=Kind.DECIMAL,
+        about="error level in (0, 1), an exact decimal",
+        usual=str(DEFAULT_ALPHA),
+        example="0.1",
+    ),
+]
+Thresholds = Annotated[
+    tuple[Decimal, ...],
+    Declared(
+        kind=Kind.DECIMAL,
+        many=True,
+        about="least lower probability for each predicted class, in the order of the classes",
+        given="each at least 1 - alpha, which is the default",
+        example=["0.9", "0.95"],
+        most_values=100_000,
+    ),
+]
+QBins = Annotated[
+    tuple[int, ...],
+    Declared(
+        kind=Kind.INTEGER,
+        many=True,
+        about="lower edges of the bins of q, the first of them 0",
+        given="by default one bin for each q; for Venn-Abers, one bin",
+        example=[0, 1, 6, 16, 25],
+        least=0,
+        most=10_000,
+        most_values=10_001,
+        name="bins of q",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratorSettings:
+    """The settings of a Venn-ADMIT calibrator; the fields are in the order of stored digests.
+
+    (C,) thresholds, each >= 1 - alpha; delta > 0, which may be inf; kappa >= 1.
+    """
+
+    method: ClassVar[str] = VENN_ADMIT
+
+    alpha: Alpha
+    delta: Annotated[
+        float,
+        Declared(
+            kind=Kind.NUMBER,
+            about="band radius in standard deviations of d",
+            given="1 by default; inf for bands that depend on q only",
+            example=1.0,
+        ),
+    ]
+    kappa: Annotated[
+        int,
+        Declared(
+            kind=Kind.INTEGER,
+            about="least number of points of each class in a band",
+            given=f"{DEFAULT_KAPPA} by default, unless that leaves nearly nothing to admit; then nothing is stored, "
+            "and the answer says what other settings leave",
+            example=DEFAULT_KAPPA,
+            least=1,
+            most=LARGEST_KAPPA,
+            always=True,
+        ),
+    ]
+    q_bins: QBins
+    thresholds: Thresholds
+
+
+@dataclass(frozen=True, slots=True)
+class VennAbersSettings:
+    """The settings of a Venn-Abers calibrator; the fields are in the order of stored digests.
+
+    (C,) thresholds of p0, each >= 1 - alpha, in the pointwise promise; `auto` chooses by them in both. If a
+    certificate is asked for, all thresholds are 1 - alpha, and decisions are made by those of the certified policy.
+    score: None for `auto`. certify, confidence, test: None for the pointwise promise.
+    """
+
+    method: ClassVar[str] = VENN_ABERS
+
+    alpha: Alpha
+    q_bins: QBins
+    thresholds: Thresholds
+    score: Annotated[
+        ScoreKind | None,
+        Declared(
+            kind=Kind.WORD,
+            words=ScoreKind,
+            about="what ranks predictions: network, reliability or auto",
+            given="auto by default: whichever admits more of split mc",
+            example=AUTO,
+            none=AUTO,
+            always=True,
+        ),
+    ]
+    certify: Annotated[
+        tuple[ClassKind, ...] | None,
+        Declared(
+            kind=Kind.WORD,
+            words=ClassKind,
+            many=True,
+            about="classes for which thresholds are certified by a test on split vp: predicted, true or both",
+            given="if no thresholds pass the test, everything is rejected",
+            example=["predicted", "true"],
+            most_values=len(ClassKind),
+        ),
+    ] = None
+    confidence: Annotated[
+        Decimal | None,
+        Declared(
+            kind=Kind.DECIMAL,
+            about="confidence of the certificate in (0, 1), an exact decimal",
+            given=f"{DEFAULT_CONFIDENCE} by default",
+            example="0.95",
+        ),
+    ] = None
+    test: Annotated[
+        DocumentTest | None,
+        Declared(
+            kind=Kind.WORD,
+            words=DocumentTest,
+            about="how the certificate tests documents of several points: finite-sample or asymptotic",
+            given="finite-sample by default; asymptotic passes with fewer documents and is valid for very many only",
+            example="finite-sample",
+        ),
+    ] = None
+
+    @property
+    def certification(self) -> Certification | None:
+        """What a certificate is asked for; None for the pointwise promise."""
+        if self.certify is None or self.confidence is None or self.test is None:
+            return None
+        return Certification(self.certify, self.confidence, self.test)
+
+
+MethodSettings: TypeAlias = CalibratorSettings | VennAbersSettings
+
+RECORDS: Mapping[str, type[MethodSettings]] = {one.method: one for one in (CalibratorSettings, VennAbersSettings)}
+"""What holds the settings of each method."""
+
+DECLARED: Mapping[str, Mapping[str, Declared]] = {method: declared(record) for method, record in RECORDS.items()}
+"""The settings of each method by name."""
 
 
 def make_settings(
     class_count: int,
     neighbour_count: int,
     *,
-    alpha: Decimal = Decimal("0.1"),
+    alpha: Decimal = DEFAULT_ALPHA,
     delta: float = 1.0,
-    kappa: int = 1000,
+    kappa: int = DEFAULT_KAPPA,
     q_bins: tuple[int, ...] | None = None,
     thresholds: tuple[Decimal, ...] | None = None,
 ) -> CalibratorSettings:
@@ -26,11 +202,11 @@ def make_settings(
     Args:
         class_count: C >= 2.
         neighbour_count: K >= 1.
-        alpha: As in `CalibratorSettings`.
-        delta: As in `CalibratorSettings`.
-        kappa: As in `CalibratorSettings`.
-        q_bins: As in `CalibratorSettings`; None makes every q a bin of its own.
-        thresholds: As in `CalibratorSettings`; None makes every threshold 1 - alpha.
+        alpha: As in `CalibratorSettings`, as are the others.
+        delta: As above.
+        kappa: As above.
+        q_bins: None makes every q a bin of its own.
+        thresholds: None makes every threshold 1 - alpha.
 
     Raises:
         InvalidInputError: The settings do not fit the classifier.
@@ -51,34 +227,103 @@ def make_settings(
     return settings
 
 
-def parse_decimal(name: str, text: str) -> Decimal:
-    """Return the decimal number that a text holds, exactly.
+def make_venn_abers_settings(
+    class_count: int,
+    neighbour_count: int | None,
+    *,
+    alpha: Decimal = DEFAULT_ALPHA,
+    q_bins: tuple[int, ...] = (0,),
+    thresholds: tuple[Decimal, ...] | None = None,
+    score: str = AUTO,
+    certify: Collection[str] | None = None,
+    confidence: Decimal | None = None,
+    test: str | None = None,
+) -> VennAbersSettings:
+    """Return checked settings.
 
     Args:
-        name: What a message calls it.
-        text: Such as `0.1`, with few enough places for 1 minus it to be exact.
+        class_count: C >= 2.
+        neighbour_count: K >= 1; None without vectors, where there is no q to divide into bins, and the score is the
+            network's.
+        alpha: As in `VennAbersSettings`, as are the others.
+        q_bins: As above.
+        thresholds: None makes every threshold 1 - alpha.
+        score: `network`, `reliability` or `auto`.
+        certify: None for the pointwise promise.
+        confidence: None for 0.95.
+        test: None for `finite-sample`.
 
     Raises:
-        InvalidInputError: It holds none.
+        InvalidInputError: The settings do not fit the classifier.
+
+    Examples:
+        >>> make_venn_abers_settings(2, 25).thresholds
+        (Decimal('0.9'), Decimal('0.9'))
     """
-    try:
-        number = Decimal(text.strip())
-    except InvalidOperation:
-        number = Decimal("NaN")
-    exponent = number.as_tuple().exponent
-    if isinstance(exponent, str) or exponent < -DECIMAL_PLACES:  # an exponent that is text is that of infinity or NaN
-        raise InvalidInputError(f"{name}: expected a decimal number with at most {DECIMAL_PLACES} places, got {text!r}")
-    return number
+    _require_classes(class_count)
+    check_alpha(alpha)
+    if neighbour_count is not None:
+        check_q_bins(q_bins, neighbour_count)
+    elif q_bins != (0,) or score == ScoreKind.RELIABILITY:
+        raise InvalidInputError(
+            f"without vectors there are neither bins of q nor a reliability score; got bins {q_bins} and the score "
+            f"{score}"
+        )
+    elif score == AUTO:
+        score = ScoreKind.NETWORK
+    certification = _certification(certify, confidence, test, thresholds)
+    if thresholds is None:
+        thresholds = (1 - alpha,) * class_count
+    check_thresholds(thresholds, alpha, class_count)
+    if score not in {AUTO, *ScoreKind}:
+        raise InvalidInputError(f"the score must be {AUTO}, {' or '.join(ScoreKind)}; got {score}")
+    return VennAbersSettings(
+        alpha=alpha,
+        q_bins=q_bins,
+        thresholds=thresholds,
+        score=None if score == AUTO else ScoreKind(score),
+        certify=None if certification is None else certification.kinds,
+        confidence=None if certification is None else certification.confidence,
+        test=None if certification is None else certification.test,
+    )
+
+
+def _certification(
+    certify: Collection[str] | None,
+    confidence: Decimal | None,
+    test: str | None,
+    thresholds: tuple[Decimal, ...] | None,
+) -> Certification | None:
+    if certify is None:
+        for name, value in (("confidence", confidence), ("test", test)):
+            if value is not None:
+                raise InvalidInputError(
+                    f"{name}: this is a setting of certificates, got {value}; ask for one with certify, or leave it out"
+                )
+        return None
+    if thresholds is not None:
+        raise InvalidInputError(
+            "thresholds: a certificate sets the thresholds itself; leave out either thresholds or certify"
+        )
+    return make_certification(
+        certify,
+        DEFAULT_CONFIDENCE if confidence is None else confidence,
+        DocumentTest.FINITE_SAMPLE if test is None else test,
+    )
 
 
 def check_settings(settings: CalibratorSettings, *, class_count: int, neighbour_count: int) -> None:
     """Check that settings fit a classifier.
 
+    Args:
+        settings: The settings.
+        class_count: C.
+        neighbour_count: K.
+
     Raises:
         InvalidInputError: They do not fit; the message says what was expected and received.
     """
-    if class_count < 2:
-        raise InvalidInputError(f"a classifier needs at least 2 classes; got {class_count}")
+    _require_classes(class_count)
     check_alpha(settings.alpha)
     if math.isnan(settings.delta) or settings.delta <= 0:
         raise InvalidInputError(f"delta must be greater than 0 (inf is allowed); got {settings.delta}")
@@ -88,25 +333,19 @@ def check_settings(settings: CalibratorSettings, *, class_count: int, neighbour_
     check_thresholds(settings.thresholds, settings.alpha, class_count)
 
 
-def check_alpha(alpha: Decimal) -> None:
-    """Check an error level.
+def _require_classes(class_count: int) -> None:
+    if class_count < 2:
+        raise InvalidInputError(f"a classifier needs at least 2 classes; got {class_count}")
 
-    Raises:
-        InvalidInputError: It does not lie strictly between 0 and 1.
-    """
+
+def check_alpha(alpha: Decimal) -> None:
+    """Check that an error level lies strictly between 0 and 1."""
     if not (alpha.is_finite() and 0 < alpha < 1):
         raise InvalidInputError(f"alpha must lie strictly between 0 and 1; got {alpha}")
 
 
 def check_q_bins(edges: tuple[int, ...], neighbour_count: int) -> None:
-    """Check the lower edges of the bins of q.
-
-    Args:
-        edges: As in `CalibratorSettings`.
-
-    Raises:
-        InvalidInputError: They do not ascend from 0, or one is above K.
-    """
+    """Check that the lower edges of the bins of q ascend from 0 to K at most."""
     ascending = all(lower < upper for lower, upper in pairwise(edges))
     if not edges or edges[0] != 0 or not ascending or edges[-1] > neighbour_count:
         raise InvalidInputError(
@@ -116,15 +355,7 @@ def check_q_bins(edges: tuple[int, ...], neighbour_count: int) -> None:
 
 
 def check_thresholds(thresholds: tuple[Decimal, ...], alpha: Decimal, class_count: int) -> None:
-    """Check the least lower probability of each predicted class.
-
-    Args:
-        thresholds: As in `CalibratorSettings`.
-        alpha: As in `CalibratorSettings`.
-
-    Raises:
-        InvalidInputError: There are not C of them, or one is below 1 - alpha or above 1.
-    """
+    """Check that there is a least lower probability for each of C classes, and none below 1 - alpha or above 1."""
     if len(thresholds) != class_count:
         raise InvalidInputError(
             f"expected one threshold for each of {class_count} classes, in their order, got {len(thresholds)}"

@@ -13,7 +13,8 @@ from math import ceil
 import numpy as np
 
 from venn_admit.core.calibrators.bands import WindowIndex, bin_of
-from venn_admit.core.types import CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+from venn_admit.core.calibrators.settings import CalibratorSettings
+from venn_admit.core.types import CalibrationPoints, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 
 NEARLY_NOTHING = 0.1

@@ -7,11 +7,12 @@ import numpy as np
 from venn_admit.core.approximation.knn import calibration_points
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.bands import band_radius
+from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.core.calibrators.venn_admit.decide import Localizer, decide
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.core.comparison.held_out import HeldOut
-from venn_admit.core.types import AdmitOutcome, Approximation, CalibratorSettings, Float32Array, IntArray
+from venn_admit.core.types import AdmitOutcome, Approximation, Float32Array, IntArray
 from venn_admit.errors import NotReadyError
 
 

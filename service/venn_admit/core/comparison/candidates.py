@@ -10,29 +10,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 
 from venn_admit.core.approximation.knn import calibration_points
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, block_rows
-from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.settings import (
+    CalibratorSettings,
+    MethodSettings,
+    ScoreKind,
+    VennAbersSettings,
+    make_settings,
+    make_venn_abers_settings,
+)
 from venn_admit.core.calibrators.usable_bands import coarse_bins, kappas_to_choose_from
 from venn_admit.core.calibrators.venn_abers.crossfit import choose_score, fold_of
 from venn_admit.core.calibrators.venn_abers.crossfit import crossfitted_lower as abers_lower
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel, scored_points
-from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings, make_venn_abers_settings
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.core.calibrators.venn_admit.crossfit import crossfitted_lower as admit_lower
 from venn_admit.core.comparison.held_out import HeldOutPoints
-from venn_admit.core.types import BoolArray, CalibratorSettings, FloatArray, IntArray
+from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.errors import NotReadyError
 
 WITHOUT_VECTORS = "the classifier has logits only, and this needs vectors"
 NEEDING_VECTORS = ("Venn-ADMIT", "Venn-Abers, score reliability", "bins of q")
 """What is left out of a comparison without vectors."""
-AnySettings: TypeAlias = CalibratorSettings | VennAbersSettings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +48,7 @@ class Candidate:
         admitted: (m,) bool, whether they are admitted by the points of the other folds.
     """
 
-    settings: AnySettings
+    settings: MethodSettings
     predicted: IntArray
     admitted: BoolArray
 
@@ -130,7 +134,7 @@ def cross_fitted_candidates(
 
 def cross_fitted_settings(
     mc: HeldOutPoints,
-    settings: Sequence[AnySettings],
+    settings: Sequence[MethodSettings],
     *,
     class_count: int,
     neighbour_count: int | None,

@@ -15,7 +15,7 @@ from math import ceil, inf, log2
 
 import numpy as np
 
-from venn_admit.core.calibrators.certified.certification import DEFAULT_CONFIDENCE
+from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE
 from venn_admit.core.calibrators.certified.hypothesis_tests import binomial_tail
 from venn_admit.core.checks import check_lengths
 from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray

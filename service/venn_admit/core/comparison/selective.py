@@ -11,14 +11,13 @@ from decimal import Decimal
 import numpy as np
 
 from venn_admit.core.approximation.knn import network_prediction, softmax
-from venn_admit.core.calibrators.certified.certification import DEFAULT_CONFIDENCE, make_certification
-from venn_admit.core.calibrators.certified.points import ClassKind
+from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, make_certification
 from venn_admit.core.calibrators.certified.policies import admit
+from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings, make_venn_abers_settings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.crossfit import LabelledCells, certify_cells, cross_fit
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel, fit_reliability, scored_points
-from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings, make_venn_abers_settings
 from venn_admit.core.checks import check_lengths
 from venn_admit.core.comparison.confidence import fit_temperature, guaranteed_risk
 from venn_admit.core.comparison.held_out import HeldOut, ViewedPoints

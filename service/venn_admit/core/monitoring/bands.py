@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from venn_admit.core.approximation.localizer import LocalizerSupport
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.core.calibrators.venn_admit.decide import Decisions, decide
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
@@ -20,15 +21,7 @@ from venn_admit.core.documents import Documents
 from venn_admit.core.monitoring.drift import DecidedPoints
 from venn_admit.core.monitoring.traffic import Comparison, Sides
 from venn_admit.core.reasons import ADMITTED
-from venn_admit.core.types import (
-    BoolArray,
-    CalibrationPoints,
-    CalibratorSettings,
-    Float32Array,
-    FloatArray,
-    IntArray,
-    Split,
-)
+from venn_admit.core.types import BoolArray, CalibrationPoints, Float32Array, FloatArray, IntArray, Split
 from venn_admit.errors import InvalidInputError
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from venn_admit.core.calibrators.bands import bin_of, check_calibration_points
+from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.core.calibrators.usable_bands import smallest_in_band
 from venn_admit.core.checks import check_lengths
 from venn_admit.core.evaluation.curves import default_match_bins
-from venn_admit.core.types import BoolArray, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+from venn_admit.core.types import BoolArray, CalibrationPoints, FloatArray, IntArray
 
 DISTANCE_GROUPS = 4
 """The number of groups of d, which is cut at its quartiles."""

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Engine
 
 from venn_admit.advice import Render, Step, Verb
+from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSettings
 from venn_admit.core.calibrators.usable_bands import UsableShares, usable_shares
-from venn_admit.core.types import HELD_OUT_SPLITS, CalibratorSettings, IntArray, Split
+from venn_admit.core.types import HELD_OUT_SPLITS, IntArray, Split
 from venn_admit.errors import Code, NotReadyError, OutdatedError
 from venn_admit.flows.calibration.approximate import (
     held_classifier,
@@ -15,7 +16,6 @@ from venn_admit.flows.calibration.approximate import (
     require_support,
     take_in_waiting,
 )
-from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.jobs.submit import Send, Submission, submit_job
 from venn_admit.flows.shell import Shell
 from venn_admit.methods.method import Made
@@ -24,15 +24,12 @@ from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.methods.venn_admit.make import MadeByAdmit, read_points, require_radius
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibration_points import ChangedRows, vacuum_points
-from venn_admit.store.calibrations.setting_forms import MethodSettings, method_of
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import approximations, classifiers, exemplars
 from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import recalibrations
 from venn_admit.store.workspace import Workspace
-
-SettingsOf = Callable[[Classifier], MethodSettings]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,19 +72,16 @@ class Calibrated:
 OnStored = Callable[[Connection, Calibrated], object]
 
 
-def request_approximations(
-    workspace: Workspace, name: str, settings_of: SettingsOf, *, send: Send | None = None
-) -> int:
+def request_approximations(workspace: Workspace, name: str, *, send: Send | None = None) -> int:
     """Submit the job that brings mc and vp up to date under the current parameters, and return its key.
 
-    send: as in `submit_job`. Raises as `calibrate` does for settings, NotReadyError before the first fit, and
-    InvalidInputError if the classifier has logits only, of which there is nothing to bring up to date.
+    send: as in `submit_job`. Raises NotReadyError before the first fit, and InvalidInputError if the classifier has
+    logits only, of which there is nothing to bring up to date.
     """
     take_in_waiting(workspace.engine, name)
     with submit_job(workspace, send) as submission:
         connection = submission.connection
         classifier = held_classifier(connection, classifiers.by_name(connection, name))
-        settings_of(classifier)
         classifiers.require_vectors(classifier, "an approximation")
         lacking = lacking_points(connection, classifier)
         assert lacking is not None, "a classifier with vectors has a KNN"
@@ -162,8 +156,8 @@ class NearlyNothingUsable:
 
 def calibrate(
     workspace: Workspace,
-    name: str,
-    settings_of: SettingsOf,
+    classifier: Classifier,
+    settings: MethodSettings,
     *,
     shell: Shell,
     reason: str,
@@ -173,7 +167,7 @@ def calibrate(
     """Bring the approximations of mc and vp up to date, take a snapshot of them, and make it current.
 
     Args:
-        settings_of: Gives the settings for the classifier, or raises InvalidInputError.
+        settings: They fit the classifier, as those of `settings_asked_for` do.
         reason: Why it is made, as it is kept with the snapshot.
         even_if_nearly_nothing_is_usable: Whether a setting that leaves nearly nothing to admit is stored all the same.
         on_stored: As in `calibrate_on_stored`.
@@ -182,55 +176,52 @@ def calibrate(
         NotReadyError: Data or parameters are missing.
         JobError: The job failed.
     """
-    classifier = find(workspace.engine, name)
-    name = classifier.address
     if classifier.knn is not None:
-        shell.run_job(request_approximations(workspace, name, settings_of), "Approximating")
-    if not even_if_nearly_nothing_is_usable:
+        shell.run_job(request_approximations(workspace, classifier.address), "Approximating")
+    if isinstance(settings, CalibratorSettings) and not even_if_nearly_nothing_is_usable:
         shell.show("Counting usable bands")
-        compared = _usable_shares(workspace, name, settings_of)
-        if compared is not None and compared[1].nearly_nothing:
-            return NearlyNothingUsable(*compared)
+        shares = _usable_shares(workspace, classifier, settings)
+        if shares.nearly_nothing:
+            return NearlyNothingUsable(classifier, shares)
     shell.show("Calibrating")
-    return calibrate_on_stored(workspace, name, settings_of, reason=reason, on_stored=on_stored)
+    return calibrate_on_stored(workspace, classifier, settings, reason=reason, on_stored=on_stored)
 
 
-def _usable_shares(workspace: Workspace, name: str, settings_of: SettingsOf) -> tuple[Classifier, UsableShares] | None:
+def _usable_shares(workspace: Workspace, classifier: Classifier, settings: CalibratorSettings) -> UsableShares:
     """Shares of usable points of mc under the settings asked for and under others; nothing is written.
 
-    None if these are settings of a method that has no bands.
-
     The approximations of mc must be stored, as the job of `request_approximations` does. Raises as `calibrate` does
-    for invalid settings and missing data.
+    for missing data.
     """
     with connect(workspace.engine) as connection:
         connection.execution_options(isolation_level="REPEATABLE READ")
         with connection.begin():
-            classifier = classifiers.by_name(connection, name)
-            settings = settings_of(classifier)
-            if not isinstance(settings, CalibratorSettings):
-                return None
+            classifier = classifiers.by_id(connection, classifier.id)
             parameters = require_parameters(connection, classifier)
             _, mc = read_points(connection, classifier, Split.MC, parameters, memory_budget=workspace.memory_budget)
-    shares = usable_shares(
+    return usable_shares(
         mc,
         settings,
         class_count=classifier.class_count,
         neighbour_count=classifier.neighbour_count,
         omega=require_radius(mc, settings).omega,
     )
-    return classifier, shares
 
 
 def calibrate_on_stored(
-    workspace: Workspace, name: str, settings_of: SettingsOf, *, reason: str, on_stored: OnStored = lambda *_: None
+    workspace: Workspace,
+    classifier: Classifier,
+    settings: MethodSettings,
+    *,
+    reason: str,
+    on_stored: OnStored = lambda *_: None,
 ) -> Calibrated:
     """Compute a snapshot from one view of the data, make it current, and put its setting in use.
 
     Readers use the previous snapshot until then. Training exemplars that waited for it join afterwards.
 
     Args:
-        settings_of: Returns the settings for the classifier, or raises InvalidInputError.
+        settings: They fit the classifier.
         reason: Why the snapshot is made; it is stored.
         on_stored: Is called with the snapshot in the transaction that makes it current, which is REPEATABLE READ.
 
@@ -238,8 +229,7 @@ def calibrate_on_stored(
         NotReadyError: Data or approximations are missing; nothing is stored.
     """
     with transaction(workspace.engine) as guard:
-        classifier = classifiers.by_name(guard, name)
-        settings = settings_of(classifier)
+        classifier = classifiers.by_id(guard, classifier.id)
         calibrations.lock_calibrator(guard, classifier, settings)
         calibrated = take_snapshot(workspace, guard, classifier, settings, reason=reason, on_stored=on_stored)
     vacuum_changed(workspace.engine, calibrated)
@@ -333,7 +323,7 @@ def _calibrate(
     if parameters is not None:
         left_out = len(require_approximations(connection, classifier, splits, parameters, leave_out=leave_out))
     require_classes(connection, classifier, splits)
-    made = METHODS[method_of(settings)].make(connection, classifier, parameters, settings, memory_budget=memory_budget)
+    made = METHODS[settings.method].make(connection, classifier, parameters, settings, memory_budget=memory_budget)
     if calibrator_id is None:
         calibrator_id = calibrations.choose_calibrator(connection, classifier, settings)
     calibration_id, changed = calibrations.publish(

@@ -5,9 +5,9 @@ from decimal import Decimal
 
 from sqlalchemy import Connection
 
-from venn_admit.core.calibrators.settings import check_alpha
+from venn_admit.core.calibrators.settings import VENN_ADMIT, MethodSettings, check_alpha
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
-from venn_admit.core.comparison.candidates import AnySettings, cross_fitted_candidates
+from venn_admit.core.comparison.candidates import cross_fitted_candidates
 from venn_admit.core.comparison.held_out import HeldOutPoints, ViewedPoints
 from venn_admit.core.comparison.on_mc import judged_rows
 from venn_admit.core.documents import documents_of
@@ -27,7 +27,6 @@ from venn_admit.flows.jobs.submit import Send, submit_job
 from venn_admit.flows.shell import Shell
 from venn_admit.methods.registry import METHODS
 from venn_admit.methods.venn_abers.split_points import read_split
-from venn_admit.store.calibrations.setting_forms import VENN_ADMIT
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.approximations import StoredParameters
@@ -42,7 +41,7 @@ MOST_JUDGED = 10_000
 class ComparedSetting:
     """A setting, and what it admits of mc by cross-fitting."""
 
-    settings: AnySettings
+    settings: MethodSettings
     admission: Admission
 
     def every_class_reaches(self, alpha: Decimal) -> bool | None:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import Connection, Engine, Row
 
-from venn_admit.core.types import CalibratorSettings
+from venn_admit.core.calibrators.arguments import json_settings
 from venn_admit.errors import Code, InvalidInputError, NotReadyError
 from venn_admit.files.output.atomic import check_output
 from venn_admit.files.output.exports import (
@@ -210,12 +210,14 @@ def _settings(calibration: Calibration) -> dict[str, Any]:
     settings, radius = calibration.method_settings, calibration.band_radius
     written: dict[str, Any] = {} if radius is None else {"s_hat": radius.s_hat, "omega": radius.omega}
     written["alpha"] = float(settings.alpha)
-    if isinstance(settings, CalibratorSettings):
-        written |= {"delta": settings.delta, "kappa": settings.kappa}
-    return written | {
-        "thresholds": [float(threshold) for threshold in settings.thresholds],
-        "q_bins": list(settings.q_bins),
-    }
+    return (
+        written
+        | json_settings(settings, "delta", "kappa")
+        | {
+            "thresholds": [float(threshold) for threshold in settings.thresholds],
+            "q_bins": list(settings.q_bins),
+        }
+    )
 
 
 def show_policy(engine: Engine, name: str, calibration_id: int | None) -> dict[str, Any]:

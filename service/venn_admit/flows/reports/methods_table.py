@@ -5,15 +5,16 @@ from decimal import Decimal
 
 import numpy as np
 
+from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSettings
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
-from venn_admit.core.comparison.candidates import AnySettings, cross_fitted_settings
+from venn_admit.core.comparison.candidates import cross_fitted_settings
 from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
 from venn_admit.core.comparison.on_mc import ComparisonData, judged_rows, rivals_on_mc
 from venn_admit.core.comparison.selective import VENN_ABERS, Promise, by_bins
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.measures import Admission, measure_admission
 from venn_admit.core.evaluation.points import WEIGHTED_ADMIT
-from venn_admit.core.types import CalibratorSettings, Float32Array, IntArray
+from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import NotReadyError
 from venn_admit.flows.reports.held_out import ReadHeldOut, comparison_calibration, read_held_out
 from venn_admit.methods.registry import METHODS, load_snapshot
@@ -131,7 +132,7 @@ def methods_table(workspace: Workspace, name: str, calibration_id: int | None) -
     )
 
 
-def _own_name(settings: AnySettings) -> str:
+def _own_name(settings: MethodSettings) -> str:
     """Return the name that the calibration's method has in an evaluation, which a rival may have too."""
     if isinstance(settings, CalibratorSettings):
         return WEIGHTED_ADMIT

@@ -3,15 +3,26 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any
 
-from venn_admit.core.calibrators.settings import check_alpha, check_q_bins, check_settings, check_thresholds
-from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
-from venn_admit.core.comparison.candidates import AnySettings, cross_fitted_settings
+from venn_admit.core.calibrators.arguments import value_text
+from venn_admit.core.calibrators.settings import (
+    DECLARED,
+    CalibratorSettings,
+    MethodSettings,
+    ScoreKind,
+    VennAbersSettings,
+    check_alpha,
+    check_q_bins,
+    check_settings,
+    check_thresholds,
+)
+from venn_admit.core.comparison.candidates import cross_fitted_settings
 from venn_admit.core.comparison.on_mc import judged_rows
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.measures import measure_admission
-from venn_admit.core.types import CalibratorSettings, Split
+from venn_admit.core.types import Split
 from venn_admit.errors import InvalidInputError
 from venn_admit.flows.calibration.calibrate import require_classes
 from venn_admit.flows.calibration.compare import MOST_JUDGED, parameters_of_mc, read_mc
@@ -19,7 +30,6 @@ from venn_admit.methods.registry import METHODS
 from venn_admit.methods.venn_abers.make import require_model
 from venn_admit.report.what_if.settings import SettingsTried, SettingTried
 from venn_admit.store.calibrations import calibrations
-from venn_admit.store.calibrations.setting_forms import VENN_ADMIT
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -33,15 +43,18 @@ Value = Decimal | float | int | tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A part of a setting that can be varied.
-
-    text: of a value, given K; None with logits only. bands_only: whether only Venn-ADMIT has it.
-    """
+    """How a setting that can be varied is taken from settings, put into them, and shown, given K (None without)."""
 
     of: Callable[[Any], Any]
     varied: Callable[[Any, Any], Any]
     text: Callable[[Any, int | None], str]
-    bands_only: bool = False
+
+
+def _plain_part(name: str) -> _Part:
+    """A setting that is replaced alone."""
+    return _Part(
+        attrgetter(name), lambda one, value: replace(one, **{name: value}), lambda value, _: value_text(name, value)
+    )
 
 
 def _with_alpha(settings: Any, alpha: Decimal) -> Any:
@@ -64,20 +77,10 @@ def _bins_text(edges: tuple[int, ...], neighbour_count: int | None) -> str:
 
 
 PARTS: dict[str, _Part] = {
-    "alpha": _Part(lambda one: one.alpha, _with_alpha, lambda value, _: str(value)),
-    "kappa": _Part(
-        lambda one: one.kappa,
-        lambda one, value: replace(one, kappa=value),
-        lambda value, _: f"{value:,}",
-        bands_only=True,
-    ),
-    "delta": _Part(
-        lambda one: one.delta,
-        lambda one, value: replace(one, delta=value),
-        lambda value, _: f"{value:g}",
-        bands_only=True,
-    ),
-    "q_bins": _Part(lambda one: one.q_bins, lambda one, value: replace(one, q_bins=value), _bins_text),
+    "alpha": replace(_plain_part("alpha"), varied=_with_alpha),
+    "kappa": _plain_part("kappa"),
+    "delta": _plain_part("delta"),
+    "q_bins": replace(_plain_part("q_bins"), text=_bins_text),
     "thresholds": _Part(
         _common_threshold,
         lambda one, value: replace(one, thresholds=(value,) * len(one.thresholds)),
@@ -113,9 +116,9 @@ def what_if_settings(workspace: Workspace, name: str, varied: str, values: Seque
         if varied == "q_bins":
             classifiers.require_vectors(classifier, "more than one bin of q")
         calibration = calibrations.latest(connection, classifier)
-        current: AnySettings = calibration.method_settings
+        current: MethodSettings = calibration.method_settings
         neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count
-        if part.bands_only and calibration.method != VENN_ADMIT:
+        if varied not in DECLARED[calibration.method]:
             raise InvalidInputError(f"{varied}: the method {calibration.method} has no such setting")
         if calibration.is_asked_for_certificate:
             raise InvalidInputError(
@@ -166,13 +169,13 @@ def what_if_settings(workspace: Workspace, name: str, varied: str, values: Seque
     )
 
 
-def _takes_reliability(settings: AnySettings) -> bool:
+def _takes_reliability(settings: MethodSettings) -> bool:
     """Whether the score may be the reliability score."""
     return isinstance(settings, VennAbersSettings) and settings.score is not ScoreKind.NETWORK
 
 
-def _checked(part: _Part, current: AnySettings, value: Value, classifier: Classifier) -> AnySettings:
-    settings: AnySettings = part.varied(current, value)
+def _checked(part: _Part, current: MethodSettings, value: Value, classifier: Classifier) -> MethodSettings:
+    settings: MethodSettings = part.varied(current, value)
     if isinstance(settings, CalibratorSettings):
         check_settings(settings, class_count=classifier.class_count, neighbour_count=classifier.neighbour_count)
     else:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from math import inf
 
+from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.venn_abers.cells import CellEvidence
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
 from venn_admit.core.calibrators.venn_abers.scores import FEATURES, reliability_features
-from venn_admit.core.calibrators.venn_abers.settings import ScoreKind
 from venn_admit.core.types import FloatArray
 from venn_admit.methods.method import CellBasis, PointsToDecide, StepBounds
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, join_rows
 from venn_admit.core.calibrators.venn_abers.cells import VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.crossfit import LabelledCells, ScoreChoice, certify_cells, cross_fit
-from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.core.types import Split
 from venn_admit.errors import Code, NotReadyError

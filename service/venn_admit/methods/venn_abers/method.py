@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection
 
-from venn_admit.core.calibrators.venn_abers.settings import VennAbersSettings
+from venn_admit.core.calibrators.settings import MethodSettings, VennAbersSettings
 from venn_admit.core.monitoring.what_if import SnapshotEffects
 from venn_admit.core.types import Split
 from venn_admit.methods.describing import CalibrationToDescribe, Described, Judged, PointsToJudge, points_of_split
@@ -12,7 +12,6 @@ from venn_admit.methods.venn_abers.describe import compare, describe, judge
 from venn_admit.methods.venn_abers.make import MadeByAbers, make
 from venn_admit.methods.venn_abers.snapshot import AbersContext, AbersSnapshot, indexed, load_snapshot
 from venn_admit.store.calibrations.calibrations import Calibration
-from venn_admit.store.calibrations.setting_forms import MethodSettings
 from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace

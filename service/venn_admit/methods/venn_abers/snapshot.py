@@ -8,18 +8,17 @@ from sqlalchemy import Connection
 
 from venn_admit.core.approximation.localizer import Weigh, category_weight
 from venn_admit.core.calibrators.certified.policies import Policy
+from venn_admit.core.calibrators.settings import VENN_ABERS, ScoreKind
 from venn_admit.core.calibrators.upweights import upweights
 from venn_admit.core.calibrators.venn_abers.cells import Bounds, CellEvidence, CellPoints, VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.decide import select, select_certified
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel, scored_points
-from venn_admit.core.calibrators.venn_abers.settings import ScoreKind
 from venn_admit.core.evidence import VIEW
 from venn_admit.core.types import Float32Array, FloatArray, IntArray, Selection, Split
 from venn_admit.methods.method import AppliedPolicy, Explained, PointsToDecide
 from venn_admit.methods.venn_abers.basis import cell_basis, score_features
 from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration
-from venn_admit.store.calibrations.setting_forms import VENN_ABERS
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions.decisions import Decided
 from venn_admit.store.exemplars import approximations

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import Connection
 
-from venn_admit.core.calibrators.certified.certification import Certification
-from venn_admit.core.calibrators.certified.points import ClassKind
+from venn_admit.core.calibrators.certification import Certification, ClassKind
+from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, rows_of_split
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, bins_of
 from venn_admit.core.calibrators.venn_abers.crossfit import LabelledCells
 from venn_admit.core.calibrators.venn_abers.reliability import scored_points
-from venn_admit.core.calibrators.venn_abers.settings import ScoreKind
 from venn_admit.core.types import (
     Approximation,
     CalibrationPoints,

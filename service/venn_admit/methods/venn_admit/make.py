@@ -7,9 +7,10 @@ from sqlalchemy import Connection
 
 from venn_admit.core.approximation.knn import calibration_points
 from venn_admit.core.calibrators.bands import BandRadius, band_radius, bin_of
+from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, join_points, join_rows, rows_of_split
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
-from venn_admit.core.types import CalibrationPoints, CalibratorSettings, IntArray, Split
+from venn_admit.core.types import CalibrationPoints, IntArray, Split
 from venn_admit.errors import Code, NotReadyError
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.exemplars import approximations

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
+from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSettings
 from venn_admit.core.monitoring.what_if import SnapshotEffects
-from venn_admit.core.types import CalibratorSettings, Split
+from venn_admit.core.types import Split
 from venn_admit.methods.describing import CalibrationToDescribe, Described, Judged, PointsToJudge, points_of_split
 from venn_admit.methods.method import Made, Snapshot
 from venn_admit.methods.venn_admit.decide_one import AdmitPointDecider
@@ -13,7 +14,6 @@ from venn_admit.methods.venn_admit.describe import compare, describe, judge
 from venn_admit.methods.venn_admit.make import MadeByAdmit, make
 from venn_admit.methods.venn_admit.snapshot import AdmitSnapshot, indexed, load_snapshot
 from venn_admit.store.calibrations.calibrations import Calibration
-from venn_admit.store.calibrations.setting_forms import MethodSettings
 from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier, require_vectors
 from venn_admit.store.workspace import Workspace

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from venn_admit.core.calibrators.settings import VENN_ADMIT
 from venn_admit.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex
@@ -12,7 +13,6 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.methods.method import Explained, PointsToDecide
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
-from venn_admit.store.calibrations.setting_forms import VENN_ADMIT
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions.decisions import Decided
 from venn_admit.store.exemplars import approximations

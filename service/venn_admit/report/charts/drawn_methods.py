@@ -10,8 +10,8 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 from matplotlib.typing import LineStyleType
 
-from venn_admit.core.calibrators.certified.points import ClassKind
-from venn_admit.core.calibrators.venn_abers.settings import ScoreKind
+from venn_admit.core.calibrators.certification import ClassKind
+from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.comparison.selective import CERTIFIED, GUARANTEED, SOFTMAX, VENN_ABERS, by_bins, certified_for
 from venn_admit.core.evaluation.measures import MethodMeasures
 from venn_admit.core.evaluation.points import WEIGHTED_ADMIT

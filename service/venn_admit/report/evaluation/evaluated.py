@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-from venn_admit.core.calibrators.certified.certification import Certification
-from venn_admit.core.calibrators.venn_abers.settings import AUTO, ScoreKind, VennAbersSettings
-from venn_admit.core.types import CalibratorSettings
+from venn_admit.core.calibrators.arguments import json_settings, setting_words
+from venn_admit.core.calibrators.certification import Certification
+from venn_admit.core.calibrators.settings import AUTO, CalibratorSettings, ScoreKind, VennAbersSettings
 from venn_admit.report.wording import thresholds_text
 
 
@@ -46,15 +46,11 @@ def settings_of_bands(settings: CalibratorSettings, neighbour_count: int) -> Set
         {
             "alpha": f"{settings.alpha}",
             "thresholds": thresholds_text(settings.thresholds),
-            "kappa": f"{settings.kappa:,}",
-            "delta": f"{settings.delta:g}",
+            **setting_words(settings, "kappa", "delta"),
             "bins of q": bins_text(settings.q_bins, neighbour_count),
         },
         {
-            "alpha": str(settings.alpha),
-            "thresholds": [str(threshold) for threshold in settings.thresholds],
-            "kappa": settings.kappa,
-            "delta": settings.delta,
+            **json_settings(settings, "alpha", "thresholds", "kappa", "delta"),
             "bin_edges": list(settings.q_bins),
         },
         "The verdicts judge its weighted decisions; plain ones are shown beside them.",
@@ -63,7 +59,7 @@ def settings_of_bands(settings: CalibratorSettings, neighbour_count: int) -> Set
 
 def settings_of_cells(settings: VennAbersSettings, kind: ScoreKind, neighbour_count: int | None) -> SettingsShown:
     """Return the settings of Venn-Abers and the score of the snapshot; neighbour_count: None with logits only."""
-    asked, certification = AUTO if settings.score is None else settings.score, settings.certification
+    certification = settings.certification
     certified = {} if certification is None else {"certified": certification_text(certification)}
     thresholds = thresholds_text(settings.thresholds) if certification is None else "of the policy"
     return SettingsShown(
@@ -72,6 +68,7 @@ def settings_of_cells(settings: VennAbersSettings, kind: ScoreKind, neighbour_co
             "thresholds": thresholds,
             **certified,
             "score": f"{kind}, chosen by {AUTO}" if settings.score is None else str(kind),
+            **setting_words(settings),
             **(
                 {}
                 if neighbour_count is None or len(settings.q_bins) == 1
@@ -79,14 +76,12 @@ def settings_of_cells(settings: VennAbersSettings, kind: ScoreKind, neighbour_co
             ),
         },
         {
-            "alpha": str(settings.alpha),
-            "thresholds": [str(threshold) for threshold in settings.thresholds],
-            "asked_score": str(asked),
+            **json_settings(settings, "alpha", "thresholds"),
+            "asked_score": str(settings.score or AUTO),
             "score": str(kind),
             "bin_edges": list(settings.q_bins),
-            "certified": None if certification is None else [str(kind) for kind in certification.kinds],
-            "confidence": None if certification is None else str(certification.confidence),
-            "test": None if certification is None else str(certification.test),
+            "certified": json_settings(settings, "certify")["certify"],
+            **json_settings(settings, "confidence", "test"),
         },
         "The verdicts judge its decisions, which are on the network's prediction.",
     )

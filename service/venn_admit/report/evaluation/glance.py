@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
-from venn_admit.core.calibrators.certified.certification import DEFAULT_CONFIDENCE
-from venn_admit.core.calibrators.certified.points import ClassKind
-from venn_admit.core.calibrators.venn_abers.settings import ScoreKind
+from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind
+from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.comparison.selective import CERTIFIED, GUARANTEED, SOFTMAX, VENN_ABERS, certified_for
 from venn_admit.core.evaluation.measures import Admission, ClassTallies, MethodMeasures
 from venn_admit.core.evaluation.points import KNN, NETWORK, WEIGHTED_ADMIT

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from venn_admit.core.calibrators.certified.points import ClassKind
+from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.monitoring.anytime.plan import Lamp
 from venn_admit.core.monitoring.anytime.readings import Reading, partition_of
 

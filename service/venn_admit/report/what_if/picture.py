@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from venn_admit.core.calibrators.arguments import called
 from venn_admit.core.evaluation.tallies import Tally, Verdict
 from venn_admit.report.charts.charts import save_png
 from venn_admit.report.charts.drawing import CLASS_LOOKS, NAME_WIDTH, TARGET_COLOUR
@@ -19,7 +20,7 @@ from venn_admit.report.charts.looks import (
     verdict_marks,
 )
 from venn_admit.report.evaluation.wording import PREDICTED, TRUE, kind_tallies, shorten
-from venn_admit.report.what_if.settings import NAMES, SettingsTried, settings_title
+from venn_admit.report.what_if.settings import SettingsTried, settings_title
 
 MOST_LEVEL_TICKS = 6
 """The names of more values than these are turned, so that they do not hide each other."""
@@ -63,7 +64,7 @@ def settings_figure(found: SettingsTried) -> Figure:
                 list(places), [f"{one.value}\nin use" if one.is_current else one.value for one in found.tried]
             )
             axes.tick_params(axis="x", labelrotation=90 if len(found.tried) > MOST_LEVEL_TICKS else 0)
-            axes.set_xlabel(NAMES[found.varied])
+            axes.set_xlabel(called(found.varied))
             axes.grid(alpha=0.25)
         names = drawable_class_names(found.class_names)
         lines = [Line2D([], [], color=CLASS_LOOKS[place][0], marker="o") for place in range(len(shown))]

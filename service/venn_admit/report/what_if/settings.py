@@ -3,14 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-from venn_admit.core.calibrators.venn_abers.settings import VennAbersSettings
+from venn_admit.core.calibrators.arguments import called, json_settings
+from venn_admit.core.calibrators.settings import CalibratorSettings, VennAbersSettings
 from venn_admit.core.evaluation.measures import Admission
-from venn_admit.core.types import CalibratorSettings
 from venn_admit.report.evaluation.glance import admission_cells, admission_columns, class_payload, intervals_text
 from venn_admit.report.evaluation.table import EvaluationTable, Row
-
-NAMES = {"alpha": "alpha", "kappa": "kappa", "delta": "delta", "q_bins": "bins of q", "thresholds": "thresholds"}
-"""What is varied, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,7 @@ def settings_title(found: SettingsTried) -> str:
     """Return what the table and the picture show, in a line."""
     return (
         f"{found.classifier}, calibration {found.calibration} by the method {found.method}: what other values of "
-        f"{NAMES[found.varied]} would admit"
+        f"{called(found.varied)} would admit"
     )
 
 
@@ -60,7 +57,7 @@ def settings_table(found: SettingsTried) -> EvaluationTable:
     """Return a row for each value, with the share admitted and the share right by class."""
     return EvaluationTable(
         settings_title(found),
-        (NAMES[found.varied],),
+        (called(found.varied),),
         admission_columns(found.class_names),
         tuple(
             Row(
@@ -110,13 +107,5 @@ def settings_payload(found: SettingsTried) -> dict[str, Any]:
 
 
 def _setting(one: SettingTried) -> dict[str, Any]:
-    settings = one.settings
-    bands = settings if isinstance(settings, CalibratorSettings) else None
-    return {
-        "alpha": str(settings.alpha),
-        "delta": None if bands is None else bands.delta,
-        "kappa": None if bands is None else bands.kappa,
-        "score": None if isinstance(settings, CalibratorSettings) else str(settings.score),
-        "q_bins": list(settings.q_bins),
-        "thresholds": [str(threshold) for threshold in settings.thresholds],
-    }
+    names = ("alpha", "delta", "kappa", "score", "q_bins", "thresholds")
+    return dict.fromkeys(names) | json_settings(one.settings, *names)

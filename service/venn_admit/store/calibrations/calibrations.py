@@ -8,18 +8,20 @@ from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection, Row, func
+from sqlalchemy.dialects.postgresql import insert
 
 from venn_admit.core.calibrators.bands import BandRadius
-from venn_admit.core.calibrators.certified.points import ClassKind
+from venn_admit.core.calibrators.certification import ClassKind
+from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSettings, VennAbersSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows
-from venn_admit.core.calibrators.venn_abers.settings import VennAbersSettings
-from venn_admit.core.types import BoolArray, CalibrationPoints, CalibratorSettings, IntArray, Split
+from venn_admit.core.types import BoolArray, CalibrationPoints, IntArray, Split
 from venn_admit.errors import Code, NotFoundError, NotReadyError, OutdatedError
 from venn_admit.store.calibrations.calibration_points import ChangedRows, delete_unheld, write_changes
-from venn_admit.store.calibrations.setting_forms import MethodSettings, setting_columns, settings_digest, settings_of
+from venn_admit.store.calibrations.setting_forms import setting_columns, settings_digest, settings_of
 from venn_admit.store.database.binary_copy import BOOL, FLOAT8, INT4, INT8, FixedColumn, copy_out_whole, driver_cursor
 from venn_admit.store.database.statements import copy_query, statement, stream
+from venn_admit.store.database.tables.calibrations import calibrator
 from venn_admit.store.exemplars import forgotten
 from venn_admit.store.exemplars.classifiers import Classifier, addressed, having
 
@@ -28,8 +30,7 @@ from venn_admit.store.exemplars.classifiers import Classifier, addressed, having
 class Calibration:
     """A snapshot, to which decisions are pinned. `number` counts within the calibrator, `id` overall.
 
-    knn_parameters_id: None if the classifier has logits only. method: by which it was made. band_radius: None if the
-    method has no bands.
+    knn_parameters_id: None if the classifier has logits only. band_radius: None if the method has no bands.
     """
 
     id: int
@@ -38,11 +39,15 @@ class Calibration:
     number: int
     revision: UUID
     knn_parameters_id: int | None
-    method: str
     method_settings: MethodSettings
     band_radius: BandRadius | None
     mc_count: int
     vp_count: int
+
+    @property
+    def method(self) -> str:
+        """The method by which it was made."""
+        return self.method_settings.method
 
     @property
     def parameters_id(self) -> int:
@@ -107,9 +112,15 @@ class BandEvidence:
 
 def choose_calibrator(connection: Connection, classifier: Classifier, settings: MethodSettings) -> int:
     """Return the key of the calibrator with these settings, created if new, which is the one in use from now on."""
-    calibrator_id: int = connection.execute(
-        statement("calibrations.choose_calibrator"), {"classifier_id": classifier.id, **setting_columns(settings)}
-    ).scalar_one()
+    # The columns follow from the settings that are declared, so this statement is put together from them.
+    new = insert(calibrator).values(
+        classifier_id=classifier.id, chosen_at=func.clock_timestamp(), **setting_columns(settings)
+    )
+    chosen = new.on_conflict_do_update(
+        index_elements=[calibrator.c.classifier_id, calibrator.c.settings_digest],
+        set_={"chosen_at": new.excluded.chosen_at, "retired_at": None},
+    )
+    calibrator_id: int = connection.execute(chosen.returning(calibrator.c.id)).scalar_one()
     return calibrator_id
 
 
@@ -186,8 +197,7 @@ def _calibration(row: Row[Any]) -> Calibration:
         number=row.number,
         revision=row.revision,
         knn_parameters_id=row.knn_parameters_id,
-        method=row.method,
-        method_settings=settings_of(row),
+        method_settings=settings_of(row.settings),
         band_radius=None if row.omega is None else BandRadius(s_hat=row.s_hat, omega=row.omega),
         mc_count=row.mc_count,
         vp_count=row.vp_count,

@@ -6,8 +6,9 @@ from decimal import Decimal
 
 from sqlalchemy import Connection
 
+from venn_admit.core.calibrators.settings import MethodSettings
 from venn_admit.errors import Code, NotFoundError
-from venn_admit.store.calibrations.setting_forms import MethodSettings, settings_of
+from venn_admit.store.calibrations.setting_forms import settings_of
 from venn_admit.store.database.statements import statement
 from venn_admit.store.exemplars.classifiers import Classifier
 
@@ -50,7 +51,7 @@ def of_classifier(connection: Connection, classifier: Classifier) -> list[Calibr
     return [
         Calibrator(
             id=row.id,
-            settings=settings_of(row),
+            settings=settings_of(row.settings),
             is_in_use=row.is_in_use,
             retired_at=row.retired_at,
             calibration_id=row.calibration_id,

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.certified.certificate import Certificate, from_document, to_document
 from venn_admit.core.calibrators.certified.policies import Policy
-from venn_admit.core.calibrators.venn_abers.settings import ScoreKind
+from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.store.database.binary_copy import (
     FLOAT8,

@@ -1,41 +1,3 @@
--- name: choose_calibrator
--- Make a setting, whether new, known or retired, the one in use from now on.
-INSERT INTO calibrator (
-    classifier_id,
-    settings_digest,
-    method,
-    alpha,
-    delta,
-    kappa,
-    bin_edges,
-    thresholds,
-    score,
-    certify,
-    confidence,
-    document_test,
-    chosen_at
-)
-VALUES (
-    :classifier_id,
-    :settings_digest,
-    :method,
-    :alpha,
-    :delta,
-    :kappa,
-    :bin_edges,
-    :thresholds,
-    :score,
-    :certify,
-    :confidence,
-    :document_test,
-    clock_timestamp()
-)
-ON CONFLICT (classifier_id, settings_digest) DO UPDATE
-    SET
-        chosen_at = excluded.chosen_at,
-        retired_at = NULL
-RETURNING id;
-
 -- name: lock_calibrator
 -- Wait until no other transaction recalibrates under a setting.
 SELECT pg_advisory_xact_lock(2, :lock_key);
@@ -153,16 +115,7 @@ SELECT
     calibration.vp_count,
     calibrator.id AS calibrator_id,
     calibrator.classifier_id,
-    calibrator.method,
-    calibrator.alpha,
-    calibrator.delta,
-    calibrator.kappa,
-    calibrator.bin_edges,
-    calibrator.thresholds,
-    calibrator.score,
-    calibrator.certify,
-    calibrator.confidence,
-    calibrator.document_test
+    to_jsonb(calibrator)::text AS settings
 FROM calibration
 INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
 LEFT JOIN band_radius ON calibration.id = band_radius.calibration_id

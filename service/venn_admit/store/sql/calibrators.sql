@@ -3,16 +3,7 @@
 -- is waiting for.
 SELECT
     calibrator.id,
-    calibrator.method,
-    calibrator.alpha,
-    calibrator.delta,
-    calibrator.kappa,
-    calibrator.bin_edges,
-    calibrator.thresholds,
-    calibrator.score,
-    calibrator.certify,
-    calibrator.confidence,
-    calibrator.document_test,
+    to_jsonb(calibrator)::text AS settings,
     calibrator.retired_at,
     calibration.id AS calibration_id,
     calibration.created_at AS calibrated_at,

@@ -38,16 +38,7 @@ SELECT
     job.state AS job_state,
     job.error AS job_error,
     calibrator.classifier_id,
-    calibrator.method,
-    calibrator.alpha,
-    calibrator.delta,
-    calibrator.kappa,
-    calibrator.bin_edges,
-    calibrator.thresholds,
-    calibrator.score,
-    calibrator.certify,
-    calibrator.confidence,
-    calibrator.document_test
+    to_jsonb(calibrator)::text AS settings
 FROM recalibration_request AS request
 INNER JOIN calibrator ON request.calibrator_id = calibrator.id
 INNER JOIN classifier ON calibrator.classifier_id = classifier.id

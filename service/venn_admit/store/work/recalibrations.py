@@ -5,8 +5,9 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from venn_admit.core.calibrators.settings import MethodSettings
 from venn_admit.core.types import Split
-from venn_admit.store.calibrations.setting_forms import MethodSettings, settings_digest, settings_of
+from venn_admit.store.calibrations.setting_forms import settings_digest, settings_of
 from venn_admit.store.database.statements import statement
 from venn_admit.store.exemplars import classifiers, support
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -80,7 +81,7 @@ def due(
         RecalibrationRequest(
             calibrator_id=row.calibrator_id,
             classifier=classifiers.by_id(connection, row.classifier_id),
-            settings=settings_of(row),
+            settings=settings_of(row.settings),
             requested_at=row.last_requested_at,
             reason=row.reason,
             job_id=row.job_id,

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.calibrators.certified.laws import graded_points, points_of
+from venn_admit.core.calibrators.certification import ClassKind, DocumentTest
 from venn_admit.core.calibrators.certified.certificate import Certificate, from_document, to_document
 from venn_admit.core.calibrators.certified.certify import certify
-from venn_admit.core.calibrators.certified.hypothesis_tests import DocumentTest
-from venn_admit.core.calibrators.certified.points import CertificatePoints, ClassKind
+from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.policies import admit
 from venn_admit.errors import InvalidInputError
 

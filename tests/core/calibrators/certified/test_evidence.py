@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from venn_admit.core.calibrators.certified.certification import POWER, Evidence, documents_needed
+from venn_admit.core.calibrators.certified.evidence import POWER, Evidence, documents_needed
 from venn_admit.core.calibrators.certified.hypothesis_tests import betting_p_values, boundary_deviation
 from venn_admit.core.types import FloatArray
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from venn_admit.core.calibrators.certification import DocumentTest
 from venn_admit.core.calibrators.certified.hypothesis_tests import (
-    DocumentTest,
     betting_p_values,
     binomial_tail,
     class_p_values,

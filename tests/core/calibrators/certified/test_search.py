@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.calibrators.certified.laws import graded_points, points_of
-from venn_admit.core.calibrators.certified.certification import Evidence
-from venn_admit.core.calibrators.certified.points import CertificatePoints, ClassKind, canonical, tally
+from venn_admit.core.calibrators.certification import ClassKind
+from venn_admit.core.calibrators.certified.evidence import Evidence
+from venn_admit.core.calibrators.certified.points import CertificatePoints, canonical, tally
 from venn_admit.core.calibrators.certified.policies import Aim, Policy, admit, propose
 from venn_admit.core.calibrators.certified.search import (
     LARGEST_OPTION_COUNT,

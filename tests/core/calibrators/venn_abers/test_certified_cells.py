@@ -8,9 +8,9 @@ import pytest
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.settings import make_venn_abers_settings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.crossfit import LabelledCells, certify_cells, fold_of
-from venn_admit.core.calibrators.venn_abers.settings import make_venn_abers_settings
 from venn_admit.core.documents import document_codes
 from venn_admit.core.types import FloatArray, IntArray
 

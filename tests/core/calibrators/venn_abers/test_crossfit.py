@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.calibrators.venn_abers.isotonic import Case, cases
+from venn_admit.core.calibrators.settings import ScoreKind, make_venn_abers_settings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.crossfit import (
     FOLD_COUNT,
@@ -16,7 +17,6 @@ from venn_admit.core.calibrators.venn_abers.crossfit import (
     crossfitted_lower,
     fold_of,
 )
-from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
 from venn_admit.errors import InvalidInputError
 
 SEEDS = st.integers(0, 2**32 - 1)

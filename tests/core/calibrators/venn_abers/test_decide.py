@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from venn_admit.core.calibrators.certified.policies import Policy
+from venn_admit.core.calibrators.settings import ScoreKind, make_venn_abers_settings
 from venn_admit.core.calibrators.venn_abers.cells import Bounds
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold, select, select_certified
-from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
 from venn_admit.core.reasons import Reason
 from venn_admit.core.types import BoolArray
 from venn_admit.errors import InvalidInputError

@@ -4,10 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from venn_admit.core.calibrators.certified.certification import Certification
-from venn_admit.core.calibrators.certified.hypothesis_tests import DocumentTest
-from venn_admit.core.calibrators.certified.points import ClassKind
-from venn_admit.core.calibrators.venn_abers.settings import make_venn_abers_settings
+from venn_admit.core.calibrators.certification import Certification, ClassKind, DocumentTest
+from venn_admit.core.calibrators.settings import make_venn_abers_settings
 from venn_admit.errors import InvalidInputError
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from venn_admit.core.calibrators.settings import ScoreKind, make_venn_abers_settings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex, bins_of
 from venn_admit.core.calibrators.venn_abers.reliability import scored_points
 from venn_admit.core.calibrators.venn_abers.scores import network_score
-from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
 from venn_admit.core.content import content_digests
 from venn_admit.core.types import NO_MATCH_COUNT
 from venn_admit.errors import InvalidInputError

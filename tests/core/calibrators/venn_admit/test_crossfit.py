@@ -10,9 +10,9 @@ import pytest
 from tests import reference
 from tests.core.scenarios import make_labels, reordered, with_labels
 from venn_admit.core.approximation.knn import softmax
-from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.settings import CalibratorSettings, make_settings
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer, crossfitted_lower
-from venn_admit.core.types import Approximation, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+from venn_admit.core.types import Approximation, CalibrationPoints, FloatArray, IntArray
 from venn_admit.errors import NotReadyError
 
 C, K = 3, 5

@@ -55,7 +55,7 @@ def what_if(
     differ. Or name values of one part of the setting: what each admits of split mc by cross-fitting, and how much of it
     is right.
     """
-    from venn_admit.core.calibrators.settings import parse_decimal
+    from venn_admit.core.calibrators.declaration import parse_decimal
 
     tried = {
         "alpha": _parts("alpha", alpha, lambda text: parse_decimal("alpha", text)),

@@ -17,12 +17,12 @@ from venn_admit.cli.verbs.extracting.options import (
     with_background,
 )
 from venn_admit.cli.waiting import Waiting
-from venn_admit.core.calibrators.settings import check_alpha, parse_decimal
-from venn_admit.core.comparison.candidates import AnySettings
+from venn_admit.core.calibrators.declaration import parse_decimal
+from venn_admit.core.calibrators.settings import VENN_ABERS, check_alpha
 from venn_admit.errors import ConflictError, NotFoundError
 from venn_admit.files.output.atomic import check_output
 from venn_admit.flows.calibration.asked import settings_asked_for
-from venn_admit.flows.calibration.calibrate import Calibrated, SettingsOf, calibrate
+from venn_admit.flows.calibration.calibrate import Calibrated, calibrate
 from venn_admit.flows.calibration.compare import compare
 from venn_admit.flows.calibration.fit import fit
 from venn_admit.flows.data.catalogue import find
@@ -43,7 +43,6 @@ from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.calibration.wording import calibration_tables
 from venn_admit.report.evaluation.payload import report_payload
 from venn_admit.report.evaluation.terminal import report_tables
-from venn_admit.store.calibrations.setting_forms import VENN_ABERS
 
 _STORED = ("train", "held-out")
 """The files whose exemplars are stored, by what they are for; all of these need a label."""
@@ -207,10 +206,13 @@ def _calibrate(this: _Run) -> None:
     compared = compare(session, this.name, this.alpha, shell=shell)
     this.say(*next_lines(compared))
     proposed = compared.proposal()
+    # Without a proposal, the method that needs the fewest points.
     done = calibrate(
         session,
-        this.name,
-        _asked_for(this, None if proposed is None else proposed.settings),
+        compared.classifier,
+        settings_asked_for(compared.classifier, VENN_ABERS, {"alpha": this.alpha})
+        if proposed is None
+        else proposed.settings,
         shell=shell,
         reason="asked for by start",
         even_if_nearly_nothing_is_usable=True,
@@ -218,15 +220,6 @@ def _calibrate(this: _Run) -> None:
     assert isinstance(done, Calibrated), "nothing was to stop it"
     this.found["calibration"] = calibrated_payload(done)
     this.say(f"Calibration {done.calibration_id} is current: alpha {this.alpha}.")
-
-
-def _asked_for(this: _Run, proposed: AnySettings | None) -> SettingsOf:
-    """The settings that are proposed, or, if none is, the method that needs the fewest points."""
-    if proposed is not None:
-        return lambda _: proposed
-    return settings_asked_for(
-        VENN_ABERS, alpha=this.alpha, thresholds=None, q_bins=None, delta=None, kappa=None, score=None
-    )
 
 
 def _report(this: _Run) -> None:

@@ -11,22 +11,12 @@ from decimal import Decimal
 
 import numpy as np
 
+from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, DocumentTest, make_certification
 from venn_admit.core.calibrators.certified.certificate import Certificate, ClassResult, Proposal
-from venn_admit.core.calibrators.certified.certification import (
-    DEFAULT_CONFIDENCE,
-    Evidence,
-    documents_needed,
-    make_certification,
-)
-from venn_admit.core.calibrators.certified.hypothesis_tests import (
-    DocumentTest,
-    boundary_deviation,
-    class_p_values,
-    largest_excess,
-)
+from venn_admit.core.calibrators.certified.evidence import Evidence, documents_needed
+from venn_admit.core.calibrators.certified.hypothesis_tests import boundary_deviation, class_p_values, largest_excess
 from venn_admit.core.calibrators.certified.points import (
     CertificatePoints,
-    ClassKind,
     Tallies,
     canonical,
     check_points,

@@ -10,23 +10,16 @@ Markov's, Chebyshev's and Chernoff's inequalities*.
 """
 
 import math
-from enum import StrEnum
 
 import numpy as np
 
+from venn_admit.core.calibrators.certification import DocumentTest
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
 VARIANCE_FACTOR = 1.6
 """How much the variance seen is enlarged in a bet: errors vary more at the boundary of the hypothesis than below."""
 LARGEST_STEP_COUNT = 2000
 """Bets are renewed at most this often; beyond, several documents share one."""
-
-
-class DocumentTest(StrEnum):
-    """How documents of several points are tested."""
-
-    FINITE_SAMPLE = "finite-sample"
-    ASYMPTOTIC = "asymptotic"
 
 
 def class_p_values(

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from hashlib import blake2b
 
 import numpy as np
 
+from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.checks import check_classes, check_lengths
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
@@ -101,13 +101,6 @@ def canonical(points: CertificatePoints) -> tuple[CertificatePoints, np.random.G
         ),
         np.random.default_rng(int.from_bytes(content, "little")),
     )
-
-
-class ClassKind(StrEnum):
-    """The classes among whose admitted points a share is promised."""
-
-    PREDICTED = "predicted"
-    TRUE = "true"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,9 +7,10 @@ from decimal import Decimal
 
 import numpy as np
 
-from venn_admit.core.calibrators.certified.certification import Evidence
+from venn_admit.core.calibrators.certification import ClassKind
+from venn_admit.core.calibrators.certified.evidence import Evidence
 from venn_admit.core.calibrators.certified.hypothesis_tests import document_variance, largest_excess
-from venn_admit.core.calibrators.certified.points import CertificatePoints, ClassKind, Tallies, policies_together, tally
+from venn_admit.core.calibrators.certified.points import CertificatePoints, Tallies, policies_together, tally
 from venn_admit.core.calibrators.certified.search import TOLERANCE, Limits, best_choice, threshold_options
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError

@@ -9,13 +9,13 @@ from math import sqrt
 
 import numpy as np
 
+from venn_admit.core.calibrators.certification import Certification
 from venn_admit.core.calibrators.certified.certificate import Certificate
-from venn_admit.core.calibrators.certified.certification import Certification
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
-from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.checks import check_lengths
 from venn_admit.core.documents import document_codes
 from venn_admit.core.splits import hash_keys

@@ -10,10 +10,10 @@ from typing import Any, Self
 import numpy as np
 
 from venn_admit.core.approximation.knn import network_prediction
+from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.core.calibrators.venn_abers.logistic import fit_logistic, linear, row_order, sigmoid
 from venn_admit.core.calibrators.venn_abers.scores import FEATURES, network_score, reliability_features
-from venn_admit.core.calibrators.venn_abers.settings import ScoreKind
 from venn_admit.core.checks import check_classes, check_lengths
 from venn_admit.core.types import NO_MATCH_COUNT, Approximation, BoolArray, Float32Array, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError

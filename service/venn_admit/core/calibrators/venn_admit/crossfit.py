@@ -15,10 +15,11 @@ import numpy as np
 from venn_admit.core.approximation.localizer import category_weight
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, block_rows
 from venn_admit.core.calibrators.bands import band_radius
+from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
 from venn_admit.core.checks import check_lengths
-from venn_admit.core.types import BoolArray, CalibrationPoints, CalibratorSettings, Float32Array, FloatArray, IntArray
+from venn_admit.core.types import BoolArray, CalibrationPoints, Float32Array, FloatArray, IntArray
 from venn_admit.errors import NotReadyError
 
 LEAST_FOLDS = 3

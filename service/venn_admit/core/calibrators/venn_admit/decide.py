@@ -7,12 +7,12 @@ import numpy as np
 
 from venn_admit.core.approximation.localizer import Weigh, category_weight
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, block_rows
+from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex, admit_sets
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex, select, venn_probabilities
 from venn_admit.core.types import (
     AdmitSets,
     Approximation,
-    CalibratorSettings,
     Float32Array,
     FloatArray,
     IntArray,

@@ -12,8 +12,9 @@ from venn_admit.core.approximation.knn import softmax
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, block_rows, tile_rows
 from venn_admit.core.calibrators.bands import WindowIndex, bin_of, check_calibration_points
 from venn_admit.core.calibrators.order_statistics import OrderStatistics, conformal_rank
+from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.core.checks import check_lengths
-from venn_admit.core.types import AdmitSets, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+from venn_admit.core.types import AdmitSets, CalibrationPoints, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 
 TEMPORARY_BYTES = 6 * 8  # for each point and class

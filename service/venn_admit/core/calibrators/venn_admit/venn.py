@@ -13,6 +13,7 @@ from decimal import Decimal
 import numpy as np
 
 from venn_admit.core.calibrators.bands import WindowIndex, bin_of, check_calibration_points
+from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.core.calibrators.upweights import upweights
 from venn_admit.core.checks import check_lengths
 from venn_admit.core.reasons import ADMITTED, Reason
@@ -20,7 +21,6 @@ from venn_admit.core.types import (
     AdmitSets,
     BoolArray,
     CalibrationPoints,
-    CalibratorSettings,
     FloatArray,
     IntArray,
     Selection,

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from venn_admit.core.calibrators.certified.points import ClassKind
+from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.monitoring.anytime.documents import MATCH_GROUPS, LabelledPoints, drawn, largest_counts
 from venn_admit.core.types import BoolArray, IntArray
 

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from venn_admit.advice import Render, Step, Verb
+from venn_admit.core.calibrators.arguments import setting_words
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.core.reasons import Reason
 from venn_admit.core.types import Split
@@ -53,9 +54,10 @@ class BandsPart(BandsContents):
         settings = self.settings
         every = len(settings.q_bins) == self.neighbour_count + 1
         bins = "one bin for each q" if every else f"bins of q {', '.join(self.bin_names)}"
+        own = ", ".join(f"{name} {text}" for name, text in setting_words(settings, "kappa", "delta").items())
         return (
-            f"alpha {settings.alpha}, thresholds {thresholds_text(settings.thresholds)}, kappa {settings.kappa:,}, "
-            f"delta {settings.delta:g}, {bins}; s_hat {self.radius.s_hat:.4g}, omega {self.radius.omega:.4g}"
+            f"alpha {settings.alpha}, thresholds {thresholds_text(settings.thresholds)}, {own}, {bins}; s_hat "
+            f"{self.radius.s_hat:.4g}, omega {self.radius.omega:.4g}"
         )
 
     def settings_payload(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from venn_admit.core.calibrators.arguments import json_settings
 from venn_admit.core.monitoring.bands import Shortfall
 from venn_admit.report.calibration.bands.wording import BandsContents
 from venn_admit.report.calibration.report import CalibrationReport
@@ -12,11 +13,7 @@ def settings_payload(part: BandsContents) -> dict[str, Any]:
     """Return how the calibration was made."""
     settings = part.settings
     return {
-        "alpha": str(settings.alpha),
-        "delta": settings.delta,
-        "kappa": settings.kappa,
-        "thresholds": [str(threshold) for threshold in settings.thresholds],
-        "q_bins": list(settings.q_bins),
+        **json_settings(settings, "alpha", "delta", "kappa", "thresholds", "q_bins"),
         "s_hat": part.radius.s_hat,
         "omega": part.radius.omega,
     }

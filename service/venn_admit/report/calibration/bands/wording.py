@@ -8,10 +8,11 @@ from math import isfinite
 import numpy as np
 
 from venn_admit.core.calibrators.bands import BandRadius
+from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.core.calibrators.usable_bands import UsableShares
 from venn_admit.core.monitoring.bands import LabelBudget, Shortfall, WeightedShare
 from venn_admit.core.monitoring.partitions import CalibrationPartitions
-from venn_admit.core.types import CalibratorSettings, IntArray
+from venn_admit.core.types import IntArray
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import (
     NAME_WIDTH,

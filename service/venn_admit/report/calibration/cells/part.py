@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from venn_admit.advice import Render, Step, Verb
+from venn_admit.core.calibrators.arguments import json_settings, setting_words
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.core.monitoring.cells import CellState
 from venn_admit.core.reasons import Reason
@@ -70,14 +71,13 @@ class CellsPart(CellsContents):
             bins = "logits only"
         else:
             bins = "one bin of q" if len(names) == 1 else f"bins of q {', '.join(names)}"
-        return f"alpha {settings.alpha}, thresholds {thresholds}, score {self.score}, {bins}"
+        added = "".join(f", {name} {text}" for name, text in setting_words(settings).items())
+        return f"alpha {settings.alpha}, thresholds {thresholds}, score {self.score}, {bins}{added}"
 
     def settings_payload(self) -> dict[str, Any]:
         settings = self.settings
         return {
-            "alpha": str(settings.alpha),
-            "thresholds": [str(threshold) for threshold in settings.thresholds],
-            "q_bins": list(settings.q_bins),
+            **json_settings(settings, "alpha", "thresholds", "q_bins"),
             "asked_score": self.asked,
             "score": str(self.score),
             "network_share": self.network_share,

@@ -6,8 +6,8 @@ from decimal import Decimal
 from math import inf, isfinite
 
 from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.calibrators.settings import AUTO, ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints
-from venn_admit.core.calibrators.venn_abers.settings import AUTO, ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.core.monitoring.cells import CellState, TrafficPart
 from venn_admit.report.calibration.cells.certified import outcome_text

@@ -1,14 +1,57 @@
 """Calibrators, their snapshots, and the points of a snapshot by whatever method."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, BIT
 from sqlalchemy.schema import SchemaItem
 
+from venn_admit.core.calibrators.arguments import ALL_DECLARED, about
+from venn_admit.core.calibrators.declaration import Kind
+from venn_admit.core.calibrators.settings import DECLARED
 from venn_admit.store.database.tables.approximations import knn_parameters
 from venn_admit.store.database.tables.base import created_at, metadata
 from venn_admit.store.database.tables.exemplars import classifier, exemplar
+
+_TYPES = {Kind.DECIMAL: sa.Numeric, Kind.NUMBER: sa.Double, Kind.INTEGER: sa.Integer, Kind.WORD: sa.Text}
+_NAMES = {"q_bins": "bin_edges", "test": "document_test"}
+_COMMENTS = {
+    "alpha": "Error level, an exact decimal.",
+    "delta": "Band radius in standard deviations of d; may be infinite; null unless the method is venn-admit.",
+    "kappa": "Least number of points of each class in a band; null unless the method is venn-admit.",
+    "q_bins": "Lower edges of the bins of q; the first is 0.",
+    "thresholds": "Least lower probability for each predicted class.",
+    "score": "Score asked for: auto, network or reliability; null unless the method is venn-abers.",
+    "certify": "Classes that a certificate is asked for: predicted, true or both; null for the pointwise promise.",
+    "confidence": "Confidence of the certificate asked for.",
+    "test": "Test of documents of several points for the certificate: finite-sample or asymptotic.",
+}
+"""Comments of the columns that are in the baseline; a later one says what the setting is about."""
+
+
+def setting_column(name: str) -> str:
+    """Return the name of the column that holds a setting."""
+    return _NAMES.get(name, name)
+
+
+def _column_of(name: str) -> sa.Column[Any]:
+    declared = ALL_DECLARED[name]
+    each = _TYPES[declared.kind]()
+    return sa.Column(
+        setting_column(name),
+        ARRAY(each) if declared.many else each,
+        nullable=declared.added or any(name not in of_method for of_method in DECLARED.values()),
+        comment=_COMMENTS.get(name, f"{about(name)}."),
+    )
+
+
+def _checks_of_added() -> Iterator[sa.CheckConstraint]:
+    """The range of each setting that was added; null stands for the default in rows that were there before."""
+    for name, declared in ALL_DECLARED.items():
+        if declared.added and declared.least is not None:
+            yield sa.CheckConstraint(f"{setting_column(name)} >= {declared.least}", name=setting_column(name))
+
 
 calibrator = sa.Table(
     "calibrator",
@@ -24,21 +67,7 @@ calibrator = sa.Table(
         comment="BLAKE2b-128 of the settings, as the method writes them.",
     ),
     sa.Column("method", sa.Text, nullable=False, comment="Method of calibration: venn-abers or venn-admit."),
-    sa.Column("alpha", sa.Numeric, nullable=False, comment="Error level, an exact decimal."),
-    sa.Column(
-        "delta",
-        sa.Double,
-        comment="Band radius in standard deviations of d; may be infinite; null unless the method is venn-admit.",
-    ),
-    sa.Column(
-        "kappa",
-        sa.Integer,
-        comment="Least number of points of each class in a band; null unless the method is venn-admit.",
-    ),
-    sa.Column("bin_edges", ARRAY(sa.Integer), nullable=False, comment="Lower edges of the bins of q; the first is 0."),
-    sa.Column(
-        "thresholds", ARRAY(sa.Numeric), nullable=False, comment="Least lower probability for each predicted class."
-    ),
+    *map(_column_of, ALL_DECLARED),
     created_at("it was first requested"),
     sa.Column(
         "chosen_at",
@@ -51,20 +80,6 @@ calibrator = sa.Table(
         "retired_at",
         sa.DateTime(timezone=True),
         comment="When it was retired; null as long as its calibration is kept current.",
-    ),
-    sa.Column(
-        "score", sa.Text, comment="Score asked for: auto, network or reliability; null unless the method is venn-abers."
-    ),
-    sa.Column(
-        "certify",
-        ARRAY(sa.Text),
-        comment="Classes that a certificate is asked for: predicted, true or both; null for the pointwise promise.",
-    ),
-    sa.Column("confidence", sa.Numeric, comment="Confidence of the certificate asked for."),
-    sa.Column(
-        "document_test",
-        sa.Text,
-        comment="Test of documents of several points for the certificate: finite-sample or asymptotic.",
     ),
     # The key is on the digest, because a thousand thresholds do not fit into an index.
     sa.UniqueConstraint("classifier_id", "settings_digest"),
@@ -90,6 +105,7 @@ calibrator = sa.Table(
         "(method = 'venn-admit') = (delta IS NOT NULL) AND (method = 'venn-admit') = (kappa IS NOT NULL)",
         name="venn_admit",
     ),
+    *_checks_of_added(),
     comment="Settings under which classifiers are calibrated.",
 )
 

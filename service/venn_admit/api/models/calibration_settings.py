@@ -1,0 +1,69 @@
+"""The members of requests and answers that are settings of a calibration, from what is declared of them."""
+
+from typing import Annotated, Any, TypeVar
+
+from pydantic import Field, StringConstraints, create_model
+
+from venn_admit.api.models.common import WHOLE, Decimals, Model, Number
+from venn_admit.core.calibrators.arguments import ALL_DECLARED, about, documentation
+from venn_admit.core.calibrators.declaration import Declared, Kind
+from venn_admit.core.calibrators.settings import DECLARED, VENN_ADMIT
+
+ModelType = TypeVar("ModelType", bound=Model)
+
+_LONGEST_WORD = 20
+
+
+def with_given_settings(model: type[ModelType]) -> type[ModelType]:
+    """Add what a request may give of each setting; their ranges are checked where settings are made."""
+    members: dict[str, Any] = {}
+    for name, one in ALL_DECLARED.items():
+        given: Any = _given(one)
+        if one.many:
+            given = list[given]
+        members[name] = (
+            given if one.usual is not None else given | None,
+            Field(
+                default=one.usual,
+                max_length=one.most_values,
+                description=documentation(name),
+                # An example of all members together is valid: those of the default method.
+                examples=[one.example if name in DECLARED[VENN_ADMIT] else None],
+            ),
+        )
+    return _with(model, members)
+
+
+def with_asked_settings(model: type[ModelType]) -> type[ModelType]:
+    """Add what an answer says of each setting that was asked for, except for those that the model has itself."""
+    members: dict[str, Any] = {}
+    for name, one in ALL_DECLARED.items():
+        if name not in model.model_fields:
+            told: Any = {Kind.DECIMAL: str, Kind.NUMBER: Number, Kind.INTEGER: int, Kind.WORD: str}[one.kind]
+            if one.many:
+                told = list[told]
+            shared = all(name in of_method for of_method in DECLARED.values())
+            members[name] = (
+                told if shared else told | None,
+                Field(description=f"{about(name)}.", examples=[one.example]),
+            )
+    return _with(model, members)
+
+
+def _given(one: Declared) -> Any:
+    match one.kind:
+        case Kind.DECIMAL:
+            return Decimals
+        case Kind.NUMBER:
+            return Number
+        case Kind.INTEGER:
+            return Annotated[int, Field(ge=one.least, le=one.most), WHOLE]
+        case Kind.WORD:
+            return Annotated[str, StringConstraints(max_length=_LONGEST_WORD)]
+
+
+def _with(model: type[ModelType], members: dict[str, Any]) -> type[ModelType]:
+    made: type[ModelType] = create_model(
+        model.__name__, __base__=model, __doc__=model.__doc__, __module__=model.__module__, **members
+    )
+    return made
