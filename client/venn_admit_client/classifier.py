@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from math import isfinite
+from operator import index
 from os import PathLike
 from typing import Any
 
@@ -209,16 +210,22 @@ class Classifier(StoredClassifier):
 
         Args:
             method: `venn-admit` or `venn-abers`.
-            alpha: Error level in (0, 1). A float stands for the decimal that it prints as.
-            thresholds: Least lower probability for each predicted class, at least 1 - alpha, which is the default.
-            q_bins: Lower edges of the bins of q, the first of them 0.
-            delta: Venn-ADMIT only: the band radius in standard deviations of d, 1 by default; inf for bands of q alone.
-            kappa: Venn-ADMIT only: the least number of points of each class in a band; 1000 by default, unless that
-                leaves nearly nothing to admit.
-            score: Venn-Abers only: what ranks predictions, `network`, `reliability` or `auto`, which is the default.
-            certify: Venn-Abers only: `predicted`, `true` or both.
-            confidence: The confidence of a certificate, in (0, 1); 0.95 by default.
-            test: The test of a certificate: `finite-sample`, the default, or `asymptotic`.
+            alpha: Error level in (0, 1), an exact decimal. A float stands for the decimal that it prints as.
+            thresholds: Least lower probability for each predicted class, in the order of the classes; each at least 1 -
+                alpha, which is the default.
+            q_bins: Lower edges of the bins of q, the first of them 0; by default one bin for each q; for Venn-Abers,
+                one bin.
+            delta: Venn-ADMIT only: band radius in standard deviations of d; 1 by default; inf for bands that depend on
+                q only.
+            kappa: Venn-ADMIT only: least number of points of each class in a band; 1000 by default, unless that leaves
+                nearly nothing to admit; then nothing is stored, and the answer says what other settings leave.
+            score: Venn-Abers only: what ranks predictions: network, reliability or auto; auto by default: whichever
+                admits more of split mc.
+            certify: Venn-Abers only: classes for which thresholds are certified by a test on split vp: predicted, true
+                or both; if no thresholds pass the test, everything is rejected.
+            confidence: Venn-Abers only: confidence of the certificate in (0, 1), an exact decimal; 0.95 by default.
+            test: Venn-Abers only: how the certificate tests documents of several points: finite-sample or asymptotic;
+                finite-sample by default; asymptotic passes with fewer documents and is valid for very many only.
 
         Raises:
             InvalidInputError: A setting is out of range, or the method has no such setting.
@@ -229,9 +236,9 @@ class Classifier(StoredClassifier):
             "method": method,
             "alpha": str(alpha),
             "thresholds": None if thresholds is None else [str(one) for one in thresholds],
-            "q_bins": None if q_bins is None else [int(one) for one in q_bins],
+            "q_bins": None if q_bins is None else [_whole(one) for one in q_bins],
             "delta": None if delta is None else float(delta) if isfinite(delta) else str(float(delta)),
-            "kappa": kappa,
+            "kappa": None if kappa is None else _whole(kappa),
             "score": score,
             "certify": certify.split(",") if isinstance(certify, str) else certify and list(certify),
             "confidence": None if confidence is None else str(confidence),
@@ -441,3 +448,8 @@ class Classifier(StoredClassifier):
             if progress is not None:
                 progress(done, len(given))
             yield answer
+
+
+def _whole(value: Any) -> Any:
+    """Return a whole number of whatever type as JSON has it; anything else as it is, which the service refuses."""
+    return value if isinstance(value, float) else index(value)

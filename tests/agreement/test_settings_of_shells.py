@@ -3,6 +3,7 @@
 The page has no form for settings; it names the request.
 """
 
+import inspect
 import json
 import re
 import shlex
@@ -10,10 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
 from decimal import Decimal
+from functools import partial
 from math import inf, nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import venn_admit
@@ -26,7 +29,7 @@ from tests.cli.samples import CLASS_COUNT, NAME, K
 from venn_admit.advice import Step, Verb
 from venn_admit.api.routes import calibrations
 from venn_admit.cli.advice import command
-from venn_admit.core.calibrators.arguments import arguments_for
+from venn_admit.core.calibrators.arguments import ALL_DECLARED, arguments_for, documentation
 from venn_admit.core.calibrators.certification import ClassKind, DocumentTest
 from venn_admit.core.calibrators.settings import (
     CalibratorSettings,
@@ -164,6 +167,27 @@ def test_every_field_differs_from_its_default() -> None:
     ):
         same = {one.name for one in fields(settings) if getattr(settings, one.name) == getattr(default, one.name)}
         assert same == alike
+
+
+@pytest.mark.parametrize("calibrate", [venn_admit.Classifier.calibrate, client.Classifier.calibrate])
+def test_signatures_have_the_settings_that_are_declared_and_say_of_them_what_is(calibrate: Callable[..., Any]) -> None:
+    """Options and requests are made from the declarations; these signatures are written for their readers."""
+    assert inspect.signature(calibrate).parameters.keys() - {"self", "method"} == ALL_DECLARED.keys()
+    said = " ".join(str(inspect.getdoc(calibrate)).split())
+    assert [name for name in ALL_DECLARED if f"{name}: {documentation(name)}" not in said] == []
+
+
+def test_numbers_of_any_type_are_the_same_setting(shells: Shells) -> None:
+    """As JSON has it, 5.0 is a whole number; a number with a fraction is refused, and not cut off."""
+    for whole in (5, 5.0, np.int64(5), np.float64(5)):
+        arguments: dict[str, Any] = {"kappa": whole, "q_bins": [0, whole - 3]}
+        for ask in (shells.classifier, shells.remote):
+            taken = shells.settings(partial(ask.calibrate, **arguments))
+            assert repr(taken) == repr(make_settings(CLASS_COUNT, K, kappa=5, q_bins=(0, 2)))
+    refusals: tuple[dict[str, Any], ...] = ({"kappa": 5.5}, {"kappa": 5, "q_bins": [0, 2.5]})
+    for refused in refusals:
+        for ask in (shells.classifier, shells.remote):
+            assert shells.settings(partial(ask.calibrate, **refused)) is None
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)

@@ -244,20 +244,23 @@ class Classifier:
         Args:
             method: `venn-admit`, which decides on the KNN's prediction in bands of q and d, or `venn-abers`, which
                 decides on the network's own prediction and admits more.
-            alpha: Error level in (0, 1). A float stands for the decimal that it prints as.
-            thresholds: Least lower probability for each predicted class, at least 1 - alpha, which is the default.
-            q_bins: Lower edges of the bins of q, the first of them 0. By default every q is a bin of its own for
-                Venn-ADMIT, and there is one bin for Venn-Abers.
-            delta: Venn-ADMIT only: the band radius in standard deviations of d, 1 by default; inf for bands of q alone.
-            kappa: Venn-ADMIT only: the least number of points of each class in a band; 1000 by default, unless that
-                leaves nearly nothing to admit.
-            score: Venn-Abers only: what ranks predictions, `network`, `reliability` or `auto`, which is the default.
-            certify: Venn-Abers only: `predicted`, `true` or both, the classes for which thresholds are to be certified
-                by a test on split vp. If none pass the test, everything will be rejected; the result says how many
-                labels are lacking.
-            confidence: The confidence of a certificate, in (0, 1); 0.95 by default.
-            test: The test of a certificate: how documents of several points are tested, `finite-sample`, the default,
-                or `asymptotic`, which passes with fewer documents and is valid for very many only.
+            alpha: Error level in (0, 1), an exact decimal. A float stands for the decimal that it prints as.
+            thresholds: Least lower probability for each predicted class, in the order of the classes; each at least 1 -
+                alpha, which is the default.
+            q_bins: Lower edges of the bins of q, the first of them 0; by default one bin for each q; for Venn-Abers,
+                one bin.
+            delta: Venn-ADMIT only: band radius in standard deviations of d; 1 by default; inf for bands that depend on
+                q only.
+            kappa: Venn-ADMIT only: least number of points of each class in a band; 1000 by default, unless that leaves
+                nearly nothing to admit; then nothing is stored, and the answer says what other settings leave.
+            score: Venn-Abers only: what ranks predictions: network, reliability or auto; auto by default: whichever
+                admits more of split mc.
+            certify: Venn-Abers only: classes for which thresholds are certified by a test on split vp: predicted, true
+                or both; if no thresholds pass the test, everything is rejected. The result says how many labels are
+                lacking.
+            confidence: Venn-Abers only: confidence of the certificate in (0, 1), an exact decimal; 0.95 by default.
+            test: Venn-Abers only: how the certificate tests documents of several points: finite-sample or asymptotic;
+                finite-sample by default; asymptotic passes with fewer documents and is valid for very many only.
 
         Raises:
             InvalidInputError: A setting is out of range, or the method has no such setting.
