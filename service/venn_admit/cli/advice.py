@@ -39,8 +39,7 @@ COMMANDS: Mapping[Verb, str] = {
 def command(step: Step) -> str:
     """Return the command that takes a step, or options to add to one.
 
-    >>> from venn_admit.core.calibrators.settings import make_settings
-    >>> from venn_admit.core.calibrators.settings import make_venn_abers_settings
+    >>> from venn_admit.core.calibrators.settings import make_settings, make_venn_abers_settings
     >>> settings = make_settings(2, 5, kappa=100, q_bins=(0, 1))
     >>> command(Step(Verb.CALIBRATE, classifier="my reviews", settings=settings, neighbour_count=5))
     "venn-admit calibrate 'my reviews' --kappa 100 --q-bins 0,1"

@@ -38,15 +38,15 @@ class Declared:
     """A setting. Its name is that of its field, also as an argument and, with hyphens, as an option.
 
     Attributes:
-        kind: Of its value, or of each if there are several.
+        kind: What its value is, or each if there are several.
         about: What it is, without the methods that have it; it begins in lower case and ends without a full stop.
         given: How it is given, and its default, as a continuation of `about`.
         usual: The default as JSON has it, if it is the same for every method and classifier.
         example: A value, as JSON has it.
         words: The words that a value is one of, besides `none`.
         many: Whether it has several values.
-        least: Of each value.
-        most: Of each value.
+        least: The least that each value may be.
+        most: The most that each value may be.
         most_values: How many values a request may bring, if there are several.
         name: What tables and sentences call it; None for the name of the field.
         none: What stands for None outside, if that is not the absence of the setting.
