@@ -229,7 +229,7 @@ def decision_fields(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is kept of a decision, in order, without what other methods keep.
 
     Args:
-        stored: As for `own_fields`.
+        stored: As in `own_fields`.
     """
     return {field.name: stored[field.name] for field in (*PREDICTION, *VIEW, *own_fields(stored), *VERDICT)}
 
@@ -265,7 +265,7 @@ def is_null(field: Field, values: NDArray[Any]) -> NDArray[np.bool_]:
 
     Args:
         field: The field.
-        values: As for `value_of`.
+        values: As in `value_of`.
     """
     if field.kind in (Kind.REAL, Kind.UNBOUNDED):
         is_nan: NDArray[np.bool_] = np.isnan(values)
