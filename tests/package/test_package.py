@@ -330,7 +330,7 @@ class TestRefusals:
         classifier.ingest(**arrays(samples.held_out()))
         classifier.fit()
         with pytest.raises(
-            venn_admit.NotReadyError, match=r"no calibration was stored: .* classifier.calibrate\(kappa=\d+"
+            venn_admit.NotReadyError, match=r"no calibration was stored: .* `classifier.calibrate\(kappa=\d+"
         ) as refusal:
             classifier.calibrate()
         assert "--" not in str(refusal.value)
