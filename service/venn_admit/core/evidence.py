@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from venn_admit.core.calibrators.settings import VENN_ABERS, VENN_ADMIT
 from venn_admit.core.reasons import Reason
 
 
@@ -78,7 +79,7 @@ PREDICTION = (
         "predicted",
         Kind.CLASS,
         "predicted class",
-        "Prediction that was decided on: the KNN's for venn-admit, the network's for venn-abers.",
+        f"Prediction that was decided on: the KNN's for {VENN_ADMIT}, the network's for {VENN_ABERS}.",
         1,
         out="predicted",
     ),
@@ -169,7 +170,7 @@ SHARED = (*PREDICTION, *VIEW, *VERDICT)
 """What every decision has."""
 
 ADMIT = Evidence(
-    "venn-admit",
+    VENN_ADMIT,
     "admit_evidence",
     (
         Field("admit_set", Kind.BITS, "in set", "ADMIT set, one bit per class.", "01", out="set"),
@@ -200,7 +201,7 @@ ADMIT = Evidence(
     ),
 )
 ABERS = Evidence(
-    "venn-abers",
+    VENN_ABERS,
     "abers_evidence",
     (
         Field("score", Kind.UNBOUNDED, "score, s", "s, the score of the prediction.", 2.5, out="score"),

@@ -23,15 +23,23 @@ ALL_DECLARED: Mapping[str, Declared] = {name: one for of_method in DECLARED.valu
 def about(name: str) -> str:
     """Return what a setting is and which method alone has it, if one has, without a full stop.
 
-    >>> about("kappa")
-    'Venn-ADMIT only: least number of points of each class in a band'
+    Args:
+        name: The setting.
+
+    Examples:
+        >>> about("kappa")
+        'Venn-ADMIT only: least number of points of each class in a band'
     """
     text, having = ALL_DECLARED[name].about, [method for method in DECLARED if name in DECLARED[method]]
     return f"{METHOD_NAMES[having[0]]} only: {text}" if len(having) == 1 else text[0].upper() + text[1:]
 
 
 def documentation(name: str) -> str:
-    """Return what a setting is, which method has it, how it is given, and its default."""
+    """Return what a setting is, which method has it, how it is given, and its default.
+
+    Args:
+        name: The setting.
+    """
     given = ALL_DECLARED[name].given
     return f"{about(name)}; {given}." if given else f"{about(name)}."
 
@@ -91,7 +99,12 @@ def plain_settings(settings: MethodSettings) -> dict[str, Any]:
 
 
 def json_settings(settings: MethodSettings, *names: str) -> dict[str, Any]:
-    """Return settings as JSON has them: those of these names that the method has, and all of its added ones."""
+    """Return settings as JSON has them.
+
+    Args:
+        settings: The settings.
+        names: Those to return, in this order, if the method has them. All of its added ones follow.
+    """
     return {
         name: one.json(getattr(settings, name))
         for name, one in sorted(DECLARED[settings.method].items(), key=lambda item: _place(item[0], names))
@@ -102,10 +115,14 @@ def json_settings(settings: MethodSettings, *names: str) -> dict[str, Any]:
 def setting_words(settings: MethodSettings, *names: str) -> dict[str, str]:
     """Return settings in words, by what sentences call them.
 
-    These are the ones of these names that the method has, and the added ones that do not have their default.
+    Args:
+        settings: The settings.
+        names: Those to return, in this order, if the method has them. Added ones follow if they do not have their
+            default.
 
-    >>> setting_words(make_settings(2, 5), "kappa", "delta")
-    {'kappa': '1,000', 'delta': '1'}
+    Examples:
+        >>> setting_words(make_settings(2, 5), "kappa", "delta")
+        {'kappa': '1,000', 'delta': '1'}
     """
     own = DECLARED[settings.method]
     return {
@@ -120,12 +137,21 @@ def _place(name: str, names: tuple[str, ...]) -> int:
 
 
 def called(name: str) -> str:
-    """Return what tables and sentences call a setting."""
+    """Return what tables and sentences call a setting.
+
+    Args:
+        name: The setting.
+    """
     return ALL_DECLARED[name].name or name
 
 
 def value_text(name: str, value: Any) -> str:
-    """Return a value of a setting in words; several with commas between them."""
+    """Return a value of a setting in words; several with commas between them.
+
+    Args:
+        name: The setting.
+        value: As the record of settings holds it.
+    """
     plain = ALL_DECLARED[name].plain(value)
     form = {Kind.INTEGER: ",", Kind.NUMBER: "g"}.get(ALL_DECLARED[name].kind, "")
     return ",".join(map(str, plain)) if isinstance(plain, list) else f"{plain:{form}}"

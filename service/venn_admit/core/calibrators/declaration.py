@@ -99,28 +99,44 @@ class Declared:
                 return str(given).strip()
 
     def plain(self, value: Any) -> Any:
-        """Return a value as an argument: texts, numbers and exact decimals, in a list if there are several."""
+        """Return a value as an argument: texts, numbers and exact decimals, in a list if there are several.
+
+        Args:
+            value: As the record of settings holds it.
+        """
         if value is None:
             return self.none
         one = str if self.kind is Kind.WORD else lambda each: each
         return [one(each) for each in value] if self.many else one(value)
 
     def from_plain(self, plain: Any) -> Any:
-        """Return the value that `plain` gives; None for what was stored before the setting existed is its default."""
+        """Return the value that an argument gives.
+
+        Args:
+            plain: As the method `plain` returns it; None, as stored before the setting existed, gives its default.
+        """
         if plain is None or plain == self.none:
             return self.default
         one: Callable[[Any], Any] = self.words or _TYPES[self.kind]
         return tuple(one(each) for each in plain) if self.many else one(plain)
 
     def json(self, value: Any) -> Any:
-        """Return a value as JSON has it, where exact decimals are texts; an infinite number stays one."""
+        """Return a value as JSON has it, where exact decimals are texts; an infinite number stays one.
+
+        Args:
+            value: As the record of settings holds it.
+        """
         given = self.plain(value)
         if given is None or self.kind is not Kind.DECIMAL:
             return given
         return [str(each) for each in given] if self.many else str(given)
 
     def canonical(self, value: Any) -> Any:
-        """Return what is the same for equal values, however they are written; digests are made of it."""
+        """Return what is the same for equal values, however they are written; digests are made of it.
+
+        Args:
+            value: As the record of settings holds it.
+        """
         plain = self.plain(value)
         if plain is None:
             return None

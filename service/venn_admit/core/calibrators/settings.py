@@ -344,13 +344,13 @@ def check_alpha(alpha: Decimal) -> None:
         raise InvalidInputError(f"alpha must lie strictly between 0 and 1; got {alpha}")
 
 
-def check_q_bins(edges: tuple[int, ...], neighbour_count: int) -> None:
+def check_q_bins(q_bins: tuple[int, ...], neighbour_count: int) -> None:
     """Check that the lower edges of the bins of q ascend from 0 to K at most."""
-    ascending = all(lower < upper for lower, upper in pairwise(edges))
-    if not edges or edges[0] != 0 or not ascending or edges[-1] > neighbour_count:
+    ascending = all(lower < upper for lower, upper in pairwise(q_bins))
+    if not q_bins or q_bins[0] != 0 or not ascending or q_bins[-1] > neighbour_count:
         raise InvalidInputError(
             f"the bins of q must be given by ascending lower edges, the first of them 0 and none above "
-            f"K = {neighbour_count}; got {', '.join(map(str, edges)) or 'none'}"
+            f"K = {neighbour_count}; got {', '.join(map(str, q_bins)) or 'none'}"
         )
 
 
