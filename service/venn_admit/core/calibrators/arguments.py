@@ -8,12 +8,11 @@ from venn_admit.core.calibrators.settings import (
     DECLARED,
     DEFAULT_ALPHA,
     METHOD_NAMES,
-    VENN_ABERS,
-    VENN_ADMIT,
     MethodSettings,
     make_settings,
     make_venn_abers_settings,
 )
+from venn_admit.core.types import VENN_ABERS, VENN_ADMIT
 from venn_admit.errors import InvalidInputError
 
 ALL_DECLARED: Mapping[str, Declared] = {name: one for of_method in DECLARED.values() for name, one in of_method.items()}

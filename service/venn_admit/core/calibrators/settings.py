@@ -19,10 +19,9 @@ from venn_admit.core.calibrators.certification import (
     make_certification,
 )
 from venn_admit.core.calibrators.declaration import Declared, Kind, declared
+from venn_admit.core.types import VENN_ABERS, VENN_ADMIT
 from venn_admit.errors import InvalidInputError
 
-VENN_ADMIT = "venn-admit"
-VENN_ABERS = "venn-abers"
 METHOD_NAMES = {VENN_ADMIT: "Venn-ADMIT", VENN_ABERS: "Venn-Abers"}
 """The methods as sentences call them; the program is venn-admit."""
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from venn_admit.core.calibrators.arguments import ALL_DECLARED, read_settings
-from venn_admit.core.calibrators.settings import VENN_ADMIT, MethodSettings, ScoreKind
+from venn_admit.core.calibrators.settings import MethodSettings, ScoreKind
+from venn_admit.core.types import VENN_ADMIT
 from venn_admit.store.exemplars.classifiers import Classifier, require_vectors
 
 

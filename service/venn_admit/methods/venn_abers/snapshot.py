@@ -8,13 +8,13 @@ from sqlalchemy import Connection
 
 from venn_admit.core.approximation.localizer import Weigh, category_weight
 from venn_admit.core.calibrators.certified.policies import Policy
-from venn_admit.core.calibrators.settings import VENN_ABERS, ScoreKind
+from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.upweights import upweights
 from venn_admit.core.calibrators.venn_abers.cells import Bounds, CellEvidence, CellPoints, VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.decide import select, select_certified
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel, scored_points
 from venn_admit.core.evidence import VIEW
-from venn_admit.core.types import Float32Array, FloatArray, IntArray, Selection, Split
+from venn_admit.core.types import VENN_ABERS, Float32Array, FloatArray, IntArray, Selection, Split
 from venn_admit.methods.method import AppliedPolicy, Explained, PointsToDecide
 from venn_admit.methods.venn_abers.basis import cell_basis, score_features
 from venn_admit.store.calibrations import calibrations, venn_abers

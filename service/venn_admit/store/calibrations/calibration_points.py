@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from venn_admit.core.calibrators.settings import VENN_ADMIT
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, changed_rows
-from venn_admit.core.types import NO_MATCH_COUNT, CalibrationPoints, IntArray, Split
+from venn_admit.core.types import NO_MATCH_COUNT, VENN_ADMIT, CalibrationPoints, IntArray, Split
 from venn_admit.store.database.binary_copy import (
     BOOL,
     FLOAT8,
