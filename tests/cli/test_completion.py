@@ -1,10 +1,11 @@
 """Shell completion: what the shell asks, and the script that makes it ask."""
 
 import subprocess
+from collections.abc import Iterator
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import Program, get_command
 
 
 def completions(*words: str) -> list[str]:
@@ -25,6 +26,15 @@ def test_verbs_and_options_complete_without_a_database() -> None:
     assert completions("calibrate", "colours", "--ka") == ["--kappa"]
 
 
+@pytest.fixture
+def built_alone() -> Iterator[None]:
+    """The verbs are built for this test alone: Typer looks at the environment when it builds them."""
+    get_command.cache_clear()
+    yield
+    get_command.cache_clear()
+
+
+@pytest.mark.usefixtures("built_alone")
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_of_a_shell(shell: str) -> None:
     """Named here, though the program finds the shell out for itself: a test runs under any."""
