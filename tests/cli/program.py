@@ -168,7 +168,9 @@ def contents(url: str) -> dict[str, str]:
     engine = create_engine(url)
     try:
         with connect(engine) as connection:
-            tables = connection.execute(text(TABLES)).scalars()
+            tables = connection.execute(text(TABLES)).scalars().all()
+            if not tables:
+                return {}
             digests = connection.execute(text("UNION ALL".join(map(DIGEST.format, tables))))
             return {row.name: row.digest for row in digests}
     finally:

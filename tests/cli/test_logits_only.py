@@ -163,7 +163,7 @@ def test_settings_are_compared_and_varied(made: Program) -> None:
     (setting,) = result["settings"]
     assert (setting["method"], setting["score"], setting["q_bins"]) == ("venn-abers", "network", [0])
     assert setting["admitted"] > 0
-    command = f"venn-admit calibrate {NAME} --method venn-abers --score network --alpha 0.2"
+    command = f"venn-admit calibrate {NAME} --method venn-abers --alpha 0.2 --score network"
     assert (setting["command"], result["command"]) == (command, command)
     assert f"No class is estimated below 0.8: `{command}`." in said
     assert "Left out: Venn-ADMIT: the classifier has logits only, and this needs vectors." in said

@@ -51,7 +51,6 @@ def renew(bench: Bench) -> None:
 
 
 def test_the_two_used_last_are_kept(edge: Bench, folder: Path) -> None:
-    shutil.rmtree(folder)
     cache = ArrayCache(folder)
     read(edge, cache)
     (first,) = entries(folder)
@@ -71,7 +70,6 @@ def test_a_version_that_orders_the_rows_otherwise_reads_its_own(edge: Bench, fol
 
 
 def test_what_a_killed_process_left_is_deleted_in_time(edge: Bench, folder: Path) -> None:
-    shutil.rmtree(folder)
     for name, age in ((".draft-old", 90_000), (".draft-young", 60)):
         (folder / name).mkdir(parents=True)
         then = (folder / name).stat().st_mtime - age
@@ -153,7 +151,6 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, thr
 def test_of_those_that_lack_an_entry_one_makes_it(
     edge: Bench, folder: Path, held: tuple[threading.Event, threading.Event, list[int]]
 ) -> None:
-    shutil.rmtree(folder)
     begun, go_on, read_counts = held
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(read, edge, ArrayCache(folder))
@@ -173,7 +170,6 @@ def test_one_that_stands_still_is_not_awaited_for_ever(
     held: tuple[threading.Event, threading.Event, list[int]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    shutil.rmtree(folder)
     monkeypatch.setattr(array_cache, "PATIENCE_SECONDS", 0.1)
     begun, go_on, read_counts = held
     with ThreadPoolExecutor(1) as threads:
