@@ -10,9 +10,8 @@ from venn_admit.store.database import schema
 
 def test_programs_of_before_the_baseline_stop(empty: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     move(empty, "head")
-    base = schema.current_revision(empty)
     monkeypatch.setattr(schema, "head_revision", lambda: "0016")
-    with pytest.raises(NotReadyError, match=f"needs a program of revision {base} or newer"):
+    with pytest.raises(NotReadyError, match="needs a program of revision 0053 or newer"):
         schema.require_usable(empty)
 
 
