@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from venn_admit.core.method_names import VENN_ABERS, VENN_ADMIT
 from venn_admit.core.reasons import Reason
-from venn_admit.core.types import VENN_ABERS, VENN_ADMIT
 
 
 class Kind(Enum):

@@ -17,9 +17,6 @@ IntArray = npt.NDArray[np.int64]
 Float32Array = npt.NDArray[np.float32]
 FloatArray = npt.NDArray[np.float64]
 
-VENN_ADMIT = "venn-admit"
-VENN_ABERS = "venn-abers"
-
 UNKNOWN_LABEL = -1
 NO_MATCH_COUNT = -1
 """Stands for q where there are no vectors, and so no neighbours; d is NaN then."""

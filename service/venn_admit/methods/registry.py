@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from venn_admit.core.types import VENN_ABERS, VENN_ADMIT
+from venn_admit.core.method_names import VENN_ABERS, VENN_ADMIT
 from venn_admit.errors import InvalidInputError
 from venn_admit.methods.method import Method, Snapshot
 from venn_admit.methods.venn_abers.method import VennAbers

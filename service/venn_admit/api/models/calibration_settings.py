@@ -8,7 +8,7 @@ from venn_admit.api.models.common import WHOLE, Decimals, Model, Number
 from venn_admit.core.calibrators.arguments import ALL_DECLARED, about, documentation
 from venn_admit.core.calibrators.declaration import Declared, Kind
 from venn_admit.core.calibrators.settings import DECLARED
-from venn_admit.core.types import VENN_ADMIT
+from venn_admit.core.method_names import VENN_ADMIT
 
 ModelType = TypeVar("ModelType", bound=Model)
 

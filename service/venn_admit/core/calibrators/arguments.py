@@ -12,7 +12,7 @@ from venn_admit.core.calibrators.settings import (
     make_settings,
     make_venn_abers_settings,
 )
-from venn_admit.core.types import VENN_ABERS, VENN_ADMIT
+from venn_admit.core.method_names import VENN_ABERS, VENN_ADMIT
 from venn_admit.errors import InvalidInputError
 
 ALL_DECLARED: Mapping[str, Declared] = {name: one for of_method in DECLARED.values() for name, one in of_method.items()}

@@ -19,7 +19,7 @@ from venn_admit.core.calibrators.certification import (
     make_certification,
 )
 from venn_admit.core.calibrators.declaration import Declared, Kind, declared
-from venn_admit.core.types import VENN_ABERS, VENN_ADMIT
+from venn_admit.core.method_names import VENN_ABERS, VENN_ADMIT
 from venn_admit.errors import InvalidInputError
 
 METHOD_NAMES = {VENN_ADMIT: "Venn-ADMIT", VENN_ABERS: "Venn-Abers"}

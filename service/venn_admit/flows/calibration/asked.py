@@ -5,7 +5,7 @@ from typing import Any
 
 from venn_admit.core.calibrators.arguments import ALL_DECLARED, read_settings
 from venn_admit.core.calibrators.settings import MethodSettings, ScoreKind
-from venn_admit.core.types import VENN_ADMIT
+from venn_admit.core.method_names import VENN_ADMIT
 from venn_admit.store.exemplars.classifiers import Classifier, require_vectors
 
 

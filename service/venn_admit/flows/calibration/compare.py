@@ -12,7 +12,8 @@ from venn_admit.core.comparison.held_out import HeldOutPoints, ViewedPoints
 from venn_admit.core.comparison.on_mc import judged_rows
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.measures import Admission, measure_admission
-from venn_admit.core.types import VENN_ADMIT, Float32Array, IntArray, Split
+from venn_admit.core.method_names import VENN_ADMIT
+from venn_admit.core.types import Float32Array, IntArray, Split
 from venn_admit.flows.calibration.approximate import held_classifier, points_to_approximate, take_in_waiting
 from venn_admit.flows.calibration.calibrate import (
     LackingPoints,

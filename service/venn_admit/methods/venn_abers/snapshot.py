@@ -14,7 +14,8 @@ from venn_admit.core.calibrators.venn_abers.cells import Bounds, CellEvidence, C
 from venn_admit.core.calibrators.venn_abers.decide import select, select_certified
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel, scored_points
 from venn_admit.core.evidence import VIEW
-from venn_admit.core.types import VENN_ABERS, Float32Array, FloatArray, IntArray, Selection, Split
+from venn_admit.core.method_names import VENN_ABERS
+from venn_admit.core.types import Float32Array, FloatArray, IntArray, Selection, Split
 from venn_admit.methods.method import AppliedPolicy, Explained, PointsToDecide
 from venn_admit.methods.venn_abers.basis import cell_basis, score_features
 from venn_admit.store.calibrations import calibrations, venn_abers

@@ -7,7 +7,8 @@ import numpy as np
 from sqlalchemy import Connection, Engine
 
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, changed_rows
-from venn_admit.core.types import NO_MATCH_COUNT, VENN_ADMIT, CalibrationPoints, IntArray, Split
+from venn_admit.core.method_names import VENN_ADMIT
+from venn_admit.core.types import NO_MATCH_COUNT, CalibrationPoints, IntArray, Split
 from venn_admit.store.database.binary_copy import (
     BOOL,
     FLOAT8,

@@ -12,7 +12,7 @@ from venn_admit.cli.setting_options import option_name, read_options, with_setti
 from venn_admit.cli.verbs.calibrating.classifier import Name
 from venn_admit.cli.waiting import Waiting
 from venn_admit.core.calibrators.settings import DEFAULT_ALPHA
-from venn_admit.core.types import VENN_ADMIT
+from venn_admit.core.method_names import VENN_ADMIT
 from venn_admit.errors import InvalidInputError, NotReadyError
 
 if TYPE_CHECKING:

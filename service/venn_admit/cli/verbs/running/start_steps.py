@@ -19,7 +19,7 @@ from venn_admit.cli.verbs.extracting.options import (
 from venn_admit.cli.waiting import Waiting
 from venn_admit.core.calibrators.declaration import parse_decimal
 from venn_admit.core.calibrators.settings import check_alpha
-from venn_admit.core.types import VENN_ABERS
+from venn_admit.core.method_names import VENN_ABERS
 from venn_admit.errors import ConflictError, NotFoundError
 from venn_admit.files.output.atomic import check_output
 from venn_admit.flows.calibration.asked import settings_asked_for
