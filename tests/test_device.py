@@ -10,10 +10,12 @@ def test_the_processor_needs_no_trial() -> None:
     require_device("cpu")
 
 
+@pytest.mark.processes
 def test_a_device_that_computes_passes() -> None:
     require_device("cpu:0")
 
 
+@pytest.mark.processes
 def test_a_device_that_torch_does_not_know_is_refused_with_its_reason() -> None:
     with pytest.raises(
         NotReadyError, match=r"VENN_ADMIT_DEVICE=nowhere: expected .* got .*nowhere.* set VENN_ADMIT_DEVICE=cpu"

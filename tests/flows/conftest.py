@@ -14,7 +14,7 @@ from tests.flows.logits import make_both
 from tests.flows.recalibration import QUIET, WAIT, Due
 from tests.running import Bench, Golden, make_reviews
 from venn_admit import broker
-from venn_admit.flows.calibration.recalibrate import Step, recalibrate_due
+from venn_admit.flows.calibration.recalibrate import RecalibrationStep, recalibrate_due
 from venn_admit.store.database.engine import create_engine
 
 
@@ -101,7 +101,7 @@ def unattended_app(edge: Bench) -> Iterator[Celery]:
 def due(edge: Bench, unattended_app: Celery) -> Due:
     """One look at what is due, as beat has workers take."""
 
-    def look(*, keep: int | None = None) -> list[Step]:
+    def look(*, keep: int | None = None) -> list[RecalibrationStep]:
         return recalibrate_due(
             edge.workspace(chunk_rows=100, keep_calibrations=keep),
             unattended_app,

@@ -9,7 +9,7 @@ from sqlalchemy import Row
 from tests.running import Bench, Golden
 from venn_admit.core.types import Split
 from venn_admit.files.label_sources import LabelFile
-from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, Step
+from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, RecalibrationStep
 from venn_admit.flows.data.label import label
 from venn_admit.records import Labelling
 from venn_admit.store.calibrations import calibrations
@@ -21,7 +21,7 @@ EDGE = Golden("edge")
 # As the settings have them.
 QUIET, WAIT = 30.0, 300.0
 
-Due = Callable[..., list[Step]]
+Due = Callable[..., list[RecalibrationStep]]
 REQUEST = "SELECT * FROM recalibration_request"
 
 
@@ -59,7 +59,7 @@ def only_request(bench: Bench) -> Row[Any]:
     return found
 
 
-def outcomes(steps: list[Step]) -> list[RecalibrationOutcome]:
+def outcomes(steps: list[RecalibrationStep]) -> list[RecalibrationOutcome]:
     return [step.outcome for step in steps]
 
 

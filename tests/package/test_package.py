@@ -215,7 +215,7 @@ def test_advice_names_calls(calibrated: venn_admit.Classifier, connection: venn_
     assert refusal.value.__notes__ == ["call `classifier.fit()`"]
     columns = samples.exemplars("later", 40, seed=4)
     calibrated.ingest(**arrays(columns))
-    assert '`classifier.calibrate(kappa=10, q_bins=[0, 1], alpha="0.2")`' in " ".join(str(calibrated.report()).split())
+    assert '`classifier.calibrate(alpha="0.2", kappa=10, q_bins=[0, 1])`' in " ".join(str(calibrated.report()).split())
 
 
 def test_by_venn_abers_it_decides_on_the_network(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ DECISION = Decision(
 def test_a_calibration() -> None:
     assert str(BANDS).splitlines() == [
         "Calibration 7: venn-admit, alpha 0.1, delta 1, kappa 1,000",
-        "  thresholds 0.9 to 0.95; bins of q 0, 1, ..., 25",
+        "  thresholds 0.9 to 0.95; bins of q 0,1,...,25",
         "  7,265 points in mc, 7,110 in vp",
         "  50.0% of vp in bands with enough points; a set with a single class for 25.0%",
     ]

@@ -9,7 +9,7 @@ from docs.generate.decisions import scores_table
 from docs.generate.markdown import plain
 from venn_admit.api.models.decisions import EvidenceAnswer
 from venn_admit.cli.tables.decision_tables import print_decision
-from venn_admit.core.evidence import EVIDENCE, PREDICTION, SHARED, VERDICT, VIEW, Evidence, scalar_fields
+from venn_admit.core.evidence import EVIDENCE, PREDICTION, SHARED, VERDICT, VIEW, MethodEvidence, scalar_fields
 from venn_admit.core.reasons import Reason
 from venn_admit.files.output.exports import SCORES_SCHEMA
 from venn_admit.payloads.decisions import class_table
@@ -21,7 +21,7 @@ NAMES = ("negative", "positive")
 METHODS = pytest.mark.parametrize("evidence", EVIDENCE.values(), ids=list(EVIDENCE))
 
 
-def decided(evidence: Evidence) -> dict[str, Any]:
+def decided(evidence: MethodEvidence) -> dict[str, Any]:
     stored = {field.name: field.example for field in (*PREDICTION, *VIEW, *evidence.fields, *VERDICT)}
     return stored | {"reason": str(Reason.PROBABILITY_BELOW_THRESHOLD)}
 
@@ -33,7 +33,7 @@ def test_names_differ_and_a_method_is_known_by_its_first_field() -> None:
 
 
 @METHODS
-def test_fields_are_columns_of_tables_and_of_files(evidence: Evidence) -> None:
+def test_fields_are_columns_of_tables_and_of_files(evidence: MethodEvidence) -> None:
     columns = list(metadata.tables[f"venn_admit.{evidence.table}"].columns)
     assert [column.name for column in columns] == ["decision_id", *(field.name for field in evidence.fields)]
     for name in ("decision_by_id", "job_decisions"):
@@ -45,7 +45,7 @@ def test_fields_are_columns_of_tables_and_of_files(evidence: Evidence) -> None:
 
 
 @METHODS
-def test_an_answer_over_http_has_the_fields(evidence: Evidence) -> None:
+def test_an_answer_over_http_has_the_fields(evidence: MethodEvidence) -> None:
     names = list(EvidenceAnswer.model_fields)
     places = [names.index(field.name) for field in (*PREDICTION, *VIEW, *evidence.fields, *VERDICT)]
     assert places == sorted(places)
@@ -54,7 +54,7 @@ def test_an_answer_over_http_has_the_fields(evidence: Evidence) -> None:
 
 
 @METHODS
-def test_people_see_the_fields(evidence: Evidence, capsys: pytest.CaptureFixture[str]) -> None:
+def test_people_see_the_fields(evidence: MethodEvidence, capsys: pytest.CaptureFixture[str]) -> None:
     stored = decided(evidence)
     print_decision("one", NAMES, stored, [50, 850], [])
     terminal = capsys.readouterr().out

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from venn_admit.core.calibrators.arguments import ALL_DECLARED, documentation
-from venn_admit.core.calibrators.declaration import Declared, Kind
+from venn_admit.core.calibrators.declaration import Declared, SettingKind
 
 
 def option_name(setting: str) -> str:
@@ -39,9 +39,9 @@ def _option(name: str, declared: Declared) -> Any:
     if declared.many:
         example = ",".join(map(str, declared.example))
         return Annotated[str | None, typer.Option(help=f"{text.removesuffix('.')}. Such as {example}.")]
-    if declared.kind is Kind.NUMBER:
+    if declared.kind is SettingKind.NUMBER:
         return Annotated[float | None, typer.Option(help=text)]
-    if declared.kind is Kind.INTEGER:
+    if declared.kind is SettingKind.INTEGER:
         return Annotated[int | None, typer.Option(help=text, min=declared.least, max=declared.most)]
     return Annotated[str | None, typer.Option(help=text)]
 

@@ -58,7 +58,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class MethodEvidence:
     """What the decisions of one method rest on, besides what every decision has.
 
     Attributes:
@@ -169,7 +169,7 @@ VERDICT = (
 SHARED = (*PREDICTION, *VIEW, *VERDICT)
 """What every decision has."""
 
-ADMIT = Evidence(
+ADMIT = MethodEvidence(
     VENN_ADMIT,
     "admit_evidence",
     (
@@ -200,7 +200,7 @@ ADMIT = Evidence(
         ),
     ),
 )
-ABERS = Evidence(
+ABERS = MethodEvidence(
     VENN_ABERS,
     "abers_evidence",
     (

@@ -4,7 +4,7 @@ from typing import Any
 
 from venn_admit.core.calibrators.arguments import json_settings
 from venn_admit.flows.calibration.calibrate import Calibrated
-from venn_admit.flows.calibration.recalibrate import Step
+from venn_admit.flows.calibration.recalibrate import RecalibrationStep
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.methods.venn_admit.make import MadeByAdmit
 from venn_admit.payloads.catalogue import asked_payload
@@ -12,7 +12,7 @@ from venn_admit.report.calibration.cells.certified import certificate_payload
 from venn_admit.store.work.recalibrations import RecalibrationRequest
 
 
-def recalibrated_payload(request: RecalibrationRequest, step: Step | None) -> dict[str, Any]:
+def recalibrated_payload(request: RecalibrationRequest, step: RecalibrationStep | None) -> dict[str, Any]:
     """Return what became of a recalibration that was due; step: None if another process made it."""
     done = None if step is None else step.calibrated
     return {

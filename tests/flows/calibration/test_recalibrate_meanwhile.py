@@ -30,7 +30,7 @@ from venn_admit.core.types import Split
 from venn_admit.flows.calibration.calibrate import calibrate_on_stored
 from venn_admit.flows.calibration.recalibrate import (
     RecalibrationOutcome,
-    Step,
+    RecalibrationStep,
     recalibrate_step,
     retry_and_list,
 )
@@ -110,7 +110,7 @@ class TestMeanwhile:
         age(edge, QUIET)
         begun = threading.Barrier(2)
 
-        def look() -> list[Step]:
+        def look() -> list[RecalibrationStep]:
             begun.wait()
             return due()
 

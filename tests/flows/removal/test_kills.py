@@ -29,15 +29,16 @@ from pathlib import Path
 from venn_admit.flows.removal import batches, delete, forget
 from venn_admit.store.database.engine import create_engine
 from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
-engine, cache = create_engine(sys.argv[1]), ArrayCache(Path(sys.argv[2]))
+workspace = Workspace(create_engine(sys.argv[1]), ArrayCache(Path(sys.argv[2])), 50, None, "cpu")
 batches.BATCH = 10
 print("ready", flush=True)
 signal.setitimer(signal.ITIMER_REAL, float(sys.argv[5]))
 if sys.argv[3] == "delete":
-    delete.delete(engine, cache, sys.argv[4])
+    delete.delete(workspace, sys.argv[4])
 else:
-    forget.forget(engine, cache, "edge", sys.argv[4].split(","), chunk_rows=50, missing_ok=False)
+    forget.forget(workspace, "edge", sys.argv[4].split(","), missing_ok=False)
 """
 KILLS = 6
 SECONDS = 300

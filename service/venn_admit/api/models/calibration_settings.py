@@ -6,7 +6,7 @@ from pydantic import Field, StringConstraints, create_model
 
 from venn_admit.api.models.common import WHOLE, Decimals, Model, Number
 from venn_admit.core.calibrators.arguments import ALL_DECLARED, about, documentation
-from venn_admit.core.calibrators.declaration import Declared, Kind
+from venn_admit.core.calibrators.declaration import Declared, SettingKind
 from venn_admit.core.calibrators.settings import DECLARED
 from venn_admit.core.method_names import VENN_ADMIT
 
@@ -40,7 +40,12 @@ def with_asked_settings(model: type[ModelType]) -> type[ModelType]:
     members: dict[str, Any] = {}
     for name, one in ALL_DECLARED.items():
         if name not in model.model_fields:
-            told: Any = {Kind.DECIMAL: str, Kind.NUMBER: Number, Kind.INTEGER: int, Kind.WORD: str}[one.kind]
+            told: Any = {
+                SettingKind.DECIMAL: str,
+                SettingKind.NUMBER: Number,
+                SettingKind.INTEGER: int,
+                SettingKind.WORD: str,
+            }[one.kind]
             if one.many:
                 told = list[told]
             shared = all(name in of_method for of_method in DECLARED.values())
@@ -53,13 +58,13 @@ def with_asked_settings(model: type[ModelType]) -> type[ModelType]:
 
 def _given(one: Declared) -> Any:
     match one.kind:
-        case Kind.DECIMAL:
+        case SettingKind.DECIMAL:
             return Decimals
-        case Kind.NUMBER:
+        case SettingKind.NUMBER:
             return Number
-        case Kind.INTEGER:
+        case SettingKind.INTEGER:
             return Annotated[int, Field(ge=one.least, le=one.most), WHOLE]
-        case Kind.WORD:
+        case SettingKind.WORD:
             return Annotated[str, StringConstraints(max_length=_LONGEST_WORD)]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from venn_admit.core.calibrators.declaration import Declared, Kind
+from venn_admit.core.calibrators.declaration import Declared, SettingKind
 from venn_admit.core.calibrators.settings import (
     DECLARED,
     DEFAULT_ALPHA,
@@ -152,7 +152,7 @@ def value_text(name: str, value: Any) -> str:
         value: As the record of settings holds it.
     """
     plain = ALL_DECLARED[name].plain(value)
-    form = {Kind.INTEGER: ",", Kind.NUMBER: "g"}.get(ALL_DECLARED[name].kind, "")
+    form = {SettingKind.INTEGER: ",", SettingKind.NUMBER: "g"}.get(ALL_DECLARED[name].kind, "")
     return ",".join(map(str, plain)) if isinstance(plain, list) else f"{plain:{form}}"
 
 

@@ -16,7 +16,7 @@ from venn_admit.errors import InvalidInputError
 DECIMAL_PLACES = 20
 
 
-class Kind(Enum):
+class SettingKind(Enum):
     """What one value of a setting is."""
 
     DECIMAL = "an exact decimal"
@@ -25,11 +25,11 @@ class Kind(Enum):
     WORD = "one of some words"
 
 
-_TYPES: dict[Kind, Callable[[Any], Any]] = {
-    Kind.DECIMAL: Decimal,
-    Kind.NUMBER: float,
-    Kind.INTEGER: int,
-    Kind.WORD: str,
+_TYPES: dict[SettingKind, Callable[[Any], Any]] = {
+    SettingKind.DECIMAL: Decimal,
+    SettingKind.NUMBER: float,
+    SettingKind.INTEGER: int,
+    SettingKind.WORD: str,
 }
 
 
@@ -56,7 +56,7 @@ class Declared:
         default: If it was added: its value in settings that were stored before.
     """
 
-    kind: Kind
+    kind: SettingKind
     about: str
     given: str = ""
     usual: Any = None
@@ -89,13 +89,13 @@ class Declared:
 
     def _read(self, name: str, given: Any) -> Any:
         match self.kind:
-            case Kind.DECIMAL:
+            case SettingKind.DECIMAL:
                 return parse_decimal(name, str(given))
-            case Kind.NUMBER:
+            case SettingKind.NUMBER:
                 return _number(name, given)
-            case Kind.INTEGER:
+            case SettingKind.INTEGER:
                 return _whole(name, given)
-            case Kind.WORD:
+            case SettingKind.WORD:
                 return str(given).strip()
 
     def plain(self, value: Any) -> Any:
@@ -106,7 +106,7 @@ class Declared:
         """
         if value is None:
             return self.none
-        one = str if self.kind is Kind.WORD else lambda each: each
+        one = str if self.kind is SettingKind.WORD else lambda each: each
         return [one(each) for each in value] if self.many else one(value)
 
     def from_plain(self, plain: Any) -> Any:
@@ -127,7 +127,7 @@ class Declared:
             value: As the record of settings holds it.
         """
         given = self.plain(value)
-        if given is None or self.kind is not Kind.DECIMAL:
+        if given is None or self.kind is not SettingKind.DECIMAL:
             return given
         return [str(each) for each in given] if self.many else str(given)
 
@@ -140,7 +140,7 @@ class Declared:
         plain = self.plain(value)
         if plain is None:
             return None
-        one: Callable[[Any], Any] = Decimal.normalize if self.kind is Kind.DECIMAL else _TYPES[self.kind]
+        one: Callable[[Any], Any] = Decimal.normalize if self.kind is SettingKind.DECIMAL else _TYPES[self.kind]
         return tuple(one(each) for each in plain) if self.many else one(plain)
 
 

@@ -18,7 +18,7 @@ from venn_admit.core.calibrators.certification import (
     DocumentTest,
     make_certification,
 )
-from venn_admit.core.calibrators.declaration import Declared, Kind, declared
+from venn_admit.core.calibrators.declaration import Declared, SettingKind, declared
 from venn_admit.core.method_names import VENN_ABERS, VENN_ADMIT
 from venn_admit.errors import InvalidInputError
 
@@ -42,7 +42,7 @@ class ScoreKind(StrEnum):
 Alpha = Annotated[
     Decimal,
     Declared(
-        kind=Kind.DECIMAL,
+        kind=SettingKind.DECIMAL,
         about="error level in (0, 1), an exact decimal",
         usual=str(DEFAULT_ALPHA),
         example="0.1",
@@ -51,7 +51,7 @@ Alpha = Annotated[
 Thresholds = Annotated[
     tuple[Decimal, ...],
     Declared(
-        kind=Kind.DECIMAL,
+        kind=SettingKind.DECIMAL,
         many=True,
         about="least lower probability for each predicted class, in the order of the classes",
         given="each at least 1 - alpha, which is the default",
@@ -62,7 +62,7 @@ Thresholds = Annotated[
 QBins = Annotated[
     tuple[int, ...],
     Declared(
-        kind=Kind.INTEGER,
+        kind=SettingKind.INTEGER,
         many=True,
         about="lower edges of the bins of q, the first of them 0",
         given="by default one bin for each q; for Venn-Abers, one bin",
@@ -88,7 +88,7 @@ class CalibratorSettings:
     delta: Annotated[
         float,
         Declared(
-            kind=Kind.NUMBER,
+            kind=SettingKind.NUMBER,
             about="band radius in standard deviations of d",
             given="1 by default; inf for bands that depend on q only",
             example=1.0,
@@ -97,7 +97,7 @@ class CalibratorSettings:
     kappa: Annotated[
         int,
         Declared(
-            kind=Kind.INTEGER,
+            kind=SettingKind.INTEGER,
             about="least number of points of each class in a band",
             given=f"{DEFAULT_KAPPA} by default, unless that leaves nearly nothing to admit; then nothing is stored, "
             "and the answer says what other settings leave",
@@ -128,7 +128,7 @@ class VennAbersSettings:
     score: Annotated[
         ScoreKind | None,
         Declared(
-            kind=Kind.WORD,
+            kind=SettingKind.WORD,
             words=ScoreKind,
             about="what ranks predictions: network, reliability or auto",
             given="auto by default: whichever admits more of split mc",
@@ -140,7 +140,7 @@ class VennAbersSettings:
     certify: Annotated[
         tuple[ClassKind, ...] | None,
         Declared(
-            kind=Kind.WORD,
+            kind=SettingKind.WORD,
             words=ClassKind,
             many=True,
             about="classes for which thresholds are certified by a test on split vp: predicted, true or both",
@@ -152,7 +152,7 @@ class VennAbersSettings:
     confidence: Annotated[
         Decimal | None,
         Declared(
-            kind=Kind.DECIMAL,
+            kind=SettingKind.DECIMAL,
             about="confidence of the certificate in (0, 1), an exact decimal",
             given=f"{DEFAULT_CONFIDENCE} by default",
             example="0.95",
@@ -161,7 +161,7 @@ class VennAbersSettings:
     test: Annotated[
         DocumentTest | None,
         Declared(
-            kind=Kind.WORD,
+            kind=SettingKind.WORD,
             words=DocumentTest,
             about="how the certificate tests documents of several points: finite-sample or asymptotic",
             given="finite-sample by default; asymptotic passes with fewer documents and is valid for very many only",

@@ -47,7 +47,7 @@ class RecalibrationOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RecalibrationStep:
     """What a step did. job_id: the job to wait for. calibrated: the new snapshot. error: why there can be none."""
 
     request: RecalibrationRequest
@@ -57,7 +57,9 @@ class Step:
     error: str | None = None
 
 
-def recalibrate_due(workspace: Workspace, app: Celery, *, quiet_seconds: float, wait_seconds: float) -> list[Step]:
+def recalibrate_due(
+    workspace: Workspace, app: Celery, *, quiet_seconds: float, wait_seconds: float
+) -> list[RecalibrationStep]:
     """Take every request that is due one step further, and return the steps that changed something.
 
     A calibrator that another process works on is left to it. If the database fails for one request, or its classifier
@@ -119,7 +121,7 @@ def retry_and_list(engine: Engine, name: str | None) -> list[RecalibrationReques
 
 def recalibrate(
     workspace: Workspace, name: str | None, *, shell: Shell
-) -> list[tuple[RecalibrationRequest, Step | None]]:
+) -> list[tuple[RecalibrationRequest, RecalibrationStep | None]]:
     """Serve all requests for a recalibration at once, each to its snapshot or to what prevents it.
 
     Args:
@@ -140,7 +142,7 @@ def recalibrate(
     return served
 
 
-def _step(workspace: Workspace, request: RecalibrationRequest) -> Step | None:
+def _step(workspace: Workspace, request: RecalibrationRequest) -> RecalibrationStep | None:
     return recalibrate_step(workspace, request, quiet_seconds=0, wait_seconds=0, wait=True)
 
 
@@ -152,7 +154,7 @@ def recalibrate_step(
     wait_seconds: float,
     wait: bool,
     send: Send | None = None,
-) -> Step | None:
+) -> RecalibrationStep | None:
     """Take a request a step further: submit its job, or, once that is done, make the snapshot.
 
     Training exemplars that wait join before the job is submitted, and those that arrived since, after the last step.
@@ -179,21 +181,21 @@ def recalibrate_step(
     return step
 
 
-def _next_step(submission: Submission, request: RecalibrationRequest) -> Step:
+def _next_step(submission: Submission, request: RecalibrationRequest) -> RecalibrationStep:
     """submission: its transaction holds the calibrator's lock."""
     guard = submission.connection
     try:
         return _search_or_snapshot(submission, request)
     except OutdatedError:
         recalibrations.await_job(guard, request.calibrator_id, None)
-        return Step(request, RecalibrationOutcome.OUTDATED)
+        return RecalibrationStep(request, RecalibrationOutcome.OUTDATED)
     except (NotReadyError, JobError) as error:
         # It is not tried again by itself: it would fail at every look, and record a job each time.
         recalibrations.fail(guard, request, str(error))
-        return Step(request, RecalibrationOutcome.FAILED, error=str(error))
+        return RecalibrationStep(request, RecalibrationOutcome.FAILED, error=str(error))
 
 
-def _search_or_snapshot(submission: Submission, request: RecalibrationRequest) -> Step:
+def _search_or_snapshot(submission: Submission, request: RecalibrationRequest) -> RecalibrationStep:
     guard = submission.connection
     match request.job_state:
         case None:
@@ -205,10 +207,10 @@ def _search_or_snapshot(submission: Submission, request: RecalibrationRequest) -
                 if lacking is not None and len(lacking.exemplar_ids):
                     job_id = add_approximation_job(submission, classifier, lacking)
                     recalibrations.await_job(guard, request.calibrator_id, job_id)
-                    return Step(request, RecalibrationOutcome.STARTED, job_id=job_id)
+                    return RecalibrationStep(request, RecalibrationOutcome.STARTED, job_id=job_id)
                 locked.rollback()  # the snapshot needs no lock, and may take long
         case "running":
-            return Step(request, RecalibrationOutcome.RUNNING, job_id=request.job_id)
+            return RecalibrationStep(request, RecalibrationOutcome.RUNNING, job_id=request.job_id)
         case "failed" | "cancelled":
             because = f": {request.job_error}" if request.job_error else ""
             raise JobError(f"job {request.job_id} {request.job_state}{because}")
@@ -221,10 +223,10 @@ def _search_or_snapshot(submission: Submission, request: RecalibrationRequest) -
         calibrator_id=request.calibrator_id,
         leave_out=True,
     )
-    return Step(request, RecalibrationOutcome.RECALIBRATED, calibrated=calibrated)
+    return RecalibrationStep(request, RecalibrationOutcome.RECALIBRATED, calibrated=calibrated)
 
 
-def _log(request_log: structlog.stdlib.BoundLogger, step: Step) -> None:
+def _log(request_log: structlog.stdlib.BoundLogger, step: RecalibrationStep) -> None:
     if step.calibrated is not None:
         changed = step.calibrated.changed
         request_log.info(

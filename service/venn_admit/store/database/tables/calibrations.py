@@ -8,13 +8,18 @@ from sqlalchemy.dialects.postgresql import ARRAY, BIT
 from sqlalchemy.schema import SchemaItem
 
 from venn_admit.core.calibrators.arguments import ALL_DECLARED, about
-from venn_admit.core.calibrators.declaration import Kind
+from venn_admit.core.calibrators.declaration import SettingKind
 from venn_admit.core.calibrators.settings import DECLARED
 from venn_admit.store.database.tables.approximations import knn_parameters
 from venn_admit.store.database.tables.base import created_at, metadata
 from venn_admit.store.database.tables.exemplars import classifier, exemplar
 
-_TYPES = {Kind.DECIMAL: sa.Numeric, Kind.NUMBER: sa.Double, Kind.INTEGER: sa.Integer, Kind.WORD: sa.Text}
+_TYPES = {
+    SettingKind.DECIMAL: sa.Numeric,
+    SettingKind.NUMBER: sa.Double,
+    SettingKind.INTEGER: sa.Integer,
+    SettingKind.WORD: sa.Text,
+}
 _NAMES = {"q_bins": "bin_edges", "test": "document_test"}
 _COMMENTS = {
     "alpha": "Error level, an exact decimal.",

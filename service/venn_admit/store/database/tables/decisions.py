@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, BIT, INT8MULTIRANGE
 from sqlalchemy.types import TypeEngine
 
-from venn_admit.core.evidence import EVIDENCE, SHARED, Evidence, Field, Kind
+from venn_admit.core.evidence import EVIDENCE, SHARED, Field, Kind, MethodEvidence
 from venn_admit.core.reasons import Reason
 from venn_admit.store.database.tables.base import created_at, metadata
 from venn_admit.store.database.tables.calibrations import calibration
@@ -64,11 +64,11 @@ decision = sa.Table(
     sa.Index("decision_outcome_idx", sa.text("(decision IS NOT NULL)"), "calibration_id", "id"),
     # Those of a day. They are not stored in the order of days: new ones take the room of removed ones.
     sa.Index("decision_date_idx", sa.text("((created_at AT TIME ZONE 'UTC')::date)")),
-    comment="Decisions to admit or reject, each pinned to a snapshot. Evidence of one method alone has its own table.",
+    comment="Decisions to admit or reject, each pinned to a snapshot. MethodEvidence of one method alone has its own table.",
 )
 
 
-def _evidence_table(evidence: Evidence) -> sa.Table:
+def _evidence_table(evidence: MethodEvidence) -> sa.Table:
     return sa.Table(
         evidence.table,
         metadata,
@@ -80,7 +80,7 @@ def _evidence_table(evidence: Evidence) -> sa.Table:
             comment="The decision.",
         ),
         *columns_of(evidence.fields),
-        comment=f"Evidence of decisions by the method {evidence.method}, besides what every decision has.",
+        comment=f"MethodEvidence of decisions by the method {evidence.method}, besides what every decision has.",
     )
 
 
