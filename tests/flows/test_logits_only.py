@@ -189,6 +189,7 @@ class TestDecisions:
         assert counted.copied_out == 300 + logits.value("SELECT mc_count FROM calibration")
         assert not (logits.folder / "cache").exists()
 
+    @pytest.mark.processes
     def test_deciding_imports_no_torch(self, logits: Bench) -> None:
         program = (
             "import sys, venn_admit; connection = venn_admit.connect(sys.argv[1], home=sys.argv[2]); "

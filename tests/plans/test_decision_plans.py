@@ -132,6 +132,7 @@ def test_recent_traffic(engine: Engine) -> None:
         "support_version": 0,
         "class_count": 2,
         "row_limit": wanted,
+        "codes": [1],
         "reasons": ["one"],
     }
     with connect(engine) as connection:

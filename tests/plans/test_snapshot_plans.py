@@ -31,6 +31,7 @@ STATEMENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
             "support_version": 0,
             "class_count": 2,
             "row_limit": 9,
+            "codes": [1],
             "reasons": ["one"],
         },
     ),

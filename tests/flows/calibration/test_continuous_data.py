@@ -391,7 +391,7 @@ def test_a_fit_asks_for_a_recalibration(reviews: Bench) -> None:
         classifier = classifiers.by_name(connection, "reviews")
         before = calibrations.latest(connection, classifier)
     assert before.knn_parameters_id != fitted.parameters.id
-    steps: list[recalibrate.Step] = []
+    steps: list[recalibrate.RecalibrationStep] = []
     while not steps or steps[-1].calibrated is None:
         step = recalibrate.recalibrate_step(
             reviews.workspace(keep_calibrations=None), request, quiet_seconds=0, wait_seconds=0, wait=True

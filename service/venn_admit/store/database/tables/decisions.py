@@ -64,7 +64,7 @@ decision = sa.Table(
     sa.Index("decision_outcome_idx", sa.text("(decision IS NOT NULL)"), "calibration_id", "id"),
     # Those of a day. They are not stored in the order of days: new ones take the room of removed ones.
     sa.Index("decision_date_idx", sa.text("((created_at AT TIME ZONE 'UTC')::date)")),
-    comment="Decisions to admit or reject, each pinned to a snapshot. MethodEvidence of one method alone has its own table.",
+    comment="Decisions to admit or reject, each pinned to a snapshot. Evidence of one method alone has its own table.",
 )
 
 
@@ -80,7 +80,7 @@ def _evidence_table(evidence: MethodEvidence) -> sa.Table:
             comment="The decision.",
         ),
         *columns_of(evidence.fields),
-        comment=f"MethodEvidence of decisions by the method {evidence.method}, besides what every decision has.",
+        comment=f"Evidence of decisions by the method {evidence.method}, besides what every decision has.",
     )
 
 
