@@ -14,8 +14,7 @@ from benchmarks.measure import Measurement, compare
 from benchmarks.storage import database, folder
 from tests.running import workspace
 from venn_admit.files.sources import FileSource
-from venn_admit.flows.calibration.asked import settings_asked_for
-from venn_admit.flows.calibration.calibrate import calibrate_on_stored
+from venn_admit.flows.calibration.calibrate import calibrate_on_stored, settings_for
 from venn_admit.flows.computing import chunk_runner
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import create
@@ -47,7 +46,7 @@ def measure(large: bool) -> Iterator[Measurement]:
         create(engine, _NAME, tuple(map(str, range(_CLASS_COUNT))), seed=0, logits_only=True)
         ingest(engine, _NAME, FileSource(_write(files, "held-out", held_out)), HELD_OUT)
         known = find(engine, _NAME)
-        calibrate_on_stored(workspace(engine), known, settings_asked_for(known, "venn-abers", {}), reason="benchmark")
+        calibrate_on_stored(workspace(engine), known, settings_for(known, "venn-abers", {}), reason="benchmark")
         # Each turn has rows that are new.
         paths = (_write(files, f"score-{number}", rows) for number in range(_TURNS + 1))
         tables = (f"bare_{number}" for number in count())

@@ -32,6 +32,7 @@ class Verb(Enum):
     SWITCH_GENERATION = auto()
     STATE_EXTRACTOR = auto()
     CREATE_INDEX = auto()
+    AUDIT_INDEX = auto()
     DROP_INDEX = auto()
     LIST_JOBS = auto()
     CANCEL_JOB = auto()

@@ -169,6 +169,10 @@ class TestShow:
         shown = program("show", "new", "--json").result
         assert (shown["parameters"], shown["calibration"], shown["jobs"], shown["decisions"]) == (None, None, [], [])
         check_refusal(program("show", "old"), 3, "no classifier is named 'old'; known: new")
+        assert program("create", "two words", "--classes", "a,b", "--logits-only").code == 0
+        for verb in ("show", "calibrations"):
+            told = program(verb, "two words").stdout
+            assert "There is no calibration yet: run `venn-admit calibrate 'two words' --method venn-abers`." in told
 
     def test_a_table_of_many_classes_is_cut(self, program: Program) -> None:
         names = [f"class-{number}" for number in range(60)]

@@ -80,7 +80,7 @@ def calibrations() -> list[RenderableType]:
         )
         for place, reason in enumerate(reasons)
     ]
-    return list(calibrations_tables(ListedCalibrations(SETTINGS, rows)))
+    return list(calibrations_tables(ListedCalibrations(classifiers()[0].classifier, SETTINGS, rows)))
 
 
 def drawn(table: RenderableType, width: int) -> list[str]:

@@ -8,8 +8,7 @@ import numpy as np
 
 from tests.running import Arrays, Bench
 from venn_admit.core.types import KnnParameters
-from venn_admit.flows.calibration.asked import settings_asked_for
-from venn_admit.flows.calibration.calibrate import Calibrated, calibrate_on_stored
+from venn_admit.flows.calibration.calibrate import Calibrated, calibrate_on_stored, settings_for
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import create
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -39,7 +38,7 @@ def make(bench: Bench, name: str = NAME, *, class_count: int = CLASSES) -> Class
 
 def calibrated(bench: Bench, name: str = NAME, **settings: Any) -> Calibrated:
     known = find(bench.engine, name)
-    asked = settings_asked_for(known, "venn-abers", {"alpha": ALPHA, **settings})
+    asked = settings_for(known, "venn-abers", {"alpha": ALPHA, **settings})
     return calibrate_on_stored(bench.workspace(), known, asked, reason="test")
 
 

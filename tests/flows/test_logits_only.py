@@ -19,8 +19,7 @@ from venn_admit.core.approximation.knn import softmax
 from venn_admit.core.types import KnnParameters
 from venn_admit.errors import Code, InvalidInputError, NotReadyError
 from venn_admit.files.label_sources import LabelFile
-from venn_admit.flows.calibration.asked import settings_asked_for
-from venn_admit.flows.calibration.calibrate import request_approximations
+from venn_admit.flows.calibration.calibrate import request_approximations, settings_for
 from venn_admit.flows.calibration.fit import adopt_parameters, request_neighbours
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import create
@@ -212,7 +211,7 @@ def _decided(bench: Bench, **options: Any) -> object:
 
 REFUSED: dict[str, tuple[Callable[[Bench], object], str]] = {
     "venn-admit": (
-        lambda b: settings_asked_for(find(b.engine, NAME), "venn-admit", {}),
+        lambda b: settings_for(find(b.engine, NAME), "venn-admit", {}),
         "the method venn-admit",
     ),
     "reliability": (lambda b: calibrated(b, score="reliability"), "the reliability score"),

@@ -57,6 +57,13 @@ def test_programs_and_people_are_told_of_errors_in_their_own_form(shared: Visito
         assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
 
 
+def test_a_step_that_an_error_advises_is_set_as_code(shared: Visitor) -> None:
+    shared.sign_in()
+    said = shared.client.get(f"{OWN}/report?calibration=999999").text
+    assert f"<code>GET /v1{OWN}/calibrations</code> lists the newest" in said
+    assert "`" not in said
+
+
 def test_a_refusal_says_when_to_try_again(shared: Visitor) -> None:
     settings = shared.runtime.settings.model_copy(update={"requests_per_minute": 1, "requests_burst": 1})
     client = TestClient(create_site(replace(shared.runtime, settings=settings)), follow_redirects=False)

@@ -25,6 +25,7 @@ COMMANDS: Mapping[Verb, str] = {
     Verb.SWITCH_GENERATION: "venn-admit generation switch {generation}",
     Verb.STATE_EXTRACTOR: "venn-admit generation extractor {classifier} {extractor}",
     Verb.CREATE_INDEX: "venn-admit index create {classifier}",
+    Verb.AUDIT_INDEX: "venn-admit index audit {classifier}",
     Verb.DROP_INDEX: "venn-admit index drop {classifier}",
     Verb.LIST_JOBS: "venn-admit jobs list",
     Verb.CANCEL_JOB: "venn-admit jobs cancel {job}",
@@ -64,6 +65,22 @@ _OPTIONS = {"dimension": "dim"}
 
 def _text(value: Any) -> str:
     return quote(",".join(map(str, value)) if isinstance(value, list) else str(value))
+
+
+def run(verb: Verb, **arguments: Any) -> str:
+    """Return the advice to take a step.
+
+    >>> run(Verb.FIT, classifier="my reviews")
+    "run `venn-admit fit 'my reviews'`"
+    """
+    return f"run `{command(Step(verb, **arguments))}`"
+
+
+def due_lines(name: str, recalibrations: int) -> list[str]:
+    """Return a line that says so if calibrations of a classifier are out of date."""
+    if not recalibrations:
+        return []
+    return [f"A recalibration is due: {run(Verb.RECALIBRATE, classifier=name)}, or leave it to beat."]
 
 
 def advised(error: VennAdmitError) -> str:

@@ -28,6 +28,7 @@ REQUESTS: Mapping[Verb, str] = {
     Verb.SWITCH_GENERATION: "PUT {classifier}/generations/current",
     Verb.STATE_EXTRACTOR: "PUT {classifier}/extractor",
     Verb.CREATE_INDEX: NO_WAY,
+    Verb.AUDIT_INDEX: NO_WAY,
     Verb.DROP_INDEX: NO_WAY,
     Verb.LIST_JOBS: "GET {classifier}/jobs",
     Verb.CANCEL_JOB: "POST {classifier}/jobs/{job}/cancel",

@@ -28,6 +28,7 @@ CALLS: Mapping[Verb, str] = {
     Verb.SWITCH_GENERATION: "connection.switch()",
     Verb.STATE_EXTRACTOR: "connection.state_extractor({classifier})",
     Verb.CREATE_INDEX: NO_WAY,
+    Verb.AUDIT_INDEX: NO_WAY,
     Verb.DROP_INDEX: NO_WAY,
     Verb.LIST_JOBS: NO_WAY,
     Verb.CANCEL_JOB: NO_WAY,

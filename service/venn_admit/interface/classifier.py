@@ -267,8 +267,7 @@ class Classifier:
             NotReadyError: Data or the fit are missing, as are two documents or a true class for a certificate; or the
                 default kappa leaves nearly nothing to admit: the message proposes others. Nothing is stored then.
         """
-        from venn_admit.flows.calibration.asked import settings_asked_for
-        from venn_admit.flows.calibration.calibrate import NearlyNothingUsable, calibrate
+        from venn_admit.flows.calibration.calibrate import NearlyNothingUsable, calibrate, settings_for
 
         given = {
             "alpha": alpha,
@@ -282,7 +281,7 @@ class Classifier:
             "test": test,
         }
         classifier = find(self._runtime.engine, self._stored.address)
-        settings = settings_asked_for(classifier, method, given)
+        settings = settings_for(classifier, method, given)
         done = calibrate(
             self._runtime,
             classifier,

@@ -26,8 +26,7 @@ from venn_admit.api.routes.parts import (
 )
 from venn_admit.api.waiting import WaitingForWorkers
 from venn_admit.errors import NotReadyError
-from venn_admit.flows.calibration.asked import settings_asked_for
-from venn_admit.flows.calibration.calibrate import Calibrated, NearlyNothingUsable, calibrate
+from venn_admit.flows.calibration.calibrate import Calibrated, NearlyNothingUsable, calibrate, settings_for
 from venn_admit.flows.data.catalogue import find, list_calibrations, show_calibration
 from venn_admit.flows.data.export import show_policy
 from venn_admit.http.advice import request_for
@@ -145,7 +144,7 @@ def post_calibration(
     runtime = runtime_of(request)
     known = find(runtime.engine, classifier)
     asked = given.model_dump()
-    settings = settings_asked_for(known, asked.pop("method"), asked)
+    settings = settings_for(known, asked.pop("method"), asked)
     done = calibrate(
         runtime,
         known,

@@ -5,9 +5,12 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
+from venn_admit.advice import Step, Verb
+from venn_admit.cli.advice import command, run
 from venn_admit.cli.tables.rows import cell, table
 from venn_admit.core.calibrators.arguments import setting_words
 from venn_admit.core.calibrators.settings import MethodSettings, VennAbersSettings
+from venn_admit.core.method_names import VENN_ABERS
 from venn_admit.core.types import HELD_OUT_SPLITS, Split
 from venn_admit.flows.data.catalogue import Listed, ListedCalibrations, Shown
 from venn_admit.report.wording import q_bins_text, thresholds_text, waiting_text
@@ -76,7 +79,15 @@ def show_tables(found: Shown) -> Iterator[RenderableType]:
     yield from _decisions(found)
 
 
+def not_calibrated(classifier: Classifier) -> Text:
+    method = {} if classifier.knn is not None else {"method": VENN_ABERS}
+    return Text(f"There is no calibration yet: {run(Verb.CALIBRATE, classifier=classifier.name, **method)}.")
+
+
 def calibrations_tables(found: ListedCalibrations) -> Iterator[RenderableType]:
+    if not found.settings:
+        yield not_calibrated(found.classifier)
+        return
     yield _settings_table(found.settings, date="retired")
     by_id = {setting.id: setting for setting in found.settings}
     columns = ("calibration", "setting", "made", "why", "mc", "vp", "state")
@@ -140,11 +151,11 @@ def _data(found: Shown) -> Iterator[RenderableType]:
 
 
 def _parameters(found: Shown) -> str:
-    name, fitted = found.classifier.name, found.parameters
+    fitted = found.parameters
     if found.classifier.knn is None:
         return "With logits only, there is nothing to fit."
     if fitted is None:
-        return f"There are no KNN parameters yet: run `venn-admit fit {name}`."
+        return f"There are no KNN parameters yet: {run(Verb.FIT, classifier=found.classifier.name)}."
     eta = f"eta {fitted.eta:.4g}, localizer's eta {fitted.eta_loc:.4g}"
     if fitted.origin == "given":
         return f"KNN parameters {fitted.knn_parameters}, given {cell(fitted.created_at)}: {eta}."
@@ -155,10 +166,8 @@ def _parameters(found: Shown) -> str:
 
 
 def _settings(found: Shown) -> Iterator[RenderableType]:
-    name = found.classifier.name
     if not found.settings:
-        method = " --method venn-abers" if found.classifier.knn is None else ""
-        yield Text(f"There is no calibration yet: run `venn-admit calibrate {name}{method}`.")
+        yield not_calibrated(found.classifier)
         return
     yield _settings_table([setting for setting in found.settings if setting.retired_at is None], date="made")
     for setting in found.settings:
@@ -166,7 +175,8 @@ def _settings(found: Shown) -> Iterator[RenderableType]:
             yield Text(f"Setting {setting.id} could not be recalibrated: {setting.due_error}")
     retired = sum(setting.retired_at is not None for setting in found.settings)
     if retired:
-        yield Text(f"Retired settings: {retired}. `venn-admit calibrations {name}` lists them.")
+        listing = command(Step(Verb.LIST_CALIBRATIONS, classifier=found.classifier.name))
+        yield Text(f"Retired settings: {retired}. `{listing}` lists them.")
 
 
 def _settings_table(settings: list[Calibrator], *, date: str) -> RenderableType:

@@ -1,13 +1,16 @@
 """A new snapshot of a calibrator from the current labels and approximations, by the method of its settings."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, Engine
 
 from venn_admit.advice import Render, Step, Verb
-from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSettings
+from venn_admit.core.calibrators.arguments import ALL_DECLARED, read_settings
+from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSettings, ScoreKind
 from venn_admit.core.calibrators.usable_bands import UsableShares, usable_shares
+from venn_admit.core.method_names import VENN_ADMIT
 from venn_admit.core.types import HELD_OUT_SPLITS, IntArray, Split
 from venn_admit.errors import Code, NotReadyError, OutdatedError
 from venn_admit.flows.calibration.approximate import (
@@ -67,6 +70,29 @@ class Calibrated:
         """What Venn-ADMIT made, if that is the method."""
         assert isinstance(self.made, MadeByAdmit), f"calibration {self.calibration_id} was made by another method"
         return self.made
+
+
+def settings_for(classifier: Classifier, method: str, given: Mapping[str, Any]) -> MethodSettings:
+    """Return the settings that a user asks for, checked.
+
+    Args:
+        method: `venn-admit` or `venn-abers`.
+        given: Values by the names of settings, as text or as Python or JSON have them; None for the default.
+
+    Raises:
+        InvalidInputError: There is no such method, it has no such setting, a value is invalid, or it needs vectors.
+    """
+    knn = classifier.knn
+    if knn is None:
+        if method == VENN_ADMIT:
+            classifiers.require_vectors(classifier, "the method venn-admit")
+        given = {name: ALL_DECLARED[name].read(name, value) for name, value in given.items() if value is not None}
+        if given.get("score") == ScoreKind.RELIABILITY:
+            classifiers.require_vectors(classifier, "the reliability score")
+        if len(given.get("q_bins", ())) > 1:
+            classifiers.require_vectors(classifier, "more than one bin of q")
+    neighbour_count = None if knn is None else knn.neighbour_count
+    return read_settings(method, given, class_count=classifier.class_count, neighbour_count=neighbour_count)
 
 
 OnStored = Callable[[Connection, Calibrated], object]
@@ -167,7 +193,7 @@ def calibrate(
     """Bring the approximations of mc and vp up to date, take a snapshot of them, and make it current.
 
     Args:
-        settings: They fit the classifier, as those of `settings_asked_for` do.
+        settings: They fit the classifier, as those of `settings_for` do.
         reason: Why it is made, as it is kept with the snapshot.
         even_if_nearly_nothing_is_usable: Whether a setting that leaves nearly nothing to admit is stored all the same.
         on_stored: As in `calibrate_on_stored`.

@@ -52,6 +52,7 @@ class Shown:
 class ListedCalibrations:
     """The settings of a classifier, the one in use first, and its snapshots, the newest first."""
 
+    classifier: Classifier
     settings: list[Calibrator]
     calibrations: Sequence[Row[Any]]
 
@@ -136,6 +137,7 @@ def list_calibrations(engine: Engine, name: str, *, limit: int, before: int | No
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         return ListedCalibrations(
+            classifier,
             calibrators.of_classifier(connection, classifier),
             calibrations.summaries(connection, classifier, limit=limit, before=before),
         )

@@ -58,8 +58,7 @@ def calibrate(
     """
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.calibration_tables import print_cells
-    from venn_admit.flows.calibration.asked import settings_asked_for
-    from venn_admit.flows.calibration.calibrate import NearlyNothingUsable
+    from venn_admit.flows.calibration.calibrate import NearlyNothingUsable, settings_for
     from venn_admit.flows.calibration.calibrate import calibrate as flow
     from venn_admit.flows.data.catalogue import find
     from venn_admit.methods.venn_abers.make import MadeByAbers
@@ -74,7 +73,7 @@ def calibrate(
         raise InvalidInputError("details: expected only together with --compare, got it without; leave it out")
     session = open_session()
     classifier = find(session.engine, name)
-    settings = settings_asked_for(classifier, method, asked)
+    settings = settings_for(classifier, method, asked)
     session.require_worker()
     with Waiting(session) as shell:
         done = flow(

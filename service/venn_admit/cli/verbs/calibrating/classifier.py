@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from venn_admit.cli import panels
+from venn_admit.cli.advice import due_lines
 from venn_admit.cli.output import Json, print_result, shown, warn
 from venn_admit.cli.waiting import Waiting
 
@@ -115,7 +116,7 @@ def ingest(
             else []
         ),
         *([waiting_text(done.training_waiting)] if done.training_waiting else []),
-        *_due(name, done.recalibrations_due),
+        *due_lines(name, done.recalibrations_due),
     )
 
 
@@ -165,14 +166,7 @@ def label(
         as_json,
         json_of(done),
         *summaries.lines(file, done),
-        *_due(name, done.recalibrations_due),
-    )
-
-
-def _due(name: str, recalibrations: int) -> list[str]:
-    """Return a line that says so if calibrations are out of date."""
-    return (
-        [f"A recalibration is due: run `venn-admit recalibrate {name}`, or leave it to beat."] if recalibrations else []
+        *due_lines(name, done.recalibrations_due),
     )
 
 
@@ -205,7 +199,7 @@ def fit(
             as_json,
             {"knn_parameters": adopted.parameters.id, "recalibrations_due": adopted.recalibrations},
             f"Took the parameters in {parameters.name}.",
-            *_due(name, adopted.recalibrations),
+            *due_lines(name, adopted.recalibrations),
         )
         return
     session.require_home()
@@ -222,7 +216,7 @@ def fit(
         f"KNN and network differ on {figures.discrepancies:,} of {figures.points:,} dev points "
         f"({figures.discrepancies / figures.points:.1%}); eta {figures.temperature:.4g}, "
         f"localizer's eta {figures.localizer_temperature:.4g}.",
-        *_due(name, done.recalibrations),
+        *due_lines(name, done.recalibrations),
     )
 
 

@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from venn_admit.advice import Verb
 from venn_admit.cli import panels
+from venn_admit.cli.advice import run
 from venn_admit.cli.output import Json, output, print_result
 from venn_admit.cli.verbs.calibrating.classifier import Name, OwnExtractor
 
@@ -49,7 +51,7 @@ def create_generation(
         as_json,
         created_payload(made),
         f"Created {made.name}: {size}, {_extractor(made.extractor)}. Ingest its exemplars, fit and calibrate it under "
-        f"this name, then run `venn-admit generation switch {made.name}`.",
+        f"this name, then {run(Verb.SWITCH_GENERATION, generation=made.name)}.",
     )
 
 

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from venn_admit.advice import Step, Verb
 from venn_admit.cli import panels
+from venn_admit.cli.advice import command
 from venn_admit.cli.output import Json, cell, messages, output, print_result, warn
 from venn_admit.cli.verbs.calibrating.classifier import Name
 from venn_admit.errors import InvalidInputError
@@ -104,7 +106,8 @@ def _line(name: str, found: "HnswIndex | None") -> str:
         return f"{name} has no HNSW index."
     return (
         f"{name} has an HNSW index of {found.size / 2**20:,.1f} MiB: m = {found.m}, ef_construction = "
-        f"{found.ef_construction}. `venn-admit index audit {name}` shows what searching by it changes."
+        f"{found.ef_construction}. `{command(Step(Verb.AUDIT_INDEX, classifier=name))}` shows what searching by it "
+        "changes."
     )
 
 

@@ -65,10 +65,8 @@ def calibrations(
     found = flow(open_session().engine, name, limit=limit)
     if as_json:
         print_result(True, calibrations_payload(name, found))
-    elif found.settings:
-        _print(calibrations_tables(found))
     else:
-        print_result(False, {}, f"There is no calibration yet: run `venn-admit calibrate {name}`.")
+        _print(calibrations_tables(found))
 
 
 def rename(name: Name, new: Annotated[str, typer.Argument(help="Its new name.")], as_json: Json = False) -> None:

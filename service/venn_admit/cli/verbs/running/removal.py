@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from venn_admit.cli import panels
+from venn_admit.cli.advice import due_lines
 from venn_admit.cli.output import Json, print_result
 from venn_admit.cli.verbs.calibrating.classifier import Name
 from venn_admit.cli.waiting import Showing, Waiting
@@ -88,9 +89,7 @@ def _forgotten_lines(done: "Forgetting") -> list[str]:
         lines.append(f"{done.unknown:,} of the ids are unknown.")
     if done.calibrations_renewed:
         lines.append(f"Calibrations that counted them are followed by {done.calibrations_renewed:,} that do not.")
-    if done.recalibrations_due:
-        lines.append(f"A recalibration is due: run `venn-admit recalibrate {name}`, or leave it to beat.")
-    return lines
+    return [*lines, *due_lines(name, done.recalibrations_due)]
 
 
 def delete(

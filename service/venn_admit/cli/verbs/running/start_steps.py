@@ -22,8 +22,7 @@ from venn_admit.core.calibrators.settings import check_alpha
 from venn_admit.core.method_names import VENN_ABERS
 from venn_admit.errors import ConflictError, NotFoundError
 from venn_admit.files.output.atomic import check_output
-from venn_admit.flows.calibration.asked import settings_asked_for
-from venn_admit.flows.calibration.calibrate import Calibrated, calibrate
+from venn_admit.flows.calibration.calibrate import Calibrated, calibrate, settings_for
 from venn_admit.flows.calibration.compare import compare
 from venn_admit.flows.calibration.fit import fit
 from venn_admit.flows.data.catalogue import find
@@ -211,9 +210,7 @@ def _calibrate(this: _Run) -> None:
     done = calibrate(
         session,
         compared.classifier,
-        settings_asked_for(compared.classifier, VENN_ABERS, {"alpha": this.alpha})
-        if proposed is None
-        else proposed.settings,
+        settings_for(compared.classifier, VENN_ABERS, {"alpha": this.alpha}) if proposed is None else proposed.settings,
         shell=shell,
         reason="asked for by start",
         even_if_nearly_nothing_is_usable=True,
