@@ -24,10 +24,6 @@ TILE_BYTES = 2 << 20
 def block_rows(memory_budget: int, row_bytes: int) -> int:
     """Return how many rows a block of working memory may have, at least one.
 
-    Args:
-        memory_budget: In bytes, for everything.
-        row_bytes: The bytes of temporaries for each row.
-
     Examples:
         >>> block_rows(16 << 20, 1 << 10), block_rows(0, 8)
         (2048, 1)
@@ -36,9 +32,5 @@ def block_rows(memory_budget: int, row_bytes: int) -> int:
 
 
 def tile_rows(row_bytes: int) -> int:
-    """Return how many rows a tile has, at least one.
-
-    Args:
-        row_bytes: The bytes of temporaries for each row.
-    """
+    """Return how many rows a tile has, at least one."""
     return max(1, TILE_BYTES // max(1, row_bytes))

@@ -11,14 +11,7 @@ from venn_admit.errors import InvalidInputError
 
 
 def check_lengths(**arrays: npt.NDArray[Any]) -> None:
-    """Check that all arrays have the same first dimension.
-
-    Args:
-        **arrays: Arrays by the names that a message should use.
-
-    Raises:
-        InvalidInputError: The first dimensions differ.
-    """
+    """Check that all arrays have the same first dimension."""
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
@@ -26,29 +19,14 @@ def check_lengths(**arrays: npt.NDArray[Any]) -> None:
 
 
 def check_rows(expected: int, columns: Mapping[str, npt.NDArray[np.generic]]) -> None:
-    """Check that every column has the expected number of rows.
-
-    Args:
-        expected: The number of rows, one per label.
-        columns: Arrays by name.
-
-    Raises:
-        InvalidInputError: A column, which the message names, has another number of rows.
-    """
+    """Check that every column has the expected number of rows."""
     for name, column in columns.items():
         if column.shape[0] != expected:
             raise InvalidInputError(f"{name} must have {expected} rows, one per label; got {column.shape[0]}")
 
 
 def check_classes(class_count: int, columns: Mapping[str, IntArray]) -> None:
-    """Check that every column holds class numbers only.
-
-    Args:
-        columns: int64 arrays by name.
-
-    Raises:
-        InvalidInputError: A column, which the message names, has a value outside [0, C).
-    """
+    """Check that every column holds class numbers only."""
     for name, column in columns.items():
         outside = (column < 0) | (column >= class_count)
         if outside.any():

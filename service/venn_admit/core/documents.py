@@ -27,15 +27,11 @@ class Documents:
     count: int
 
     def holding(self, rows: IntArray, cell: IntArray, cell_count: int) -> IntArray:
-        """Count the documents that have a point in each cell.
+        """Count the documents that have a point in each cell, (cell_count,) int64.
 
         Args:
             rows: (m,) int64, row numbers of the points.
             cell: (m,) int64 in [0, cell_count), the cell of each of these points.
-            cell_count: The number of cells.
-
-        Returns:
-            (cell_count,) int64.
         """
         pairs = np.unique(self.code[rows] * cell_count + cell)
         return np.bincount(pairs % cell_count, minlength=cell_count)
@@ -50,9 +46,6 @@ class Documents:
         Args:
             rows: (m,) int64, row numbers of the points; a row may occur in several cells.
             cell: (m,) int64 in [0, cell_count).
-            cell_count: The number of cells.
-            resamples: The number of samples to draw.
-            seed: Seed of the draws.
 
         Returns:
             (resamples, cell_count) float64, whole numbers.
@@ -70,9 +63,6 @@ class Documents:
 def document_codes(keys: Sequence[str]) -> IntArray:
     """Return the number of each point's document, (n,) int64; documents are numbered from 0 in the order of their ids.
 
-    Args:
-        keys: The id of each point's document, or the point's own id if it has no document.
-
     Examples:
         >>> document_codes(["b", "a", "b"]).tolist()
         [1, 0, 1]
@@ -84,9 +74,6 @@ def document_codes(keys: Sequence[str]) -> IntArray:
 
 def documents_of(keys: Sequence[str]) -> Documents | None:
     """Return the documents of n points, or None if no two points share one.
-
-    Args:
-        keys: The id of each point's document, or the point's own id if it has no document.
 
     Examples:
         >>> documents_of(["a", "b", "a"]).code.tolist()
@@ -103,13 +90,9 @@ def percentile_interval(values: FloatArray, confidence: float = 0.95) -> tuple[F
 
     Args:
         values: (resamples, s) float64. NaN values are left out.
-        confidence: In (0, 1).
 
     Returns:
         The lower and the upper ends, two arrays (s,) float64, NaN for a column that holds nothing else.
-
-    Raises:
-        InvalidInputError: The confidence is outside (0, 1).
     """
     if not 0 < confidence < 1:
         raise InvalidInputError(f"confidence must lie in (0, 1), got {confidence}; 0.95 is usual")

@@ -227,11 +227,7 @@ def own_fields(stored: Mapping[str, Any]) -> tuple[Field, ...]:
 
 
 def decision_fields(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is kept of a decision, in order, without what other methods keep.
-
-    Args:
-        stored: As in `own_fields`.
-    """
+    """Return what is kept of a decision, in order, without what other methods keep."""
     return {field.name: stored[field.name] for field in (*PREDICTION, *VIEW, *own_fields(stored), *VERDICT)}
 
 
@@ -239,7 +235,6 @@ def value_of(field: Field, values: Any) -> Any:
     """Return the value of one point as JSON and the driver have it.
 
     Args:
-        field: The field.
         values: What arrays of the field hold of the point: a number, in which -1 stands for no class and NaN for null,
             or one for each class; None if there is no array.
 
@@ -262,12 +257,7 @@ def value_of(field: Field, values: Any) -> Any:
 
 
 def is_null(field: Field, values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which of the values of n points stand for null, (n,).
-
-    Args:
-        field: The field.
-        values: As in `value_of`.
-    """
+    """Return which of the values of n points, as in `value_of`, stand for null, (n,)."""
     if field.kind in (Kind.REAL, Kind.UNBOUNDED):
         is_nan: NDArray[np.bool_] = np.isnan(values)
         return is_nan
@@ -278,9 +268,5 @@ def is_null(field: Field, values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def scalar_fields(fields: Iterable[Field]) -> tuple[Field, ...]:
-    """Return the fields that hold one value.
-
-    Args:
-        fields: The fields.
-    """
+    """Return the fields that hold one value."""
     return tuple(field for field in fields if not field.kind.is_per_class)

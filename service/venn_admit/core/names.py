@@ -1,4 +1,7 @@
-"""What ids and names may consist of, at whichever door they come in: files, tables, arguments, requests, forms."""
+"""What ids and names may consist of, at whichever door they come in: files, tables, arguments, requests, forms.
+
+The checks raise ValueError, whose arguments are what was expected and what was received.
+"""
 
 import re
 
@@ -15,13 +18,6 @@ STORABLE = r"^[^\x00]*$"
 def check_new_id(value: str) -> None:
     r"""Check that an exemplar or a document may be given an id.
 
-    Args:
-        value: The id.
-
-    Raises:
-        ValueError: It has no characters, too many, control characters, or what Postgres could not store. Its arguments
-            are what was expected and what was received.
-
     Examples:
         >>> check_new_id("a\tb")
         Traceback (most recent call last):
@@ -35,12 +31,6 @@ def check_stored_id(value: str) -> None:
     """Check that an exemplar may have an id; earlier versions stored ids with control characters.
 
     What only refers to exemplars takes these too, so that each can be labelled and forgotten.
-
-    Args:
-        value: The id.
-
-    Raises:
-        ValueError: As `check_new_id` does, except for control characters.
     """
     _check_length(value)
     check_text(value)
@@ -52,28 +42,14 @@ def _check_length(value: str) -> None:
 
 
 def check_printable(value: str) -> None:
-    """Check that a text has no control characters, and that Postgres can store it.
-
-    Args:
-        value: The text.
-
-    Raises:
-        ValueError: It has, or Postgres cannot. Its arguments are those of `check_new_id`.
-    """
+    """Check that a text has no control characters, and that Postgres can store it."""
     check_text(value)
     if re.search(f"[{_CONTROL}]", value):
         raise ValueError("text without control characters", ascii(value[:80]))
 
 
 def check_text(value: str) -> None:
-    """Check that Postgres can store a text.
-
-    Args:
-        value: The text.
-
-    Raises:
-        ValueError: It cannot. Its arguments are those of `check_new_id`.
-    """
+    """Check that Postgres can store a text."""
     if "\0" in value:
         raise ValueError("text without NUL characters", ascii(value[:80]))
     try:
@@ -86,7 +62,6 @@ def is_title(text: str, most: int) -> bool:
     r"""Return whether a text consists of printable characters, without spaces around them.
 
     Args:
-        text: The text.
         most: The characters that it may have.
 
     Examples:
@@ -98,9 +73,6 @@ def is_title(text: str, most: int) -> bool:
 
 def is_name(text: str) -> bool:
     """Return whether a classifier may have a name, which is also a part of paths over HTTP and on the page.
-
-    Args:
-        text: The name.
 
     Examples:
         >>> [is_name(text) for text in ("film", "film/tv", ".", "..", "...")]

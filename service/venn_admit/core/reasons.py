@@ -64,9 +64,6 @@ class Reason(StrEnum):
     def of_code(cls, code: int) -> "Reason | None":
         """Return the reason of a code; None for `ADMITTED`.
 
-        Args:
-            code: The reason's code.
-
         >>> Reason.of_code(5), Reason.of_code(ADMITTED)
         (<Reason.MATCH_COUNT_BELOW_K: 'q below K'>, None)
         """

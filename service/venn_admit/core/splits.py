@@ -33,15 +33,8 @@ def assign_splits(
     The result is a function of (seed, key) and the shares alone.
 
     Args:
-        keys: The document id of each point, or its external id if it has no document; equal keys share a split.
         knn_share: Expected share of `knn`, an exact decimal of at least 0.
         mc_share: Expected share of `mc`; together the two are at most 1.
-
-    Returns:
-        One split for each key, in order.
-
-    Raises:
-        InvalidInputError: The shares or the seed are outside their range.
 
     Examples:
         >>> [str(split) for split in assign_splits(["review-1", "review-2", "review-3", "review-1"], seed=0)]
@@ -56,7 +49,7 @@ def assign_splits(
 
 
 def hash_keys(keys: Sequence[str], *, seed: int, purpose: str) -> npt.NDArray[np.uint64]:
-    """Return a 64-bit hash of each key, for orders and draws that do not depend on row order.
+    """Return a 64-bit hash of each key, for orders and draws that do not depend on row order, (n,) uint64.
 
     BLAKE2b (RFC 7693) takes the seed as salt, the purpose as personalization and the key as message, so no two triples
     share an encoding. Two keys collide with probability 2**-64: break ties by the key.
@@ -64,12 +57,6 @@ def hash_keys(keys: Sequence[str], *, seed: int, purpose: str) -> npt.NDArray[np
     Args:
         keys: n strings.
         purpose: 1 to 16 bytes of printable ASCII; different purposes give independent hashes of the same key.
-
-    Returns:
-        (n,) uint64.
-
-    Raises:
-        InvalidInputError: The seed or the purpose is outside its range.
     """
     if not -_SEED_LIMIT <= seed < _SEED_LIMIT:
         raise InvalidInputError(f"expected a seed in [-2**63, 2**63), got {seed}; choose one in that range")

@@ -113,39 +113,13 @@ class Approximation:
     distance: FloatArray
 
     def take(self, rows: IntArray) -> "Approximation":
-        """Return the points in some rows, in the order of these rows.
-
-        Args:
-            rows: (m,) int64.
-        """
-        return Approximation(
-            logits=self.logits[rows],
-            predicted=self.predicted[rows],
-            match_count=self.match_count[rows],
-            distance=self.distance[rows],
-        )
-
-    def followed_by(self, other: "Approximation") -> "Approximation":
-        """Return these points, followed by those of another approximation.
-
-        Args:
-            other: An approximation of other points, under the same parameters.
-        """
-        return join_approximations([self, other])
+        """Return the points in some rows, in the order of these rows."""
+        return Approximation(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
 def join_approximations(parts: Sequence[Approximation]) -> Approximation:
-    """Return the points of some approximations under the same parameters, one after the other.
-
-    Args:
-        parts: At least one.
-    """
-    return Approximation(
-        logits=np.concatenate([part.logits for part in parts]),
-        predicted=np.concatenate([part.predicted for part in parts]),
-        match_count=np.concatenate([part.match_count for part in parts]),
-        distance=np.concatenate([part.distance for part in parts]),
-    )
+    """Return the points of some approximations under the same parameters, one after the other."""
+    return Approximation(*(np.concatenate([getattr(part, name) for part in parts]) for name in Approximation.__slots__))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -85,9 +85,6 @@ def read_label_table(
     Args:
         name: What messages call the table.
         memory_budget: Bytes that this may take, beside the table itself.
-
-    Raises:
-        InvalidInputError: As `read_labels` does.
     """
     return read_label_batches(
         name,
@@ -110,17 +107,7 @@ def read_label_batches(
     retract: bool,
     memory_budget: int,
 ) -> LabelRows:
-    """Take labels from record batches with the columns that a file of labels has; see `read_labels`.
-
-    Args:
-        place: What messages call them.
-        schema: The schema of each batch.
-        batches: To be read once.
-        memory_budget: Bytes that this may take, beside the batches themselves.
-
-    Raises:
-        InvalidInputError: As `read_labels` does.
-    """
+    """Take labels from record batches with the columns that a file of labels has; see `read_labels`."""
     wanted = _wanted(place, schema.names)
     for column in wanted:
         _check_type(place, column, schema.field(column).type)

@@ -87,14 +87,7 @@ def extract(
 
 
 def check_inherited(kind: Kind, place: str) -> None:
-    """Check that tokens can have the labels of their documents.
-
-    Args:
-        place: What messages call it.
-
-    Raises:
-        InvalidInputError: Tokens are, and documents have no label that theirs would not decide.
-    """
+    """Check that tokens can have the labels of their documents."""
     if kind == "token":
         raise InvalidInputError(
             f"document-labels: expected labels of each document, which its tokens could have, got {place} with labels "
@@ -103,11 +96,7 @@ def check_inherited(kind: Kind, place: str) -> None:
 
 
 def check_origin(model: MemoryModel, shards: StateShards) -> None:
-    """Check that token states are those that a memory layer takes.
-
-    Raises:
-        InvalidInputError: They are of another encoder, or have other classes.
-    """
+    """Check that token states are those that a memory layer takes."""
     if shards.encoder != model.encoder:
         raise InvalidInputError(
             f"{shards.folder}: expected states of the encoder that the memory layer was trained with, {model.encoder}, "

@@ -52,10 +52,6 @@ class TrainingExemplars:
     def nearest(self, vectors: Float32Array, neighbour_count: int, *, memory_budget: int) -> Neighbours:
         """Return the K nearest of these for each vector, exactly; ties go to the earlier one.
 
-        Args:
-            vectors: (n, D) float32, finite.
-            neighbour_count: K >= 1.
-
         Raises:
             NotReadyError: There are fewer than K.
         """
@@ -139,11 +135,7 @@ class FittedKnn:
     fit_count: int
 
     def view(self, vectors: Float32Array, *, memory_budget: int) -> Approximation:
-        """Return the KNN's logits, predictions, q and d.
-
-        Args:
-            vectors: (n, D) float32, finite.
-        """
+        """Return the KNN's logits, predictions, q and d."""
         found = self.training.nearest(vectors, self.neighbour_count, memory_budget=memory_budget)
         return approximate(found, self.training.support, self.parameters)
 

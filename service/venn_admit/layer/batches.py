@@ -100,14 +100,7 @@ def epoch_batches(
 
 
 def read_batches(shards: StateShards, parts: list[IntArray]) -> Iterator[MiniBatch]:
-    """Read mini-batches, one at a time.
-
-    Args:
-        parts: The rows of each mini-batch.
-
-    Yields:
-        The mini-batches, in order.
-    """
+    """Read mini-batches, one at a time."""
     documents = shards.documents(np.concatenate(parts))
     for part in parts:
         read = list(islice(documents, len(part)))

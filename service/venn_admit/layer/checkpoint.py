@@ -38,15 +38,7 @@ class TrainingState:
 
 
 def save_checkpoint(folder: Path, training: str, state: TrainingState) -> None:
-    """Write the state after an epoch, atomically.
-
-    Args:
-        training: The digest of its settings and data.
-        state: After at least one epoch.
-
-    Raises:
-        InvalidInputError: The folder cannot be written.
-    """
+    """Write the state after an epoch, atomically."""
     tensors = {f"best.{name}": tensor for name, tensor in state.best.items()}
     for name in PARAMETER_NAMES:
         parameter = getattr(state.layer, name)
@@ -64,10 +56,6 @@ def save_checkpoint(folder: Path, training: str, state: TrainingState) -> None:
 
 def restore_checkpoint(folder: Path, training: str, state: TrainingState) -> None:
     """Bring a state at its start to where an interrupted training of the same settings and data was; if any was.
-
-    Args:
-        training: The digest of its settings and data.
-        state: At its start; it is changed in place.
 
     Raises:
         InvalidInputError: The folder holds an unfinished training of other settings or data, or a damaged file.

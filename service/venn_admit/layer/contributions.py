@@ -96,8 +96,6 @@ class Contributions:
         """Return the record of a document.
 
         Args:
-            runner_up: The class with the next largest logit.
-            intercept: What belongs to no token.
             contributions: (T,) float64, of each token to the margin.
             tokens: T texts, or none if they are unknown.
         """
@@ -220,11 +218,7 @@ def sum_rows(found: Contributions) -> list[SumRow]:
 
 
 def without_contributions(attributes: Mapping[str, Any], found: Contributions | None) -> dict[str, Any]:
-    """Return the attributes other than the contributions that are shown apart.
-
-    Args:
-        found: What `contributions_in` found in them.
-    """
+    """Return the attributes other than the contributions that are shown apart."""
     return {name: value for name, value in attributes.items() if found is None or name != ATTRIBUTE}
 
 

@@ -140,9 +140,6 @@ def count_detections(label: IntArray, detected: BoolArray) -> tuple[Detection, .
     Returns:
         C long.
 
-    Raises:
-        InvalidInputError: The arrays have other lengths or ranges.
-
     Examples:
         >>> one, two = count_detections(np.array([0, 1, 1]), np.array([[True, False], [True, True], [False, False]]))
         >>> one.precision, one.recall, round(two.f_half, 3)

@@ -32,13 +32,7 @@ class MemoryLayer(torch.nn.Module):
     def __init__(
         self, width: int, filters: int, class_count: int, *, seed: int, dtype: torch.dtype = torch.float32
     ) -> None:
-        """Draw the start as torch's own linear layers do: uniformly in [-a, a], a = 1 / sqrt(number of summands).
-
-        Args:
-            width: H.
-            filters: M.
-            class_count: C.
-        """
+        """Draw the start as torch's own linear layers do: uniformly in [-a, a], a = 1 / sqrt(number of summands)."""
         super().__init__()
         generator = torch.Generator().manual_seed(seed % 2**63)
 
@@ -52,25 +46,11 @@ class MemoryLayer(torch.nn.Module):
         self.head_bias = uniform(class_count, summed=filters)
 
     def filters(self, states: torch.Tensor) -> torch.Tensor:
-        """Return the filter applications g.
-
-        Args:
-            states: (n, H), of the tokens of any documents.
-
-        Returns:
-            (n, M).
-        """
+        """Return the filter applications g, (n, M), of the states (n, H) of any tokens."""
         return linear(states, self.filter_weight, self.filter_bias)
 
     def head(self, values: torch.Tensor) -> torch.Tensor:
-        """Return V values + v.
-
-        Args:
-            values: (n, M).
-
-        Returns:
-            (n, C).
-        """
+        """Return V values + v, (n, C), of values (n, M)."""
         return linear(values, self.head_weight, self.head_bias)
 
 
@@ -93,10 +73,6 @@ def decompose(layer: MemoryLayer, states: torch.Tensor, lengths: torch.Tensor) -
     """Decompose the head over max-pooled filters by token (Schmaltz 2021, token-level contributions).
 
     Where several tokens share a maximum, it belongs to the first of them (settled here).
-
-    Args:
-        states: (sum of lengths, H), of the documents one after the other.
-        lengths: (B,) int64, tokens of each document, >= 1.
     """
     applied = layer.filters(states)  # (n, M)
     place, present = _places(applied, lengths)  # (B, M), (B, T)
@@ -122,14 +98,7 @@ class Objective:
     """The mean loss of a mini-batch, weighted by class."""
 
     def __init__(self, settings: MemorySettings, label_counts: IntArray) -> None:
-        """Compute the weights of the classes.
-
-        Args:
-            label_counts: (C,) int64, how often each class occurs in what is trained on.
-
-        Raises:
-            NotReadyError: The labels are of fewer than two classes.
-        """
+        """Compute the weights of the classes."""
         self._settings = settings
         self._weights = torch.from_numpy(_class_weights(settings, label_counts)).float()
 
@@ -211,10 +180,6 @@ def batch_logits(
 ) -> tuple[torch.Tensor, Decomposition | None]:
     """Return the logits f of the exemplars in a mini-batch.
 
-    Args:
-        states: (n, H), of the tokens of B documents, one document after the other.
-        lengths: (B,) int64.
-
     Returns:
         (n, C) of the tokens or (B, C) of the documents; with the decomposition that they come from, None for the linear
         form.
@@ -264,13 +229,6 @@ def min_max_losses(parts: Decomposition, labels: torch.Tensor, background: int |
     label, some token is not, and no token is for another label. The mean over classes and both ends. With two classes
     of which the first is the background, this is the source's loss without padding among the tokens (its second
     variant). Settled here: a document of one token has no smallest score beside its largest.
-
-    Args:
-        labels: (B,) int64 in [0, C).
-        background: The class that has no evidence, whose score is taken from the others; None if there is none.
-
-    Returns:
-        (B,).
     """
     scores, targets = parts.scores, one_hot(labels, parts.scores.shape[1]).to(parts.scores.dtype)
     if background is not None:

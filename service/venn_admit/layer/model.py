@@ -133,16 +133,7 @@ class _Description(BaseModel):
 
 
 def save_model(folder: Path, model: MemoryModel, *, training: str, best_epoch: int, log: Sequence[MemoryEpoch]) -> None:
-    """Write a model to a folder; `model.json` comes last, so that the folder is complete once it is there.
-
-    Args:
-        folder: An existing folder.
-        training: The digest of the settings and the data that it was trained with.
-        best_epoch: The epoch whose parameters it has.
-
-    Raises:
-        InvalidInputError: The folder cannot be written.
-    """
+    """Write a model to a folder; `model.json` comes last, so that the folder is complete once it is there."""
     weights = _packed(model)
     lines = json.dumps([asdict(epoch) for epoch in log], indent=2, allow_nan=False).encode() + b"\n"
     described = _Description(
@@ -167,9 +158,6 @@ def save_model(folder: Path, model: MemoryModel, *, training: str, best_epoch: i
 def load_model(folder: Path) -> MemoryModel:
     """Read a model from its folder.
 
-    Args:
-        folder: As training filled it.
-
     Raises:
         InvalidInputError: A file is missing, was changed, or is invalid.
     """
@@ -177,14 +165,7 @@ def load_model(folder: Path) -> MemoryModel:
 
 
 def load_training(folder: Path) -> tuple[MemoryModel, str, int, tuple[MemoryEpoch, ...]]:
-    """Read a model, the digest of its settings and data, its best epoch, and the log of its training.
-
-    Args:
-        folder: As training filled it.
-
-    Raises:
-        InvalidInputError: A file is missing, was changed, or is invalid.
-    """
+    """Read a model, the digest of its settings and data, its best epoch, and the log of its training."""
     model, described = _load(folder)
     lines = json.loads(_content(folder / LOG_NAME, described.log_sha256))
     return model, described.training, described.best_epoch, tuple(MemoryEpoch(**line) for line in lines)

@@ -86,9 +86,6 @@ def exemplars_of(model: MemoryModel, states: npt.NDArray[np.floating], level: Ki
 def level_of(model: MemoryModel, level: Kind | None) -> Kind:
     """Return what an exemplar is.
 
-    Args:
-        level: What was asked for; None: what it is for the layer.
-
     Raises:
         InvalidInputError: The exemplars of the layer are tokens, and documents were asked for.
     """
@@ -124,11 +121,7 @@ def exemplar_with_contributions(
 
 
 def contributions_to_margin(model: MemoryModel, found: TokenContributions) -> Contributions:
-    """Return what each token contributes to the margin of the predicted class over the runner-up.
-
-    Args:
-        found: The contributions to the logits of a document.
-    """
+    """Return what each token contributes to the margin of the predicted class over the runner-up."""
     ahead = found.predicted
     behind = max((number for number in range(len(found.logits)) if number != ahead), key=found.logits.__getitem__)
     return Contributions.of_tokens(
@@ -141,11 +134,7 @@ def contributions_to_margin(model: MemoryModel, found: TokenContributions) -> Co
 
 
 def require_documents(model: MemoryModel) -> None:
-    """Check that the exemplars of a layer are documents, whose logits its tokens carry.
-
-    Raises:
-        InvalidInputError: They are tokens.
-    """
+    """Check that the exemplars of a layer are documents, whose logits its tokens carry."""
     if model.settings.form is not MemoryForm.DOCUMENT:
         raise InvalidInputError(
             f"expected a memory layer whose exemplars are documents, got one of form {model.settings.form}; "

@@ -93,14 +93,7 @@ class MemorySettings:
         return 2 * self.filters if self.with_representative else self.filters
 
     def check_classes(self, class_count: int) -> None:
-        """Check what is said of single classes.
-
-        Args:
-            class_count: C.
-
-        Raises:
-            InvalidInputError: There are fewer than two classes, not C weights, or the background is no class.
-        """
+        """Check what is said of single classes."""
         _require(class_count >= 2, "classes", "at least 2", class_count)
         if isinstance(self.class_weights, tuple):
             given = len(self.class_weights)
@@ -115,11 +108,7 @@ class MemorySettings:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
-        """Return the settings of a dictionary that `as_json` gave.
-
-        Raises:
-            InvalidInputError: A setting is missing, unknown, or out of its range.
-        """
+        """Return the settings of a dictionary that `as_json` gave."""
         names = {field.name for field in fields(cls)}
         _require(set(values) == names, "settings", ", ".join(sorted(names)), ", ".join(map(ascii, sorted(values))))
         weights = values["class_weights"]

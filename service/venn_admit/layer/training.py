@@ -284,11 +284,7 @@ def _check_memory(shards: StateShards, settings: MemorySettings, memory_budget: 
 
 @contextmanager
 def torch_threads(threads: int) -> Iterator[None]:
-    """Use this number of torch's threads within the context.
-
-    Args:
-        threads: >= 1.
-    """
+    """Use this number of torch's threads within the context."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:

@@ -68,8 +68,6 @@ class SupportTiles:
         """Cut the support.
 
         Args:
-            support: (n, D) float32; may be a memory map.
-            centre: (D,), about the middle of the support; the distances are of its dtype.
             kept: Whether the tiles are prepared now and stay in memory, or are prepared by every pass over them.
         """
         self.support = support
@@ -94,11 +92,7 @@ class SupportTiles:
         return max(tile.largest_norm for tile in self.read())
 
     def query_tile(self, count: int) -> int:
-        """Return the rows of a tile for `count` queries: the fewest, if the BLAS gives them the bits of a whole tile.
-
-        Args:
-            count: The number of queries.
-        """
+        """Return the fewest rows of a tile for `count` queries to which the BLAS gives the bits of a whole tile."""
         inner = self.support.shape[1] + 2  # the norms are part of the factors
         parts = {min(INNER_TILE, inner - start) for start in range(0, inner, INNER_TILE)}
         for fewer in SMALL_QUERY_TILES:
@@ -125,14 +119,7 @@ class SupportTiles:
 def distance_tiles(
     queries: Float32Array, tiles: SupportTiles, memory_budget: int, *, query_tile: int = QUERY_TILE
 ) -> Iterator[DistanceTile]:
-    """Yield all tiles of the distance matrix; the tiles of one query come in the order of the support.
-
-    Args:
-        queries: (m, D) float32.
-        tiles: The support's tiles.
-        memory_budget: In bytes; it decides how many tiles of queries share the preparation of a tile of the support.
-        query_tile: Rows of a tile of queries, which `SupportTiles.query_tile` says.
-    """
+    """Yield all tiles of the distance matrix; the tiles of one query come in the order of the support."""
     centre, tile = tiles.centre, query_tile
     squared, part = np.empty((2, tile, SUPPORT_TILE), centre.dtype)
     share = CANCELLATION_SHARE[centre.dtype]
@@ -165,17 +152,9 @@ def pairwise_distances(
 ) -> FloatArray:
     """Return the Euclidean distances, not squared, of all queries to all support rows.
 
-    Args:
-        queries: (m, D) float32.
-        support: (n, D) float32, n >= 1.
-        memory_budget: In bytes, besides the result.
-
     Returns:
         (m, n) float64, in the units of the vectors; exactly 0 for equal vectors. The result alone takes 8 m n bytes:
         see `venn_admit.core.approximation.fit.localizer_rows`.
-
-    Raises:
-        InvalidInputError: The arrays have other shapes.
     """
     check_vectors(queries, support)
     distances = np.empty((len(queries), len(support)))
@@ -186,11 +165,7 @@ def pairwise_distances(
 
 
 def centre_of(support: Float32Array) -> FloatArray:
-    """Mean (D,) of the support. Subtracting it leaves the distances alone, and less is lost to cancellation.
-
-    Args:
-        support: (n, D) float32.
-    """
+    """Mean (D,) of the support. Subtracting it leaves the distances alone, and less is lost to cancellation."""
     total = np.zeros(support.shape[1])
     for start in range(0, len(support), SUPPORT_TILE):
         total += support[start : start + SUPPORT_TILE].sum(axis=0, dtype=np.float64)
@@ -198,13 +173,7 @@ def centre_of(support: Float32Array) -> FloatArray:
 
 
 def centred(vectors: Float32Array, centre: Real, length: int) -> tuple[Real, Real]:
-    """Vectors less the centre, filled up with zeros, (length, D), and their squared norms, (length, 1).
-
-    Args:
-        vectors: (m, D) float32, m <= length.
-        centre: (D,), whose dtype the results have.
-        length: Rows of the results.
-    """
+    """Vectors less the centre, filled up with zeros, (length, D), and their squared norms, (length, 1)."""
     filled = np.zeros((length, len(centre)), centre.dtype)
     np.subtract(vectors, centre, out=filled[: len(vectors)])
     return filled, np.square(filled).sum(axis=1, keepdims=True)
@@ -223,11 +192,7 @@ def _refine(squared: Real, cancelled: BoolArray, queries: Float32Array, support:
 def tile_product(left: Real, right: Real, out: Real, part: Real) -> None:
     """Write a matrix product into `out`, its inner dimension cut so that the number of BLAS threads does not show.
 
-    Args:
-        left: (b, D), a factor.
-        right: (D, c), a factor.
-        out: (b, c), overwritten.
-        part: (b, c), overwritten.
+    `part`, of the shape of `out`, is overwritten as well.
     """
     np.matmul(left[:, :INNER_TILE], right[:INNER_TILE], out=out)
     for start in range(INNER_TILE, left.shape[1], INNER_TILE):
@@ -235,13 +200,7 @@ def tile_product(left: Real, right: Real, out: Real, part: Real) -> None:
 
 
 def padded(values: Real, length: int, fill: float = 0.0) -> Real:
-    """Return values filled up to a length.
-
-    Args:
-        values: (m, ...), m <= length.
-        length: Rows of the result.
-        fill: What fills it up.
-    """
+    """Return values (m, ...), m <= length, filled up to (length, ...)."""
     found = np.full((length, *values.shape[1:]), fill, values.dtype)
     found[: len(values)] = values
     return found

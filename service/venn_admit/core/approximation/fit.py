@@ -62,11 +62,7 @@ def fit_knn(
         logits: (n, C) float32, f(x) of the rows.
         support: f(x_k) and labels of the training exemplars.
 
-    Returns:
-        The fit.
-
     Raises:
-        InvalidInputError: Shapes, ranges or keys are wrong.
         NotReadyError: There are fewer than two documents, or all neighbours lie at distance 0.
     """
     check_epochs(max_epochs)
@@ -177,13 +173,8 @@ def fit_localizer(
             a memory map.
         support_knn_logits: (n_vp, C) float64, KNN(x_j).
         knn_logits: (n, C) float64, KNN(x), the target.
-        neighbour_count: K >= 1.
-
-    Returns:
-        The fit.
 
     Raises:
-        InvalidInputError: Shapes, ranges or keys are wrong.
         NotReadyError: There are fewer than two documents, vp is empty, or both medians are 0.
     """
     check_epochs(max_epochs)

@@ -23,17 +23,6 @@ from venn_admit.errors import InvalidInputError
 def approximate(neighbours: Neighbours, support: Support, parameters: KnnParameters) -> Approximation:
     """Return the KNN's logits, prediction, match count and distance to training of n points, from their neighbours.
 
-    Args:
-        neighbours: (n, K), rows of the support.
-        support: N training exemplars.
-        parameters: The parameters of C classes.
-
-    Returns:
-        The approximation of the n points.
-
-    Raises:
-        InvalidInputError: The arguments do not fit each other.
-
     Examples:
         >>> neighbours = Neighbours(indices=np.array([[2, 0]]), distances=np.array([[0.5, 0.5]]))
         >>> support = Support(
@@ -56,14 +45,8 @@ def approximate(neighbours: Neighbours, support: Support, parameters: KnnParamet
 def network_prediction(logits: Float32Array | FloatArray) -> IntArray:
     """Return the predicted class, yhat = argmax over classes; ties go to the lower class.
 
-    Args:
-        logits: (n, C), C >= 2, finite.
-
     Returns:
         (n,) int64 in [0, C).
-
-    Raises:
-        InvalidInputError: The logits have another shape or are not finite.
 
     Examples:
         >>> network_prediction(np.array([[0.5, 2.0, 2.0]])).tolist()
@@ -77,14 +60,8 @@ def network_prediction(logits: Float32Array | FloatArray) -> IntArray:
 def softmax(logits: Float32Array | FloatArray) -> FloatArray:
     """Return pi = softmax over classes, in float64.
 
-    Args:
-        logits: (n, C), C >= 2, finite.
-
     Returns:
         (n, C) float64 in [0, 1]; each row sums to one.
-
-    Raises:
-        InvalidInputError: The logits have another shape or are not finite.
 
     Examples:
         >>> softmax(np.array([[1000.0, 1000.0]])).tolist()
@@ -95,17 +72,7 @@ def softmax(logits: Float32Array | FloatArray) -> FloatArray:
 
 
 def nonconformity(logits: FloatArray, labels: IntArray) -> FloatArray:
-    """Return the conformal score 1 - pi^y of labelled points (docs/PROCEDURE.md, section 4).
-
-    Args:
-        logits: (n, C) float64, KNN(x), finite.
-        labels: (n,) int64 in [0, C).
-
-    Returns:
-        (n,) float64 in [0, 1].
-
-    Raises:
-        InvalidInputError: The arrays have other shapes or values.
+    """Return the conformal score 1 - pi^y of labelled points (docs/PROCEDURE.md, section 4), (n,) float64 in [0, 1].
 
     Examples:
         >>> nonconformity(np.array([[0.0, 0.0]]), np.array([1])).tolist()
@@ -122,13 +89,6 @@ def calibration_points(view: Approximation, labels: IntArray) -> CalibrationPoin
 
     Args:
         view: The KNN's of n points.
-        labels: (n,) int64 in [0, C).
-
-    Returns:
-        The n points.
-
-    Raises:
-        InvalidInputError: The arrays have other shapes or values.
     """
     return CalibrationPoints(
         label=labels,
@@ -155,20 +115,9 @@ def neighbour_weights(distances: FloatArray, eta: float) -> FloatArray:
 
 
 def knn_logits(neighbours: Neighbours, support: Support, parameters: KnnParameters) -> FloatArray:
-    """Return KNN(x)^c = beta^c + sum_k w_k (tanh f^c(x_k) + gamma^c ytilde_k^c) (eq. 1).
+    """Return KNN(x)^c = beta^c + sum_k w_k (tanh f^c(x_k) + gamma^c ytilde_k^c) (eq. 1), (n, C) float64.
 
     ytilde_k^c is +1 if c is the label of exemplar k, and -1 otherwise.
-
-    Args:
-        neighbours: (n, K), rows of the support.
-        support: N training exemplars.
-        parameters: The parameters of C classes.
-
-    Returns:
-        (n, C) float64.
-
-    Raises:
-        InvalidInputError: The arguments do not fit each other.
     """
     _check_neighbours(neighbours, support)
     _check_parameters(parameters, support)
@@ -194,21 +143,13 @@ def knn_logits(neighbours: Neighbours, support: Support, parameters: KnnParamete
 
 
 def match_count(predicted: IntArray, neighbours: Neighbours, support: Support) -> IntArray:
-    """Return q, the number of consecutive nearest neighbours that agree with the prediction.
+    """Return q, the number of consecutive nearest neighbours that agree with the prediction, (n,) int64 in [0, K].
 
     Neighbours k = 1, 2, ... are counted while yhat(x) = yhat_k = y_k, so that both their prediction and their label
     must agree.
 
     Args:
         predicted: (n,) int64, yhat(x).
-        neighbours: (n, K), rows of the support.
-        support: N training exemplars.
-
-    Returns:
-        (n,) int64 in [0, K].
-
-    Raises:
-        InvalidInputError: The arguments do not fit each other.
     """
     _check_neighbours(neighbours, support)
     if predicted.shape != neighbours.indices.shape[:1]:

@@ -62,19 +62,13 @@ def category_weight(
     """Return the localizer's weight of each query's category, psi' = the sum of psi over a window of support rows.
 
     Args:
-        queries: (m, D) float32.
         support: (n, D) float32, n >= 1, all of vp, sorted so that every category is contiguous; may be a memory map.
-        window_low: (m,) int64, the first row of each window.
-        window_high: (m,) int64, one past the last row; 0 <= low <= high <= n.
 
     Returns:
         (m,) float64 in [0, 1]. It is exactly 1 for the whole support and 0 for an empty window, or for one so far away
         that its weights underflow, and it never falls as a window grows. It is independent, bit for bit, of the other
         queries and of the number of BLAS threads. Over more than FLOAT64_SUPPORT rows its relative error is that of
         float32 distances: about 1e-6, and 3e-5 at most in measurements.
-
-    Raises:
-        InvalidInputError: The arrays have other shapes or ranges.
 
     Examples:
         >>> vp = np.array([[0.0], [1.0], [2.0]], dtype=np.float32)
@@ -105,9 +99,6 @@ class LocalizerSupport:
             keep_tiles: Whether the tiles of the support stay in memory, if those of one precision take no more than a
                 third of the budget, which makes passes for few queries several times as fast. Those of both
                 precisions take half of it at most.
-
-        Raises:
-            InvalidInputError: The support or eta_loc has another shape or range.
         """
         check_vectors(support, support)
         check_eta(eta_loc)
@@ -130,9 +121,6 @@ class LocalizerSupport:
         """Return the weight of each query's category; results and errors are those of the function of this name.
 
         Args:
-            queries: (m, D) float32.
-            window_low: (m,) int64, the first row of each window.
-            window_high: (m,) int64, one past the last row; 0 <= low <= high <= n.
             left_out: (m,) int64, a row of the support for each query that it is weighed without, n >= 2; None for
                 none.
         """
@@ -253,17 +241,9 @@ def localizer_logits(
 ) -> FloatArray:
     """Return the localizer's own output, sum_j psi_j KNN(x_j), which approximates KNN(x).
 
-    Args:
-        queries: (m, D) float32.
-        support: (n, D) float32, n >= 1, all of vp.
-        support_knn_logits: (n, C) float64, KNN(x_j) of the support.
-
     Returns:
         (m, C) float64, averages of the support's logits. They are independent, bit for bit, of the other queries and of
         the number of BLAS threads.
-
-    Raises:
-        InvalidInputError: The arrays have other shapes or ranges.
     """
     check_vectors(queries, support)
     check_eta(eta_loc)
@@ -288,10 +268,6 @@ def localizer_logits(
 
 def _weigh(distances: Real, nearest: FloatArray, eta_loc: float) -> tuple[Real, FloatArray, FloatArray]:
     """Turn distances, in place, into exp(-(distance - nearest so far) / eta_loc): the nearest point weighs 1.
-
-    Args:
-        distances: (rows of the tile, SUPPORT_TILE), overwritten.
-        nearest: (rows,), the least distance in the tiles before, infinite at first.
 
     Returns:
         The weights, the factor (rows,) by which sums over the tiles before shrink, and the nearest distance (rows,)

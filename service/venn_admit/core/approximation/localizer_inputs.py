@@ -14,15 +14,7 @@ from venn_admit.errors import InvalidInputError
 
 
 def check_vectors(queries: Float32Array, support: Float32Array) -> None:
-    """Check that vectors can be compared, and that there are some to compare with.
-
-    Args:
-        queries: (m, D) float32.
-        support: (n, D) float32, n >= 1.
-
-    Raises:
-        InvalidInputError: The arrays have other shapes or another dtype.
-    """
+    """Check that vectors can be compared, and that there are some to compare with."""
     if queries.ndim != 2 or support.ndim != 2 or queries.shape[1] != support.shape[1]:
         raise InvalidInputError(
             f"expected queries (m, D) and support (n, D), got shapes {queries.shape} and {support.shape}; "
@@ -39,27 +31,13 @@ def check_vectors(queries: Float32Array, support: Float32Array) -> None:
 
 
 def check_eta(eta_loc: float) -> None:
-    """Check the localizer's parameter.
-
-    Raises:
-        InvalidInputError: It is out of range.
-    """
+    """Check the localizer's parameter."""
     if not 0 < eta_loc < np.inf:
         raise InvalidInputError(f"expected eta_loc > 0 and finite, got {eta_loc}; fit the localizer again")
 
 
 def check_windows(low: IntArray, high: IntArray, query_count: int, support_count: int) -> None:
-    """Check that each query has a window of the support's rows.
-
-    Args:
-        low: (m,) int64, the first row of each window.
-        high: (m,) int64, one past the last row; 0 <= low <= high <= n.
-        query_count: m.
-        support_count: n.
-
-    Raises:
-        InvalidInputError: The arrays have other shapes or ranges.
-    """
+    """Check that each query has a window of the support's rows."""
     if low.shape != (query_count,) or high.shape != (query_count,):
         raise InvalidInputError(
             f"expected a window for each of {query_count} queries, got shapes {low.shape} and {high.shape}; "
@@ -76,14 +54,7 @@ def check_windows(low: IntArray, high: IntArray, query_count: int, support_count
 
 @cache
 def rows_are_alike(dtype: str, rows: int, inner: int, columns: int) -> bool:
-    """Return whether equal rows of a product of this shape come out equal, by one product of random numbers.
-
-    Args:
-        dtype: The dtype of the factors, such as `float32`.
-        rows: The rows of the left factor.
-        inner: Columns of the left factor, rows of the right.
-        columns: The columns of the right factor.
-    """
+    """Return whether equal rows of a product of this shape come out equal, by one product of random numbers."""
     generator = np.random.default_rng(0)
     row = generator.standard_normal(inner).astype(dtype)
     right = generator.standard_normal((inner, columns)).astype(dtype)
@@ -93,15 +64,7 @@ def rows_are_alike(dtype: str, rows: int, inner: int, columns: int) -> bool:
 
 @cache
 def first_rows_are_alike(dtype: str, rows: int, fewer: int, inner: int, columns: int) -> bool:
-    """Return whether the first rows of a product come out the same without the others, by random numbers.
-
-    Args:
-        dtype: The dtype of the factors, such as `float32`.
-        rows: The rows of the left factor.
-        fewer: How many of them make the other product.
-        inner: Columns of the left factor, rows of the right.
-        columns: The columns of the right factor.
-    """
+    """Return whether the first rows of a product come out the same without the others, by random numbers."""
     generator = np.random.default_rng(0)
     left = generator.standard_normal((rows, inner)).astype(dtype)
     right = generator.standard_normal((inner, columns)).astype(dtype)

@@ -40,14 +40,7 @@ class TrainableModel(torch.nn.Module):
 
     @abstractmethod
     def forward(self, rows: IntArray) -> torch.Tensor:
-        """Return the logits of a batch.
-
-        Args:
-            rows: (b,) int64, numbers of input rows.
-
-        Returns:
-            (b, C) float64.
-        """
+        """Return the logits of a batch, (b, C) float64."""
 
     @abstractmethod
     def values(self) -> FloatArray:
@@ -85,11 +78,7 @@ def cut_halves(document_keys: Sequence[str], row_keys: Sequence[str], count: int
     Rows are ordered by hash of the document, document, hash of the row and row. The first half of the documents is the
     fit half; if their number is odd, it has one more than the dev half.
 
-    Args:
-        count: n.
-
     Raises:
-        InvalidInputError: The keys are not n, or a row occurs twice.
         NotReadyError: There are fewer than two documents.
     """
     if not len(document_keys) == len(row_keys) == count:
@@ -124,17 +113,7 @@ def cut_halves(document_keys: Sequence[str], row_keys: Sequence[str], count: int
 def train(
     model: TrainableModel, targets: Targets, halves: Halves, seed: int, max_epochs: int, on_epoch: OnEpoch | None
 ) -> TrainingResult:
-    """Train for `max_epochs`, or until the dev half has no discrepancies left.
-
-    Args:
-        model: The model at its start; it is trained in place.
-        targets: (n, C), the logits to approximate.
-        halves: Rows of the fit half and of the dev half.
-        seed: Seed of the order of the documents in each epoch.
-
-    Returns:
-        The log and the best epoch.
-    """
+    """Train for `max_epochs`, or until the dev half has no discrepancies left."""
     generator = np.random.default_rng(seed % 2**64)
     optimizer = torch.optim.Adadelta(model.parameters(), lr=LEARNING_RATE)
     log: list[TrainingEpoch] = []
@@ -217,10 +196,6 @@ def _one_thread() -> Iterator[None]:
 
 
 def check_epochs(max_epochs: int) -> None:
-    """Check the number of epochs of a fit.
-
-    Raises:
-        InvalidInputError: It is negative.
-    """
+    """Check the number of epochs of a fit."""
     if max_epochs < 0:
         raise InvalidInputError(f"expected max_epochs >= 0, got {max_epochs}; pass 0 to keep the starting values")

@@ -51,23 +51,11 @@ class LabelScores:
     unpenalised: FloatArray
 
     def score(self, k_reg: int, penalty: float) -> FloatArray:
-        """Return the scores of the labels with a penalty.
-
-        Args:
-            k_reg: In [1, C].
-            penalty: lambda >= 0.
-
-        Returns:
-            (n,) float64.
-        """
+        """Return the scores of the labels with a penalty, (n,) float64."""
         return self.unpenalised + _penalties(self.rank, k_reg, penalty)
 
     def part(self, rows: BoolArray) -> "LabelScores":
-        """Return the ranks and scores of some of the points.
-
-        Args:
-            rows: (n,) bool, the points to keep.
-        """
+        """Return the ranks and scores of the points that `rows`, (n,) bool, chooses."""
         return LabelScores(self.rank[rows], self.unpenalised[rows])
 
 
@@ -110,14 +98,8 @@ class _Block:
 def uniform_draws(external_ids: Sequence[str], seed: int) -> FloatArray:
     """Return the draw U of each point, a function of (seed, id) alone, whatever the batch or order.
 
-    Args:
-        external_ids: n strings.
-
     Returns:
         (n,) float64 in [0, 1).
-
-    Raises:
-        InvalidInputError: The seed is outside its range.
     """
     # The 53 highest bits: a float64 keeps no more.
     kept = hash_keys(external_ids, seed=seed, purpose="set draws") >> np.uint64(11)
@@ -128,15 +110,6 @@ def label_scores(logits: Float32Array, label: IntArray, draws: FloatArray, tempe
     """Return the ranks and scores of the labels of n points, computed in blocks of rows.
 
     Classes are ranked by logit; ties go to the lower class.
-
-    Args:
-        logits: (n, C) float32, C >= 2, f, finite; may be a memory map.
-        label: (n,) int64 in [0, C).
-        draws: (n,) float64 in [0, 1), U.
-        temperature: T > 0, finite.
-
-    Raises:
-        InvalidInputError: The arrays have other shapes or values.
     """
     _check_labels(logits, label)
     rank, score = np.empty(len(logits), dtype=np.int64), np.empty(len(logits))
@@ -154,17 +127,8 @@ def label_scores(logits: Float32Array, label: IntArray, draws: FloatArray, tempe
 def set_sizes(logits: Float32Array, draws: FloatArray, temperature: float, rules: Sequence[AdaptiveRule]) -> IntArray:
     """Return the sizes of the sets that each of several rules gives n points, computed in blocks of rows.
 
-    Args:
-        logits: As in `label_scores`.
-        draws: As in `label_scores`.
-        temperature: As in `label_scores`.
-        rules: The rules.
-
     Returns:
         (len(rules), n) int64 in [1, C].
-
-    Raises:
-        InvalidInputError: The arrays have other shapes or values.
     """
     sizes = np.empty((len(rules), len(logits)), dtype=np.int64)
     for block in _blocks(logits, draws, temperature):
@@ -177,17 +141,8 @@ def adaptive_sets(logits: Float32Array, draws: FloatArray, temperature: float, r
 
     The set of a point is the same whatever batch it is in.
 
-    Args:
-        logits: As in `label_scores`.
-        draws: As in `label_scores`.
-        temperature: As in `label_scores`.
-        rule: The rule.
-
     Returns:
         (n, C) bool.
-
-    Raises:
-        InvalidInputError: The arrays have other shapes or values.
 
     Examples:
         >>> logits = np.log(np.array([[6, 3, 1]], dtype=np.float32))

@@ -47,9 +47,6 @@ class TunedRules:
 def tuning_part(keys: Sequence[str], *, seed: int) -> BoolArray:
     """Choose the calibration points to tune on, about 30 %, by a hash of (seed, key) and so never by position.
 
-    Args:
-        keys: The document id of each point, or its external id if it has no document; equal keys stay together.
-
     Returns:
         (n,) bool.
     """
@@ -69,16 +66,6 @@ def tuned_rules(
 
     Either part may be empty. Without points to tune on, k_reg is C, which leaves no penalty; without others, the
     thresholds are inf.
-
-    Args:
-        logits: The logits of n calibration points, as in `label_scores`.
-        draws: As in `label_scores`.
-        scores: The result of `label_scores`.
-        tuning: (n,) bool, the points to tune on.
-        temperature: As in `label_scores`.
-
-    Raises:
-        InvalidInputError: The arrays differ in length.
     """
     check_lengths(logits=logits, draws=draws, rank=scores.rank, tuning=tuning)
     tuned, rest = scores.part(tuning), scores.part(~tuning)
@@ -112,11 +99,7 @@ def choose_k_reg(rank: IntArray, alpha: Decimal, class_count: int) -> int:
 
 
 def smallest_sets(sizes: IntArray) -> int:
-    """Return the candidate whose sets are smallest on average, the first if several tie.
-
-    Args:
-        sizes: (candidates, n) int64.
-    """
+    """Return the candidate whose sets are smallest on average, the first if several tie."""
     return int(sizes.sum(axis=1).argmin())
 
 

@@ -37,7 +37,6 @@ def admit_rival(
             (n_vp,) int64; may be a memory map.
         points: The KNN's view of the points to decide on.
         vectors: (n, D) float32, of these points.
-        settings: The settings of Venn-ADMIT.
     """
     mc, vp = (calibration_points(part.seen.knn, part.label) for part in (held_out.mc, held_out.vp))
     try:

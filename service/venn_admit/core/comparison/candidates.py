@@ -81,15 +81,8 @@ def cross_fitted_candidates(
     """Cross-fit each setting on whole documents of `mc`.
 
     Args:
-        mc: n points of `mc`, in any order.
         neighbour_count: K; None if the classifier has logits only, for which there is one setting.
-        seed: The classifier's seed, for the folds.
         reliability: The model of that score; None if there is none, which leaves the score out.
-        localizer: As in `cross_fitted_settings`.
-        judged: As in `cross_fitted_settings`.
-
-    Raises:
-        InvalidInputError: The points do not fit each other, or alpha is out of range.
     """
     cross_fit = partial(
         cross_fitted_settings,
@@ -147,11 +140,9 @@ def cross_fitted_settings(
     """Cross-fit settings on whole documents of `mc`; Venn-Abers decides by plain probabilities.
 
     Args:
-        mc: n points of `mc`, in any order.
         settings: Those to try, of either method; a score that is left to `auto` is chosen for each of them.
         neighbour_count: K; None if the classifier has logits only, of which all settings must be Venn-Abers with the
             network's score.
-        seed: The classifier's seed, for the folds.
         reliability: The model of that score, which settings that ask for it or for `auto` need.
         localizer: Over the points, for weighted probabilities of Venn-ADMIT; None for plain ones.
         judged: (m,) int64, the rows of the points to decide on; None for all of them.
@@ -160,7 +151,6 @@ def cross_fitted_settings(
         A candidate for each of the settings, in their order; its settings have the score that was chosen.
 
     Raises:
-        InvalidInputError: The points do not fit each other or the settings.
         NotReadyError: Venn-ADMIT cannot be cross-fitted on these points.
     """
     fold = fold_of(mc.keys, seed=seed)

@@ -38,12 +38,7 @@ def fit_temperature(logits: Float32Array, label: IntArray) -> float:
     changes nothing. Sums are rounded once, so that the order of the points does not show. The computation goes in
     blocks of rows and takes three numbers per point besides.
 
-    Args:
-        logits: (n, C) float32, C >= 2, f, finite; may be a memory map.
-        label: (n,) int64 in [0, C).
-
     Raises:
-        InvalidInputError: The arrays have other shapes or values.
         NotReadyError: There are no points.
 
     Examples:
@@ -171,12 +166,8 @@ def guaranteed_risk(
 
     Args:
         confidence: (m,) float64, finite.
-        right: (m,) bool, whether the prediction is the label.
         alpha: The largest share wrong, exact decimal in (0, 1).
         level: The confidence over the calibration data, exact decimal in (0, 1).
-
-    Raises:
-        InvalidInputError: An argument is out of range, or the arrays differ in length.
 
     Examples:
         >>> found = guaranteed_risk(np.arange(100) / 100, np.arange(100) >= 20, alpha=Decimal("0.1"))
@@ -216,11 +207,6 @@ def binomial_upper_bound(wrong: int, count: int, level: float) -> float:
     """Return the share b at which at most `wrong` of `count` points are wrong with probability `level`.
 
     It is the exact (Clopper-Pearson) upper bound of the share wrong at confidence 1 - level.
-
-    Args:
-        wrong: In [0, count].
-        count: >= 1.
-        level: In (0, 1).
 
     Examples:
         >>> round(binomial_upper_bound(0, 29, 0.05), 4)

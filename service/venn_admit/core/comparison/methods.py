@@ -110,13 +110,9 @@ def comparison_methods(
 
     Args:
         calibration: The points to calibrate on.
-        points: The points to give sets.
-        eta_loc: The localizer's parameter, > 0; None if the classifier has logits only.
         seed: The seed of the cut into a part to tune RAPS on and the rest, which keeps points of one key together.
-        on_method: Is given the name of each method before its sets are computed.
 
     Raises:
-        InvalidInputError: The arrays do not fit each other, or are out of range.
         NotReadyError: There are no calibration points.
     """
     _check(calibration, points, eta_loc)

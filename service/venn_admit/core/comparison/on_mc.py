@@ -52,7 +52,6 @@ def judged_rows(keys: Sequence[str], *, seed: int, most: int) -> IntArray:
     """Return points to judge by: whole documents, at least one, with about `most` points if there are more.
 
     Args:
-        keys: The document of each of n points.
         seed: The classifier's seed; the same points are taken whatever their order.
         most: The number of points.
 
@@ -78,19 +77,13 @@ def rivals_on_mc(
     """Return what each rival makes of points of `mc`, calibrated on `knn` and the folds of `mc` without them.
 
     Args:
-        data: The points.
         rows: (m,) int64, those of `mc` to judge.
-        promise: What is asked of the methods.
-        eta_loc: The localizer's parameter; None if the classifier has logits only.
-        neighbour_count: K; None for the same reason.
-        seed: The classifier's seed, for the folds.
 
     Returns:
         The methods of `comparison_methods`, then those of `selective_methods` without the certified policy, which
         would need `vp`; m points each, in the order of `rows`.
 
     Raises:
-        InvalidInputError: The arrays do not fit each other, or are out of range.
         NotReadyError: There are no points to calibrate on.
     """
     mc = data.held_out.mc

@@ -97,16 +97,8 @@ def selective_methods(
       admitted if no policy passes, or if a split has fewer than two documents.
 
     Args:
-        held_out: The held-out points.
-        points: The points to admit or reject, none of them held out.
-        promise: What is asked.
         temperature: T > 0, fitted on all held-out points, for the softmax.
         neighbour_count: K; None if the classifier has logits only, whose one score is the network's.
-        seed: The classifier's seed, for the folds of `mc`.
-        on_method: Is given the name of each method before it is computed.
-
-    Raises:
-        InvalidInputError: The arrays do not fit each other, or are out of range.
     """
     predicted = network_prediction(points.network_logits)
     on_method(SOFTMAX)
@@ -140,18 +132,7 @@ def selective_methods(
 
 
 def scaled_confidence(logits: Float32Array, temperature: float) -> FloatArray:
-    """Return softmax(f / T) of the network's prediction.
-
-    Args:
-        logits: (n, C) float32, f, finite.
-        temperature: T > 0.
-
-    Returns:
-        (n,) float64 in [1 / C, 1].
-
-    Raises:
-        InvalidInputError: The temperature is not above 0, or the logits are not finite.
-    """
+    """Return softmax(f / T) of the network's prediction, (n,) float64 in [1 / C, 1]."""
     if not temperature > 0:
         raise InvalidInputError(f"expected a temperature above 0, got {temperature}; fit it on labelled points")
     relative = logits.astype(np.float64)

@@ -30,9 +30,6 @@ def conformal_threshold(scores: FloatArray, alpha: Decimal) -> float:
     Returns:
         The threshold; inf if rank > n.
 
-    Raises:
-        InvalidInputError: alpha is outside (0, 1).
-
     Examples:
         >>> conformal_threshold(np.arange(1.0, 20.0), Decimal("0.1"))
         18.0
@@ -54,9 +51,6 @@ def sets_within(logits: FloatArray, threshold: FloatArray | float) -> tuple[IntA
 
     Returns:
         The predictions, (n,) int64, with ties to the lower class, and the sets, (n, C) bool.
-
-    Raises:
-        InvalidInputError: The logits have another shape or are not finite.
     """
     if logits.ndim != 2:
         raise InvalidInputError(f"expected logits (n, C), got shape {logits.shape}; pass one row per point")
@@ -110,7 +104,6 @@ def local_thresholds(
         (m,) float64.
 
     Raises:
-        InvalidInputError: The arrays have other shapes or ranges.
         NotReadyError: There are no calibration points.
     """
     _check(support, score, alpha, eta_loc)

@@ -49,12 +49,7 @@ def coverage_bands(
     """Return the intervals along the coverage curve of each group of points.
 
     Args:
-        score: (n,) float64; NaN for a point that can never be admitted.
-        correct: (n,) bool.
         groups: (n,) bool each, the members of each group.
-
-    Raises:
-        InvalidInputError: The arrays differ in length.
     """
     check_rows(score.size, {"correct": correct} | {f"group {i}": group for i, group in enumerate(groups)})
     order = np.argsort(-score, kind="stable")

@@ -87,11 +87,7 @@ def reliability(
 
     Args:
         probability: (n,) float64 in [0, 1]; rows with NaN are left out.
-        correct: (n,) bool.
         edges: The edges of the bins. A bin includes its lower edge, the last one its upper edge too.
-
-    Raises:
-        InvalidInputError: The arrays differ in length.
     """
     check_rows(probability.size, {"correct": correct})
     known = ~np.isnan(probability)
@@ -118,13 +114,6 @@ def coverage_curve(score: FloatArray, correct: BoolArray) -> CoverageCurve:
     """Return cumulative correct and admitted counts of one group of points, from the highest score down.
 
     Points of equal score are admitted together, so that the curve holds only what some threshold gives.
-
-    Args:
-        score: (n,) float64; NaN for a point that can never be admitted.
-        correct: (n,) bool.
-
-    Raises:
-        InvalidInputError: The arrays differ in length.
     """
     check_rows(score.size, {"correct": correct})
     known = ~np.isnan(score)
@@ -146,12 +135,7 @@ def coverage_curves(
     """Return the `coverage_curve` of each class.
 
     Args:
-        score: (n,) float64; NaN for a point that can never be admitted.
-        correct: (n,) bool.
         group: (n,) int64 in [0, C), the true or the predicted class.
-
-    Raises:
-        InvalidInputError: The arrays differ in length, or a class is out of range.
     """
     check_rows(score.size, {"correct": correct, "group": group})
     check_classes(class_count, {"group": group})
@@ -184,12 +168,8 @@ def accuracy_grid(
     Args:
         match_count: (n,) int64 in [0, K].
         distance: (n,) float64.
-        correct: (n,) bool.
         match_bins: Lower edges of the bins of q, the first of them 0.
         distance_bins: The number of bins of d asked for.
-
-    Raises:
-        InvalidInputError: There are no points, the arrays differ in length, or the bins are out of order.
     """
     check_rows(match_count.size, {"distance": distance, "correct": correct})
     if not match_bins or match_bins[0] != 0 or list(match_bins) != sorted(set(match_bins)):
@@ -252,10 +232,6 @@ def risk_curve(name: str, confidence: FloatArray, right: BoolArray) -> RiskCurve
     Args:
         name: The method's name.
         confidence: (n,) float64, n >= 1; NaN for a point that can never be admitted.
-        right: (n,) bool, whether the method's prediction is the label.
-
-    Raises:
-        InvalidInputError: The arrays differ in length.
 
     Examples:
         >>> risk_curve("", np.array([0.9, 0.8, 0.7, np.nan]), np.array([True, False, True, True])).area

@@ -110,10 +110,6 @@ def measure_method(method: MethodSets, label: IntArray, documents: Documents | N
 
     Args:
         method: The predictions and sets.
-        label: (n,) int64 in [0, C).
-
-    Raises:
-        InvalidInputError: The arrays have other lengths or ranges, or a set lacks its prediction.
     """
     predicted, included = method.predicted, method.included
     n, class_count = label.size, included.shape[1]
@@ -156,12 +152,7 @@ def measure_admission(
     """Measure which of n predictions are admitted, n >= 1, and the share right among these.
 
     Args:
-        label: (n,) int64 in [0, C).
-        predicted: (n,) int64 in [0, C).
         admitted: (n,) bool.
-
-    Raises:
-        InvalidInputError: The arrays have other lengths or ranges.
     """
     check_rows(label.size, {"predicted": predicted, "admitted": admitted})
     check_classes(class_count, {"label": label, "predicted": predicted})
@@ -182,13 +173,6 @@ def point_accuracy(
 
     F0.5 = 1.25 P R / (0.25 P + R) = 1.25 correct / (0.25 true + predicted), one class against the rest, macro-averaged
     over the classes that occur.
-
-    Args:
-        label: (n,) int64 in [0, C).
-        predicted: (n,) int64 in [0, C).
-
-    Raises:
-        InvalidInputError: The arrays have other lengths or ranges.
     """
     check_rows(label.size, {"predicted": predicted})
     check_classes(class_count, {"label": label, "predicted": predicted})

@@ -150,13 +150,6 @@ def standard_methods(points: EvaluationPoints, neighbour_count: int | None) -> I
     The sets of KNN are its predictions; the network stands beside it if the method that is judged decides on the
     network's. Venn-ADMIT and the selective methods make no statement about a point that they reject: the set is all
     classes. The variants "q = K" also reject every point with q < K. Without vectors there is no KNN.
-
-    Args:
-        points: The evaluation set.
-        neighbour_count: K; None if the classifier has logits only.
-
-    Raises:
-        InvalidInputError: The points are not valid; see `check_points`.
     """
     check_points(points)
 
@@ -187,12 +180,6 @@ def partition_table(points: EvaluationPoints, neighbour_count: int, alpha: Decim
     The threshold is the empirical alpha-quantile (linear interpolation) of pi of the true class over the points of the
     class in the partition. It shows how far the partitions differ; no set is built from it. d counts as below if d <
     median, so that every point is on one side. Per class means per true class.
-
-    Args:
-        points: The evaluation set.
-
-    Raises:
-        InvalidInputError: The points are not valid; see `check_points`.
     """
     check_points(points)
     view = points.knn
@@ -233,15 +220,7 @@ def partition_table(points: EvaluationPoints, neighbour_count: int, alpha: Decim
 
 
 def check_points(points: EvaluationPoints) -> None:
-    """Check an evaluation set.
-
-    Args:
-        points: The evaluation set.
-
-    Raises:
-        InvalidInputError: The points are empty, unlabelled, of unequal length or out of range; the message names the
-            column.
-    """
+    """Check an evaluation set."""
     n = points.label.size
     if n == 0:
         raise InvalidInputError(

@@ -215,9 +215,6 @@ def wilson_interval(
     Returns:
         The lower and the upper ends; [0, 1] if count is 0.
 
-    Raises:
-        InvalidInputError: The confidence is outside (0, 1).
-
     Examples:
         >>> low, high = wilson_interval(9, 10)
         >>> round(float(low), 3), round(float(high), 3)

@@ -50,12 +50,7 @@ class SnapshotIndex:
 def redecide(
     snapshot: SnapshotIndex, decided: DecidedPoints, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
 ) -> Decisions | None:
-    """Return what plain Venn-ADMIT decides on the comparable points under the snapshot; None if there are none.
-
-    Args:
-        snapshot: The snapshot.
-        decided: Recent traffic.
-    """
+    """Return what plain Venn-ADMIT decides on the comparable points under the snapshot; None if there are none."""
     rows = decided.comparable
     if not rows.any():
         return None
@@ -77,9 +72,6 @@ def compare_bands(
     """Compare the comparable points with vp; None if there are none.
 
     Args:
-        snapshot: The snapshot to compare with.
-        decided: Recent traffic.
-        documents: The documents of its points; None if no two points share one.
         redecided: The result of `redecide`.
     """
     if redecided is None:
@@ -103,7 +95,6 @@ def lower_of_vp(venn: VennIndex, vp: CalibrationPoints, singleton: BoolArray) ->
     Args:
         venn: The index of these points.
         vp: The points.
-        singleton: (n_vp,) bool, whether the ADMIT set of each point is a singleton.
 
     Returns:
         (n_vp,) float64 each; NaN without a singleton.
@@ -150,8 +141,6 @@ def weighted_of_vp(
     Only what plain ones would admit is weighed: as w >= 1, weighted ones admit no more.
 
     Args:
-        snapshot: The snapshot.
-        singleton: (n_vp,) bool, whether the ADMIT set of each point is a singleton.
         rows: (m,) int64, the points to look at.
         support: (n_vp, D) float32, all of vp in the order of the snapshot's `VennIndex`; may be a memory map.
     """
@@ -173,14 +162,11 @@ def weighted_of_vp(
 
 
 def admitted_of_vp(lower: FloatArray, vp: CalibrationPoints, settings: CalibratorSettings) -> BoolArray:
-    """Return which points of vp plain Venn-ADMIT would admit.
+    """Return which points of vp plain Venn-ADMIT would admit, (n_vp,) bool.
 
     Args:
         lower: (n_vp,) float64, of each point without it in its own category, see `lower_of_vp`.
         vp: The points.
-
-    Returns:
-        (n_vp,) bool.
     """
     threshold = np.array([float(threshold) for threshold in settings.thresholds])
     admitted: BoolArray = lower >= threshold[vp.predicted]
@@ -227,10 +213,6 @@ def label_budget(band_size: IntArray, q_bin: IntArray, *, kappa: int, label_coun
         band_size: (n, C) int64, n_c of the points rejected as `band below kappa`, n >= 1.
         q_bin: (n,) int64, the bin of q of each point.
         kappa: The kappa that bands must reach.
-        label_count: > 0, the number of random labels so far: the points of mc over the share of labels that goes there.
-
-    Raises:
-        InvalidInputError: There are no points, or the arrays differ in length.
     """
     check_lengths(band_size=band_size, q_bin=q_bin)
     if not len(band_size):

@@ -68,13 +68,8 @@ def cell_states(
 
     Args:
         points: n points of `mc`.
-        right: (n,) bool, yhat = y.
         admitted: (n,) bool, which of them are admitted by bounds of the other folds.
         thresholds: (C,) the least p0 of each predicted class that admits; None for never.
-        label_count: > 0, the number of random labels so far: the points of mc over the share of labels that goes there.
-
-    Raises:
-        InvalidInputError: The arrays have other lengths or ranges.
 
     Examples:
         >>> points = CellPoints(np.zeros(4, np.int64), np.zeros(4, np.int64), np.array([0.6, 0.7, 0.8, 0.9]))
@@ -144,11 +139,7 @@ class CellView:
     admitted: BoolArray
 
     def take(self, rows: IntArray) -> "CellView":
-        """Return some of the points.
-
-        Args:
-            rows: (m,) int64.
-        """
+        """Return some of the points."""
         distance = None if self.distance is None else self.distance[rows]
         return CellView(self.points.take(rows), distance, self.admitted[rows])
 
@@ -192,11 +183,7 @@ def compare_cells(
     Without vectors, only the scores are compared.
 
     Args:
-        mc: The points of mc.
-        mc_documents: The documents of these points; None if no two share one.
         recent: The comparable points, in their order; None if there are none.
-        decided: Recent traffic.
-        documents: The documents of its points, in the same form.
     """
     if recent is None:
         return None
@@ -217,12 +204,7 @@ def traffic_parts(
 
     Args:
         mc: n points of mc.
-        right: (n,) bool, yhat = y.
-        recent: The comparable points of recent traffic; None if there are none.
         match_edges: Lower edges of the bins of q; None without vectors.
-
-    Raises:
-        InvalidInputError: The arrays differ in length.
     """
     distances = {} if mc.distance is None else {"distance": mc.distance}
     check_lengths(right=right, predicted=mc.points.predicted, **distances)

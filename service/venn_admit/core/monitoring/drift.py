@@ -199,7 +199,6 @@ def outcomes(decided: DecidedPoints, counted: BoolArray | None = None) -> tuple[
     Weighted decisions come first, and among these the ones without a condition on q.
 
     Args:
-        decided: The points.
         counted: (n,) bool, which points to count; None counts all.
     """
     every = np.ones(len(decided.reason), dtype=np.bool_) if counted is None else counted
@@ -216,17 +215,7 @@ def outcomes(decided: DecidedPoints, counted: BoolArray | None = None) -> tuple[
 
 
 def shift(calibrated: FloatArray, decided: FloatArray, calibrated_size: float, decided_size: float) -> Shift:
-    """Compare a quantity of n calibration points with that of m points decided on; the order of neither matters.
-
-    Args:
-        calibrated: (n,) float64, finite, not empty.
-        decided: (m,) float64, finite, not empty.
-        calibrated_size: Effective size of the first, as in `kolmogorov_smirnov`.
-        decided_size: Effective size of the second sample.
-
-    Raises:
-        InvalidInputError: A sample is empty.
-    """
+    """Compare a quantity of n calibration points with that of m points decided on; the order of neither matters."""
     return Shift(
         calibrated=_quantiles(calibrated),
         decided=_quantiles(decided),
@@ -247,9 +236,6 @@ def kolmogorov_smirnov(
         first_size: The number of independent points that the first sample is worth, n if all are independent; see
             `effective_size`.
         second_size: The same for the second sample.
-
-    Raises:
-        InvalidInputError: A sample is empty.
 
     Examples:
         >>> kolmogorov_smirnov(np.arange(100.0), np.arange(50.0, 150.0), 100, 100).statistic
@@ -275,10 +261,6 @@ def effective_size(count: int, documents: Documents | None) -> float:
 
     It is (sum_i n_i)^2 / sum_i n_i^2 over documents of n_i points. Points of a document agree less than completely, so
     that a test based on this size errs towards finding nothing.
-
-    Args:
-        count: The number of points.
-        documents: The documents of the points; None if no two points share one, and then the result is `count`.
     """
     if documents is None:
         return float(count)

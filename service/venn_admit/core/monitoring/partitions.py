@@ -57,9 +57,6 @@ def calibration_partitions(
         vp: As the snapshot has them, not empty.
         vp_singleton: (n_vp,) bool, whether the ADMIT set of each point of vp is a singleton.
         omega: Band radius; may be inf.
-
-    Raises:
-        InvalidInputError: The arrays differ in length, or values are out of range.
     """
     check_calibration_points(mc, class_count)
     check_calibration_points(vp, class_count)
@@ -159,9 +156,6 @@ def partition_map(
         traffic: q and d of recent traffic, (m,) each.
         match_edges: (Q,) lower edges of the groups of q.
         distance_edges: (G - 1,) float64, ascending.
-
-    Raises:
-        InvalidInputError: The arrays differ in length.
     """
     check_lengths(
         match_count=calibrated.match_count,

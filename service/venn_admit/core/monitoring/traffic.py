@@ -86,11 +86,7 @@ class Accuracy:
     high: float
 
     def is_below(self, target: float) -> bool:
-        """Return whether the interval lies below a target; never for fewer than `MINIMUM_TO_JUDGE` points.
-
-        Args:
-            target: In [0, 1].
-        """
+        """Return whether the interval lies below a target; never for fewer than `MINIMUM_TO_JUDGE` points."""
         return self.points >= MINIMUM_TO_JUDGE and self.high < target
 
 
@@ -146,7 +142,6 @@ def traffic(
     Args:
         calibration_id: Key of the snapshot to compare with.
         decided: Recent traffic, not empty.
-        documents: The documents of its points; None if no two points share one.
         comparison: With the calibration data of the snapshot, as its method compares them.
     """
     ids, counts = np.unique(decided.calibration_ids, return_counts=True)

@@ -117,9 +117,6 @@ class DistanceBounds:
         """Return bounds whose usual error is that of a sample of the support.
 
         Args:
-            precision: torch.bfloat16 or torch.float32.
-            scale: A power of two.
-            centre: (D,) float32.
             sample: (S, D) float32 with S >= 1.
         """
         unknown = cls(precision, scale, centre, 0.0)
@@ -160,11 +157,7 @@ class DistanceBounds:
         factor[:, dimension + 6] = excess * _ROUND_UP
 
     def round_queries(self, vectors: Float32Array) -> RoundedQueries:
-        """Return the left factor.
-
-        Args:
-            vectors: (B, D) float32, queries, finite.
-        """
+        """Return the left factor of B queries."""
         dimension = self.centre.size
         factor = torch.zeros((len(vectors), self.width), dtype=self.precision)
         all_errors, far = np.zeros(len(vectors)), np.zeros(len(vectors), dtype=np.bool_)
@@ -183,13 +176,7 @@ class DistanceBounds:
 
     @staticmethod
     def product(queries: torch.Tensor, exemplars: torch.Tensor, out: torch.Tensor) -> None:
-        """Write the bounds of all pairs of B queries and S exemplars.
-
-        Args:
-            queries: (B, D + 7), a factor.
-            exemplars: (S, D + 7), a factor.
-            out: (B, S), overwritten.
-        """
+        """Write the bounds of all pairs of B queries and S exemplars, (B, S), from their factors."""
         if out.dtype == torch.float32:
             # NumPy's library is faster on some processors, and never reduces the precision.
             np.matmul(queries.numpy(), exemplars.numpy().T, out=out.numpy())
@@ -230,22 +217,13 @@ class DistanceBounds:
 
 
 def slices(count: int, size: int) -> list[slice]:
-    """Return consecutive parts of some rows.
-
-    Args:
-        count: The number of rows.
-        size: The most rows of a part; less than 1 counts as 1.
-    """
+    """Return consecutive parts of `count` rows, each of at most `size`; less than 1 counts as 1."""
     size = max(1, size)
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
 
 def product_rounding(width: int) -> float:
-    """Return n u, from which the relative error of a sum of n products follows.
-
-    Args:
-        width: D + 7; n is 9 more.
-    """
+    """Return n u with n = width + 9, from which the relative error of a sum of n products follows."""
     return (width + 9) * _PRODUCT_UNIT
 
 

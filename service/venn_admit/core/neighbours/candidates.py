@@ -49,10 +49,6 @@ class ListSizes:
 
         A quarter of it is for a block of the support, a quarter for its bounds, and half for the queries and their
         lists.
-
-        Args:
-            index: The support.
-            kept: The number of least bounds that a query keeps.
         """
         quarter, width = memory_budget // 4, index.selecting.width
         item = index.selecting.precision.itemsize
@@ -100,13 +96,7 @@ class Candidates:
 
 
 def list_candidates(queries: RoundedQueries, index: NeighbourIndex, sizes: ListSizes) -> Candidates:
-    """Return the support rows with the least bounds for each query, found in blocks of the support.
-
-    Args:
-        queries: B queries.
-        index: The support.
-        sizes: The sizes of blocks and lists.
-    """
+    """Return the support rows with the least bounds for each query, found in blocks of the support."""
     lists = _Lists.empty(queries, sizes)
     precision = index.selecting.precision
     exemplars = torch.empty((sizes.support_rows, index.selecting.width), dtype=precision)

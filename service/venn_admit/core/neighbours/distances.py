@@ -48,17 +48,7 @@ def euclidean_distances(vectors: Float32Array, others: Float32Array) -> FloatArr
 
 
 def pair_distances(vectors: Float32Array, rows: IntArray, others: Float32Array, other_rows: IntArray) -> FloatArray:
-    """Return the distance of each pair of rows, by `euclidean_distances`.
-
-    Args:
-        vectors: (N, D) float32.
-        rows: (M,) int64, the row of `vectors` of each pair.
-        others: (B, D) float32.
-        other_rows: (M,) int64, the row of `others` of each pair.
-
-    Returns:
-        (M,) float64.
-    """
+    """Return the `euclidean_distances` of `vectors[rows]` to `others[other_rows]`, (M,) float64."""
     distances = np.empty(rows.size)
     step = tile_rows(8 * vectors.shape[1])
     for start in range(0, rows.size, step):
@@ -73,19 +63,13 @@ def least_distance(float32_distance: float, dimension: int) -> float:
     Args:
         float32_distance: The root of a sum, in any order, of squared differences, each step rounded to float32 or not
             at all; inf if it overflowed.
-        dimension: D.
     """
     squared = min(float32_distance**2, _FLOAT32_MAX) * (1.0 - _FLOAT64_SLACK) - dimension * _UNDERFLOW
     return math.sqrt(max(squared, 0.0) / (1.0 + _rounding(dimension)))
 
 
 def greatest_float32_distance(distance: float, dimension: int) -> float:
-    """Return the greatest distance in float32 arithmetic of a pair with a given distance; may be inf.
-
-    Args:
-        distance: The distance of the pair by `euclidean_distances`.
-        dimension: D.
-    """
+    """Return the greatest distance in float32 arithmetic of a pair with a given distance; may be inf."""
     squared = (distance**2 + dimension * _UNDERFLOW) * (1.0 + _rounding(dimension))
     return math.sqrt(squared) * (1.0 + _FLOAT64_SLACK) if squared < _FLOAT32_MAX else math.inf
 
@@ -97,11 +81,7 @@ def _rounding(dimension: int) -> float:
 
 
 def ranks(owners: IntArray) -> IntArray:
-    """Return the position of each item among the items of its owner, from 0.
-
-    Args:
-        owners: (M,) int64, ascending.
-    """
+    """Return the position of each item among the items of its owner, from 0; owners ascend."""
     return np.arange(owners.size) - np.searchsorted(owners, owners)
 
 
@@ -121,10 +101,6 @@ def first_of_each(
 
 
 def none_found(query_count: int, neighbour_count: int) -> Neighbours:
-    """Return lists, (n, K), of no row at infinity.
-
-    Args:
-        query_count: n.
-    """
+    """Return lists, (n, K), of no row at infinity."""
     shape = (query_count, neighbour_count)
     return Neighbours(indices=np.full(shape, -1, dtype=np.int64), distances=np.full(shape, np.inf))

@@ -35,9 +35,6 @@ class NeighbourIndex:
             support: (N, D) float32 with N, D >= 1; may be a read-only memory map.
             precision: torch.bfloat16 or torch.float32 for `selecting`; by default the faster on this machine. Results
                 do not depend on it.
-
-        Raises:
-            InvalidInputError: A value is not finite.
         """
         smallest, largest = check_finite("support", support)
         support = np.asarray(support)
@@ -53,31 +50,15 @@ class NeighbourIndex:
         return cls(support, selecting, certain)
 
     def distances(self, queries: Float32Array, query_rows: IntArray, rows: IntArray) -> FloatArray:
-        """Return the distance of each pair of a query and a support row, by `euclidean_distances`.
-
-        Args:
-            queries: (B, D) float32.
-            query_rows: (M,) int64, the query of each pair.
-            rows: (M,) int64, the support row of each pair.
-
-        Returns:
-            (M,) float64.
-        """
+        """Return the `euclidean_distances` of `queries[query_rows]` to the support's `rows`, (M,) float64."""
         return pair_distances(self.vectors, rows, queries, query_rows)
 
 
 def check_finite(name: str, vectors: Float32Array) -> tuple[float, float]:
     """Check that all vectors are finite.
 
-    Args:
-        name: What a message should call the vectors.
-        vectors: (n, D) float32.
-
     Returns:
         The least and the greatest value, (0, 0) if there are no vectors.
-
-    Raises:
-        InvalidInputError: A value is not finite; the message names its row and column.
     """
     smallest, largest = 0.0, 0.0
     for part in slices(len(vectors), tile_rows(4 * vectors.shape[1])):

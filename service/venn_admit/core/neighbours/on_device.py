@@ -47,14 +47,10 @@ def neighbours_on(
 
     Args:
         device: `cpu`, the processor, or the name of a device of torch, such as `cuda`.
-        queries: (n, D) float32, finite.
-        support: (N, D) float32, finite.
-        neighbour_count: K, 1 <= K <= N.
         memory_budget: As in `exact_neighbours`, and again of the device's memory.
 
     Raises:
         NotReadyError: There are fewer than K training exemplars.
-        InvalidInputError: The arrays have other shapes, dtypes or ranges.
     """
     if device == PROCESSOR:
         return exact_neighbours(queries, support, neighbour_count, memory_budget=memory_budget)
@@ -64,19 +60,7 @@ def neighbours_on(
 def search_on(
     device: torch.device, queries: Float32Array, support: Float32Array, neighbour_count: int, *, memory_budget: int
 ) -> Neighbours:
-    """Return the result of `exact_neighbours` by way of any device of torch; its `cpu` computes as a GPU would.
-
-    Args:
-        device: Where products are computed.
-        queries: (n, D) float32, finite.
-        support: (N, D) float32, finite.
-        neighbour_count: K, 1 <= K <= N.
-        memory_budget: As in `neighbours_on`.
-
-    Raises:
-        NotReadyError: There are fewer than K training exemplars.
-        InvalidInputError: The arrays have other shapes, dtypes or ranges.
-    """
+    """Return the result of `exact_neighbours` by way of any device of torch; its `cpu` computes as a GPU would."""
     check_arguments(queries, support, neighbour_count)
     try:
         _compare_sample(device, queries, support, neighbour_count, memory_budget)
@@ -161,10 +145,6 @@ class DeviceLists:
 
     def __call__(self, queries: RoundedQueries, vectors: Float32Array) -> Candidates:
         """Return the support rows with the least bounds for each query.
-
-        Args:
-            queries: B queries, rounded.
-            vectors: (B, D) float32, the same.
 
         Raises:
             UnusableDeviceError: The device fails, has no memory, or its products are not within their bounds.

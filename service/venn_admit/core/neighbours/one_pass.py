@@ -75,7 +75,6 @@ class OnePassSupport:
 
         Args:
             queries: (n, D) float32, finite, n <= MOST_QUERIES: what is computed on the way takes memory for each.
-            neighbour_count: K, 1 <= K <= N.
         """
         certain = np.square(_norms(queries) + self._farthest) < _FAR
         found = none_found(len(queries), neighbour_count)

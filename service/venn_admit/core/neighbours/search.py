@@ -28,9 +28,6 @@ def exact_neighbours(
     """Return the K nearest rows of the support for each query, by Euclidean distance; ties go to the lower row.
 
     Args:
-        queries: (n, D) float32, finite.
-        support: (N, D) float32, finite, the training exemplars in order of ingestion; may be a read-only memory map.
-        neighbour_count: K, 1 <= K <= N.
         memory_budget: Approximate size in bytes of temporaries, besides the support and the result.
 
     Returns:
@@ -39,7 +36,6 @@ def exact_neighbours(
 
     Raises:
         NotReadyError: There are fewer than K training exemplars.
-        InvalidInputError: The arrays have other shapes, dtypes or ranges.
 
     Examples:
         >>> support = np.array([[0, 0], [3, 4], [0, 0], [6, 8]], dtype=np.float32)
@@ -61,9 +57,6 @@ def merge_neighbours(first: Neighbours, second: Neighbours, *, neighbour_count: 
 
     Returns:
         (n, min(K, K1 + K2)). It equals a search of both parts together if each list is K long or holds its whole part.
-
-    Raises:
-        InvalidInputError: The lists differ in their number of points, or share an exemplar.
     """
     if first.indices.shape[0] != second.indices.shape[0]:
         raise InvalidInputError(
@@ -96,14 +89,8 @@ def search(
     """Return the result of `exact_neighbours`, and the number of queries that were scanned again.
 
     Args:
-        queries: (n, D) float32, finite.
-        index: The support.
-        neighbour_count: K, 1 <= K <= N.
         list_on_device: What lists candidates; None: `list_candidates`. Whatever it lists, the result is the same as
             long as its limits hold.
-
-    Raises:
-        InvalidInputError: A query is not finite.
     """
     check_finite("queries", queries)
     queries = np.asarray(queries)  # A plain view of a memory map.
@@ -154,13 +141,7 @@ def _nearest_candidates(
 def _nearest_in_reach(
     queries: Float32Array, limits: FloatArray, index: NeighbourIndex, memory_budget: int, neighbour_count: int
 ) -> Neighbours:
-    """The K nearest of all support rows that their float32 bounds do not rule out.
-
-    Args:
-        queries: (U, D) float32.
-        limits: (U,) float64, a distance that at least K support rows do not exceed.
-        index: The support.
-    """
+    """The K nearest of all support rows; limits: (U,), distances that at least K rows do not exceed."""
     bounds, quarter = index.certain, memory_budget // 4
     support_rows = max(1, min(len(index.vectors), quarter // (4 * bounds.width)))
     # A pair in reach takes a query, a row, a distance, and their copies while they are sorted.
@@ -189,17 +170,7 @@ def _nearest_in_reach(
 
 
 def check_arguments(queries: Float32Array, support: Float32Array, neighbour_count: int) -> None:
-    """Raise an error unless a search can take these arrays.
-
-    Args:
-        queries: (n, D) float32.
-        support: (N, D) float32.
-        neighbour_count: K, 1 <= K <= N.
-
-    Raises:
-        NotReadyError: There are fewer than K training exemplars.
-        InvalidInputError: The arrays have other shapes or dtypes, or K is less than 1.
-    """
+    """Raise an error unless a search can take these arrays."""
     for name, vectors in (("queries", queries), ("support", support)):
         if vectors.ndim != 2 or vectors.shape[1] < 1 or vectors.dtype != np.float32:
             raise InvalidInputError(
@@ -234,8 +205,6 @@ def neighbours_without(
     them would find, bit for bit.
 
     Args:
-        queries: (n, D) float32, finite.
-        support: (N, D) float32, finite, as in `exact_neighbours`.
         neighbour_count: K, 1 <= K <= N - m.
         left_out: (m,) int64, distinct rows of the support.
 
@@ -244,7 +213,6 @@ def neighbours_without(
 
     Raises:
         NotReadyError: Fewer than K training exemplars would remain.
-        InvalidInputError: The arrays have other shapes, dtypes or ranges.
 
     Examples:
         >>> support = np.array([[0, 0], [3, 4], [0, 0], [6, 8]], dtype=np.float32)

@@ -11,7 +11,15 @@ import structlog
 from sqlalchemy import Connection, Engine
 
 from venn_admit.core.approximation.knn import approximate
-from venn_admit.core.types import Approximation, BoolArray, Float32Array, IntArray, Neighbours, Split
+from venn_admit.core.types import (
+    Approximation,
+    BoolArray,
+    Float32Array,
+    IntArray,
+    Neighbours,
+    Split,
+    join_approximations,
+)
 from venn_admit.errors import Code, ConflictError, DatabaseError, NotFoundError, NotReadyError
 from venn_admit.flows.jobs.chunks import ChunkWork
 from venn_admit.store.database.engine import connect, consistent_view, transaction
@@ -156,7 +164,8 @@ def approximate_points(
         neighbours = neighbours_in_order(merged.followed_by(found), exemplar_ids[new_rows], search.support)
         computed = approximate(neighbours, search.support.support, parameters.knn)
         ids = np.concatenate([stored_ids[kept], exemplar_ids[new_rows]])
-        approximation = stored.take(np.flatnonzero(kept)).followed_by(computed).take(positions(ids, exemplar_ids))
+        joined = join_approximations([stored.take(np.flatnonzero(kept)), computed])
+        approximation = joined.take(positions(ids, exemplar_ids))
     return Approximated(
         classifier,
         exemplar_ids,

@@ -110,10 +110,6 @@ def _states(pieces: Sequence[Piece], encoder: TextEncoder) -> list[Float32Array]
 def pieces_of(document: TextDocument, encoder: TextEncoder) -> list[Piece]:
     """Return what is encoded of a document.
 
-    Args:
-        document: A text, or labelled words in sentences.
-        encoder: Whose tokens they are.
-
     Returns:
         A text is one piece, cut where the encoder reads no further; a sentence is as few as the encoder can read.
     """

@@ -130,11 +130,7 @@ def load_encoder(name: str, *, layers: Sequence[int] = (), max_tokens: int | Non
 
 
 def padded_length(tokens: int) -> int:
-    """Return to how many tokens a text of `tokens` is padded: the next multiple of eight.
-
-    Args:
-        tokens: >= 1.
-    """
+    """Return to how many tokens a text of `tokens` is padded: the next multiple of eight."""
     return -(-tokens // _STEP) * _STEP
 
 

@@ -47,11 +47,7 @@ class TokenizedDocument:
 
 
 def tokenized(documents: Iterator[TextDocument], encoder: TextEncoder) -> Iterator[TokenizedDocument]:
-    """Yield documents as an encoder reads them.
-
-    Args:
-        encoder: Whose tokens they become.
-    """
+    """Yield documents as an encoder reads them."""
     for document in documents:
         pieces = pieces_of(document, encoder)
         yield TokenizedDocument(
@@ -75,15 +71,10 @@ def tune(
 
     Args:
         encoder: The network; its parameters change.
-        model: The memory layer on top, which does not change.
-        learning_rate: > 0, of Adam.
         progress: Called after every mini-batch with the number of its documents.
 
     Returns:
         The mean loss while the parameters change.
-
-    Raises:
-        InvalidInputError: The loss is not finite.
     """
     layer = _fixed(model)
     lengths = np.array([document.length for document in documents])
@@ -117,9 +108,6 @@ def save_weights(encoder: TextEncoder, folder: Path) -> None:
     """Write an encoder's weights into a folder that holds its other files.
 
     What pools states into one is left out: it is not used, and a network that came without it has it at random.
-
-    Raises:
-        InvalidInputError: The folder cannot be written.
     """
     weights = {name: value.contiguous() for name, value in encoder.model.state_dict().items() if "pooler" not in name}
     with writing(folder / WEIGHTS_NAME):

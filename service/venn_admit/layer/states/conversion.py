@@ -39,11 +39,7 @@ _LABEL_COLUMNS: dict[Kind, str] = {"document": "label", "token": "token_labels"}
 
 
 def holds_states(path: Path) -> bool:
-    """Return whether a file is one of states, rather than of texts: an npz, or a Parquet file with states.
-
-    Args:
-        path: The file, which need not be readable.
-    """
+    """Return whether a file is one of states, rather than of texts: an npz, or a Parquet file with states."""
     if path.suffix.lower() == ".npz":
         return True
     if path.suffix.lower() != ".parquet" or not path.is_file():
@@ -55,11 +51,7 @@ def holds_states(path: Path) -> bool:
 
 
 def labelled_in(path: Path) -> frozenset[Kind]:
-    """Return what a file of states has labels of: documents, tokens, or neither. Empty for another or a damaged file.
-
-    Args:
-        path: The file, which need not be readable.
-    """
+    """Return what a file of states labels: documents, tokens, or neither; nothing for another or a damaged file."""
     if not holds_states(path):
         return frozenset()
     try:
@@ -75,11 +67,7 @@ def labelled_in(path: Path) -> frozenset[Kind]:
 
 
 def has_ids(path: Path, *, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> bool:
-    """Return whether a file of states has ids; otherwise they follow from its name.
-
-    Raises:
-        InvalidInputError: The file is damaged.
-    """
+    """Return whether a file of states has ids; otherwise they follow from its name."""
     if path.suffix.lower() == ".npz":
         with open_arrays(path) as arrays:
             return "id" in arrays
@@ -87,11 +75,7 @@ def has_ids(path: Path, *, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> bool:
 
 
 def document_ids(path: Path, *, kind: Kind, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> Iterator[str]:
-    """Yield the id of each document of a file of states, in order; no states are read.
-
-    Raises:
-        InvalidInputError: The file is invalid, as far as that shows without its rows.
-    """
+    """Yield the id of each document of a file of states, in order; no states are read."""
     if path.suffix.lower() == ".npz":
         with open_arrays(path) as arrays:
             lengths = _npz_lengths(path, arrays, memory_budget)

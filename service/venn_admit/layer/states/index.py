@@ -98,14 +98,7 @@ class StatesIndex(_Record):
 
 
 def read_index(path: Path) -> StatesIndex:
-    """Read and check an index.
-
-    Args:
-        path: `index.json` or `unfinished.json` of a folder.
-
-    Raises:
-        InvalidInputError: The file is missing or invalid.
-    """
+    """Read and check an index."""
     check_is_file(path)
     with reading(path, "index of shards"), path.open("rb") as file:
         text = file.read(_INDEX_BYTES + 1)
@@ -125,11 +118,7 @@ def read_index(path: Path) -> StatesIndex:
 
 
 def write_index(path: Path, index: StatesIndex) -> None:
-    """Write an index, atomically.
-
-    Raises:
-        InvalidInputError: The path cannot be written.
-    """
+    """Write an index, atomically."""
     with replacing(path) as file, writing(path):
         file.write(index.model_dump_json(indent=2).encode() + b"\n")
 

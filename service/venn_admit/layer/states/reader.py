@@ -36,9 +36,6 @@ class StateShards:
     def __init__(self, folder: Path) -> None:
         """Open a folder, and check that its shards are those that were written, by reading all of them once.
 
-        Args:
-            folder: As `ShardWriter` filled it.
-
         Raises:
             InvalidInputError: The folder is not complete, or a file is invalid.
         """
@@ -104,19 +101,12 @@ class StateShards:
 
         Args:
             order: (m,) int64, rows in [0, n), in the order in which they are wanted, and as often; None: all in order.
-
-        Raises:
-            InvalidInputError: A document is invalid; the message names file and place.
         """
         for shard, row in self._places(np.arange(self.document_count) if order is None else order):
             yield shard.document(row)
 
     def attributes(self, order: IntArray) -> Iterator[dict[str, object]]:
-        """Yield the attributes of documents, whose states are not read.
-
-        Raises:
-            InvalidInputError: A record is damaged; the message names file and place.
-        """
+        """Yield the attributes of documents, whose states are not read."""
         for shard, row in self._places(order):
             yield shard.attributes(row)
 

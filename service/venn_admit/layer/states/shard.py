@@ -35,16 +35,7 @@ _ADVICE = "write the states again, or copy the folder again"
 
 
 def write_shard(path: Path, documents: Sequence[StateDocument], index: StatesIndex) -> ShardEntry:
-    """Write a shard, atomically, and return its entry of the index.
-
-    Args:
-        path: Where to; its name is that of the entry.
-        documents: At least one, checked.
-        index: The index of the folder, for the kind and the dtype.
-
-    Raises:
-        InvalidInputError: The path cannot be written.
-    """
+    """Write a shard, atomically, and return its entry of the index."""
     lengths = [len(document.states) for document in documents]
     ids, id_offsets = _packed([document.external_id.encode() for document in documents])
     records, record_offsets = _packed([_record(document) for document in documents])
@@ -80,14 +71,7 @@ class Shard:
     """
 
     def __init__(self, path: Path, entry: ShardEntry, index: StatesIndex) -> None:
-        """Open a file and check all of it, its numbers excepted, which are checked as they are read.
-
-        Args:
-            entry: What the index says of it.
-
-        Raises:
-            InvalidInputError: The file is invalid, or not the one that the index names.
-        """
+        """Open a file and check all of it, its numbers excepted, which are checked as they are read."""
         self._path, self._class_count = path, len(index.class_names)
         check_is_file(path)
         found = _check_content(path, entry)
@@ -117,11 +101,7 @@ class Shard:
             return [content[start:end].decode() for start, end in pairwise(bounds)]
 
     def document(self, row: int) -> StateDocument:
-        """Return a document.
-
-        Raises:
-            InvalidInputError: A state is not finite, a label is no class, or the record is damaged.
-        """
+        """Return a document, whose numbers are checked as it is read."""
         start, end = (int(bound) for bound in self.offsets[row : row + 2])
         states: Float32Array = self._states.rows(start, end).astype(np.float32, copy=False)
         if not np.isfinite(states).all():
@@ -143,11 +123,7 @@ class Shard:
         )
 
     def attributes(self, row: int) -> dict[str, object]:
-        """Return the attributes of a document, without its states.
-
-        Raises:
-            InvalidInputError: The record is damaged.
-        """
+        """Return the attributes of a document, without its states."""
         return self._read_record(row, int(self.offsets[row + 1] - self.offsets[row]))[1]
 
     def _read_record(self, row: int, token_count: int) -> tuple[tuple[str, ...], dict[str, object]]:

@@ -91,9 +91,6 @@ class ShardWriter:
 
         Args:
             document: With states of this width. Its arrays are kept until its shard is written.
-
-        Raises:
-            InvalidInputError: The document is not as `StateDocument` says, or its id was given before.
         """
         self._check(document)
         self._ids.add(document.external_id)

@@ -109,19 +109,11 @@ class TextFile:
         return TextSummary(len(ids), labels, unlabelled, repeated, left_out, digest.hexdigest(), frozenset(digests))
 
     def external_ids(self) -> list[str]:
-        """Return the ids of the documents, in the order of the file.
-
-        Raises:
-            InvalidInputError: As in `summary`.
-        """
+        """Return the ids of the documents, in the order of the file."""
         return [external_id for external_id, raw in self._checked() if not self._is_left_out(raw)]
 
     def documents(self, class_names: Sequence[str]) -> Iterator[TextDocument]:
-        """Yield the documents, in the order of the file.
-
-        Raises:
-            InvalidInputError: As in `summary`, and for a label that names no class.
-        """
+        """Yield the documents, in the order of the file."""
         classes = ClassLabels(class_names)
         for external_id, raw in self._checked():
             if self._is_left_out(raw):

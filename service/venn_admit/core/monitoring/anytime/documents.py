@@ -6,7 +6,7 @@ each, with one of its points. Both are drawn by a hash of the point's key, which
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
@@ -57,22 +57,10 @@ class LabelledPoints:
         return differs
 
     def take(self, first: int, end: int) -> "LabelledPoints":
-        """Return the documents from one number to before another, numbered from 0.
-
-        Args:
-            first: The first document.
-            end: One past the last document.
-        """
+        """Return the documents from number `first` to before `end`, numbered from 0."""
         rows = slice(*np.searchsorted(self.document, [first, end]).tolist())
-        return LabelledPoints(
-            self.document[rows] - first,
-            self.draw[rows],
-            self.uniform[rows],
-            self.predicted[rows],
-            self.label[rows],
-            self.partition[rows],
-            self.admitted[rows],
-        )
+        taken = LabelledPoints(*(getattr(self, name)[rows] for name in self.__slots__))
+        return replace(taken, document=taken.document - first)
 
     def digest(self, before: bytes = b"") -> bytes:
         """Return BLAKE2b-128 of everything that the state of a monitor depends on.
@@ -102,14 +90,8 @@ def labelled_points(
     Args:
         keys: The external id of each point, all different.
         document: (n,) int64, the number of its document, from 0 in the order in which documents count.
-        predicted: (n,) int64 in [0, C).
-        label: (n,) int64 in [0, C).
         match_count: (n,) int64, q in [0, K]; None if the classifier has logits only.
         admitted: (n,) bool.
-        neighbour_count: K; None if the classifier has logits only.
-
-    Raises:
-        InvalidInputError: Arrays differ in length, or values are out of range.
     """
     check_lengths(document=document, predicted=predicted, label=label, admitted=admitted)
     check_classes(class_count, {"predicted": predicted, "label": label})
@@ -153,7 +135,6 @@ def tally(points: LabelledPoints, group: IntArray, largest: IntArray) -> Documen
     """Count the admitted points of each document and group, at most M of them, the first by their draws.
 
     Args:
-        points: n points.
         group: (n,) int64 in [0, g).
         largest: (g,) int64 >= 1, M.
     """
@@ -173,11 +154,7 @@ def tally(points: LabelledPoints, group: IntArray, largest: IntArray) -> Documen
 
 
 def drawn(points: LabelledPoints) -> IntArray:
-    """Return the row of the one point that each document has been drawn, (documents,) int64.
-
-    Args:
-        points: n points.
-    """
+    """Return the row of the point that was drawn of each document, (documents,) int64."""
     rows: IntArray = np.searchsorted(points.document, np.arange(points.document_count))
     return rows
 
@@ -188,7 +165,6 @@ def largest_counts(points: LabelledPoints, group: IntArray, groups: int) -> IntA
     Args:
         points: The points of the calibration data, admitted or not.
         group: (n,) int64 in [0, g).
-        groups: g.
     """
     cell, counts = np.unique(points.document * groups + group, return_counts=True)
     most = np.ones(groups, dtype=np.int64)

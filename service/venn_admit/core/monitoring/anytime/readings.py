@@ -26,7 +26,6 @@ def lower_bound(documents: Mapping[tuple[int, int], int], largest: int, *, level
     Args:
         documents: How many documents have (points, wrong), 0 <= wrong <= points <= largest.
         largest: M >= 1, fixed before the documents were seen.
-        level: In (0, 1).
 
     Returns:
         In [0, 1); 0 if nothing is known.
@@ -89,12 +88,7 @@ class Reading:
 
 
 def readings(plan: MonitorPlan, state: MonitorState, *, level: float = LEVEL) -> list[Reading]:
-    """Return what is known of each class and partition that has labels, by lamp.
-
-    Args:
-        state: After some documents.
-        level: That the games of each lamp share.
-    """
+    """Return what is known of each class and partition that has labels, by lamp."""
     return [
         *_shares(plan, state, Lamp.PROMISE, state.predicted, plan.largest_predicted.tolist(), level),
         *_shares(plan, state, Lamp.TRUE_CLASSES, state.true, plan.largest_true.tolist(), level),

@@ -47,7 +47,7 @@ def excess_factors(hits: IntArray, points: IntArray, largest: IntArray, share: f
 
 
 def rank_factors(hit: BoolArray, uniform: FloatArray, hits_before: IntArray, before: IntArray) -> FloatArray:
-    """What a document multiplies wealth by in the game that hits become more frequent than they were.
+    """What a document multiplies wealth by in the game that hits become more frequent than they were, (n, S) float64.
 
     The conformal p-value of a document among those before it and itself, U smoothing the ties, is uniform on [0, 1]
     and independent of the earlier ones if the documents are exchangeable. The bet is on p <= h, with h the share of
@@ -58,9 +58,6 @@ def rank_factors(hit: BoolArray, uniform: FloatArray, hits_before: IntArray, bef
         uniform: (n,) float64 in [0, 1), U.
         hits_before: (n,) int64, how many documents before it were hits.
         before: (n,) int64, how many there were.
-
-    Returns:
-        (n, S) float64.
     """
     p_value = np.where(hit, uniform * (hits_before + 1), hits_before + uniform * (before - hits_before + 1))
     p_value = p_value / (before + 1)
@@ -114,11 +111,7 @@ class Games:
 
     @classmethod
     def of(cls, count: int) -> "Games":
-        """Return games that have not begun.
-
-        Args:
-            count: g.
-        """
+        """Return games that have not begun."""
         return cls(started(count), np.ones(count), np.zeros(count, dtype=np.int64))
 
     @property
@@ -193,10 +186,7 @@ def advance(plan: MonitorPlan, state: MonitorState, points: LabelledPoints, leve
     """Take further documents into a state, which changes.
 
     Args:
-        plan: The plan that the state began with.
-        state: After the documents before.
         points: The further documents, numbered from 0.
-        level: That the games of each lamp share.
     """
     step = max(BLOCK_VALUES // (2 * plan.partition_count * len(STAKES)), 1)
     for first in range(0, points.document_count, step):

@@ -25,11 +25,7 @@ def plan_document(plan: MonitorPlan) -> dict[str, Any]:
 
 
 def plan_of_document(document: Mapping[str, Any]) -> MonitorPlan:
-    """Return the plan that `plan_document` made a document of.
-
-    Args:
-        document: As JSON holds it.
-    """
+    """Return the plan that `plan_document` made a document of."""
     return MonitorPlan(
         class_count=document["class_count"],
         alpha=Decimal(document["alpha"]),
@@ -42,11 +38,7 @@ def plan_of_document(document: Mapping[str, Any]) -> MonitorPlan:
 
 
 def state_document(state: MonitorState) -> dict[str, Any]:
-    """Return a state as JSON holds it, without what is as it was at the start.
-
-    Args:
-        state: The state.
-    """
+    """Return a state as JSON holds it, without what has not changed since the start."""
     return {
         "documents": state.documents,
         "points": state.points,
@@ -60,12 +52,7 @@ def state_document(state: MonitorState) -> dict[str, Any]:
 
 
 def state_of_document(document: Mapping[str, Any], plan: MonitorPlan) -> MonitorState:
-    """Return the state that `state_document` made a document of.
-
-    Args:
-        document: As JSON holds it.
-        plan: The plan that the state belongs to.
-    """
+    """Return the state that `state_document` made a document of."""
     state = initial_state(plan)
     state.documents, state.points = document["documents"], document["points"]
     for lamp, games in state.games.items():
