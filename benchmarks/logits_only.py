@@ -27,8 +27,7 @@ from venn_admit.store.database.binary_copy import (
     INT4,
     INT8,
     Array,
-    Column,
-    Values,
+    FilledColumns,
     copy_in,
     driver_cursor,
 )
@@ -89,13 +88,12 @@ def _score(engine: Engine, path: Path, files: Path) -> None:
 
 
 def _copy_bare(engine: Engine, table: str, rows: int) -> None:
-    columns: dict[str, Column] = {"id": INT8, "decision": INT4, "lower": FLOAT8, "f": Array(">f4", _CLASS_COUNT)}
-    values: dict[str, Values] = {
-        "id": np.arange(rows),
-        "decision": np.zeros(rows, dtype=np.int64),
-        "lower": np.zeros(rows),
-        "f": np.zeros((rows, _CLASS_COUNT), dtype=np.float32),
+    columns: FilledColumns = {
+        "id": (INT8, np.arange(rows)),
+        "decision": (INT4, np.zeros(rows, dtype=np.int64)),
+        "lower": (FLOAT8, np.zeros(rows)),
+        "f": (Array(">f4", _CLASS_COUNT), np.zeros((rows, _CLASS_COUNT), dtype=np.float32)),
     }
     with transaction(engine) as connection:
         connection.execute(text(f"CREATE TABLE {table} (id bigint, decision integer, lower float8, f real[])"))
-        copy_in(driver_cursor(connection), table, columns, values)
+        copy_in(driver_cursor(connection), table, columns)

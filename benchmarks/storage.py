@@ -14,7 +14,7 @@ from venn_admit.core.types import Split
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.ingest import ingest
-from venn_admit.store.database.binary_copy import INT4, INT8, Array, Column, Vector, copy_in, driver_cursor
+from venn_admit.store.database.binary_copy import INT4, INT8, Array, FilledColumns, Vector, copy_in, driver_cursor
 from venn_admit.store.database.engine import create_engine, transaction
 from venn_admit.store.database.schema import upgrade
 from venn_admit.store.embedded.users import start_embedded, stop_embedded
@@ -82,12 +82,16 @@ def _write_exemplars(files: Path, row_count: int) -> Path:
 
 def _copy_bare(engine: Engine, path: Path) -> None:
     """The file's rows in a table of their own."""
-    columns: dict[str, Column] = {"id": INT8, "label": INT4, "f": Array(">f4", _CLASS_COUNT), "r": Vector(_DIMENSION)}
     with np.load(path) as arrays:
-        values = {"id": np.arange(len(arrays["y"])), "label": arrays["y"], "f": arrays["f"], "r": arrays["r"]}
+        columns: FilledColumns = {
+            "id": (INT8, np.arange(len(arrays["y"]))),
+            "label": (INT4, arrays["y"]),
+            "f": (Array(">f4", _CLASS_COUNT), arrays["f"]),
+            "r": (Vector(_DIMENSION), arrays["r"]),
+        }
     with transaction(engine) as connection:
         connection.execute(text(f"CREATE TABLE bare (id bigint, label integer, f real[], r vector({_DIMENSION}))"))
-        copy_in(driver_cursor(connection), "bare", columns, values)
+        copy_in(driver_cursor(connection), "bare", columns)
 
 
 def _read_bare(engine: Engine, table: str) -> bytes:

@@ -25,7 +25,7 @@ from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.core.reasons import Reason
 from venn_admit.core.types import Approximation, CalibrationPoints, IntArray, Split
-from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.calibrations.calibrations import BandEvidence, Calibration, SnapshotPoints
 from venn_admit.store.database.engine import connect, create_engine, transaction
 from venn_admit.store.exemplars import approximations, classifiers
@@ -214,7 +214,7 @@ def publish(
     for ids, points, included in ((mc_ids, scenario.mc, None), (vp_ids, scenario.vp, sets.included)):
         bins = bin_of(points.match_count, settings_now.q_bins)
         parts.append(rows_of_split(ids, points, bins, included, class_count=scenario.class_count))
-    calibrator_id = calibrations.choose_calibrator(connection, classifier, settings_now)
+    calibrator_id = calibrators.choose(connection, classifier, settings_now)
     calibration_id, _ = calibrations.publish(
         connection,
         calibrator_id,

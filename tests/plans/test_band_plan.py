@@ -17,7 +17,7 @@ from venn_admit.core.calibrators.bands import BandRadius
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.snapshot_rows import join_rows, rows_of_split
 from venn_admit.core.types import CalibrationPoints, KnnParameters, Split
-from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import connect, create_engine, transaction
 from venn_admit.store.database.statements import statement
@@ -103,7 +103,7 @@ def publish_points(connection: Connection, count: int) -> Calibration:
     )
     calibration_id, _ = calibrations.publish(
         connection,
-        calibrations.choose_calibrator(connection, classifier, make_settings(CLASSES, K)),
+        calibrators.choose(connection, classifier, make_settings(CLASSES, K)),
         join_rows(parts),
         knn_parameters_id=parameters.id,
         reason="test",

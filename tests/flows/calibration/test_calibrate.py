@@ -19,10 +19,10 @@ from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError
 from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_approximations
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.export import Export
-from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.calibrations.calibration_points import ChangedRows
 from venn_admit.store.calibrations.calibrations import Calibration
-from venn_admit.store.calibrations.setting_forms import settings_digest
+from venn_admit.store.calibrations.calibrators import settings_digest
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.database.statements import statement
 from venn_admit.store.exemplars import approximations, classifiers
@@ -270,7 +270,7 @@ class TestWhatCountsAsAChange:
                 parts.append(rows_of_split(ids[rows], part, bins[rows], owned, class_count=3))
             _, changed = calibrations.publish(
                 connection,
-                calibrations.choose_calibrator(connection, classifier, make_settings(3, 5)),
+                calibrators.choose(connection, classifier, make_settings(3, 5)),
                 join_rows(parts),
                 knn_parameters_id=parameters.id,
                 reason="test",
@@ -353,15 +353,13 @@ def test_another_setting_does_not_wait(edge: Bench) -> None:
     with transaction(edge.engine) as connection:
         classifier = classifiers.by_name(connection, "edge")
         for kappa in (EDGE.settings["kappa"], 5):
-            calibrations.lock_calibrator(
-                connection, classifier, make_settings(3, 5, **(EDGE.settings | {"kappa": kappa}))
-            )
+            calibrators.lock(connection, classifier, make_settings(3, 5, **(EDGE.settings | {"kappa": kappa})))
         with transaction(edge.engine) as other:
             settings = make_settings(3, 5, **EDGE.settings)
-            assert not calibrations.try_lock_calibrator(other, classifier, settings)
+            assert not calibrators.try_lock(other, classifier, settings)
         assert calibrated(edge, kappa=4)[0].number == 1
     with transaction(edge.engine) as other:
-        assert calibrations.try_lock_calibrator(other, classifier, settings)
+        assert calibrators.try_lock(other, classifier, settings)
 
 
 @pytest.mark.parametrize("omega", [0.1, math.inf])

@@ -37,7 +37,7 @@ from venn_admit.flows.calibration.recalibrate import (
 from venn_admit.flows.computing import chunk_runner
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.jobs.control import cancel
-from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.search.array_cache import ArrayCache
@@ -124,7 +124,7 @@ class TestMeanwhile:
         age(edge, QUIET)
         with transaction(edge.engine) as connection:
             classifier = classifiers.by_name(connection, "edge")
-            calibrations.lock_calibrator(connection, classifier, make_settings(3, 5, **EDGE.settings))
+            calibrators.lock(connection, classifier, make_settings(3, 5, **EDGE.settings))
             assert due() == []
         assert outcomes(due()) == [RecalibrationOutcome.RECALIBRATED]
 

@@ -13,7 +13,7 @@ from venn_admit.errors import ConflictError, NotFoundError
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, retry_and_list
 from venn_admit.flows.data.settings import retire
 from venn_admit.flows.decisions.replay import replay
-from venn_admit.store.calibrations import calibrations, calibrators
+from venn_admit.store.calibrations import calibrators
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers
@@ -95,11 +95,11 @@ def test_one_that_is_being_calibrated_is_not_retired(tried: Bench) -> None:
         with transaction(tried.engine) as calibrating:
             classifier = classifiers.by_name(calibrating, "edge")
             asked = calibrators.by_id(calibrating, classifier, TRIED).settings
-            calibrations.lock_calibrator(calibrating, classifier, asked)
+            calibrators.lock(calibrating, classifier, asked)
             retiring = pool.submit(retire, tried.engine, "edge", TRIED)
             while not (retiring.done() or tried.value(WAITING)):
                 time.sleep(0.01)
-            calibrations.choose_calibrator(calibrating, classifier, asked)
+            calibrators.choose(calibrating, classifier, asked)
         with pytest.raises(ConflictError, match="setting 1 of 'edge' is in use"):
             retiring.result()
     assert settings(tried)[TRIED].retired_at is None

@@ -25,7 +25,7 @@ from venn_admit.methods.method import Made
 from venn_admit.methods.registry import METHODS
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.methods.venn_admit.make import MadeByAdmit, read_points, require_radius
-from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.calibrations.calibration_points import ChangedRows, vacuum_points
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import approximations, classifiers, exemplars
@@ -256,7 +256,7 @@ def calibrate_on_stored(
     """
     with transaction(workspace.engine) as guard:
         classifier = classifiers.by_id(guard, classifier.id)
-        calibrations.lock_calibrator(guard, classifier, settings)
+        calibrators.lock(guard, classifier, settings)
         calibrated = take_snapshot(workspace, guard, classifier, settings, reason=reason, on_stored=on_stored)
     vacuum_changed(workspace.engine, calibrated)
     take_in_waiting(workspace.engine, classifier.address)
@@ -351,7 +351,7 @@ def _calibrate(
     require_classes(connection, classifier, splits)
     made = METHODS[settings.method].make(connection, classifier, parameters, settings, memory_budget=memory_budget)
     if calibrator_id is None:
-        calibrator_id = calibrations.choose_calibrator(connection, classifier, settings)
+        calibrator_id = calibrators.choose(connection, classifier, settings)
     calibration_id, changed = calibrations.publish(
         connection,
         calibrator_id,

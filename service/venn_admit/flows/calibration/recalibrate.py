@@ -26,7 +26,7 @@ from venn_admit.flows.calibration.calibrate import (
 from venn_admit.flows.jobs.control import relay
 from venn_admit.flows.jobs.submit import Send, Submission, submit_job
 from venn_admit.flows.shell import Shell
-from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations import calibrators
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.work import recalibrations
@@ -166,8 +166,8 @@ def recalibrate_step(
     with submit_job(workspace, send) as submission:
         guard = submission.connection
         if wait:
-            calibrations.lock_calibrator(guard, request.classifier, request.settings)
-        elif not calibrations.try_lock_calibrator(guard, request.classifier, request.settings):
+            calibrators.lock(guard, request.classifier, request.settings)
+        elif not calibrators.try_lock(guard, request.classifier, request.settings):
             return None
         # Read again, because the process that had the lock may have served it.
         found = recalibrations.due(

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.errors import Code, ConflictError, InvalidInputError
 from venn_admit.flows.data.create import check_name
-from venn_admit.store.calibrations import calibrations, calibrators
+from venn_admit.store.calibrations import calibrators
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.exemplars import classifiers, exemplars
@@ -116,7 +116,7 @@ def retire(
         classifier = classifiers.by_name(connection, name)
         setting = calibrators.by_id(connection, classifier, calibrator_id)
         # A process that calibrates under it finishes first, and may have put it in use by then.
-        calibrations.lock_calibrator(connection, classifier, setting.settings)
+        calibrators.lock(connection, classifier, setting.settings)
         check(locked_settings(connection, classifier.address))
         if calibrators.by_id(connection, classifier, calibrator_id).is_in_use:
             raise ConflictError(

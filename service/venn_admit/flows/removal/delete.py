@@ -15,7 +15,7 @@ from venn_admit.flows.keys.keys import Caller, asked_by
 from venn_admit.flows.removal import batches
 from venn_admit.flows.removal.forget import require_no_jobs
 from venn_admit.records import Deletion
-from venn_admit.store.calibrations import calibrations, calibrators
+from venn_admit.store.calibrations import calibrators
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.exemplars import classifiers, deletion, exemplars, forgotten
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -99,7 +99,7 @@ def _begin(engine: Engine, doomed: Sequence[Classifier], called: str, *, every: 
             )
         for one in doomed:
             for calibrator in calibrators.of_classifier(connection, one):
-                calibrations.lock_calibrator(connection, one, calibrator.settings)
+                calibrators.lock(connection, one, calibrator.settings)
         forgotten.lock(connection, doomed)
         now = [classifiers.left_of(connection, one, {one.id}) for one in doomed]
         if all(one.deleting_since is not None for one in now):

@@ -26,7 +26,7 @@ from venn_admit.flows.keys.keys import Caller, note
 from venn_admit.flows.removal.batches import batches_of
 from venn_admit.flows.removal.one_generation import Total, count_answers, forget_answers, remove_from
 from venn_admit.records import Forgetting
-from venn_admit.store.calibrations import calibrations, calibrators
+from venn_admit.store.calibrations import calibrators
 from venn_admit.store.calibrations.calibration_points import vacuum_points
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.exemplars import classifiers, exemplars, forgotten
@@ -235,7 +235,7 @@ def _remove(
         time.sleep(_PAUSE_SECONDS)
     for generation in generations:
         for calibrator in calibrators.of_classifier(connection, generation):
-            calibrations.lock_calibrator(connection, generation, calibrator.settings)
+            calibrators.lock(connection, generation, calibrator.settings)
     forgotten.lock(connection, generations)
     generations = [classifiers.usable(connection, one) for one in generations]
     require_no_jobs(connection, generations, _DISTURBED)

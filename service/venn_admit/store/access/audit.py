@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from venn_admit.store.database.statements import statement
+from venn_admit.store.database.statements import execute
 
 
 class Origin(StrEnum):
@@ -41,9 +41,9 @@ class Event:
 
 def add(connection: Connection, event: Event) -> None:
     """Add an event."""
-    connection.execute(statement("audit.add"), asdict(event))
+    execute(connection, "audit.add", **asdict(event))
 
 
 def newest(connection: Connection, *, limit: int, before: int | None) -> Sequence[Row[Any]]:
     """Return the newest events; before: only those older than this one."""
-    return connection.execute(statement("audit.events"), {"row_limit": limit, "before": before}).all()
+    return execute(connection, "audit.events", row_limit=limit, before=before).all()

@@ -10,7 +10,7 @@ from psycopg.errors import SerializationFailure
 from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
-from venn_admit.store.database.statements import statement
+from venn_admit.store.database.statements import execute
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,14 @@ class KeptAnswer:
 
 def claim(connection: Connection, attempt: Attempt, *, lease: timedelta, kept_for: timedelta) -> bool:
     """Begin an attempt; return False if the request was answered, or another attempt is running."""
-    connection.execute(statement("idempotency.sweep"))
+    execute(connection, "idempotency.sweep")
     parameters = {**attempt.parameters, "route": attempt.route, "lease": lease, "kept_for": kept_for}
-    return connection.execute(statement("idempotency.claim"), parameters).one_or_none() is not None
+    return execute(connection, "idempotency.claim", **parameters).one_or_none() is not None
 
 
 def kept_answer(connection: Connection, attempt: Attempt) -> KeptAnswer | None:
     """Return the answer to the request of an attempt; None if there is none yet."""
-    row = connection.execute(statement("idempotency.known"), attempt.parameters).one_or_none()
+    row = execute(connection, "idempotency.known", **attempt.parameters).one_or_none()
     if row is None or row.status is None:
         return None
     return KeptAnswer(bytes(row.digest), row.status, row.headers, bytes(row.answer))
@@ -63,13 +63,13 @@ def some_answers(connection: Connection, *, after: Attempt | None, most: int) ->
         "idempotency_key": "" if after is None else after.name,
         "most": most,
     }
-    rows = connection.execute(statement("idempotency.some_answers"), parameters)
+    rows = execute(connection, "idempotency.some_answers", **parameters)
     return [(Attempt(row.caller, row.idempotency_key, row.route, row.attempt), bytes(row.answer)) for row in rows.all()]
 
 
 def extend(connection: Connection, attempt: Attempt, *, lease: timedelta) -> None:
     """Let an attempt count as running for longer."""
-    connection.execute(statement("idempotency.extend"), {**attempt.parameters, "lease": lease})
+    execute(connection, "idempotency.extend", **attempt.parameters, lease=lease)
 
 
 def record(connection: Connection, attempt: Attempt, answer: KeptAnswer, *, kept_for: timedelta) -> bool:
@@ -87,7 +87,7 @@ def record(connection: Connection, attempt: Attempt, answer: KeptAnswer, *, kept
         "kept_for": kept_for,
     }
     try:
-        recorded = connection.execute(statement("idempotency.record"), parameters)
+        recorded = execute(connection, "idempotency.record", **parameters)
     except OperationalError as error:
         # Nothing but another attempt changes the row of a request without an answer.
         if isinstance(error.orig, SerializationFailure):
@@ -98,9 +98,9 @@ def record(connection: Connection, attempt: Attempt, answer: KeptAnswer, *, kept
 
 def forget(connection: Connection, attempt: Attempt) -> None:
     """Delete the answer that an attempt led to, because what it had stored was taken back."""
-    connection.execute(statement("idempotency.forget"), attempt.parameters)
+    execute(connection, "idempotency.forget", **attempt.parameters)
 
 
 def release(connection: Connection, attempt: Attempt) -> None:
     """End an attempt that changed nothing."""
-    connection.execute(statement("idempotency.release"), attempt.parameters)
+    execute(connection, "idempotency.release", **attempt.parameters)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from venn_admit.store.database.statements import statement
+from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars.classifiers import Classifier
 
 
@@ -57,22 +57,22 @@ def add(
     lifetime: timedelta | None,
 ) -> int:
     """Store a key, and return its number. lifetime: after which it is refused; None if it does not expire."""
-    key_id: int = connection.execute(
-        statement("keys.add_key"),
-        {
-            "name": name,
-            "digest": digest,
-            "scope": scope,
-            "classifier_id": None if classifier is None else classifier.id,
-            "lifetime": lifetime,
-        },
-    ).scalar_one()
-    return key_id
+    return int(
+        execute(
+            connection,
+            "keys.add_key",
+            name=name,
+            digest=digest,
+            scope=scope,
+            classifier_id=None if classifier is None else classifier.id,
+            lifetime=lifetime,
+        ).scalar_one()
+    )
 
 
 def find(connection: Connection, key_id: int) -> StoredKey | None:
     """Return the key of this number, or None."""
-    row = connection.execute(statement("keys.key_by_id"), {"key_id": key_id}).one_or_none()
+    row = execute(connection, "keys.key_by_id", key_id=key_id).one_or_none()
     if row is None:
         return None
     return StoredKey(
@@ -89,29 +89,28 @@ def find(connection: Connection, key_id: int) -> StoredKey | None:
 
 def every(connection: Connection) -> Sequence[Row[Any]]:
     """Return all keys, the newest first, without their digests."""
-    return connection.execute(statement("keys.keys")).all()
+    return execute(connection, "keys.keys").all()
 
 
 def any_is_valid(connection: Connection) -> bool:
     """Return whether any key would be accepted now."""
-    found: int = connection.execute(statement("keys.valid_keys")).scalar_one()
+    found: int = execute(connection, "keys.valid_keys").scalar_one()
     return found > 0
 
 
 def revoke(connection: Connection, key_id: int) -> bool:
     """Refuse a key from now on; return False if there is no such key."""
-    return connection.execute(statement("keys.revoke_key"), {"key_id": key_id}).one_or_none() is not None
+    return execute(connection, "keys.revoke_key", key_id=key_id).one_or_none() is not None
 
 
 def move(connection: Connection, before: Classifier, after: Classifier) -> None:
     """Have the keys for a classifier go with its name, from one generation to another."""
-    parameters = {"before_id": before.id, "after_id": after.id}
-    connection.execute(statement("keys.move_keys"), parameters)
+    execute(connection, "keys.move_keys", before_id=before.id, after_id=after.id)
 
 
 def note_use(connection: Connection, key_id: int) -> None:
     """Note that a key is used; this writes at most once a minute."""
-    connection.execute(statement("keys.note_use"), {"key_id": key_id})
+    execute(connection, "keys.note_use", key_id=key_id)
 
 
 def add_session(connection: Connection, *, digest: bytes, key_id: int, lifetime: timedelta, most: int) -> None:
@@ -119,17 +118,17 @@ def add_session(connection: Connection, *, digest: bytes, key_id: int, lifetime:
 
     digest: 32 bytes.
     """
-    connection.execute(statement("sessions.lock_key"), {"key_id": key_id})
-    connection.execute(statement("sessions.remove_expired_sessions"))
-    connection.execute(statement("sessions.remove_oldest_sessions"), {"key_id": key_id, "kept": most - 1})
-    connection.execute(statement("sessions.add_session"), {"digest": digest, "key_id": key_id, "lifetime": lifetime})
+    execute(connection, "sessions.lock_key", key_id=key_id)
+    execute(connection, "sessions.remove_expired_sessions")
+    execute(connection, "sessions.remove_oldest_sessions", key_id=key_id, kept=most - 1)
+    execute(connection, "sessions.add_session", digest=digest, key_id=key_id, lifetime=lifetime)
 
 
 def key_of_session(connection: Connection, digest: bytes) -> Row[Any] | None:
     """Return id, name, scope and classifier of the key whose session this is; None if it is not accepted."""
-    return connection.execute(statement("sessions.session_key"), {"digest": digest}).one_or_none()
+    return execute(connection, "sessions.session_key", digest=digest).one_or_none()
 
 
 def remove_session(connection: Connection, digest: bytes) -> None:
     """End a session; ending it again changes nothing."""
-    connection.execute(statement("sessions.remove_session"), {"digest": digest})
+    execute(connection, "sessions.remove_session", digest=digest)

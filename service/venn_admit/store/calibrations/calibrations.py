@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, Row, func
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import Connection, Row
 
 from venn_admit.core.calibrators.bands import BandRadius
 from venn_admit.core.calibrators.certification import ClassKind
@@ -17,11 +15,14 @@ from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSetti
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows
 from venn_admit.core.types import BoolArray, CalibrationPoints, IntArray, Split
 from venn_admit.errors import Code, NotFoundError, NotReadyError, OutdatedError
-from venn_admit.store.calibrations.calibration_points import ChangedRows, delete_unheld, write_changes
-from venn_admit.store.calibrations.setting_forms import setting_columns, settings_digest, settings_of
-from venn_admit.store.database.binary_copy import BOOL, FLOAT8, INT4, INT8, FixedColumn, copy_out_whole, driver_cursor
-from venn_admit.store.database.statements import copy_query, statement, stream
-from venn_admit.store.database.tables.calibrations import calibrator
+from venn_admit.store.calibrations.calibration_points import POINT, ChangedRows, delete_unheld, points_of, write_changes
+from venn_admit.store.calibrations.calibrators import settings_of
+from venn_admit.store.database.binary_copy import (
+    BOOL,
+    INT8,
+    read_columns,
+)
+from venn_admit.store.database.statements import execute, stream
 from venn_admit.store.exemplars import forgotten
 from venn_admit.store.exemplars.classifiers import Classifier, addressed, having
 
@@ -110,69 +111,37 @@ class BandEvidence:
     category_count: IntArray
 
 
-def choose_calibrator(connection: Connection, classifier: Classifier, settings: MethodSettings) -> int:
-    """Return the key of the calibrator with these settings, created if new, which is the one in use from now on."""
-    # The columns follow from the settings that are declared, so this statement is put together from them.
-    new = insert(calibrator).values(
-        classifier_id=classifier.id, chosen_at=func.clock_timestamp(), **setting_columns(settings)
-    )
-    chosen = new.on_conflict_do_update(
-        index_elements=[calibrator.c.classifier_id, calibrator.c.settings_digest],
-        set_={"chosen_at": new.excluded.chosen_at, "retired_at": None},
-    )
-    calibrator_id: int = connection.execute(chosen.returning(calibrator.c.id)).scalar_one()
-    return calibrator_id
-
-
-def lock_calibrator(connection: Connection, classifier: Classifier, settings: MethodSettings) -> None:
-    """Wait until nobody else calibrates under these settings; the lock is held to the end of the transaction."""
-    connection.execute(statement("calibrations.lock_calibrator"), {"lock_key": _lock_key(classifier, settings)})
-
-
-def try_lock_calibrator(connection: Connection, classifier: Classifier, settings: MethodSettings) -> bool:
-    """Take the same lock without waiting; return False if somebody else holds it."""
-    parameters = {"lock_key": _lock_key(classifier, settings)}
-    locked: bool = connection.execute(statement("calibrations.try_lock_calibrator"), parameters).scalar_one()
-    return locked
-
-
-def _lock_key(classifier: Classifier, settings: MethodSettings) -> int:
-    """The key of the lock, 32 bits, from the settings, as the calibrator may not exist yet. Two may share a key."""
-    identity = classifier.id.to_bytes(4, "big") + settings_digest(settings)
-    return int.from_bytes(blake2b(identity, digest_size=4).digest(), "big", signed=True)
-
-
 def publish(
     connection: Connection, calibrator_id: int, rows: CalibrationRows, *, knn_parameters_id: int | None, reason: str
 ) -> tuple[int, ChangedRows]:
     """Make these rows the current snapshot, writing only those that changed; return the new key and the counts."""
-    newest = connection.execute(statement("calibrations.latest_number"), {"calibrator_id": calibrator_id}).one()
+    newest = execute(connection, "calibrations.latest_number", calibrator_id=calibrator_id).one()
     number = newest.number + 1
     changed = write_changes(connection, calibrator_id, newest.method, number, rows)
-    connection.execute(statement("calibrations.retire_calibration"), {"calibrator_id": calibrator_id})
+    execute(connection, "calibrations.retire_calibration", calibrator_id=calibrator_id)
     vp_count = int(rows.in_vp.sum())
-    calibration_id: int = connection.execute(
-        statement("calibrations.add_calibration"),
-        {
-            "calibrator_id": calibrator_id,
-            "number": number,
-            "knn_parameters_id": knn_parameters_id,
-            "mc_count": len(rows.in_vp) - vp_count,
-            "vp_count": vp_count,
-            "reason": reason,
-        },
+    calibration_id: int = execute(
+        connection,
+        "calibrations.add_calibration",
+        calibrator_id=calibrator_id,
+        number=number,
+        knn_parameters_id=knn_parameters_id,
+        mc_count=len(rows.in_vp) - vp_count,
+        vp_count=vp_count,
+        reason=reason,
     ).scalar_one()
-    connection.execute(
-        statement("calibrations.add_quartiles"), {"calibration_id": calibration_id, "calibrator_id": calibrator_id}
-    )
+    execute(connection, "calibrations.add_quartiles", calibration_id=calibration_id, calibrator_id=calibrator_id)
     return calibration_id, changed
 
 
 def add_band_radius(connection: Connection, calibration_id: int, radius: BandRadius) -> None:
     """Store the radius of the bands of a new snapshot, whose method has bands."""
-    connection.execute(
-        statement("calibrations.add_band_radius"),
-        {"calibration_id": calibration_id, "s_hat": radius.s_hat, "omega": radius.omega},
+    execute(
+        connection,
+        "calibrations.add_band_radius",
+        calibration_id=calibration_id,
+        s_hat=radius.s_hat,
+        omega=radius.omega,
     )
 
 
@@ -183,10 +152,10 @@ def delete_old(connection: Connection, calibrator_id: int, keep: int) -> None:
     by statement.
     """
     parameters = {"calibrator_id": calibrator_id, "keep": keep}
-    old = list(connection.execute(statement("calibrations.lock_old_calibrations"), parameters).scalars())
-    if old and connection.execute(statement("calibrations.delete_calibrations"), {"calibration_ids": old}).rowcount:
+    old = list(execute(connection, "calibrations.lock_old_calibrations", **parameters).scalars())
+    if old and execute(connection, "calibrations.delete_calibrations", calibration_ids=old).rowcount:
         delete_unheld(connection, calibrator_id)
-        connection.execute(statement("steps.delete_unheld_steps"), {"calibrator_id": calibrator_id})
+        execute(connection, "steps.delete_unheld_steps", calibrator_id=calibrator_id)
 
 
 def _calibration(row: Row[Any]) -> Calibration:
@@ -208,7 +177,7 @@ def latest(connection: Connection, classifier: Classifier) -> Calibration:
     """Return the current snapshot of the calibrator that was chosen last; NotReadyError before the first."""
     of_classifier = {"classifier_id": classifier.id}
     while True:
-        latest_id = connection.execute(statement("calibrations.latest_calibration"), of_classifier).scalar_one_or_none()
+        latest_id = execute(connection, "calibrations.latest_calibration", **of_classifier).scalar_one_or_none()
         if latest_id is None:
             raise NotReadyError(
                 f"classifier {classifier.name!r} has no calibration yet: calibrate it first",
@@ -230,7 +199,7 @@ def latest_key(connection: Connection, name: str) -> tuple[int, UUID, str, str |
     """
     if not name.isprintable():  # as in `classifiers.by_name`
         return None
-    row = connection.execute(statement("calibrations.latest_key"), addressed(name)).one_or_none()
+    row = execute(connection, "calibrations.latest_key", **addressed(name)).one_or_none()
     return None if row is None else (row.id, row.revision, row.name, row.extractor, row.support_revision)
 
 
@@ -277,57 +246,36 @@ def summaries(
         "before": before,
         "calibration_id": calibration_id,
     }
-    return connection.execute(statement("calibrations.calibrations"), parameters).all()
+    return execute(connection, "calibrations.calibrations", **parameters).all()
 
 
 def _read(connection: Connection, calibration_id: int) -> Calibration | None:
-    parameters = {"calibration_id": calibration_id}
-    row = connection.execute(statement("calibrations.calibration_by_id"), parameters).one_or_none()
+    row = execute(connection, "calibrations.calibration_by_id", calibration_id=calibration_id).one_or_none()
     return None if row is None else _calibration(row)
 
 
 def read_points(connection: Connection, calibration: Calibration, split: Split) -> SnapshotPoints:
     """Return one split of a snapshot as it was when it was made, ordered by band."""
-    columns: dict[str, FixedColumn] = {
-        "exemplar_id": INT8,
-        "label": INT4,
-        "predicted": INT4,
-        "match_count": INT4,
-        "distance": FLOAT8,
-        "score": FLOAT8,
-        "is_singleton": BOOL,
-    }
+    columns = {"exemplar_id": INT8, **POINT, "is_singleton": BOOL}
     parameters = {"calibrator_id": calibration.calibrator_id, "split": split, "number": calibration.number}
-    query = copy_query("calibrations.snapshot_points")
-    rows = copy_out_whole(driver_cursor(connection), query, parameters, columns)
-    return SnapshotPoints(
-        exemplar_ids=rows["exemplar_id"],
-        points=CalibrationPoints(
-            label=rows["label"].astype(np.int64),
-            predicted=rows["predicted"].astype(np.int64),
-            match_count=rows["match_count"].astype(np.int64),
-            distance=rows["distance"],
-            score=rows["score"],
-        ),
-        singleton=rows["is_singleton"],
-    )
+    rows = read_columns(connection, "calibrations.snapshot_points", columns, **parameters)
+    return SnapshotPoints(rows["exemplar_id"], points_of(rows), rows["is_singleton"])
 
 
 def band_evidence(
     connection: Connection, calibration: Calibration, class_count: int, *, predicted: int, q_bin: int, distance: float
 ) -> BandEvidence:
     """Return the evidence for one point from the current snapshot, by one index-only statement."""
-    rows = connection.execute(
-        statement("bands.band_evidence"),
-        {
-            "calibrator_id": calibration.calibrator_id,
-            "class_count": class_count,
-            "alpha": calibration.settings.alpha,
-            "omega": calibration.radius.omega,
-            "predicted": predicted,
-            "bin": q_bin,
-            "distance": distance,
-        },
+    rows = execute(
+        connection,
+        "bands.band_evidence",
+        calibrator_id=calibration.calibrator_id,
+        class_count=class_count,
+        alpha=calibration.settings.alpha,
+        omega=calibration.radius.omega,
+        predicted=predicted,
+        bin=q_bin,
+        distance=distance,
     ).all()
     return BandEvidence(
         band_size=np.array([row.band_size for row in rows], dtype=np.int64),
@@ -352,7 +300,7 @@ def held(connection: Connection, classifier: Classifier, calibration_id: int | N
     """
     while True:
         found = latest_or_by_id(connection, classifier, calibration_id)
-        kept = connection.execute(statement("calibrations.hold_calibration"), {"calibration_id": found.id})
+        kept = execute(connection, "calibrations.hold_calibration", calibration_id=found.id)
         if kept.one_or_none() is not None:
             return found
         # It was retired and deleted meanwhile, so there is a newer one, or the next attempt raises NotFoundError.

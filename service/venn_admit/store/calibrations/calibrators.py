@@ -1,16 +1,42 @@
 """Calibrators as their users know them: numbered settings, each kept current until it is retired."""
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from hashlib import blake2b
+from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, func
+from sqlalchemy.dialects.postgresql import insert
 
-from venn_admit.core.calibrators.settings import MethodSettings
+from venn_admit.core.calibrators.arguments import ALL_DECLARED, canonical, plain_settings
+from venn_admit.core.calibrators.settings import DECLARED, RECORDS, MethodSettings
 from venn_admit.errors import Code, NotFoundError
-from venn_admit.store.calibrations.setting_forms import settings_of
-from venn_admit.store.database.statements import statement
+from venn_admit.store.database.statements import execute
+from venn_admit.store.database.tables.calibrations import calibrator, setting_column
 from venn_admit.store.exemplars.classifiers import Classifier
+
+
+def setting_columns(settings: MethodSettings) -> dict[str, Any]:
+    """Return the values of a calibrator's columns, the method and the digest included; None for other methods'."""
+    values = plain_settings(settings)
+    columns = {setting_column(name): values.get(name) for name in ALL_DECLARED}
+    return {"method": settings.method, "settings_digest": settings_digest(settings), **columns}
+
+
+def settings_of(row: str) -> MethodSettings:
+    """Return the settings in a calibrator's row, given as the text of a JSON object with its columns."""
+    columns = json.loads(row, parse_float=Decimal)
+    method = columns["method"]
+    return RECORDS[method](
+        **{name: one.from_plain(columns[setting_column(name)]) for name, one in DECLARED[method].items()}
+    )
+
+
+def settings_digest(settings: MethodSettings) -> bytes:
+    """Return the BLAKE2b-128 digest of the settings; equal numbers give equal digests, however they are written."""
+    return blake2b(repr(canonical(settings)).encode(), digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +73,14 @@ class Calibrator:
 
 def of_classifier(connection: Connection, classifier: Classifier) -> list[Calibrator]:
     """Return all settings of a classifier, the one in use first, then the most recently chosen."""
-    rows = connection.execute(statement("calibrators.calibrators"), {"classifier_id": classifier.id})
+    rows = execute(connection, "calibrators.calibrators", classifier_id=classifier.id)
     return [
         Calibrator(
-            id=row.id,
-            settings=settings_of(row.settings),
-            is_in_use=row.is_in_use,
-            retired_at=row.retired_at,
-            calibration_id=row.calibration_id,
-            calibrated_at=row.calibrated_at,
-            mc_count=row.mc_count,
-            vp_count=row.vp_count,
-            due_for=row.due_for,
-            due_error=row.due_error,
-            is_certified=row.is_certified,
-            policy=None if row.policy is None else tuple(row.policy),
+            **{
+                **row._mapping,
+                "settings": settings_of(row.settings),
+                "policy": None if row.policy is None else tuple(row.policy),
+            }
         )
         for row in rows
     ]
@@ -70,10 +89,10 @@ def of_classifier(connection: Connection, classifier: Classifier) -> list[Calibr
 def by_id(connection: Connection, classifier: Classifier, calibrator_id: int) -> Calibrator:
     """Return a setting of a classifier; NotFoundError, which names the known ones, if it does not exist."""
     found = of_classifier(connection, classifier)
-    for calibrator in found:
-        if calibrator.id == calibrator_id:
-            return calibrator
-    known = ", ".join(str(calibrator.id) for calibrator in found) or "none yet; calibrate it first"
+    for one in found:
+        if one.id == calibrator_id:
+            return one
+    known = ", ".join(str(one.id) for one in found) or "none yet; calibrate it first"
     raise NotFoundError(
         f"classifier {classifier.name!r} has no setting {calibrator_id}; known: {known}",
         code=Code.UNKNOWN_SETTING if found else Code.NO_SETTING,
@@ -82,8 +101,39 @@ def by_id(connection: Connection, classifier: Classifier, calibrator_id: int) ->
     )
 
 
+def choose(connection: Connection, classifier: Classifier, settings: MethodSettings) -> int:
+    """Return the key of the calibrator with these settings, created if new, which is the one in use from now on."""
+    # The columns follow from the settings that are declared, so this statement is put together from them.
+    new = insert(calibrator).values(
+        classifier_id=classifier.id, chosen_at=func.clock_timestamp(), **setting_columns(settings)
+    )
+    chosen = new.on_conflict_do_update(
+        index_elements=[calibrator.c.classifier_id, calibrator.c.settings_digest],
+        set_={"chosen_at": new.excluded.chosen_at, "retired_at": None},
+    )
+    calibrator_id: int = connection.execute(chosen.returning(calibrator.c.id)).scalar_one()
+    return calibrator_id
+
+
+def lock(connection: Connection, classifier: Classifier, settings: MethodSettings) -> None:
+    """Wait until nobody else calibrates under these settings; the lock is held to the end of the transaction."""
+    execute(connection, "calibrators.lock", lock_key=_lock_key(classifier, settings))
+
+
+def try_lock(connection: Connection, classifier: Classifier, settings: MethodSettings) -> bool:
+    """Take the same lock without waiting; return False if somebody else holds it."""
+    parameters = {"lock_key": _lock_key(classifier, settings)}
+    return bool(execute(connection, "calibrators.try_lock", **parameters).scalar_one())
+
+
+def _lock_key(classifier: Classifier, settings: MethodSettings) -> int:
+    """The key of the lock, 32 bits, from the settings, as the calibrator may not exist yet. Two may share a key."""
+    identity = classifier.id.to_bytes(4, "big") + settings_digest(settings)
+    return int.from_bytes(blake2b(identity, digest_size=4).digest(), "big", signed=True)
+
+
 def retire(connection: Connection, calibrator_id: int) -> None:
     """Stop keeping a setting current, and drop its request for recalibration."""
     parameters = {"calibrator_id": calibrator_id}
-    connection.execute(statement("calibrators.retire_calibrator"), parameters)
-    connection.execute(statement("calibrators.drop_request"), parameters)
+    execute(connection, "calibrators.retire_calibrator", **parameters)
+    execute(connection, "calibrators.drop_request", **parameters)

@@ -14,13 +14,12 @@ from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.store.database.binary_copy import (
     FLOAT8,
     INT4,
-    Column,
     FixedColumn,
     copy_in,
-    copy_out_whole,
     driver_cursor,
+    read_columns,
 )
-from venn_admit.store.database.statements import copy_query, statement
+from venn_admit.store.database.statements import execute
 
 _COLUMNS: dict[str, FixedColumn] = {
     "cell": INT4,
@@ -34,32 +33,29 @@ _COLUMNS: dict[str, FixedColumn] = {
 def add_certificate(connection: Connection, calibration_id: int, certificate: Certificate) -> None:
     """Store the certificate of a new snapshot."""
     chosen = None if certificate.chosen is None else certificate.proposals[certificate.chosen]
-    connection.execute(
-        statement("certificates.add_certificate"),
-        {
-            "calibration_id": calibration_id,
-            "thresholds": None if chosen is None else list(chosen.policy.thresholds),
-            "p_value": None if chosen is None else chosen.p_value,
-            "mc_share": None if chosen is None else chosen.mc_share,
-            "vp_share": None if chosen is None else chosen.vp_share,
-            "vp_documents": certificate.vp_documents,
-            "documents_needed": certificate.documents_needed,
-            "document": json.dumps(to_document(certificate), allow_nan=False),
-        },
+    execute(
+        connection,
+        "certificates.add_certificate",
+        calibration_id=calibration_id,
+        thresholds=None if chosen is None else list(chosen.policy.thresholds),
+        p_value=None if chosen is None else chosen.p_value,
+        mc_share=None if chosen is None else chosen.mc_share,
+        vp_share=None if chosen is None else chosen.vp_share,
+        vp_documents=certificate.vp_documents,
+        documents_needed=certificate.documents_needed,
+        document=json.dumps(to_document(certificate), allow_nan=False),
     )
 
 
 def certificate_of(connection: Connection, calibration_id: int) -> Certificate | None:
     """Return the certificate of a snapshot; None if it was asked for none."""
-    parameters = {"calibration_id": calibration_id}
-    document = connection.execute(statement("certificates.certificate"), parameters).scalar_one_or_none()
+    document = execute(connection, "certificates.certificate", calibration_id=calibration_id).scalar_one_or_none()
     return None if document is None else from_document(document)
 
 
 def policy_of(connection: Connection, calibration_id: int) -> Policy | None:
     """Return the certified policy of a snapshot that was asked for a certificate; None if none is certified."""
-    parameters = {"calibration_id": calibration_id}
-    thresholds = connection.execute(statement("certificates.thresholds"), parameters).scalar_one()
+    thresholds = execute(connection, "certificates.thresholds", calibration_id=calibration_id).scalar_one()
     return None if thresholds is None else Policy(tuple(thresholds))
 
 
@@ -79,22 +75,21 @@ class StoredChoice:
 
 def add_choice(connection: Connection, calibration_id: int, choice: StoredChoice) -> None:
     """Store the choice of a new snapshot."""
-    connection.execute(
-        statement("steps.add_score_choice"),
-        {
-            "calibration_id": calibration_id,
-            "score": choice.kind,
-            "network_share": choice.network_share,
-            "reliability_share": choice.reliability_share,
-            "standard_error": choice.standard_error,
-            "documents": choice.documents,
-        },
+    execute(
+        connection,
+        "steps.add_score_choice",
+        calibration_id=calibration_id,
+        score=choice.kind,
+        network_share=choice.network_share,
+        reliability_share=choice.reliability_share,
+        standard_error=choice.standard_error,
+        documents=choice.documents,
     )
 
 
 def choice_of(connection: Connection, calibration_id: int) -> StoredChoice:
     """Return the score of a snapshot of Venn-Abers, and why it was chosen."""
-    row = connection.execute(statement("steps.score_choice"), {"calibration_id": calibration_id}).one()
+    row = execute(connection, "steps.score_choice", calibration_id=calibration_id).one()
     return StoredChoice(
         ScoreKind(row.score), row.network_share, row.reliability_share, row.standard_error, row.documents
     )
@@ -107,7 +102,7 @@ def score_of(connection: Connection, calibration_id: int) -> ScoreKind:
 
 def write_changes(connection: Connection, calibration_id: int, steps: Steps) -> None:
     """Make these the open steps from a new snapshot on, writing only the rows that differ."""
-    place = connection.execute(statement("steps.place_of_calibration"), {"calibration_id": calibration_id}).one()
+    place = execute(connection, "steps.place_of_calibration", calibration_id=calibration_id).one()
     stored = open_steps(connection, place.calibrator_id)
     closed, opened = changed_steps(stored, steps)
     if len(closed.cell):
@@ -117,16 +112,15 @@ def write_changes(connection: Connection, calibration_id: int, steps: Steps) -> 
             "cells": closed.cell.tolist(),
             "scores": closed.score.tolist(),
         }
-        connection.execute(statement("steps.close_steps"), parameters)
+        execute(connection, "steps.close_steps", **parameters)
     if len(opened.cell):
         n = len(opened.cell)
-        columns: dict[str, Column] = {"calibrator_id": INT4, "valid_from": INT4, **_COLUMNS}
-        values = {
-            "calibrator_id": np.full(n, place.calibrator_id),
-            "valid_from": np.full(n, place.number),
-            **{name: getattr(opened, name) for name in _COLUMNS},
+        columns = {
+            "calibrator_id": (INT4, np.full(n, place.calibrator_id)),
+            "valid_from": (INT4, np.full(n, place.number)),
+            **{name: (column, getattr(opened, name)) for name, column in _COLUMNS.items()},
         }
-        copy_in(driver_cursor(connection), "venn_abers_step", columns, values)
+        copy_in(driver_cursor(connection), "venn_abers_step", columns)
 
 
 def changed_steps(stored: Steps, incoming: Steps) -> tuple[Steps, Steps]:
@@ -137,28 +131,14 @@ def changed_steps(stored: Steps, incoming: Steps) -> tuple[Steps, Steps]:
 
 def step_at(connection: Connection, calibrator_id: int, cell: int, score: float) -> Steps:
     """Return the step of one score in the current snapshot, by one look-up: a row, or none if the cell is empty."""
-    parameters = {"calibrator_id": calibrator_id, "cell": cell, "score": score}
-    rows = connection.execute(statement("steps.step_at"), parameters).all()
-    return Steps(
-        cell=np.full(len(rows), cell),
-        score=np.array([row.score for row in rows], dtype=np.float64),
-        lower=np.array([row.lower for row in rows], dtype=np.float64),
-        upper_at=np.array([row.upper_at for row in rows], dtype=np.float64),
-        upper_above=np.array([row.upper_above for row in rows], dtype=np.float64),
-    )
+    rows = execute(connection, "steps.step_at", calibrator_id=calibrator_id, cell=cell, score=score).all()
+    found = np.array([tuple(row) for row in rows]).reshape(-1, 4)
+    return Steps(np.full(len(rows), cell), *found.T)
 
 
 def open_steps(connection: Connection, calibrator_id: int) -> Steps:
     """Return the steps of a calibrator's current snapshot, by cell and score."""
-    query = copy_query("steps.open_steps")
-    found = copy_out_whole(driver_cursor(connection), query, {"calibrator_id": calibrator_id}, _COLUMNS)
-    return Steps(
-        cell=found["cell"].astype(np.int64),
-        score=found["score"],
-        lower=found["lower"],
-        upper_at=found["upper_at"],
-        upper_above=found["upper_above"],
-    )
+    return Steps(**read_columns(connection, "steps.open_steps", _COLUMNS, calibrator_id=calibrator_id))
 
 
 def _by_bits(steps: Steps) -> npt.NDArray[np.bytes_]:

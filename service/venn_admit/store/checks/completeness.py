@@ -12,7 +12,7 @@ from sqlalchemy import Column, Connection, func, select
 
 from venn_admit.core.budget import block_rows
 from venn_admit.core.content import content_digests
-from venn_admit.store.database.statements import statement
+from venn_admit.store.database.statements import execute
 from venn_admit.store.database.tables import SCHEMA, metadata
 from venn_admit.store.database.tables.base import IS_UNLOGGED
 from venn_admit.store.exemplars import exemplars
@@ -64,12 +64,12 @@ class SnapshotState:
 
 def unusable_relations(connection: Connection) -> list[str]:
     """Return indexes that were not built to the end, and constraints that were never checked against the rows."""
-    return list(connection.execute(statement("checks.unusable_relations")).scalars())
+    return list(execute(connection, "checks.unusable_relations").scalars())
 
 
 def missing_partitions(connection: Connection) -> list[tuple[str, str]]:
     """Return the partitions of vectors that are missing, each with the name of its classifier."""
-    return [(row.name, row.partition) for row in connection.execute(statement("checks.missing_partitions"))]
+    return [(row.name, row.partition) for row in execute(connection, "checks.missing_partitions")]
 
 
 def exhausted_sequences(connection: Connection) -> list[str]:
@@ -94,7 +94,7 @@ def _is_behind(connection: Connection, column: Column[int]) -> bool:
 
 def count_vectors(connection: Connection, classifier: Classifier) -> CountedVectors:
     """Compare the exemplars of a classifier with their vectors."""
-    row = connection.execute(statement("checks.vectors"), _of(classifier)).one()
+    row = execute(connection, "checks.vectors", classifier_id=classifier.id).one()
     return CountedVectors(
         exemplars=row.exemplars,
         vectors=row.vectors,
@@ -111,7 +111,7 @@ def count_contents(connection: Connection, classifier: Classifier, *, memory_bud
     checked, wrong, first_wrong, after = 0, 0, None, 0
     while True:
         parameters = _of(classifier) | {"after": after, "has_vectors": classifier.knn is not None, "row_limit": limit}
-        rows = connection.execute(statement("checks.contents"), parameters).all()
+        rows = execute(connection, "checks.contents", **parameters).all()
         if not rows:
             return Counted(checked, wrong, first_wrong)
         ids = np.array([row.id for row in rows], dtype=np.int64)
@@ -129,13 +129,13 @@ def count(connection: Connection, classifier: Classifier, what: str) -> Counted:
     if what == "list_members":
         assert classifier.knn is not None, "a classifier with logits only has no neighbours"
         parameters["neighbour_count"] = classifier.knn.neighbour_count
-    row = connection.execute(statement(f"checks.{what}"), parameters).one()
+    row = execute(connection, f"checks.{what}", **parameters).one()
     return Counted(row.checked, row.wrong, row.first_wrong)
 
 
 def snapshots(connection: Connection, classifier: Classifier) -> list[SnapshotState]:
     """Return the state of each snapshot of a classifier that is kept."""
-    rows = connection.execute(statement("checks.snapshots"), _of(classifier))
+    rows = execute(connection, "checks.snapshots", classifier_id=classifier.id)
     return [
         SnapshotState(row.id, row.mc_count, row.vp_count, row.mc_held, row.vp_held, row.is_complete) for row in rows
     ]

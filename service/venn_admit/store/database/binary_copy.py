@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 
 from venn_admit.core.content import bytes_of_rows
 from venn_admit.errors import DatabaseError
+from venn_admit.store.database.statements import copy_query
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 
@@ -33,9 +34,10 @@ _OID = {np.dtype(">i4"): 23, np.dtype(">i8"): 20, np.dtype(">f4"): 700, np.dtype
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """int4, int8, float8 or bool; if given, `nulls` (n,) bool marks nulls."""
+    """int4, int8, float8 or bool, converted from and to (n,) `of`."""
 
     dtype: str
+    of: type[np.generic]
 
     @property
     def wire(self) -> np.dtype[np.void]:
@@ -45,13 +47,13 @@ class Scalar:
         wire["value"] = values
 
     def take(self, wire: npt.NDArray[np.void]) -> npt.NDArray[np.generic]:
-        return wire["value"].astype(np.dtype(self.dtype).newbyteorder("="))
+        return wire["value"].astype(self.of)
 
 
-INT4 = Scalar(">i4")
-INT8 = Scalar(">i8")
-FLOAT8 = Scalar(">f8")
-BOOL = Scalar("?")
+INT4 = Scalar(">i4", np.int64)
+INT8 = Scalar(">i8", np.int64)
+FLOAT8 = Scalar(">f8", np.float64)
+BOOL = Scalar("?", np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,8 @@ JSONB = Bytes()  # each value starts with the version byte 1
 FixedColumn = Scalar | Array | Vector | Bits | PackedBits
 Column = FixedColumn | Bytes
 Values = npt.NDArray[np.generic] | Sequence[bytes | None]
+FilledColumns = Mapping[str, tuple[Column, Values]]
+"""The format and the n values of each column by its name: an array (n, ...) or, for `Bytes`, a sequence."""
 
 
 def _encode_fixed(columns: Mapping[str, FixedColumn], values: Mapping[str, Values]) -> bytes:
@@ -202,28 +206,24 @@ def driver_cursor(connection: Connection) -> Cursor:
 def copy_in(
     cursor: Cursor,
     table: str,
-    columns: Mapping[str, Column],
-    values: Mapping[str, Values],
+    columns: FilledColumns,
     nulls: Mapping[str, npt.NDArray[np.bool_]] | None = None,
     block_rows: int = _SENT_ROWS,
 ) -> None:
-    """Append rows to `table`.
+    """Append n rows to `table`, at most `block_rows` at a time.
 
-    Args:
-        columns: The format of each column by name, in the order in which they are sent.
-        values: n values by column name, an array (n, ...) or, for `Bytes`, a sequence.
-        nulls: (n,) bool by column name, true if a column of fixed size is null.
-        block_rows: The most rows to encode at a time.
+    nulls: (n,) bool by name, true if a column of fixed size is null.
     """
-    n = len(next(iter(values.values())))
-    width = sum(column.wire.itemsize for column in columns.values() if not isinstance(column, Bytes))
+    formats = {name: column for name, (column, _) in columns.items()}
+    n = len(next(iter(columns.values()))[1])
+    width = sum(column.wire.itemsize for column in formats.values() if not isinstance(column, Bytes))
     block_rows = min(block_rows, max(1, _BLOCK_BYTES // max(1, width)))
     with cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT binary)".encode()) as copy:
         copy.write(_HEADER)
         for start in range(0, n, block_rows):
             rows = slice(start, start + block_rows)
-            block = {name: values[name][rows] for name in columns}
-            copy.write(encode_rows(columns, block, {name: mask[rows] for name, mask in (nulls or {}).items()}))
+            block = {name: values[rows] for name, (_, values) in columns.items()}
+            copy.write(encode_rows(formats, block, {name: mask[rows] for name, mask in (nulls or {}).items()}))
         copy.write(_TRAILER)
 
 
@@ -261,14 +261,14 @@ def copy_out_packed(
             yield _decode(packed, row, columns)
 
 
-def copy_out_whole(
-    cursor: Cursor, query: str, parameters: Mapping[str, object], columns: Mapping[str, FixedColumn]
+def read_columns(
+    connection: Connection, name: str, columns: Mapping[str, FixedColumn], /, **parameters: object
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return all rows of `query` as one block, which may be empty; otherwise as `copy_out`."""
+    """Return all rows of the statement `file.name`, which must return `columns` without nulls, in its order."""
     none = {name: column.take(np.zeros(0, dtype=column.wire)) for name, column in columns.items()}
     block_rows = max(1, min(_READ_ROWS, _BLOCK_BYTES // _row_type(columns).itemsize))
-    blocks = [none, *copy_out(cursor, query, parameters, columns, block_rows)]
-    return {name: np.concatenate([block[name] for block in blocks]) for name in columns}
+    blocks = [none, *copy_out(driver_cursor(connection), copy_query(name), parameters, columns, block_rows)]
+    return {column: np.concatenate([block[column] for block in blocks]) for column in columns}
 
 
 def unpacked_ids(packed: bytes | None) -> npt.NDArray[np.int64]:

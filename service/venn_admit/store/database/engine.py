@@ -17,7 +17,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from venn_admit.errors import Code, DatabaseError, InvalidInputError
 from venn_admit.secrets import MASK, mask
-from venn_admit.store.database.statements import statement
+from venn_admit.store.database.statements import execute
 
 SEARCH_PATH = "venn_admit,public"
 MINIMAL_SERVER = 15
@@ -282,11 +282,11 @@ def unlimited(engine: Engine) -> Iterator[Connection]:
         DatabaseError: As in `transaction`.
     """
     with at_once(engine) as connection:
-        connection.execute(statement("server.unlimited"))
+        execute(connection, "server.unlimited")
         try:
             yield connection
         finally:
-            connection.execute(statement("server.limited"))
+            execute(connection, "server.limited")
 
 
 @contextmanager
@@ -349,7 +349,7 @@ def _mask(text: str, engine: Engine) -> str:
 
 def check_server(connection: Connection) -> None:
     """Raise DatabaseError unless the server and its pgvector are recent enough."""
-    versions = connection.execute(statement("server.versions")).one()
+    versions = execute(connection, "server.versions").one()
     problem = _problem_of_server(versions.server, versions.available, versions.installed)
     if problem:
         raise DatabaseError(f"the database {_name(connection.engine)} cannot be used: {problem}")

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from venn_admit.errors import Code, NotFoundError, NotReadyError
 from venn_admit.resources import bundled_folder
 from venn_admit.store.database.engine import connect, create_engine, transaction, wrap_driver_errors
-from venn_admit.store.database.statements import statement
+from venn_admit.store.database.statements import execute
 from venn_admit.store.database.tables import SCHEMA, metadata
 
 if TYPE_CHECKING:  # Alembic takes long to import, and is needed only to migrate and to compare
@@ -37,9 +37,9 @@ def _revisions() -> list[str]:
 def current_revision(engine: Engine) -> str | None:
     """Return the revision of the database; None if it was never migrated."""
     with wrap_driver_errors(engine), engine.connect() as connection:
-        if not connection.execute(statement("server.is_migrated")).scalar_one():
+        if not execute(connection, "server.is_migrated").scalar_one():
             return None
-        revision: str | None = connection.execute(statement("server.revision")).scalar_one_or_none()
+        revision: str | None = execute(connection, "server.revision").scalar_one_or_none()
         return revision
 
 
@@ -90,7 +90,7 @@ def require_usable(engine: Engine) -> None:
             code=Code.SCHEMA_OUTDATED,
         )
     with connect(engine) as connection:
-        oldest: str = connection.execute(statement("server.oldest_program")).scalar_one()
+        oldest: str = execute(connection, "server.oldest_program").scalar_one()
     if oldest > head:
         raise NotReadyError(
             f"the database schema is at revision {current}, which needs a program of revision {oldest} or newer; this "
@@ -167,6 +167,6 @@ def grant(engine: Engine, group: Group, role: str) -> None:
         DatabaseError: The database user may not grant it.
     """
     with transaction(engine) as connection:
-        if not connection.execute(statement("server.role_exists"), {"role": role}).scalar_one():
+        if not execute(connection, "server.role_exists", role=role).scalar_one():
             raise NotFoundError(f"the server has no role {role!r}: create it first, such as by CREATE ROLE ... LOGIN")
-        connection.execute(statement(GRANTS[group]), {"role": role})
+        execute(connection, GRANTS[group], role=role)

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from venn_admit.core.types import Split
-from venn_admit.store.database.statements import statement
+from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars.classifiers import Classifier
 
 
@@ -37,7 +37,7 @@ def counts(connection: Connection, classifier_ids: Sequence[int]) -> dict[int, C
     """Return the counts of some classifiers, by their keys."""
     running = running_jobs(connection)
     found = {classifier_id: Counts(running_jobs=running.get(classifier_id, 0)) for classifier_id in classifier_ids}
-    for row in connection.execute(statement("catalogue.exemplar_counts"), {"classifier_ids": list(classifier_ids)}):
+    for row in execute(connection, "catalogue.exemplar_counts", classifier_ids=list(classifier_ids)):
         found[row.classifier_id].exemplars[Split(row.split)] = row.exemplars
         found[row.classifier_id].labelled[Split(row.split)] = row.labelled
     return found
@@ -45,12 +45,12 @@ def counts(connection: Connection, classifier_ids: Sequence[int]) -> dict[int, C
 
 def running_jobs(connection: Connection) -> dict[int, int]:
     """Return the number of running jobs of each classifier that has any, by its key."""
-    return {row.classifier_id: row.jobs for row in connection.execute(statement("catalogue.running_jobs"))}
+    return {row.classifier_id: row.jobs for row in execute(connection, "catalogue.running_jobs")}
 
 
 def newest_requests(connection: Connection) -> dict[int, Row[Any]]:
     """Return the newest score job of each classifier that has any, by its key."""
-    return {row.classifier_id: row for row in connection.execute(statement("catalogue.newest_requests"))}
+    return {row.classifier_id: row for row in execute(connection, "catalogue.newest_requests")}
 
 
 def holdings(connection: Connection, classifier: Classifier) -> Holdings:
@@ -60,25 +60,24 @@ def holdings(connection: Connection, classifier: Classifier) -> Holdings:
         unlabelled=dict.fromkeys(Split, 0),
         documents=dict.fromkeys(Split, 0),
     )
-    for row in connection.execute(statement("catalogue.label_counts"), of_classifier):
+    for row in execute(connection, "catalogue.label_counts", **of_classifier):
         if row.label is None:
             found.unlabelled[Split(row.split)] = row.exemplars
         else:
             found.labels[Split(row.split)][row.label] = row.exemplars
-    for row in connection.execute(statement("catalogue.document_counts"), of_classifier):
+    for row in execute(connection, "catalogue.document_counts", **of_classifier):
         found.documents[Split(row.split)] = row.documents
     return found
 
 
 def parameters(connection: Connection, classifier: Classifier) -> Row[Any] | None:
     """Return the parameters in use and how well they were fitted; None before the first."""
-    return connection.execute(statement("catalogue.parameters"), {"classifier_id": classifier.id}).one_or_none()
+    return execute(connection, "catalogue.parameters", classifier_id=classifier.id).one_or_none()
 
 
 def last_decisions(connection: Connection, classifier: Classifier, *, rows: int) -> Sequence[Row[Any]]:
     """Return decisions on the last rows of the newest score job, the last row first; none if there is no such job."""
-    of_classifier = {"classifier_id": classifier.id}
-    job_id = connection.execute(statement("catalogue.last_score_job"), of_classifier).scalar_one_or_none()
+    job_id = execute(connection, "catalogue.last_score_job", classifier_id=classifier.id).scalar_one_or_none()
     if job_id is None:
         return []
-    return connection.execute(statement("catalogue.last_decisions"), {"job_id": job_id, "rows": rows}).all()
+    return execute(connection, "catalogue.last_decisions", job_id=job_id, rows=rows).all()

@@ -6,12 +6,12 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from venn_admit.store.calibrations.calibrations import Calibration
-from venn_admit.store.database.statements import statement
+from venn_admit.store.database.statements import execute
 
 
 def classes(connection: Connection, calibration: Calibration, match_counts: range, quartile: int) -> Sequence[Row[Any]]:
     """Return the points of a cell by split and true class. match_counts: its values of q. quartile: of d, from 0."""
-    return connection.execute(statement("cells.cell_classes"), _place(calibration, match_counts, quartile)).all()
+    return execute(connection, "cells.cell_classes", **_place(calibration, match_counts, quartile)).all()
 
 
 def points(
@@ -33,7 +33,7 @@ def points(
         "after_exemplar": exemplar_id,
         "row_limit": limit,
     }
-    return connection.execute(statement("cells.cell_points"), parameters).all()
+    return execute(connection, "cells.cell_points", **parameters).all()
 
 
 def _place(calibration: Calibration, match_counts: range, quartile: int) -> dict[str, Any]:

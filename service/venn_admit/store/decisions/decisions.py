@@ -21,11 +21,12 @@ from venn_admit.store.database.binary_copy import (
     Array,
     Bits,
     Column,
+    Values,
     copy_in,
     driver_cursor,
     unpacked_ids,
 )
-from venn_admit.store.database.statements import statement, stream
+from venn_admit.store.database.statements import execute, execute_ids, stream
 from venn_admit.store.decisions import removal
 from venn_admit.store.decisions.removal import Why
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -33,6 +34,7 @@ from venn_admit.store.work.jobs import Job
 
 # A key that no decision has.
 _AFTER_ALL = 2**63 - 1
+_REASONS = {reason.code: reason.encode() for reason in Reason} | {ADMITTED: None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +57,14 @@ def undecided(
     require_full_match: bool | None,
 ) -> IntArray:
     """Return the exemplars without a decision under a snapshot and options, each once, in the given order."""
-    ids = (
-        connection.execute(
-            statement("decisions.undecided"),
-            {
-                "exemplar_ids": exemplar_ids.tolist(),
-                "calibration_id": calibration_id,
-                "weighted": weighted,
-                "require_full_match": require_full_match,
-            },
-        )
-        .scalars()
-        .all()
+    return execute_ids(
+        connection,
+        "decisions.undecided",
+        exemplar_ids=list(dict.fromkeys(exemplar_ids.tolist())),
+        calibration_id=calibration_id,
+        weighted=weighted,
+        require_full_match=require_full_match,
     )
-    return np.array(list(dict.fromkeys(ids)), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +98,7 @@ def write(connection: Connection, job: Job, exemplar_ids: IntArray, support_vers
     )
     rows = np.isin(exemplar_ids, wanted)
     n = int(rows.sum())
-    ids = _allocate_ids(connection, n)
+    ids = unpacked_ids(execute(connection, "decisions.allocate_decision_ids", count=n).scalar_one())
     values = {name: of_field[rows] for name, of_field in decided.values.items()}
     key: dict[str, tuple[Column, NDArray[Any]]] = {
         "id": (INT8, ids),
@@ -126,40 +122,26 @@ def _copy(
 ) -> None:
     """Append rows: columns of their own, and those of the fields that there are values of."""
     known = [field for field in fields if field.name in values]
-    texts = {reason.code: reason.encode() for reason in Reason} | {ADMITTED: None}
     nulls = {field.name: is_null(field, values[field.name]) for field in known if field.nullable}
     copy_in(
         driver_cursor(connection),
         table,
-        {name: column for name, (column, _) in key.items()}
-        | {field.name: _column(field.kind, values[field.name]) for field in known},
-        {name: of_key for name, (_, of_key) in key.items()}
-        | {
-            field.name: [texts[code] for code in values[field.name].tolist()]
-            if field.kind is Kind.REASON
-            else values[field.name]
-            for field in known
-        },
+        {**key, **{field.name: _column(field.kind, values[field.name]) for field in known}},
         nulls={name: mask for name, mask in nulls.items() if mask.any()},
     )
 
 
-def _column(kind: Kind, values: NDArray[Any]) -> Column:
+def _column(kind: Kind, values: NDArray[Any]) -> tuple[Column, Values]:
     match kind:
         case Kind.INTEGER | Kind.CLASS:
-            return INT4
+            return INT4, values
         case Kind.REAL | Kind.UNBOUNDED:
-            return FLOAT8
+            return FLOAT8, values
         case Kind.REASON:
-            return TEXT
+            return TEXT, [_REASONS[code] for code in values.tolist()]
         case Kind.BITS:
-            return Bits(values.shape[1])
-    return Array(">i4" if kind is Kind.INTEGERS else ">f8", values.shape[1])
-
-
-def _allocate_ids(connection: Connection, count: int) -> IntArray:
-    packed = connection.execute(statement("decisions.allocate_decision_ids"), {"count": count}).scalar_one()
-    return unpacked_ids(packed)
+            return Bits(values.shape[1]), values
+    return Array(">i4" if kind is Kind.INTEGERS else ">f8", values.shape[1]), values
 
 
 def job_rows(connection: Connection, job_id: int) -> Iterator[Sequence[Row[Any]]]:
@@ -169,7 +151,7 @@ def job_rows(connection: Connection, job_id: int) -> Iterator[Sequence[Row[Any]]
 
 def counts(connection: Connection, job_id: int) -> list[DecisionCount]:
     """Return the rows of a job, counted by decision."""
-    rows = connection.execute(statement("decisions.decision_counts"), {"job_id": job_id})
+    rows = execute(connection, "decisions.decision_counts", job_id=job_id)
     return [
         DecisionCount(
             Split(row.split), row.predicted, row.decision, None if row.reason is None else Reason(row.reason), row.rows
@@ -180,7 +162,7 @@ def counts(connection: Connection, job_id: int) -> list[DecisionCount]:
 
 def by_id(connection: Connection, decision_id: int) -> Row[Any]:
     """Return a decision as it is stored, with its classifier's name; NotFoundError if it does not exist."""
-    row = connection.execute(statement("decisions.decision_by_id"), {"decision_id": decision_id}).one_or_none()
+    row = execute(connection, "decisions.decision_by_id", decision_id=decision_id).one_or_none()
     if row is None:
         _check_removal(connection, decision_id)
         raise NotFoundError(
@@ -211,9 +193,7 @@ def _check_removal(connection: Connection, decision_id: int) -> None:
 def newest(connection: Connection, classifier: Classifier, external_id: str) -> int:
     """The key of the newest decision on an exemplar; NotFoundError if nothing was decided on it."""
     parameters = {"classifier_id": classifier.id, "external_id": external_id}
-    decision_id: int | None = connection.execute(
-        statement("decisions.newest_decision"), parameters
-    ).scalar_one_or_none()
+    decision_id: int | None = execute(connection, "decisions.newest_decision", **parameters).scalar_one_or_none()
     if decision_id is None:
         raise NotFoundError(
             f"classifier {classifier.name!r} has decided on no exemplar with the id {external_id!r}",
@@ -244,6 +224,6 @@ def page(connection: Connection, classifier: Classifier, wanted: Wanted, *, limi
         "row_limit": limit,
     }
     if wanted.external_id is None:
-        return connection.execute(statement("decisions.page_of_decisions"), parameters).all()
+        return execute(connection, "decisions.page_of_decisions", **parameters).all()
     parameters["external_id"] = wanted.external_id
-    return connection.execute(statement("decisions.page_of_exemplar"), parameters).all()
+    return execute(connection, "decisions.page_of_exemplar", **parameters).all()

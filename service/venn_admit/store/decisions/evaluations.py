@@ -13,10 +13,10 @@ from venn_admit.store.database.binary_copy import (
     INT4,
     Array,
     FixedColumn,
-    copy_out_whole,
-    driver_cursor,
+    read_columns,
 )
-from venn_admit.store.database.statements import copy_query, statement
+from venn_admit.store.database.statements import execute
+from venn_admit.store.exemplars.approximations import view_columns, view_of_decisions
 from venn_admit.store.exemplars.classifiers import Classifier
 
 
@@ -60,14 +60,14 @@ def labelled(connection: Connection, calibration: Calibration, exemplar_ids: Int
         "number": calibration.number,
         "vp_count": calibration.vp_count,
     }
-    rows = connection.execute(statement("evaluations.labelled"), parameters).all()
+    rows = execute(connection, "evaluations.labelled", **parameters).all()
     unseen = [row.exemplar_id for row in rows if not row.is_seen]
     return LabelledExemplars(np.array(unseen, dtype=np.int64), len(rows) - len(unseen))
 
 
 def decided(connection: Connection, calibration: Calibration) -> IntArray:
     """Return the labelled exemplars that a calibration has decided on, in order of ingestion, (n,) int64."""
-    ids = connection.execute(statement("evaluations.decided"), {"calibration_id": calibration.id}).scalars().all()
+    ids = execute(connection, "evaluations.decided", calibration_id=calibration.id).scalars().all()
     return np.array(ids, dtype=np.int64)
 
 
@@ -75,36 +75,24 @@ def evaluated_rows(
     connection: Connection, classifier: Classifier, calibration_id: int, exemplar_ids: IntArray, *, weighted: bool
 ) -> EvaluatedRows:
     """Return the labels of some exemplars and the decisions on them, which must exist, in the given order."""
-    class_count = classifier.class_count
     columns: dict[str, FixedColumn] = {
         "label": INT4,
         "network_predicted": INT4,
-        "network_logits": Array(">f4", class_count),
-        "predicted": INT4,
-        "match_count": INT4,
-        "distance": FLOAT8,
-        "logits": Array(">f8", class_count),
+        "network_logits": Array(">f4", classifier.class_count),
+        **view_columns(classifier),
         "lower": FLOAT8,
         "upper": FLOAT8,
         "is_admitted": BOOL,
     }
     parameters = {"calibration_id": calibration_id, "exemplar_ids": exemplar_ids.tolist(), "weighted": weighted}
-    query = copy_query("evaluations.decisions")
-    rows = copy_out_whole(driver_cursor(connection), query, parameters, columns)
+    rows = read_columns(connection, "evaluations.decisions", columns, **parameters)
     assert len(rows["label"]) == len(exemplar_ids), "an exemplar without a label or a decision"
-    view = Approximation(
-        logits=rows["logits"],
-        # The KNN's, whose ties go to the lower class; a decision may be on the network's.
-        predicted=rows["logits"].argmax(axis=1),
-        match_count=rows["match_count"].astype(np.int64),
-        distance=rows["distance"],
-    )
     return EvaluatedRows(
-        label=rows["label"].astype(np.int64),
-        network_predicted=rows["network_predicted"].astype(np.int64),
+        label=rows["label"],
+        network_predicted=rows["network_predicted"],
         network_logits=rows["network_logits"],
-        approximation=None if classifier.knn is None else view,
-        predicted=rows["predicted"].astype(np.int64),
+        approximation=None if classifier.knn is None else view_of_decisions(rows),
+        predicted=rows["predicted"],
         lower=rows["lower"],
         upper=rows["upper"],
         admitted=rows["is_admitted"],

@@ -21,7 +21,7 @@ from venn_admit.core.monitoring.anytime.stored import (
 )
 from venn_admit.core.types import IntArray
 from venn_admit.store.calibrations.calibrations import Calibration
-from venn_admit.store.database.statements import statement
+from venn_admit.store.database.statements import execute, statement
 from venn_admit.store.exemplars.classifiers import Classifier
 
 
@@ -86,19 +86,18 @@ class StandingAlarm:
 
 def lock(connection: Connection, calibrator_id: int) -> None:
     """Wait until nobody else updates the monitors of a calibrator; held to the end of the transaction."""
-    connection.execute(statement("monitors.lock_monitors"), {"calibrator_id": calibrator_id})
+    execute(connection, "monitors.lock_monitors", calibrator_id=calibrator_id)
 
 
 def newest_event(connection: Connection) -> Seen:
     """Return the newest label event of all classifiers, with the transactions that are under way."""
-    event: int = connection.execute(statement("monitors.newest_event")).scalar_one()
-    return Seen(event, frozenset(connection.execute(statement("monitors.under_way")).scalars()))
+    event: int = execute(connection, "monitors.newest_event").scalar_one()
+    return Seen(event, frozenset(execute(connection, "monitors.under_way").scalars()))
 
 
 def newest(connection: Connection, calibration: Calibration) -> StoredMonitor | None:
     """Return the newest monitor of a snapshot's calibrator, or None if its KNN parameters are others or it has none."""
-    parameters = {"calibrator_id": calibration.calibrator_id}
-    row = connection.execute(statement("monitors.newest_monitor"), parameters).one_or_none()
+    row = execute(connection, "monitors.newest_monitor", calibrator_id=calibration.calibrator_id).one_or_none()
     if row is None or row.knn_parameters_id != calibration.knn_parameters_id:
         return None
     return StoredMonitor(
@@ -123,7 +122,7 @@ def start(connection: Connection, classifier: Classifier, calibration: Calibrati
     of_calibrator = {"calibrator_id": calibration.calibrator_id, "knn_parameters_id": calibration.knn_parameters_id}
     number, event = calibration.number, newest_event(connection).event
     if not afresh:
-        first = connection.execute(statement("monitors.first_snapshot"), of_calibrator).one()
+        first = execute(connection, "monitors.first_snapshot", **of_calibrator).one()
         number, event = first.number, first.event
     plan = plan_of(
         _calibration_documents(connection, classifier, calibration.calibrator_id, number),
@@ -131,10 +130,14 @@ def start(connection: Connection, classifier: Classifier, calibration: Calibrati
         alpha=calibration.method_settings.alpha,
         match_groups=1 if classifier.knn is None else MATCH_GROUPS,
     )
-    connection.execute(statement("monitors.end_earlier_alarms"), of_calibrator)
-    row = connection.execute(
-        statement("monitors.start_monitor"),
-        of_calibrator | {"calibration_number": number, "after_event": event, "plan": json.dumps(plan_document(plan))},
+    execute(connection, "monitors.end_earlier_alarms", **of_calibrator)
+    row = execute(
+        connection,
+        "monitors.start_monitor",
+        **of_calibrator,
+        calibration_number=number,
+        after_event=event,
+        plan=json.dumps(plan_document(plan)),
     ).one()
     return StoredMonitor(
         id=row.id,
@@ -152,8 +155,7 @@ def start(connection: Connection, classifier: Classifier, calibration: Calibrati
 def _calibration_documents(
     connection: Connection, classifier: Classifier, calibrator_id: int, number: int
 ) -> LabelledPoints:
-    parameters = {"calibrator_id": calibrator_id, "number": number}
-    rows = connection.execute(statement("monitors.calibration_documents"), parameters).all()
+    rows = execute(connection, "monitors.calibration_documents", calibrator_id=calibrator_id, number=number).all()
     order = {key: place for place, key in enumerate(dict.fromkeys(row.document_key for row in rows))}
     return _points(classifier, rows, [order[row.document_key] for row in rows], [False] * len(rows))
 
@@ -165,7 +167,7 @@ def first_change(connection: Connection, classifier: Classifier, monitor: Stored
         "settled_event": monitor.settled_event,
         "after_event": monitor.after_event,
     }
-    event: int | None = connection.execute(statement("monitors.first_change"), parameters).scalar_one()
+    event: int | None = execute(connection, "monitors.first_change", **parameters).scalar_one()
     return event
 
 
@@ -183,7 +185,7 @@ def counted_labels(
         "after_event": monitor.after_event,
         "from_event": from_event,
     }
-    found = connection.execute(statement("monitors.labelled_decisions"), parameters)
+    found = execute(connection, "monitors.labelled_decisions", **parameters)
     rows = [row for row in found if row.came_together]
     events, document = np.unique(np.array([row.event_id for row in rows], dtype=np.int64), return_inverse=True)
     return CountedLabels(_points(classifier, rows, document.tolist(), [row.is_admitted for row in rows]), events)
@@ -210,52 +212,49 @@ def _points(
 
 def states(connection: Connection, monitor: StoredMonitor) -> list[StoredState]:
     """Return which documents each stored state has seen, in ascending order."""
-    rows = connection.execute(statement("monitors.states"), {"monitor_id": monitor.id})
+    rows = execute(connection, "monitors.states", monitor_id=monitor.id)
     return [StoredState(row.documents, row.event, bytes(row.digest)) for row in rows]
 
 
 def read_state(connection: Connection, monitor: StoredMonitor, documents: int) -> MonitorState:
     """Return the stored state after a number of documents."""
     parameters = {"monitor_id": monitor.id, "documents": documents}
-    return state_of_document(connection.execute(statement("monitors.state"), parameters).scalar_one(), monitor.plan)
+    return state_of_document(execute(connection, "monitors.state", **parameters).scalar_one(), monitor.plan)
 
 
 def delete_states(connection: Connection, monitor: StoredMonitor, documents: Sequence[int]) -> None:
     """Delete the states after these numbers of documents."""
-    parameters = {"monitor_id": monitor.id, "documents": list(documents)}
-    connection.execute(statement("monitors.delete_states"), parameters)
+    execute(connection, "monitors.delete_states", monitor_id=monitor.id, documents=list(documents))
 
 
 def add_state(connection: Connection, monitor: StoredMonitor, state: MonitorState, seen: StoredState) -> None:
     """Store a state, with what says which documents it has seen."""
-    connection.execute(
-        statement("monitors.add_state"),
-        {
-            "monitor_id": monitor.id,
-            "documents": seen.documents,
-            "event": seen.event,
-            "digest": seen.digest,
-            "state": json.dumps(state_document(state)),
-        },
+    execute(
+        connection,
+        "monitors.add_state",
+        monitor_id=monitor.id,
+        documents=seen.documents,
+        event=seen.event,
+        digest=seen.digest,
+        state=json.dumps(state_document(state)),
     )
 
 
 def settle(connection: Connection, monitor: StoredMonitor, settled_event: int, seen: Seen) -> None:
     """Record the last label event that need not be read again, and which is settled next."""
-    connection.execute(
-        statement("monitors.settle"),
-        {
-            "monitor_id": monitor.id,
-            "settled_event": settled_event,
-            "seen_event": seen.event,
-            "awaited": sorted(seen.awaited),
-        },
+    execute(
+        connection,
+        "monitors.settle",
+        monitor_id=monitor.id,
+        settled_event=settled_event,
+        seen_event=seen.event,
+        awaited=sorted(seen.awaited),
     )
 
 
 def replace_readings(connection: Connection, monitor: StoredMonitor, readings: Sequence[Reading]) -> None:
     """Store what the newest state says, instead of what an older one said."""
-    connection.execute(statement("monitors.delete_readings"), {"monitor_id": monitor.id})
+    execute(connection, "monitors.delete_readings", monitor_id=monitor.id)
     if readings:
         connection.execute(
             statement("monitors.add_reading"),
@@ -289,26 +288,27 @@ def update_alarms(
     lit = [(reading, reading.lit_at) for reading in readings if reading.lit_at is not None]
     newly = [(reading, lit_at) for reading, lit_at in lit if lit_at > after]
     of_monitor = {"monitor_id": monitor.id}
-    connection.execute(
-        statement("monitors.end_alarms"),
-        of_monitor
-        | {"lamps": [str(reading.lamp) for reading, _ in lit], "numbers": [reading.number for reading, _ in lit]},
+    execute(
+        connection,
+        "monitors.end_alarms",
+        **of_monitor,
+        lamps=[str(reading.lamp) for reading, _ in lit],
+        numbers=[reading.number for reading, _ in lit],
     )
-    connection.execute(
-        statement("monitors.raise_alarms"),
-        of_monitor
-        | {
-            "lamps": [str(reading.lamp) for reading, _ in newly],
-            "numbers": [reading.number for reading, _ in newly],
-            "events": [int(events[lit_at - after - 1]) for _, lit_at in newly],
-        },
+    execute(
+        connection,
+        "monitors.raise_alarms",
+        **of_monitor,
+        lamps=[str(reading.lamp) for reading, _ in newly],
+        numbers=[reading.number for reading, _ in newly],
+        events=[int(events[lit_at - after - 1]) for _, lit_at in newly],
     )
     return standing_alarms(connection, monitor)
 
 
 def standing_alarms(connection: Connection, monitor: StoredMonitor) -> list[StandingAlarm]:
     """Return the alarms and notices that stand."""
-    rows = connection.execute(statement("monitors.standing_alarms"), {"monitor_id": monitor.id})
+    rows = execute(connection, "monitors.standing_alarms", monitor_id=monitor.id)
     return [
         StandingAlarm(row.id, Lamp(row.lamp), row.number, row.created_at, row.notified_at is not None) for row in rows
     ]
@@ -316,12 +316,12 @@ def standing_alarms(connection: Connection, monitor: StoredMonitor) -> list[Stan
 
 def lock_unsent(connection: Connection, monitor_id: int) -> list[int]:
     """Return the standing alarms that no webhook took, locked to the end of the transaction."""
-    return list(connection.execute(statement("monitors.lock_unsent"), {"monitor_id": monitor_id}).scalars())
+    return list(execute(connection, "monitors.lock_unsent", monitor_id=monitor_id).scalars())
 
 
 def set_notified(connection: Connection, alarm_id: int) -> None:
     """Record that a webhook took an alarm."""
-    connection.execute(statement("monitors.set_notified"), {"alarm_id": alarm_id})
+    execute(connection, "monitors.set_notified", alarm_id=alarm_id)
 
 
 def behind(connection: Connection, *, unsent: bool) -> list[str]:
@@ -329,4 +329,4 @@ def behind(connection: Connection, *, unsent: bool) -> list[str]:
 
     unsent: whether to return those with alarms that no webhook took, too.
     """
-    return list(connection.execute(statement("monitors.behind"), {"unsent": unsent}).scalars())
+    return list(execute(connection, "monitors.behind", unsent=unsent).scalars())

@@ -16,7 +16,7 @@ from sqlalchemy.exc import OperationalError
 
 from venn_admit.core.types import IntArray
 from venn_admit.store.database.engine import unlimited
-from venn_admit.store.database.statements import statement
+from venn_admit.store.database.statements import execute
 
 _TABLES = ("decision", "admit_evidence", "abers_evidence", "job_row", "job_chunk")
 
@@ -49,15 +49,15 @@ def keep_requests_out(connection: Connection, classifier_id: int, *, wait: timed
     milliseconds = 0 if wait is None else max(1, round(wait / timedelta(milliseconds=1)))
     savepoint = connection.begin_nested()
     try:
-        connection.execute(statement("removals.await_turn"), {"milliseconds": milliseconds})
-        connection.execute(statement("removals.keep_requests_out"), {"classifier_id": classifier_id})
+        execute(connection, "removals.await_turn", milliseconds=milliseconds)
+        execute(connection, "removals.keep_requests_out", classifier_id=classifier_id)
     except OperationalError as error:
         savepoint.rollback()
         if isinstance(error.orig, LockNotAvailable):
             return False
         raise
     savepoint.commit()
-    connection.execute(statement("removals.in_turn"))
+    execute(connection, "removals.in_turn")
     return True
 
 
@@ -70,20 +70,18 @@ def remove(connection: Connection, classifier_id: int, decision_ids: IntArray, r
     if not len(decision_ids):
         return 0
     parameters = {"classifier_id": classifier_id, "decision_ids": decision_ids.tolist(), "reason": reason}
-    return connection.execute(statement("removals.remove"), parameters).scalar_one_or_none() or 0
+    return execute(connection, "removals.remove", **parameters).scalar_one_or_none() or 0
 
 
 def removal(connection: Connection, decision_id: int) -> Removal | None:
     """Return when a decision was removed and why; None if it was not."""
-    row = connection.execute(statement("removals.removal"), {"decision_id": decision_id}).one_or_none()
+    row = execute(connection, "removals.removal", decision_id=decision_id).one_or_none()
     return None if row is None else Removal(row.removed_at, Why(row.reason))
 
 
 def complete_since(connection: Connection, classifier_id: int) -> datetime | None:
     """Return the time after which no decision of a classifier was removed; None if none was at all."""
-    found: datetime | None = connection.execute(
-        statement("removals.complete_since"), {"classifier_id": classifier_id}
-    ).scalar_one()
+    found: datetime | None = execute(connection, "removals.complete_since", classifier_id=classifier_id).scalar_one()
     return found
 
 
@@ -123,13 +121,13 @@ def age_limit(connection: Connection, kept_for: timedelta) -> datetime:
 
     It is so long ago, and before everything that an answer kept under an Idempotency-Key may name.
     """
-    limit: datetime = connection.execute(statement("removals.age_limit"), {"kept_for": kept_for}).scalar_one()
+    limit: datetime = execute(connection, "removals.age_limit", kept_for=kept_for).scalar_one()
     return limit
 
 
 def old(connection: Connection, ended_before: datetime) -> Old:
     """Count the jobs that ended before a time."""
-    row = connection.execute(statement("removals.old"), {"ended_before": ended_before}).one()
+    row = execute(connection, "removals.old", ended_before=ended_before).one()
     return Old(row.jobs, int(row.rows))
 
 
@@ -139,7 +137,7 @@ def mark_next(connection: Connection, ended_before: datetime, *, blocked: Collec
     One that somebody else has locked is left to a later look. blocked: classifiers whose jobs are left out.
     """
     parameters = {"ended_before": ended_before, "blocked": list(blocked)}
-    job_id: int | None = connection.execute(statement("removals.next_old"), parameters).scalar_one_or_none()
+    job_id: int | None = execute(connection, "removals.next_old", **parameters).scalar_one_or_none()
     if job_id is not None:
         mark(connection, job_id, Why.AGE)
     return job_id
@@ -147,11 +145,11 @@ def mark_next(connection: Connection, ended_before: datetime, *, blocked: Collec
 
 def mark(connection: Connection, job_id: int, reason: Why) -> bool:
     """Mark a job as removed; False if it was before, or is running. What is still computed of it does not count."""
-    connection.execute(statement("jobs.lock_job"), {"job_id": job_id})
-    marked = connection.execute(statement("removals.mark"), {"job_id": job_id, "reason": reason}).one_or_none()
+    execute(connection, "jobs.lock_job", job_id=job_id)
+    marked = execute(connection, "removals.mark", job_id=job_id, reason=reason).one_or_none()
     if marked is None:
         return False
-    connection.execute(statement("job_chunks.take_leases"), {"job_id": job_id})
+    execute(connection, "job_chunks.take_leases", job_id=job_id)
     return True
 
 
@@ -162,8 +160,7 @@ def unfinished(
 
     blocked: classifiers whose jobs are left out.
     """
-    parameters = {"after": after, "job_id": job_id, "blocked": list(blocked)}
-    row = connection.execute(statement("removals.unfinished"), parameters).one_or_none()
+    row = execute(connection, "removals.unfinished", after=after, job_id=job_id, blocked=list(blocked)).one_or_none()
     return None if row is None else Unfinished(**{**row._mapping, "removed_because": Why(row.removed_because)})
 
 
@@ -173,27 +170,25 @@ def delete_part(connection: Connection, job: Unfinished, *, after: int = -1, mos
     after: the last row of the part before. The caller keeps requests out, by `keep_requests_out`.
     """
     # Another process may delete rows of it: one at a time.
-    connection.execute(statement("jobs.lock_job"), {"job_id": job.id})
-    parameters = {"job_id": job.id, "after": after, "most": most}
-    rows = connection.execute(statement("removals.delete_rows"), parameters).all()
+    execute(connection, "jobs.lock_job", job_id=job.id)
+    rows = execute(connection, "removals.delete_rows", job_id=job.id, after=after, most=most).all()
     exemplar_ids = np.array([row.exemplar_id for row in rows], dtype=np.int64)
     decisions = 0
     if job.kind == "score" and len(exemplar_ids):
-        unneeded = connection.execute(
-            statement("removals.unneeded"),
-            {
-                "job_id": job.id,
-                "exemplar_ids": np.unique(exemplar_ids).tolist(),
-                "calibration_id": job.calibration_id,
-                "weighted": job.weighted,
-                "require_full_match": job.require_full_match,
-            },
+        unneeded = execute(
+            connection,
+            "removals.unneeded",
+            job_id=job.id,
+            exemplar_ids=np.unique(exemplar_ids).tolist(),
+            calibration_id=job.calibration_id,
+            weighted=job.weighted,
+            require_full_match=job.require_full_match,
         )
         ids = np.array(unneeded.scalars().all(), dtype=np.int64)
         decisions = remove(connection, job.classifier_id, ids, job.removed_because)
     is_last = len(rows) < most
     if is_last:
-        connection.execute(statement("removals.empty"), {"job_id": job.id})
+        execute(connection, "removals.empty", job_id=job.id)
     return Part(len(rows), decisions, max((row.row_number for row in rows), default=after), is_last)
 
 
@@ -204,4 +199,4 @@ def vacuum(engine: Engine) -> None:
     """
     with unlimited(engine) as connection:
         for table in _TABLES:
-            connection.execute(statement(f"removals.vacuum_{table}"))
+            execute(connection, f"removals.vacuum_{table}")

@@ -20,20 +20,18 @@ from venn_admit.core.monitoring.history import (
 )
 from venn_admit.core.monitoring.traffic import RECENT
 from venn_admit.core.reasons import Reason
-from venn_admit.core.types import Approximation, FloatArray, IntArray, Split
+from venn_admit.core.types import FloatArray, IntArray, Split
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.binary_copy import (
     BOOL,
-    FLOAT8,
     INT4,
     INT8,
-    Array,
     FixedColumn,
-    copy_out_whole,
-    driver_cursor,
+    read_columns,
 )
-from venn_admit.store.database.statements import copy_query, filled, statement, statement_names, stream
+from venn_admit.store.database.statements import execute, filled, statement_names, stream
 from venn_admit.store.exemplars import support
+from venn_admit.store.exemplars.approximations import view_columns, view_of_decisions
 from venn_admit.store.exemplars.classifiers import Classifier
 
 HISTORY = 6
@@ -91,15 +89,15 @@ class ReportStanding:
 
 def standing(connection: Connection, calibration: Calibration) -> ReportStanding:
     """Return what tells whether a report on a snapshot would be another one now."""
-    row = connection.execute(statement("reports.standing"), {"calibration_id": calibration.id}).one()
+    row = execute(connection, "reports.standing", calibration_id=calibration.id).one()
     return ReportStanding(**row._mapping)
 
 
 def inventory(connection: Connection, classifier: Classifier) -> Inventory:
     """Return the number of exemplars and labels as they are stored now."""
     parameters = {"classifier_id": classifier.id}
-    counts = connection.execute(statement("reports.labelled_counts"), parameters).all()
-    selections = connection.execute(statement("reports.label_selections"), parameters).all()
+    counts = execute(connection, "reports.labelled_counts", **parameters).all()
+    selections = execute(connection, "reports.label_selections", **parameters).all()
     none = dict.fromkeys(Split, 0)
     return Inventory(
         exemplars=none | {Split(row.split): row.exemplars for row in counts},
@@ -110,7 +108,7 @@ def inventory(connection: Connection, classifier: Classifier) -> Inventory:
 
 
 def snapshot_origin(connection: Connection, calibration: Calibration) -> SnapshotOrigin:
-    row = connection.execute(statement("reports.snapshot_origin"), {"calibration_id": calibration.id}).one()
+    row = execute(connection, "reports.snapshot_origin", calibration_id=calibration.id).one()
     return SnapshotOrigin(
         created_at=row.created_at,
         reason=row.reason,
@@ -123,8 +121,7 @@ def snapshot_origin(connection: Connection, calibration: Calibration) -> Snapsho
 
 def quartiles(connection: Connection, calibration: Calibration) -> FloatArray | None:
     """Return the quartiles of d over all points of a snapshot, (3,); None if the classifier has logits only."""
-    parameters = {"calibration_id": calibration.id}
-    found = connection.execute(statement("reports.snapshot_quartiles"), parameters).scalar_one()
+    found = execute(connection, "reports.snapshot_quartiles", calibration_id=calibration.id).scalar_one()
     return None if found is None else np.array(found, dtype=np.float64)
 
 
@@ -136,7 +133,7 @@ def snapshot_changes(connection: Connection, calibration: Calibration) -> Snapsh
         "number": calibration.number,
         "splits": [Split.MC, Split.VP] if calibration.vp_count else [Split.MC],
     }
-    row = connection.execute(statement("reports.snapshot_changes"), parameters).one()
+    row = execute(connection, "reports.snapshot_changes", **parameters).one()
     return SnapshotChanges(arrived=row.arrived, changed=row.changed, left=row.gone)
 
 
@@ -148,8 +145,8 @@ def days(connection: Connection, classifier: Classifier, until: datetime) -> tup
     found: dict[date, Day] = {
         first + timedelta(days=number): Day(first + timedelta(days=number)) for number in range(DAYS)
     }
-    decisions = connection.execute(statement("reports.daily_decisions"), parameters | {"sampled": SAMPLED}).all()
-    labels = connection.execute(statement("reports.daily_labels"), parameters | {"most": MOST_LABELS}).all()
+    decisions = execute(connection, "reports.daily_decisions", **parameters, sampled=SAMPLED).all()
+    labels = execute(connection, "reports.daily_labels", **parameters, most=MOST_LABELS).all()
     for row in (*decisions, *labels):
         if row.day in found:
             found[row.day] = replace(found[row.day], **row._mapping)
@@ -182,14 +179,14 @@ def history(connection: Connection, calibration: Calibration) -> tuple[SnapshotC
             other_settings=tuple(row.other_settings),
             admitted=row.admitted,
         )
-        for row in connection.execute(statement("reports.history"), parameters)
+        for row in execute(connection, "reports.history", **parameters)
     )
 
 
 def discrepancies(connection: Connection, calibration: Calibration) -> tuple[Discrepancies, Discrepancies]:
     """Return discrepancies under the snapshot's parameters: on mc and vp as they are now, and on scored exemplars."""
     parameters = {"classifier_id": calibration.classifier_id, "knn_parameters_id": calibration.knn_parameters_id}
-    rows = connection.execute(statement("reports.discrepancies"), parameters).all()
+    rows = execute(connection, "reports.discrepancies", **parameters).all()
 
     def of(is_scored: bool) -> Discrepancies:
         counted = [(row.points, row.differing, row.documents) for row in rows if row.is_scored == is_scored]
@@ -211,10 +208,7 @@ def recent_points(connection: Connection, classifier: Classifier, calibration: C
         "calibration_id": INT8,
         "weighted": BOOL,
         "require_full_match": BOOL,
-        "logits": Array(">f8", classifier.class_count),
-        "predicted": INT4,
-        "match_count": INT4,
-        "distance": FLOAT8,
+        **view_columns(classifier),
         "reason": INT4,
         "label": INT4,
         "is_random": BOOL,
@@ -231,26 +225,21 @@ def recent_points(connection: Connection, classifier: Classifier, calibration: C
         "reasons": list(Reason),
         "codes": [reason.code for reason in Reason],
     }
-    rows = copy_out_whole(driver_cursor(connection), copy_query("reports.recent_rows"), parameters, columns)
+    rows = read_columns(connection, "reports.recent_rows", columns, **parameters)
     seen = rows["is_seen"]
-    kept = {name: values[~seen] for name, values in rows.items()}
+    new = {name: values[~seen] for name, values in rows.items()}
+    view = view_of_decisions(new)
     return DecidedPoints(
-        exemplar_ids=kept["exemplar_id"],
-        calibration_ids=kept["calibration_id"],
-        weighted=kept["weighted"],
-        require_full_match=kept["require_full_match"],
-        predicted=kept["predicted"].astype(np.int64),
-        approximation=Approximation(
-            logits=kept["logits"],
-            # The KNN's, whose ties go to the lower class; a decision may be on the network's.
-            predicted=kept["logits"].argmax(axis=1) if classifier.knn is not None else np.full(len(kept["logits"]), -1),
-            match_count=kept["match_count"].astype(np.int64),
-            distance=kept["distance"],
-        ),
-        reason=kept["reason"].astype(np.int64),
-        comparable=kept["is_comparable"],
-        label=kept["label"].astype(np.int64),
-        is_random=kept["is_random"],
+        exemplar_ids=new["exemplar_id"],
+        calibration_ids=new["calibration_id"],
+        weighted=new["weighted"],
+        require_full_match=new["require_full_match"],
+        predicted=new["predicted"],
+        approximation=view if classifier.knn else replace(view, predicted=np.full(len(view.predicted), -1)),
+        reason=new["reason"],
+        comparable=new["is_comparable"],
+        label=new["label"],
+        is_random=new["is_random"],
         seen_count=int(seen.sum()),
     )
 
@@ -269,7 +258,7 @@ def work_rows(connection: Connection, exemplar_ids: IntArray, *, with_labelled: 
     with_labelled: whether those that have a label are wanted too.
     """
     parameters = {"exemplar_ids": exemplar_ids.tolist(), "with_labelled": with_labelled, "row_limit": limit}
-    return connection.execute(statement("reports.work_rows"), parameters).all()
+    return execute(connection, "reports.work_rows", **parameters).all()
 
 
 def offered_queries(

@@ -1,7 +1,7 @@
 """Neighbours, KNN parameters and approximations of stored exemplars."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +20,10 @@ from venn_admit.store.database.binary_copy import (
     FixedColumn,
     copy_in,
     copy_out,
-    copy_out_whole,
     driver_cursor,
+    read_columns,
 )
-from venn_admit.store.database.statements import copy_query, statement, stream
+from venn_admit.store.database.statements import copy_query, execute, execute_ids, statement, stream
 from venn_admit.store.exemplars import support
 from venn_admit.store.exemplars.classifiers import Classifier
 
@@ -43,21 +43,14 @@ class StoredNeighbours:
 
     def take(self, rows: IntArray) -> "StoredNeighbours":
         """Return the lists in these rows, in this order; rows: (m,) int64."""
-        return StoredNeighbours(
-            exemplar_ids=self.exemplar_ids[rows],
-            neighbour_ids=self.neighbour_ids[rows],
-            distances=self.distances[rows],
-            support_version=self.support_version[rows],
-        )
+        return StoredNeighbours(*(values[rows] for values in self._columns()))
 
     def followed_by(self, other: "StoredNeighbours") -> "StoredNeighbours":
         """Return these lists, followed by those of `other`."""
-        return StoredNeighbours(
-            exemplar_ids=np.concatenate([self.exemplar_ids, other.exemplar_ids]),
-            neighbour_ids=np.concatenate([self.neighbour_ids, other.neighbour_ids]),
-            distances=np.concatenate([self.distances, other.distances]),
-            support_version=np.concatenate([self.support_version, other.support_version]),
-        )
+        return StoredNeighbours(*map(np.concatenate, zip(self._columns(), other._columns(), strict=True)))
+
+    def _columns(self) -> tuple[Any, ...]:
+        return self.exemplar_ids, self.neighbour_ids, self.distances, self.support_version
 
     def holding(self, neighbour_ids: IntArray) -> BoolArray:
         """Return whether each list holds any of some training exemplars, (n,) bool."""
@@ -112,17 +105,15 @@ class Replacements:
     def replaced(self, exemplar_ids: IntArray, stored: Approximation) -> Approximation:
         """Return the approximations of n exemplars, of which `stored` has those that are stored."""
         wanted, rows = self.rows_of(exemplar_ids)
-        arrays = {}
-        for name in ("logits", "predicted", "match_count", "distance"):
-            arrays[name] = getattr(stored, name).copy()
-            arrays[name][wanted] = getattr(self.approximation, name)[rows]
+        arrays = {name: getattr(stored, name).copy() for name in VIEW_COLUMNS}
+        for name, values in arrays.items():
+            values[wanted] = getattr(self.approximation, name)[rows]
         return Approximation(**arrays)
 
 
 def without_neighbours(connection: Connection, classifier: Classifier, splits: list[Split]) -> IntArray:
     """Return the ids of the points of some splits that have no neighbours yet."""
-    parameters = {"classifier_id": classifier.id, "splits": splits}
-    return _ids(connection, "approximations.without_neighbours", parameters)
+    return execute_ids(connection, "approximations.without_neighbours", classifier_id=classifier.id, splits=splits)
 
 
 def without_approximation(
@@ -130,7 +121,7 @@ def without_approximation(
 ) -> IntArray:
     """Return the ids of the points of some splits that have no approximation under the given parameters yet."""
     parameters = {"classifier_id": classifier.id, "splits": splits, "knn_parameters_id": knn_parameters_id}
-    return _ids(connection, "approximations.without_approximation", parameters)
+    return execute_ids(connection, "approximations.without_approximation", **parameters)
 
 
 def outdated_neighbours(connection: Connection, classifier: Classifier) -> IntArray:
@@ -143,62 +134,55 @@ def outdated_neighbours(connection: Connection, classifier: Classifier) -> IntAr
         return np.empty(0, dtype=np.int64)
     if support.grew_after(connection, classifier, searched):
         parameters = {"classifier_id": classifier.id, "support_version": version}
-        return _ids(connection, "approximations.outdated_neighbours", parameters)
-    changed = support.changes_after(connection, classifier, searched).exemplar_ids
-    return _ids(
-        connection,
-        "approximations.outdated_neighbours_holding",
-        {"neighbour_ids": changed.tolist(), "support_version": version},
-    )
+        return execute_ids(connection, "approximations.outdated_neighbours", **parameters)
+    changed = support.changes_after(connection, classifier, searched).exemplar_ids.tolist()
+    parameters = {"neighbour_ids": changed, "support_version": version}
+    return execute_ids(connection, "approximations.outdated_neighbours_holding", **parameters)
 
 
-def _ids(connection: Connection, query: str, parameters: dict[str, Any]) -> IntArray:
-    return np.array(connection.execute(statement(query), parameters).scalars().all(), dtype=np.int64)
-
-
-def read_neighbours(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> StoredNeighbours:
-    """Return the stored neighbour lists of some exemplars, in no particular order."""
+def _neighbour_columns(classifier: Classifier) -> dict[str, FixedColumn]:
     k = classifier.neighbour_count
-    columns: dict[str, FixedColumn] = {
+    return {
         "exemplar_id": INT8,
         "neighbour_ids": Array(">i8", k),
         "distances": Array(">f8", k),
         "support_version": INT8,
     }
+
+
+def read_neighbours(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> StoredNeighbours:
+    """Return the stored neighbour lists of some exemplars, in no particular order."""
     parameters = {"exemplar_ids": exemplar_ids.tolist(), "classifier_id": classifier.id}
-    query = copy_query("approximations.neighbours")
-    rows = copy_out_whole(driver_cursor(connection), query, parameters, columns)
-    return StoredNeighbours(rows["exemplar_id"], rows["neighbour_ids"], rows["distances"], rows["support_version"])
+    rows = read_columns(connection, "approximations.neighbours", _neighbour_columns(classifier), **parameters)
+    return StoredNeighbours(*rows.values())
 
 
 def write_neighbours(connection: Connection, classifier: Classifier, found: StoredNeighbours) -> None:
     """Store neighbour lists in place of older ones."""
-    k = classifier.neighbour_count
-    connection.execute(statement("approximations.delete_neighbours"), {"exemplar_ids": found.exemplar_ids.tolist()})
-    copy_in(
-        driver_cursor(connection),
-        "neighbours",
-        {"exemplar_id": INT8, "support_version": INT8, "neighbour_ids": Array(">i8", k), "distances": Array(">f8", k)},
-        {
-            "exemplar_id": found.exemplar_ids,
-            "support_version": found.support_version,
-            "neighbour_ids": found.neighbour_ids,
-            "distances": found.distances,
-        },
-    )
+    execute(connection, "approximations.delete_neighbours", exemplar_ids=found.exemplar_ids.tolist())
+    formats, values = _neighbour_columns(classifier), found._columns()
+    columns = {name: (column, of) for (name, column), of in zip(formats.items(), values, strict=True)}
+    copy_in(driver_cursor(connection), "neighbours", columns)
 
 
-def _approximation_columns(classifier: Classifier) -> dict[str, Any]:
-    return {"predicted": INT4, "match_count": INT4, "distance": FLOAT8, "logits": Array(">f8", classifier.class_count)}
+VIEW_COLUMNS = ("predicted", "match_count", "distance", "logits")
+"""What is stored of an approximation, by the names of its fields."""
 
 
-def _approximation(block: dict[str, Any]) -> Approximation:
-    return Approximation(
-        logits=block["logits"],
-        predicted=block["predicted"].astype(np.int64),
-        match_count=block["match_count"].astype(np.int64),
-        distance=block["distance"],
-    )
+def view_columns(classifier: Classifier) -> dict[str, FixedColumn]:
+    """Return the columns of approximations, named as their fields."""
+    columns = (INT4, INT4, FLOAT8, Array(">f8", classifier.class_count))
+    return dict(zip(VIEW_COLUMNS, columns, strict=True))
+
+
+def view_of_decisions(rows: Mapping[str, Any]) -> Approximation:
+    """Return the KNN's view that decisions were made by, with the KNN's prediction; theirs may be the network's."""
+    # Ties go to the lower class.
+    return _approximation({**rows, "predicted": rows["logits"].argmax(axis=1)})
+
+
+def _approximation(block: Mapping[str, Any]) -> Approximation:
+    return Approximation(**{name: block[name] for name in VIEW_COLUMNS})
 
 
 def read_approximations(
@@ -206,9 +190,8 @@ def read_approximations(
 ) -> tuple[IntArray, Approximation]:
     """Return the stored approximations of some exemplars: ids and values, in no particular order."""
     parameters = {"exemplar_ids": exemplar_ids.tolist(), "knn_parameters_id": knn_parameters_id}
-    columns: dict[str, FixedColumn] = {"exemplar_id": INT8, **_approximation_columns(classifier)}
-    query = copy_query("approximations.approximations")
-    rows = copy_out_whole(driver_cursor(connection), query, parameters, columns)
+    columns = {"exemplar_id": INT8, **view_columns(classifier)}
+    rows = read_columns(connection, "approximations.approximations", columns, **parameters)
     return rows["exemplar_id"], _approximation(rows)
 
 
@@ -220,33 +203,21 @@ def write_approximations(
     knn_parameters_id: int,
 ) -> None:
     """Store approximations in place of older ones under the same parameters."""
-    n = len(exemplar_ids)
-    connection.execute(
-        statement("approximations.delete_approximations"),
-        {"exemplar_ids": exemplar_ids.tolist(), "knn_parameters_id": knn_parameters_id},
-    )
-    copy_in(
-        driver_cursor(connection),
-        "approximation",
-        {"knn_parameters_id": INT4, "exemplar_id": INT8, "support_version": INT8, **_approximation_columns(classifier)},
-        {
-            "knn_parameters_id": np.full(n, knn_parameters_id),
-            "exemplar_id": exemplar_ids,
-            "support_version": np.full(n, classifier.support_version),
-            "predicted": approximation.predicted,
-            "match_count": approximation.match_count,
-            "distance": approximation.distance,
-            "logits": approximation.logits,
-        },
-    )
+    n, parameters = len(exemplar_ids), {"exemplar_ids": exemplar_ids.tolist(), "knn_parameters_id": knn_parameters_id}
+    execute(connection, "approximations.delete_approximations", **parameters)
+    columns = {
+        "knn_parameters_id": (INT4, np.full(n, knn_parameters_id)),
+        "exemplar_id": (INT8, exemplar_ids),
+        "support_version": (INT8, np.full(n, classifier.support_version)),
+        **{name: (column, getattr(approximation, name)) for name, column in view_columns(classifier).items()},
+    }
+    copy_in(driver_cursor(connection), "approximation", columns)
 
 
 def delete_outdated_approximations(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> None:
     """Delete, under any parameters, what was computed from older training exemplars for some points."""
-    connection.execute(
-        statement("approximations.delete_outdated_approximations"),
-        {"exemplar_ids": exemplar_ids.tolist(), "support_version": classifier.support_version},
-    )
+    parameters = {"exemplar_ids": exemplar_ids.tolist(), "support_version": classifier.support_version}
+    execute(connection, "approximations.delete_outdated_approximations", **parameters)
 
 
 def split_blocks(
@@ -261,7 +232,7 @@ def split_blocks(
 
     memory_budget: bytes for the whole computation. instead: what replaces stored approximations.
     """
-    columns: dict[str, FixedColumn] = {"id": INT8, "label": INT4, **_approximation_columns(classifier)}
+    columns = {"id": INT8, "label": INT4, **view_columns(classifier)}
     parameters = {"classifier_id": classifier.id, "split": split, "knn_parameters_id": knn_parameters_id}
     query = copy_query("approximations.split_approximations")
     rows = block_rows(memory_budget, 8 * (classifier.class_count + 8))
@@ -269,7 +240,7 @@ def split_blocks(
         stored = _approximation(block)
         yield LabelledApproximations(
             block["id"],
-            block["label"].astype(np.int64),
+            block["label"],
             stored if instead is None else instead.replaced(block["id"], stored),
         )
 
@@ -283,21 +254,20 @@ def add_parameters(
     reliability: ReliabilityModel | None = None,
 ) -> StoredParameters:
     """Store parameters and make them current; `record` is None if they were given rather than fitted."""
-    connection.execute(statement("approximations.retire_parameters"), {"classifier_id": classifier.id})
-    parameters_id = connection.execute(
-        statement("approximations.add_parameters"),
-        {
-            "classifier_id": classifier.id,
-            "origin": "given" if record is None else "fitted",
-            "beta": knn.beta.tolist(),
-            "gamma": knn.gamma.tolist(),
-            "eta": knn.eta,
-            "eta_loc": eta_loc,
-            "fit_count": None if record is None else record.fit_count,
-            "dev_count": None if record is None else record.dev_count,
-            "dev_discrepancies": None if record is None else record.dev_discrepancies,
-            "reliability": None if reliability is None else json.dumps(reliability.document(), allow_nan=False),
-        },
+    execute(connection, "approximations.retire_parameters", classifier_id=classifier.id)
+    parameters_id = execute(
+        connection,
+        "approximations.add_parameters",
+        classifier_id=classifier.id,
+        origin="given" if record is None else "fitted",
+        beta=knn.beta.tolist(),
+        gamma=knn.gamma.tolist(),
+        eta=knn.eta,
+        eta_loc=eta_loc,
+        fit_count=None if record is None else record.fit_count,
+        dev_count=None if record is None else record.dev_count,
+        dev_discrepancies=None if record is None else record.dev_discrepancies,
+        reliability=None if reliability is None else json.dumps(reliability.document(), allow_nan=False),
     ).scalar_one()
     if record is not None:
         for model, log in (("knn", record.knn_log), ("localizer", record.localizer_log)):
@@ -327,17 +297,13 @@ def _parameters(row: Row[Any] | None) -> StoredParameters | None:
 
 def current_parameters(connection: Connection, classifier: Classifier) -> StoredParameters | None:
     """Return the parameters that new work uses; None before the first fit."""
-    row = connection.execute(
-        statement("approximations.current_parameters"), {"classifier_id": classifier.id}
-    ).one_or_none()
+    row = execute(connection, "approximations.current_parameters", classifier_id=classifier.id).one_or_none()
     return _parameters(row)
 
 
 def parameters_by_id(connection: Connection, knn_parameters_id: int) -> StoredParameters:
     """Return the parameters with this key, whose existence a foreign key guarantees."""
-    row = connection.execute(
-        statement("approximations.parameters_by_id"), {"knn_parameters_id": knn_parameters_id}
-    ).one()
+    row = execute(connection, "approximations.parameters_by_id", knn_parameters_id=knn_parameters_id).one()
     stored = _parameters(row)
     assert stored is not None
     return stored
@@ -360,5 +326,5 @@ def export_rows(connection: Connection, classifier: Classifier) -> Iterator[Sequ
 
 def fit_of_job(connection: Connection, job_id: int) -> Fit | None:
     """Return what a job has fitted; None if it is no fit, or is not done."""
-    row = connection.execute(statement("approximations.fit_of_job"), {"job_id": job_id}).one_or_none()
+    row = execute(connection, "approximations.fit_of_job", job_id=job_id).one_or_none()
     return None if row is None else Fit(**row._mapping)

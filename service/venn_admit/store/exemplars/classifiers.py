@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 
 from venn_admit.core.names import NAME_LENGTH_LIMIT
 from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError
-from venn_admit.store.database.statements import statement
+from venn_admit.store.database.statements import execute
 
 _ADDRESS = re.compile(r"(?P<shared_name>.+)@(?P<generation>[1-9][0-9]{0,8})")
 
@@ -114,18 +114,17 @@ def create(
     dimension, neighbour_count: both None if it has logits only, for then there are no vectors to make partitions for.
     extractor: None if it is not stated.
     """
-    classifier_id = connection.execute(
-        statement("classifiers.create_classifier"),
-        {
-            "name": name,
-            "class_names": list(class_names),
-            "dimension": dimension,
-            "neighbour_count": neighbour_count,
-            "knn_share": knn_share,
-            "mc_share": mc_share,
-            "seed": seed,
-            "extractor": extractor,
-        },
+    classifier_id = execute(
+        connection,
+        "classifiers.create_classifier",
+        name=name,
+        class_names=list(class_names),
+        dimension=dimension,
+        neighbour_count=neighbour_count,
+        knn_share=knn_share,
+        mc_share=mc_share,
+        seed=seed,
+        extractor=extractor,
     ).scalar_one_or_none()
     if classifier_id is None:
         raise _name_taken(name)
@@ -148,14 +147,13 @@ def add_generation(
         "dimension": dimension,
         "extractor": extractor,
     }
-    new_id: int = connection.execute(statement("classifiers.add_generation"), parameters).scalar_one()
+    new_id: int = execute(connection, "classifiers.add_generation", **parameters).scalar_one()
     return _with_partitions(connection, new_id, dimension)
 
 
 def _with_partitions(connection: Connection, classifier_id: int, dimension: int | None) -> Classifier:
     if dimension is not None:
-        parameters = {"classifier_id": classifier_id, "dimension": dimension}
-        connection.execute(statement("classifiers.create_vector_partitions"), parameters)
+        execute(connection, "classifiers.create_vector_partitions", classifier_id=classifier_id, dimension=dimension)
     return by_id(connection, classifier_id)
 
 
@@ -167,7 +165,7 @@ def _name_taken(name: str) -> ConflictError:
 
 def lock(connection: Connection, classifier: Classifier) -> None:
     """Wait until nobody else changes the generations of a classifier; they are locked to the end of the transaction."""
-    connection.execute(statement("classifiers.lock_classifier"), {"first_id": classifier.first_id}).all()
+    execute(connection, "classifiers.lock_classifier", first_id=classifier.first_id).all()
 
 
 def rename(connection: Connection, classifier: Classifier, name: str) -> None:
@@ -179,7 +177,7 @@ def rename(connection: Connection, classifier: Classifier, name: str) -> None:
     if len(known) > 1:
         require_free(connection, classifier, name, known[-1].generation)
     try:
-        connection.execute(statement("classifiers.rename_classifier"), {"first_id": classifier.first_id, "name": name})
+        execute(connection, "classifiers.rename_classifier", first_id=classifier.first_id, name=name)
     except IntegrityError as error:
         raise _name_taken(name) from error
 
@@ -196,7 +194,7 @@ def require_free(connection: Connection, classifier: Classifier, name: str, coun
             f"called, got {len(addresses[-1])}; rename the classifier first"
         )
     parameters = {"names": addresses, "first_id": classifier.first_id}
-    taken = connection.execute(statement("classifiers.names_of_others"), parameters).scalars().first()
+    taken = execute(connection, "classifiers.names_of_others", **parameters).scalars().first()
     if taken is not None:
         raise ConflictError(
             f"a classifier named {taken!r} exists already, which a generation of {name!r} would be called; rename it",
@@ -207,15 +205,13 @@ def require_free(connection: Connection, classifier: Classifier, name: str, coun
 
 def make_current(connection: Connection, before: Classifier, after: Classifier) -> None:
     """Have the name of a classifier, which is locked, stand for another generation."""
-    connection.execute(statement("classifiers.take_name"), {"classifier_id": before.id})
-    parameters = {"classifier_id": after.id, "name": before.name}
-    connection.execute(statement("classifiers.give_name"), parameters)
+    execute(connection, "classifiers.take_name", classifier_id=before.id)
+    execute(connection, "classifiers.give_name", classifier_id=after.id, name=before.name)
 
 
 def set_extractor(connection: Connection, classifier: Classifier, extractor: str) -> None:
     """State which extractor the vectors of a generation come from."""
-    parameters = {"classifier_id": classifier.id, "extractor": extractor}
-    connection.execute(statement("classifiers.set_extractor"), parameters)
+    execute(connection, "classifiers.set_extractor", classifier_id=classifier.id, extractor=extractor)
 
 
 def addressed(name: str) -> dict[str, Any]:
@@ -251,7 +247,7 @@ def by_name(connection: Connection, name: str, *, even_if_deleting: bool = False
     """
     row = None
     if name.isprintable():  # any other name was never stored, and may not be text to the database
-        row = connection.execute(statement("classifiers.classifier_by_name"), addressed(name)).one_or_none()
+        row = execute(connection, "classifiers.classifier_by_name", **addressed(name)).one_or_none()
     if row is None:
         raise _unknown(connection, name)
     found = _classifier(row)
@@ -261,7 +257,7 @@ def by_name(connection: Connection, name: str, *, even_if_deleting: bool = False
 
 
 def _unknown(connection: Connection, name: str) -> NotFoundError:
-    names = connection.execute(statement("classifiers.classifier_names")).scalars().all()
+    names = execute(connection, "classifiers.classifier_names").scalars().all()
     known = ", ".join(names) if names else "none yet; create one"
     return NotFoundError(
         f"no classifier is named {name!r}; known: {known}",
@@ -290,7 +286,7 @@ def every(
     those whose names come after this one.
     """
     parameters = {"shared_name": shared_name, "row_limit": limit, "after": after}
-    return [_classifier(row) for row in connection.execute(statement("classifiers.classifiers"), parameters)]
+    return [_classifier(row) for row in execute(connection, "classifiers.classifiers", **parameters)]
 
 
 def usable(connection: Connection, classifier: Classifier) -> Classifier:
@@ -302,7 +298,7 @@ def usable(connection: Connection, classifier: Classifier) -> Classifier:
 
 def by_id(connection: Connection, classifier_id: int) -> Classifier:
     """Return a generation as it is now; NotFoundError if it was deleted."""
-    row = connection.execute(statement("classifiers.classifier_by_id"), {"classifier_id": classifier_id}).one_or_none()
+    row = execute(connection, "classifiers.classifier_by_id", classifier_id=classifier_id).one_or_none()
     if row is None:
         raise NotFoundError("the classifier was deleted meanwhile")
     return _classifier(row)
@@ -321,11 +317,10 @@ def having(connection: Connection, name: str, classifier_id: int) -> Classifier 
 def has_several_generations(connection: Connection, classifier: Classifier) -> bool:
     """Return whether a classifier has more than one generation."""
     parameters = {"first_id": classifier.first_id}
-    several: bool = connection.execute(statement("classifiers.has_several_generations"), parameters).scalar_one()
-    return several
+    return bool(execute(connection, "classifiers.has_several_generations", **parameters).scalar_one())
 
 
 def generations(connection: Connection, classifier: Classifier) -> list[Classifier]:
     """Return all generations of the same classifier, in the order of their numbers."""
-    rows = connection.execute(statement("classifiers.generations"), {"first_id": classifier.first_id})
+    rows = execute(connection, "classifiers.generations", first_id=classifier.first_id)
     return [_classifier(row) for row in rows]

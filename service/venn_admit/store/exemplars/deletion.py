@@ -22,7 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from venn_admit.core.types import IntArray
-from venn_admit.store.database.statements import statement
+from venn_admit.store.database.statements import execute
 from venn_admit.store.database.tables import SCHEMA, metadata
 from venn_admit.store.exemplars.classifiers import Classifier
 
@@ -82,28 +82,26 @@ def begin(
     `subject` of the event.
     """
     parameters = {"classifier_ids": [one.id for one in generations]}
-    connection.execute(statement("deletion.begin"), {**parameters, **asked})
+    execute(connection, "deletion.begin", **parameters, **asked)
     if every:
-        connection.execute(statement("deletion.revoke_keys"), parameters)
-        connection.execute(statement("deletion.end_sessions"), parameters)
+        execute(connection, "deletion.revoke_keys", **parameters)
+        execute(connection, "deletion.end_sessions", **parameters)
 
 
 def cancel_jobs(connection: Connection, classifier: Classifier) -> None:
     """Cancel jobs that were recorded while the deletion began."""
-    connection.execute(statement("deletion.cancel_jobs"), {"classifier_id": classifier.id})
+    execute(connection, "deletion.cancel_jobs", classifier_id=classifier.id)
 
 
 def drop_vectors(connection: Connection, classifier: Classifier) -> bool:
     """Drop the partitions of the vectors; return False if others kept the table in use, so that nothing was done."""
-    parameters = {"classifier_id": classifier.id}
-    dropped: bool = connection.execute(statement("deletion.drop_vector_partitions"), parameters).scalar_one()
-    return dropped
+    return bool(execute(connection, "deletion.drop_vector_partitions", classifier_id=classifier.id).scalar_one())
 
 
 def some_exemplars(connection: Connection, classifier: Classifier, after: Key, batch: int) -> tuple[IntArray, Key]:
     """Return at most `batch` of the exemplars that are left, the first ones after a key, and the key of the last."""
     parameters = {"classifier_id": classifier.id, "batch": batch, **after}
-    rows = connection.execute(statement("deletion.some_exemplars"), parameters).mappings().all()
+    rows = execute(connection, "deletion.some_exemplars", **parameters).mappings().all()
     return np.array([row["id"] for row in rows], dtype=np.int64), dict(rows[-1]) if rows else after
 
 
@@ -154,9 +152,9 @@ def delete_row(connection: Connection, classifier: Classifier) -> bool:
     parameters = {"classifier_id": classifier.id}
     savepoint = connection.begin_nested()
     try:
-        connection.execute(statement("deletion.release_keys"), parameters)
-        connection.execute(statement("deletion.hand_on"), parameters)
-        connection.execute(statement("deletion.delete_classifier"), parameters)
+        execute(connection, "deletion.release_keys", **parameters)
+        execute(connection, "deletion.hand_on", **parameters)
+        execute(connection, "deletion.delete_classifier", **parameters)
     except IntegrityError:
         savepoint.rollback()
         return False
@@ -166,5 +164,5 @@ def delete_row(connection: Connection, classifier: Classifier) -> bool:
 
 def counts(connection: Connection, classifier: Classifier) -> Counter[str]:
     """Return how many rows of each table belong to a generation."""
-    rows = connection.execute(statement("deletion.count_rows"), {"classifier_id": classifier.id})
+    rows = execute(connection, "deletion.count_rows", classifier_id=classifier.id)
     return Counter({row.name: row.rows for row in rows})

@@ -18,16 +18,17 @@ from venn_admit.store.database.binary_copy import (
     JSONB,
     TEXT,
     Array,
+    FilledColumns,
     FixedColumn,
     Vector,
     copy_in,
     copy_out,
     copy_out_packed,
-    copy_out_whole,
     driver_cursor,
+    read_columns,
     unpacked_ids,
 )
-from venn_admit.store.database.statements import copy_query, statement, stream
+from venn_admit.store.database.statements import copy_query, execute, execute_ids, stream
 from venn_admit.store.exemplars import forgotten
 from venn_admit.store.exemplars.classifiers import Classifier, generations, left_of
 from venn_admit.store.exemplars.labels import LabelEvent, append_events, carry_events, record
@@ -143,7 +144,7 @@ def store(
 def _known(connection: Connection, classifier: Classifier, external_ids: Sequence[str]) -> dict[str, Row[Any]]:
     """Return what is stored under some ids, by id."""
     parameters = {"classifier_id": classifier.id, "external_ids": json.dumps(list(external_ids))}
-    rows = connection.execute(statement("exemplars.known_exemplars"), parameters)
+    rows = execute(connection, "exemplars.known_exemplars", **parameters)
     return {row.external_id: row for row in rows}
 
 
@@ -207,55 +208,39 @@ def _append(
 ) -> IntArray:
     """Store the chosen rows; return their new ids, ascending."""
     _require_unforgotten(connection, classifier, incoming, rows.tolist(), source)
-    packed = connection.execute(statement("exemplars.allocate_exemplar_ids"), {"count": len(rows)}).scalar_one()
-    ids = unpacked_ids(packed)
+    ids = unpacked_ids(execute(connection, "exemplars.allocate_exemplar_ids", count=len(rows)).scalar_one())
     if not len(rows):
         return ids
     n, chosen = len(rows), rows.tolist()
     cursor = driver_cursor(connection)
     kept = slice(None) if n == len(incoming.labels) else rows  # a view of all
     labels, splits = incoming.labels[kept], _at(incoming.splits, rows)
+    document_ids = _at(incoming.document_ids, rows)
     copy_in(
         cursor,
         "exemplar",
         {
-            "id": INT8,
-            "classifier_id": INT4,
-            "external_id": TEXT,
-            "document_id": TEXT,
-            "split": TEXT,
-            "network_logits": Array(">f4", classifier.class_count),
-            "network_predicted": INT4,
-            "label": INT4,
-            "attributes": JSONB,
-            "content_digest": BYTEA,
-        },
-        {
-            "id": ids,
-            "classifier_id": np.full(n, classifier.id),
-            "external_id": [one.encode() for one in _at(incoming.external_ids, rows)],
-            "document_id": [None if one is None else one.encode() for one in _at(incoming.document_ids, rows)],
-            "split": [_SPLITS[split] for split in splits],
-            "network_logits": incoming.logits[kept],
-            "network_predicted": incoming.predicted[kept],
-            "label": labels,
-            "attributes": [_json(incoming, row, source) for row in chosen],
-            "content_digest": _at(incoming.digests, rows),
+            "id": (INT8, ids),
+            "classifier_id": (INT4, np.full(n, classifier.id)),
+            "external_id": (TEXT, [one.encode() for one in _at(incoming.external_ids, rows)]),
+            "document_id": (TEXT, [None if one is None else one.encode() for one in document_ids]),
+            "split": (TEXT, [_SPLITS[split] for split in splits]),
+            "network_logits": (Array(">f4", classifier.class_count), incoming.logits[kept]),
+            "network_predicted": (INT4, incoming.predicted[kept]),
+            "label": (INT4, labels),
+            "attributes": (JSONB, [_json(incoming, row, source) for row in chosen]),
+            "content_digest": (BYTEA, _at(incoming.digests, rows)),
         },
         nulls={"label": labels < 0},
     )
     if incoming.vectors is not None:
-        copy_in(
-            cursor,
-            "exemplar_vector",
-            {"classifier_id": INT4, "support": BOOL, "exemplar_id": INT8, "vector": Vector(classifier.dimension)},
-            {
-                "classifier_id": np.full(n, classifier.id),
-                "support": np.array([split == Split.TRAIN for split in splits]),
-                "exemplar_id": ids,
-                "vector": incoming.vectors[kept],
-            },
-        )
+        columns: FilledColumns = {
+            "classifier_id": (INT4, np.full(n, classifier.id)),
+            "support": (BOOL, np.array([split == Split.TRAIN for split in splits])),
+            "exemplar_id": (INT8, ids),
+            "vector": (Vector(classifier.dimension), incoming.vectors[kept]),
+        }
+        copy_in(cursor, "exemplar_vector", columns)
     labelled = labels >= 0
     taken: dict[int, int] = {}
     if incoming.ledgers:
@@ -290,7 +275,7 @@ def lock_ingestion(connection: Connection, classifier: Classifier) -> None:
 
     A caller that locks the classifier as well, by `classifiers.lock`, does so after this, as ingestion does.
     """
-    connection.execute(statement("classifiers.lock_ingestion"), {"classifier_id": classifier.id})
+    execute(connection, "classifiers.lock_ingestion", classifier_id=classifier.id)
 
 
 def lock_ingestion_of_all(connection: Connection, classifier: Classifier) -> list[Classifier]:
@@ -314,7 +299,7 @@ def lock_ingestion_of_all(connection: Connection, classifier: Classifier) -> lis
 
 def split_counts(connection: Connection, classifier: Classifier) -> dict[Split, int]:
     """Return the number of exemplars in each split, including empty splits."""
-    rows = connection.execute(statement("exemplars.split_counts"), {"classifier_id": classifier.id})
+    rows = execute(connection, "exemplars.split_counts", classifier_id=classifier.id)
     stored = {row.split: row.exemplars for row in rows}
     return {split: stored.get(split, 0) for split in Split}
 
@@ -322,12 +307,12 @@ def split_counts(connection: Connection, classifier: Classifier) -> dict[Split, 
 def split_classes(connection: Connection, classifier: Classifier, split: Split) -> list[int]:
     """Return the labels that occur in a split, ascending, without those of training exemplars that wait."""
     parameters = {"classifier_id": classifier.id, "split": split, "support_version": classifier.support_version}
-    return list(connection.execute(statement("exemplars.split_classes"), parameters).scalars())
+    return list(execute(connection, "exemplars.split_classes", **parameters).scalars())
 
 
 def split_keys(connection: Connection, classifier: Classifier, split: Split) -> ExemplarKeys:
     """Return a split's exemplars in the order of their external ids, which does not depend on the order of arrival."""
-    rows = connection.execute(statement("exemplars.split_keys"), {"classifier_id": classifier.id, "split": split}).all()
+    rows = execute(connection, "exemplars.split_keys", classifier_id=classifier.id, split=split).all()
     return ExemplarKeys(
         ids=np.array([row.id for row in rows], dtype=np.int64),
         document_keys=[row.document_key for row in rows],
@@ -337,42 +322,39 @@ def split_keys(connection: Connection, classifier: Classifier, split: Split) -> 
 
 def keys(connection: Connection, exemplar_ids: IntArray) -> ExemplarKeys:
     """Return the names of some exemplars, in the given order."""
-    rows = connection.execute(statement("exemplars.keys"), {"exemplar_ids": exemplar_ids.tolist()}).all()
+    rows = execute(connection, "exemplars.keys", exemplar_ids=exemplar_ids.tolist()).all()
     return ExemplarKeys(exemplar_ids, [row.document_key for row in rows], [row.external_id for row in rows])
 
 
 def count_stored(connection: Connection, exemplar_ids: IntArray) -> int:
     """Return how many of some exemplars, which are distinct, are stored."""
-    parameters = {"exemplar_ids": exemplar_ids.tolist()}
-    count: int = connection.execute(statement("exemplars.count_stored"), parameters).scalar_one()
-    return count
+    return int(execute(connection, "exemplars.count_stored", exemplar_ids=exemplar_ids.tolist()).scalar_one())
 
 
 def support_ids(connection: Connection, classifier: Classifier, *, after: int = 0) -> IntArray:
     """Return the training exemplars after an id in order of ingestion, without those that wait, (N,) int64."""
     parameters = {"classifier_id": classifier.id, "after": after, "support_version": classifier.support_version}
-    packed = connection.execute(statement("exemplars.support_ids"), parameters).scalar_one()
-    return unpacked_ids(packed)
+    return unpacked_ids(execute(connection, "exemplars.support_ids", **parameters).scalar_one())
 
 
 def support_fingerprint(connection: Connection, classifier: Classifier, *, up_to: int) -> bytes:
     """Return what tells apart which exemplars train up to an id, their labels and their contents, 32 bytes."""
     parameters = {"classifier_id": classifier.id, "up_to": up_to}
-    return bytes(connection.execute(statement("exemplars.support_fingerprint"), parameters).scalar_one())
+    return bytes(execute(connection, "exemplars.support_fingerprint", **parameters).scalar_one())
+
+
+def _labelled_logits(classifier: Classifier) -> dict[str, FixedColumn]:
+    return {"id": INT8, "label": INT4, "network_logits": Array(">f4", classifier.class_count)}
 
 
 def support_blocks(
     connection: Connection, classifier: Classifier, ids: IntArray, block_rows: int
 ) -> Iterator[tuple[IntArray, Float32Array]]:
     """Yield labels and network logits of the training exemplars of all ascending `ids` in a range, in their order."""
-    columns: dict[str, FixedColumn] = {
-        "id": INT8,
-        "label": INT4,
-        "network_logits": Array(">f4", classifier.class_count),
-    }
+    columns = _labelled_logits(classifier)
     query, parts = copy_query("exemplars.support"), _parts(classifier, ids, block_rows)
     for block in copy_out_packed(driver_cursor(connection), query, parts, columns):
-        yield block["label"].astype(np.int64), block["network_logits"]
+        yield block["label"], block["network_logits"]
 
 
 def support_vector_blocks(
@@ -409,35 +391,24 @@ def vectors(connection: Connection, classifier: Classifier, exemplar_ids: IntArr
 def network_logits(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Float32Array:
     """Return the network's logits of some exemplars, in the given order, (n, C) float32."""
     columns: dict[str, FixedColumn] = {"network_logits": Array(">f4", classifier.class_count)}
-    query = copy_query("exemplars.network_logits")
-    parameters = {"exemplar_ids": exemplar_ids.tolist()}
-    logits: Float32Array = copy_out_whole(driver_cursor(connection), query, parameters, columns)["network_logits"]
-    return logits
+    found = read_columns(connection, "exemplars.network_logits", columns, exemplar_ids=exemplar_ids.tolist())
+    return np.asarray(found["network_logits"])
 
 
 def split_logits(connection: Connection, classifier: Classifier, split: Split) -> LabelledLogits:
     """Return a labelled split in order of ingestion."""
-    columns: dict[str, FixedColumn] = {
-        "id": INT8,
-        "label": INT4,
-        "network_logits": Array(">f4", classifier.class_count),
-    }
-    parameters = {"classifier_id": classifier.id, "split": split}
-    rows = copy_out_whole(driver_cursor(connection), copy_query("exemplars.split_logits"), parameters, columns)
-    return LabelledLogits(rows["id"], rows["label"].astype(np.int64), rows["network_logits"])
+    columns, parameters = _labelled_logits(classifier), {"classifier_id": classifier.id, "split": split}
+    return LabelledLogits(*read_columns(connection, "exemplars.split_logits", columns, **parameters).values())
 
 
 def labels(connection: Connection, exemplar_ids: IntArray) -> IntArray:
     """Return the labels of some labelled exemplars, in the given order, (n,) int64."""
-    columns: dict[str, FixedColumn] = {"label": INT4}
-    parameters = {"exemplar_ids": exemplar_ids.tolist()}
-    found = copy_out_whole(driver_cursor(connection), copy_query("exemplars.labels"), parameters, columns)
-    return np.asarray(found["label"].astype(np.int64))
+    return execute_ids(connection, "exemplars.labels", exemplar_ids=exemplar_ids.tolist())
 
 
 def described(connection: Connection, exemplar_ids: IntArray) -> Sequence[DescribedExemplar]:
     """Return external id, network's prediction and attributes of some exemplars, in the given order."""
-    return connection.execute(statement("exemplars.described"), {"exemplar_ids": exemplar_ids.tolist()}).all()
+    return execute(connection, "exemplars.described", exemplar_ids=exemplar_ids.tolist()).all()
 
 
 def export_rows(connection: Connection, classifier: Classifier) -> Iterator[Sequence[Row[Any]]]:

@@ -6,17 +6,16 @@ snapshots count a calibration point. None of these says what the exemplar was.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 from sqlalchemy import Connection, Row
 
 from venn_admit.core.types import IntArray
-from venn_admit.store.database.statements import statement
+from venn_admit.store.database.statements import execute, execute_ids
 from venn_admit.store.exemplars.classifiers import Classifier
 
 # The tables that refer to exemplars, in the order in which their rows can be deleted, and that of exemplars itself.
@@ -98,24 +97,24 @@ class Tombstones:
 
 def make_salt(connection: Connection, generations: Sequence[Classifier]) -> None:
     """See that all generations of a classifier have the same salt, before its first tombstone."""
-    connection.execute(statement("forgotten.make_salt"), {"classifier_ids": _ids(generations)})
+    execute(connection, "forgotten.make_salt", classifier_ids=_ids(generations))
 
 
 def tombstones_of(connection: Connection, classifier: Classifier) -> Tombstones:
     """Return what tells the tombstones of a classifier's exemplars."""
-    salt = connection.execute(statement("forgotten.salt"), {"classifier_id": classifier.id}).scalar_one()
+    salt = execute(connection, "forgotten.salt", classifier_id=classifier.id).scalar_one()
     return Tombstones(None if salt is None else bytes(salt))
 
 
 def forgotten_since(connection: Connection, digests: Iterable[bytes]) -> dict[bytes, datetime]:
     """Return those of the digests that are tombstones, and since when."""
-    rows = connection.execute(statement("forgotten.tombstones"), {"digests": list(digests)})
+    rows = execute(connection, "forgotten.tombstones", digests=list(digests))
     return {bytes(row.digest): row.created_at for row in rows}
 
 
 def add_tombstones(connection: Connection, digests: Iterable[bytes]) -> None:
     """Record tombstones, of which some may be there already."""
-    connection.execute(statement("forgotten.add_tombstones"), {"digests": sorted(digests)})
+    execute(connection, "forgotten.add_tombstones", digests=sorted(digests))
 
 
 def asked_for(
@@ -127,18 +126,18 @@ def asked_for(
         "external_ids": list(external_ids),
         "document_ids": list(document_ids),
     }
-    return [AskedFor(**row._mapping) for row in connection.execute(statement("forgotten.asked_for"), parameters)]
+    return [AskedFor(**row._mapping) for row in execute(connection, "forgotten.asked_for", **parameters)]
 
 
 def lock(connection: Connection, generations: Sequence[Classifier]) -> None:
     """Keep others from recording jobs or results of these generations until this transaction ends."""
-    connection.execute(statement("forgotten.lock_classifiers"), {"classifier_ids": _ids(generations)}).all()
+    execute(connection, "forgotten.lock_classifiers", classifier_ids=_ids(generations)).all()
 
 
 def running_jobs(connection: Connection, generations: Sequence[Classifier], kinds: Sequence[str]) -> list[RunningJob]:
     """Return the jobs of these generations that are not over, of some kinds."""
     parameters = {"classifier_ids": _ids(generations), "kinds": list(kinds)}
-    return [RunningJob(**row._mapping) for row in connection.execute(statement("forgotten.running_jobs"), parameters)]
+    return [RunningJob(**row._mapping) for row in execute(connection, "forgotten.running_jobs", **parameters)]
 
 
 def training_now(connection: Connection, exemplar_ids: IntArray) -> IntArray:
@@ -149,7 +148,7 @@ def training_now(connection: Connection, exemplar_ids: IntArray) -> IntArray:
 def lists_of_training(connection: Connection, classifier: Classifier, external_ids: Sequence[str]) -> dict[str, int]:
     """Return those of some exemplars of a generation that train, and how many neighbour lists name each."""
     parameters = {"classifier_id": classifier.id, "external_ids": list(external_ids)}
-    rows = connection.execute(statement("forgotten.lists_of_training"), parameters)
+    rows = execute(connection, "forgotten.lists_of_training", **parameters)
     return {row.external_id: row.lists for row in rows}
 
 
@@ -160,8 +159,7 @@ def lists_naming(connection: Connection, exemplar_ids: IntArray) -> IntArray:
 
 def add_trainings(connection: Connection, exemplar_ids: IntArray, next_version: int) -> None:
     """Record when these exemplars trained, those that ever did; next_version: the first without them."""
-    parameters = {"exemplar_ids": exemplar_ids.tolist(), "next_version": next_version}
-    connection.execute(statement("forgotten.add_trainings"), parameters)
+    execute(connection, "forgotten.add_trainings", exemplar_ids=exemplar_ids.tolist(), next_version=next_version)
 
 
 def add_points(connection: Connection, exemplar_ids: IntArray) -> list[TouchedSnapshot]:
@@ -170,8 +168,8 @@ def add_points(connection: Connection, exemplar_ids: IntArray) -> list[TouchedSn
     The caller holds the locks of their calibrators. Nobody reads such a snapshot as it was cached.
     """
     parameters = {"exemplar_ids": exemplar_ids.tolist()}
-    connection.execute(statement("forgotten.add_points"), parameters)
-    rows = connection.execute(statement("forgotten.renew_snapshots"), parameters)
+    execute(connection, "forgotten.add_points", **parameters)
+    rows = execute(connection, "forgotten.renew_snapshots", **parameters)
     return [TouchedSnapshot(**row._mapping) for row in rows]
 
 
@@ -183,7 +181,7 @@ def delete_lists(connection: Connection, exemplar_ids: IntArray) -> Counter[str]
     parameters = {"exemplar_ids": exemplar_ids.tolist()}
     rows: Counter[str] = Counter()
     for table in ("approximation", "neighbours"):
-        rows[table] = connection.execute(statement(f"forgotten.delete_{table}"), parameters).rowcount
+        rows[table] = execute(connection, f"forgotten.delete_{table}", **parameters).rowcount
     return rows
 
 
@@ -192,7 +190,7 @@ def delete(connection: Connection, classifier: Classifier, exemplar_ids: IntArra
     parameters = {"classifier_id": classifier.id, "exemplar_ids": exemplar_ids.tolist()}
     rows: Counter[str] = Counter()
     for table in _TABLES:
-        done = connection.execute(statement(f"forgotten.delete_{table}"), parameters)
+        done = execute(connection, f"forgotten.delete_{table}", **parameters)
         rows[table] = done.scalar_one() if table == "label_event" else done.rowcount
     return rows
 
@@ -200,13 +198,12 @@ def delete(connection: Connection, classifier: Classifier, exemplar_ids: IntArra
 def forget_errors(connection: Connection, generations: Sequence[Classifier], ids: Sequence[str]) -> int:
     """Take ids out of the messages of errors that jobs of these generations have kept; return how many named any."""
     changed = 0
-    for row in connection.execute(statement("forgotten.errors"), {"classifier_ids": _ids(generations)}).all():
+    for row in execute(connection, "forgotten.errors", classifier_ids=_ids(generations)).all():
         error = row.error
         for one in ids:
             error = error.replace(repr(one), INSTEAD)
         if error != row.error:
-            parameters = {"id": row.id, "ordinal": row.ordinal, "error": error}
-            connection.execute(statement(f"forgotten.set_error_of_{row.origin}"), parameters)
+            execute(connection, f"forgotten.set_error_of_{row.origin}", id=row.id, ordinal=row.ordinal, error=error)
             changed += 1
     return changed
 
@@ -216,20 +213,18 @@ def trained_then(
 ) -> int:
     """Return how many training exemplars of a version were forgotten; after: since then only."""
     parameters = {"classifier_id": classifier.id, "support_version": support_version, "after": after}
-    found: int = connection.execute(statement("forgotten.trained_then"), parameters).scalar_one()
-    return found
+    return int(execute(connection, "forgotten.trained_then", **parameters).scalar_one())
 
 
 def lost_points(connection: Connection, calibration_id: int, *, after: datetime | None = None) -> LostPoints:
     """Return how many points of a snapshot were forgotten; after: since then only."""
-    parameters = {"calibration_id": calibration_id, "after": after}
-    row: Row[Any] = connection.execute(statement("forgotten.lost_points"), parameters).one()
+    row: Row[Any] = execute(connection, "forgotten.lost_points", calibration_id=calibration_id, after=after).one()
     return LostPoints(row.mc, row.vp)
 
 
 def kept_revisions(connection: Connection) -> frozenset[UUID]:
     """Return the revisions of all that may be cached."""
-    return frozenset(connection.execute(statement("forgotten.kept_revisions")).scalars())
+    return frozenset(execute(connection, "forgotten.kept_revisions").scalars())
 
 
 def _ids(generations: Sequence[Classifier]) -> list[int]:
@@ -237,5 +232,4 @@ def _ids(generations: Sequence[Classifier]) -> list[int]:
 
 
 def _column(connection: Connection, name: str, exemplar_ids: IntArray) -> IntArray:
-    parameters: Mapping[str, object] = {"exemplar_ids": exemplar_ids.tolist()}
-    return np.array(connection.execute(statement(name), parameters).scalars().all(), dtype=np.int64)
+    return execute_ids(connection, name, exemplar_ids=exemplar_ids.tolist())

@@ -8,8 +8,8 @@ import numpy as np
 from sqlalchemy import Connection, Row
 
 from venn_admit.core.types import IntArray, Split
-from venn_admit.store.database.binary_copy import INT4, INT8, TEXT, copy_in, driver_cursor
-from venn_admit.store.database.statements import statement
+from venn_admit.store.database.binary_copy import INT4, INT8, TEXT, FilledColumns, copy_in, driver_cursor
+from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars.classifiers import Classifier
 
 LOOKED_AT = 10_000
@@ -41,7 +41,7 @@ def by_external_id(
 ) -> dict[str, LabelledExemplar]:
     """Return those of the exemplars that are stored."""
     parameters = {"classifier_id": classifier.id, "external_ids": list(external_ids)}
-    rows = connection.execute(statement("labels.labelled_exemplars"), parameters)
+    rows = execute(connection, "labels.labelled_exemplars", **parameters)
     return {row.external_id: LabelledExemplar(row.id, Split(row.split), row.label, row.document_key) for row in rows}
 
 
@@ -68,7 +68,7 @@ def of_other_generations(
     If several know an exemplar, the one that a label came for last counts.
     """
     parameters = {"classifier_id": classifier.id, "first_id": classifier.first_id, "external_ids": list(external_ids)}
-    rows = connection.execute(statement("labels.labels_of_other_generations"), parameters)
+    rows = execute(connection, "labels.labels_of_other_generations", **parameters)
     return {
         row.external_id: CarriedLabel(
             row.exemplar_id, row.label, frozenset(row.labels or ()), row.is_random, row.generation
@@ -80,30 +80,28 @@ def of_other_generations(
 def carry_events(connection: Connection, exemplar_ids: Sequence[int], of_ids: Sequence[int]) -> None:
     """Append the ledgers of the exemplars `of_ids` to those of others, which are as many and new."""
     if exemplar_ids:
-        parameters = {"exemplar_ids": list(exemplar_ids), "of_ids": list(of_ids)}
-        connection.execute(statement("labels.carry_events"), parameters)
+        execute(connection, "labels.carry_events", exemplar_ids=list(exemplar_ids), of_ids=list(of_ids))
 
 
 def newest(connection: Connection, classifier: Classifier, *, limit: int) -> Sequence[Row[Any]]:
     """Return the labels of a classifier that hold, the newest ones, among the newest `LOOKED_AT` events of all."""
     parameters = {"classifier_id": classifier.id, "row_limit": limit, "looked_at": LOOKED_AT}
-    return connection.execute(statement("labels.newest_labels"), parameters).all()
+    return execute(connection, "labels.newest_labels", **parameters).all()
 
 
 def newest_event(connection: Connection, exemplar: LabelledExemplar) -> Row[Any]:
     """Return the event that gave an exemplar its label."""
-    return connection.execute(statement("labels.newest_event_of_exemplar"), {"exemplar_id": exemplar.id}).one()
+    return execute(connection, "labels.newest_event_of_exemplar", exemplar_id=exemplar.id).one()
 
 
 def record(connection: Connection, events: Sequence[LabelEvent], *, source: str) -> None:
     """Append events to the ledger, and set labels and splits as they say; each exemplar occurs once."""
-    connection.execute(
-        statement("labels.set_labels"),
-        {
-            "exemplar_ids": [event.exemplar_id for event in events],
-            "labels": [event.label for event in events],
-            "splits": [event.split for event in events],
-        },
+    execute(
+        connection,
+        "labels.set_labels",
+        exemplar_ids=[event.exemplar_id for event in events],
+        labels=[event.label for event in events],
+        splits=[event.split for event in events],
     )
     append_events(
         connection,
@@ -118,17 +116,11 @@ def append_events(
     connection: Connection, exemplar_ids: IntArray, labels: IntArray, selections: Sequence[str], *, source: str
 ) -> None:
     """Append n events to the ledger; labels: (n,) int64, -1 for a retraction."""
-    n = len(exemplar_ids)
-    if n:
-        copy_in(
-            driver_cursor(connection),
-            "label_event",
-            {"exemplar_id": INT8, "label": INT4, "selection": TEXT, "source": TEXT},
-            {
-                "exemplar_id": exemplar_ids,
-                "label": labels,
-                "selection": [selection.encode() for selection in selections],
-                "source": [source.encode()] * n,
-            },
-            nulls={"label": labels < 0},
-        )
+    if len(exemplar_ids):
+        columns: FilledColumns = {
+            "exemplar_id": (INT8, exemplar_ids),
+            "label": (INT4, labels),
+            "selection": (TEXT, [selection.encode() for selection in selections]),
+            "source": (TEXT, [source.encode()] * len(exemplar_ids)),
+        }
+        copy_in(driver_cursor(connection), "label_event", columns, nulls={"label": labels < 0})

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from venn_admit.core.types import IntArray
 from venn_admit.errors import ConflictError
-from venn_admit.store.database.statements import statement
+from venn_admit.store.database.statements import execute, statement
 from venn_admit.store.database.tables import SCHEMA
 from venn_admit.store.exemplars.classifiers import Classifier
 
@@ -58,13 +58,12 @@ class SupportChanges:
 
 def next_version(connection: Connection) -> int:
     """Return a version above all versions and all exemplar ids before it."""
-    version: int = connection.execute(statement("support.next_version")).scalar_one()
-    return version
+    return int(execute(connection, "support.next_version").scalar_one())
 
 
 def renew(connection: Connection, classifier: Classifier, version: int) -> None:
     """Give the training exemplars, which changed in this transaction, a new version."""
-    connection.execute(statement("support.renew"), {"classifier_id": classifier.id, "version": version})
+    execute(connection, "support.renew", classifier_id=classifier.id, version=version)
 
 
 def join_waiting(connection: Connection, classifier: Classifier | None, *, wait: bool = False) -> list[int]:
@@ -78,27 +77,24 @@ def join_waiting(connection: Connection, classifier: Classifier | None, *, wait:
     somebody else has locked is left to the next one to look.
     """
     asked = {"classifier_id": None if classifier is None else classifier.id}
-    having = list(connection.execute(statement("support.having_waiting"), asked).scalars())
+    having = list(execute(connection, "support.having_waiting", **asked).scalars())
     if not having:
         return []
     if wait:
-        connection.execute(statement("support.await_locks"))
+        execute(connection, "support.await_locks")
     lock_them = statement("support.lock_waiting" if wait else "support.lock_waiting_if_free")
     locked = list(connection.execute(lock_them, {"classifier_ids": having}).scalars())
-    parameters = {"classifier_ids": locked, "most_wait": _MOST_WAIT}
-    return list(connection.execute(statement("support.join_waiting"), parameters).scalars())
+    return list(execute(connection, "support.join_waiting", classifier_ids=locked, most_wait=_MOST_WAIT).scalars())
 
 
 def waiting(connection: Connection, classifier: Classifier) -> int:
     """Return how many training exemplars wait."""
-    count: int = connection.execute(statement("support.waiting"), _of(classifier)).scalar_one()
-    return count
+    return int(execute(connection, "support.waiting", classifier_id=classifier.id).scalar_one())
 
 
 def size(connection: Connection, classifier: Classifier) -> int:
     """Return how many training exemplars there are, without those that wait."""
-    count: int = connection.execute(statement("support.size"), _of(classifier)).scalar_one()
-    return count
+    return int(execute(connection, "support.size", classifier_id=classifier.id).scalar_one())
 
 
 def analyze(connection: Connection, classifier: Classifier, added: int) -> None:
@@ -109,9 +105,9 @@ def analyze(connection: Connection, classifier: Classifier, added: int) -> None:
     tenth of the usual sample counts well enough.
     """
     partition = f"{SCHEMA}.exemplar_vector_{classifier.id}_support"
-    known = connection.execute(statement("support.estimated_rows"), {"partition": partition}).scalar_one()
+    known = execute(connection, "support.estimated_rows", partition=partition).scalar_one()
     if added > _ANALYZED_ROWS + _ANALYZED_SHARE * max(known, 0):
-        connection.execute(statement("support.sample_a_tenth"))
+        execute(connection, "support.sample_a_tenth")
         connection.exec_driver_sql(f"ANALYZE (SKIP_LOCKED) {partition} (classifier_id, support, exemplar_id)")
 
 
@@ -122,27 +118,29 @@ def change(connection: Connection, classifier: Classifier, changes: Sequence[Sup
     """
     version = next_version(connection)
     ids = {kind: [one.exemplar_id for one in changes if one.kind == kind] for kind in ("added", "removed")}
-    connection.execute(
-        statement("support.record_changes"),
-        {
-            "classifier_id": classifier.id,
-            "version": version,
-            "exemplar_ids": [one.exemplar_id for one in changes],
-            "kinds": [one.kind for one in changes],
-            "labels_before": [one.label_before for one in changes],
-        },
+    execute(
+        connection,
+        "support.record_changes",
+        classifier_id=classifier.id,
+        version=version,
+        exemplar_ids=[one.exemplar_id for one in changes],
+        kinds=[one.kind for one in changes],
+        labels_before=[one.label_before for one in changes],
     )
     for kind, exemplar_ids in ids.items():
-        connection.execute(
-            statement("support.move_vectors"),
-            {"classifier_id": classifier.id, "support": kind == "added", "exemplar_ids": exemplar_ids},
+        execute(
+            connection,
+            "support.move_vectors",
+            classifier_id=classifier.id,
+            support=kind == "added",
+            exemplar_ids=exemplar_ids,
         )
     renew(connection, classifier, version)
 
 
 def changes_after(connection: Connection, classifier: Classifier, version: int) -> SupportChanges:
     """Return the changes after a version, except ingestion."""
-    rows = connection.execute(statement("support.changes"), {"classifier_id": classifier.id, "version": version}).all()
+    rows = execute(connection, "support.changes", classifier_id=classifier.id, version=version).all()
     return SupportChanges(
         versions=np.array([row.version for row in rows], dtype=np.int64),
         exemplar_ids=np.array([row.exemplar_id for row in rows], dtype=np.int64),
@@ -153,28 +151,27 @@ def changes_after(connection: Connection, classifier: Classifier, version: int) 
 
 def grew_after(connection: Connection, classifier: Classifier, version: int) -> bool:
     """Return whether any training exemplars arrived after a version, without those that wait."""
-    parameters = _of(classifier) | {"version": version, "support_version": classifier.support_version}
-    grew: bool = connection.execute(statement("support.grew"), parameters).scalar_one()
-    return grew
+    parameters = {
+        "classifier_id": classifier.id,
+        "version": version,
+        "support_version": classifier.support_version,
+    }
+    return bool(execute(connection, "support.grew", **parameters).scalar_one())
 
 
 def require_version(connection: Connection, classifier: Classifier) -> None:
     """Raise SupportChangedError if the training exemplars changed since `classifier` was read."""
-    _check_version(classifier, connection.execute(statement("support.version"), _of(classifier)).scalar_one())
+    _check_version(classifier, execute(connection, "support.version", classifier_id=classifier.id).scalar_one())
 
 
 def lock_for_results(connection: Connection, classifier: Classifier) -> None:
     """Do what `require_version` does, and keep other results and changes out until this transaction ends."""
-    _check_version(classifier, connection.execute(statement("support.lock"), _of(classifier)).scalar_one())
+    _check_version(classifier, execute(connection, "support.lock", classifier_id=classifier.id).scalar_one())
 
 
 def lock(connection: Connection, classifier: Classifier) -> None:
     """Keep other results, changes and arrivals out until this transaction ends, whatever changed before."""
-    connection.execute(statement("support.lock"), _of(classifier))
-
-
-def _of(classifier: Classifier) -> dict[str, int]:
-    return {"classifier_id": classifier.id}
+    execute(connection, "support.lock", classifier_id=classifier.id)
 
 
 def _check_version(classifier: Classifier, version: int) -> None:
@@ -187,4 +184,4 @@ def _check_version(classifier: Classifier, version: int) -> None:
 
 def complete_neighbours(connection: Connection, job_id: int) -> None:
     """If a job that brings all neighbour lists up to date has done so, record what they are complete to."""
-    connection.execute(statement("support.complete_neighbours"), {"job_id": job_id})
+    execute(connection, "support.complete_neighbours", job_id=job_id)

@@ -8,7 +8,7 @@ from sqlalchemy.schema import CreateIndex, DropIndex
 
 from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError, NotReadyError
 from venn_admit.store.database.engine import unlimited
-from venn_admit.store.database.statements import statement
+from venn_admit.store.database.statements import execute
 from venn_admit.store.database.tables import SCHEMA
 from venn_admit.store.exemplars.classifiers import Classifier
 
@@ -32,7 +32,7 @@ class HnswIndex:
 
 def find(connection: Connection, classifier: Classifier) -> HnswIndex | None:
     """Return the index, or None if there is none; an index whose creation was interrupted does not count."""
-    row = connection.execute(statement("hnsw.index"), {"index": _name(classifier)}).one_or_none()
+    row = execute(connection, "hnsw.index", index=_name(classifier)).one_or_none()
     if row is None or not row.valid:
         return None
     options = dict(option.split("=") for option in row.options)
@@ -76,7 +76,7 @@ def create(
         index = _index(classifier, m=m, ef_construction=ef_construction)
         connection.execute(DropIndex(index, if_exists=True))
         if memory_mb is not None:
-            connection.execute(statement("hnsw.allow_memory"), {"memory": f"{memory_mb}MB"})
+            execute(connection, "hnsw.allow_memory", memory=f"{memory_mb}MB")
         connection.execute(CreateIndex(index))
         made = find(connection, classifier)
     assert made is not None
@@ -93,7 +93,7 @@ class BuildMemory:
 
 def build_memory(connection: Connection, classifier: Classifier, *, m: int) -> BuildMemory:
     """Return what building an index takes. m: as in `create`."""
-    row = connection.execute(statement("hnsw.build_memory"), {"classifier_id": classifier.id}).one()
+    row = execute(connection, "hnsw.build_memory", classifier_id=classifier.id).one()
     # A vector has twice as many links in the lowest layer; higher ones are rare.
     each = 4 * classifier.dimension + 2 * m * _LINK_BYTES + _VECTOR_BYTES
     return BuildMemory(-(-row.vectors * each >> 20), row.allowed_bytes >> 20)
@@ -102,7 +102,7 @@ def build_memory(connection: Connection, classifier: Classifier, *, m: int) -> B
 def drop(engine: Engine, classifier: Classifier) -> None:
     """Remove the index, complete or not; NotFoundError if there is none."""
     with unlimited(engine) as connection:
-        if connection.execute(statement("hnsw.index"), {"index": _name(classifier)}).one_or_none() is None:
+        if execute(connection, "hnsw.index", index=_name(classifier)).one_or_none() is None:
             raise NotFoundError(
                 f"classifier {classifier.name!r} has no HNSW index", code=Code.UNKNOWN_INDEX, classifier=classifier.name
             )
@@ -119,8 +119,7 @@ def prefer(connection: Connection, classifier: Classifier, ef_search: int) -> No
         raise InvalidInputError(
             f"expected ef_search from K = {classifier.neighbour_count} to {EF_SEARCH_LIMIT}, got {ef_search}"
         )
-    parameters = {"index": _name(classifier), "ef_search": ef_search}
-    if not connection.execute(statement("hnsw.prefer"), parameters).one().indexed:
+    if not execute(connection, "hnsw.prefer", index=_name(classifier), ef_search=ef_search).one().indexed:
         raise NotReadyError(
             f"classifier {classifier.name!r} has no HNSW index: create it, or search exactly",
             code=Code.INDEX_MISSING,
@@ -130,9 +129,7 @@ def prefer(connection: Connection, classifier: Classifier, ef_search: int) -> No
 
 def sample(connection: Connection, classifier: Classifier, count: int) -> list[int]:
     """Return ids of at most `count` stored points that are not training exemplars, in no particular order."""
-    return list(
-        connection.execute(statement("hnsw.sample"), {"classifier_id": classifier.id, "count": count}).scalars()
-    )
+    return list(execute(connection, "hnsw.sample", classifier_id=classifier.id, count=count).scalars())
 
 
 def _name(classifier: Classifier) -> str:

@@ -7,9 +7,9 @@ SELECT
     label,
     predicted,
     coalesce(match_count, -1) AS match_count,
-    bin,
     coalesce(distance, 'NaN') AS distance,
     score,
+    bin,
     coalesce(admit_set, CAST(repeat('0', :class_count) AS bit varying)) AS admit_set
 FROM calibration_point
 WHERE

@@ -1,11 +1,3 @@
--- name: lock_calibrator
--- Wait until no other transaction recalibrates under a setting.
-SELECT pg_advisory_xact_lock(2, :lock_key);
-
--- name: try_lock_calibrator
--- Take the same lock if nobody else holds it.
-SELECT pg_try_advisory_xact_lock(2, :lock_key);
-
 -- name: latest_number
 -- The method of a calibrator, and the number of its newest snapshot; 0 before the first.
 SELECT

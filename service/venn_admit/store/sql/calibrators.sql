@@ -40,3 +40,11 @@ WHERE id = :calibrator_id;
 -- Delete the recalibration that a retired setting is waiting for.
 DELETE FROM recalibration_request
 WHERE calibrator_id = :calibrator_id;
+
+-- name: lock
+-- Wait until no other transaction recalibrates under a setting.
+SELECT pg_advisory_xact_lock(2, :lock_key);
+
+-- name: try_lock
+-- Take the same lock if nobody else holds it.
+SELECT pg_try_advisory_xact_lock(2, :lock_key);

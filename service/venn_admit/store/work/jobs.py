@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row
 from venn_admit.core.types import IntArray
 from venn_admit.errors import Code, NotFoundError
 from venn_admit.store.database.binary_copy import INT4, INT8, copy_in, driver_cursor
-from venn_admit.store.database.statements import statement
+from venn_admit.store.database.statements import execute, execute_ids
 from venn_admit.store.exemplars import support
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import messages
@@ -111,34 +111,29 @@ def add_job(
     before_last = len(exemplar_ids)
     rows = exemplar_ids if last_ids is None else np.concatenate([exemplar_ids, last_ids])
     n = len(rows)
-    job_id: int = connection.execute(
-        statement("jobs.add_job"),
-        {
-            "classifier_id": classifier.id,
-            "kind": kind,
-            "knn_parameters_id": knn_parameters_id,
-            "calibration_id": calibration_id,
-            "weighted": weighted,
-            "require_full_match": require_full_match,
-            "support_version": classifier.support_version if completes_neighbours else None,
-            "row_count": n,
-            "requested_by": requested_by,
-        },
+    job_id: int = execute(
+        connection,
+        "jobs.add_job",
+        classifier_id=classifier.id,
+        kind=kind,
+        knn_parameters_id=knn_parameters_id,
+        calibration_id=calibration_id,
+        weighted=weighted,
+        require_full_match=require_full_match,
+        support_version=classifier.support_version if completes_neighbours else None,
+        row_count=n,
+        requested_by=requested_by,
     ).scalar_one()
     if n:
-        copy_in(
-            driver_cursor(connection),
-            "job_row",
-            {"job_id": INT8, "row_number": INT4, "exemplar_id": INT8},
-            {"job_id": np.full(n, job_id), "row_number": np.arange(n), "exemplar_id": rows},
-        )
-        connection.execute(
-            statement("job_chunks.add_chunks"), {"job_id": job_id, "chunk_rows": chunk_rows, "row_count": before_last}
-        )
+        columns = {
+            "job_id": (INT8, np.full(n, job_id)),
+            "row_number": (INT4, np.arange(n)),
+            "exemplar_id": (INT8, rows),
+        }
+        copy_in(driver_cursor(connection), "job_row", columns)
+        execute(connection, "job_chunks.add_chunks", job_id=job_id, chunk_rows=chunk_rows, row_count=before_last)
     if last_ids is not None:
-        connection.execute(
-            statement("job_chunks.add_last_chunk"), {"job_id": job_id, "first_row": before_last, "end_row": n}
-        )
+        execute(connection, "job_chunks.add_last_chunk", job_id=job_id, first_row=before_last, end_row=n)
     if not before_last:
         support.complete_neighbours(connection, job_id)
     return job_id
@@ -150,8 +145,7 @@ def mark_late(connection: Connection, job_id: int | None) -> None:
     This happens once to a chunk, and not while another of its job waits. Until somebody takes it over, the worker that
     has it may finish it.
     """
-    parameters = {"job_id": job_id, "times": _LATE_TIMES, "least_seconds": _LATE_SECONDS}
-    connection.execute(statement("job_chunks.mark_late"), parameters)
+    execute(connection, "job_chunks.mark_late", job_id=job_id, times=_LATE_TIMES, least_seconds=_LATE_SECONDS)
 
 
 def take_unsent(connection: Connection, job_id: int | None) -> list[tuple[int, int]]:
@@ -161,21 +155,18 @@ def take_unsent(connection: Connection, job_id: int | None) -> list[tuple[int, i
     need a message too.
     """
     mark_late(connection, job_id)
-    connection.execute(statement("job_chunks.end_lost_writers"))
-    return _sent(connection.execute(statement("job_chunks.take_unsent"), {"job_id": job_id}).all())
+    execute(connection, "job_chunks.end_lost_writers")
+    return _sent(execute(connection, "job_chunks.take_unsent", job_id=job_id).all())
 
 
 def overdue(connection: Connection, resend_seconds: float) -> int:
     """Return how many chunks of all jobs wait for a worker although a message was sent this long ago, or longer."""
-    count: int = connection.execute(
-        statement("job_chunks.overdue_chunks"), {"resend_seconds": resend_seconds}
-    ).scalar_one()
-    return count
+    return int(execute(connection, "job_chunks.overdue_chunks", resend_seconds=resend_seconds).scalar_one())
 
 
 def take_overdue(connection: Connection, resend_seconds: float) -> list[tuple[int, int]]:
     """Return these chunks (job, ordinal), and mark them as sent again."""
-    return _sent(connection.execute(statement("job_chunks.take_overdue"), {"resend_seconds": resend_seconds}).all())
+    return _sent(execute(connection, "job_chunks.take_overdue", resend_seconds=resend_seconds).all())
 
 
 def _sent(rows: Sequence[Row[Any]]) -> list[tuple[int, int]]:
@@ -185,14 +176,13 @@ def _sent(rows: Sequence[Row[Any]]) -> list[tuple[int, int]]:
 def unsend(connection: Connection, chunks: list[tuple[int, int]]) -> None:
     """Mark chunks (job, ordinal) as never sent, because their messages could not be."""
     job_ids, ordinals = zip(*chunks, strict=True)
-    connection.execute(statement("job_chunks.unsend"), {"job_ids": list(job_ids), "ordinals": list(ordinals)})
+    execute(connection, "job_chunks.unsend", job_ids=list(job_ids), ordinals=list(ordinals))
 
 
 def cancel_unsent(connection: Connection, job_id: int, *, error: str) -> bool:
     """Cancel a job that no worker can know about, and say why; return False if one may, or if the job is over."""
-    connection.execute(statement("jobs.lock_job"), {"job_id": job_id})
-    parameters = {"job_id": job_id, "error": error}
-    if connection.execute(statement("jobs.cancel_unsent"), parameters).one_or_none() is None:
+    execute(connection, "jobs.lock_job", job_id=job_id)
+    if execute(connection, "jobs.cancel_unsent", job_id=job_id, error=error).one_or_none() is None:
         return False
     messages.announce(connection, job_id)
     return True
@@ -206,15 +196,14 @@ def claim(
     The result is None if it is finished, cancelled, held by another worker or must be tried later. It takes several
     statements if the chunk is late, so `connection` must commit each.
     """
-    row = connection.execute(
-        statement("job_chunks.claim_chunk"),
-        {"job_id": job_id, "ordinal": ordinal, "worker": worker, "lease_seconds": lease_seconds},
+    row = execute(
+        connection, "job_chunks.claim_chunk", job_id=job_id, ordinal=ordinal, worker=worker, lease_seconds=lease_seconds
     ).one_or_none()
     if row is None:
         return None
     claimed = Claim(job_id, **row._mapping)
     if claimed.taken_from is not None:
-        connection.execute(statement("job_chunks.end_writer"), {"lease_token": str(claimed.taken_from)})
+        execute(connection, "job_chunks.end_writer", lease_token=str(claimed.taken_from))
     return claimed
 
 
@@ -226,7 +215,7 @@ def claim_next(connection: Connection, *, bulk_first: bool, worker: str, lease_s
     Args:
         bulk_first: Whether scoring comes before the jobs that usually overtake it.
     """
-    for job_id in connection.execute(statement("jobs.jobs_in_turn"), {"bulk_first": bulk_first}).scalars().all():
+    for job_id in execute(connection, "jobs.jobs_in_turn", bulk_first=bulk_first).scalars().all():
         claimed = claim(connection, job_id, None, worker=worker, lease_seconds=lease_seconds)
         if claimed is not None:
             return claimed
@@ -235,18 +224,16 @@ def claim_next(connection: Connection, *, bulk_first: bool, worker: str, lease_s
 
 def is_last_free(connection: Connection, job_id: int) -> bool:
     """Return whether what is left of a job is a last chunk that no message was sent for."""
-    free: bool = connection.execute(statement("job_chunks.is_last_chunk_free"), {"job_id": job_id}).scalar_one()
-    return free
+    return bool(execute(connection, "job_chunks.is_last_chunk_free", job_id=job_id).scalar_one())
 
 
 def name_parameters(connection: Connection, job_id: int, knn_parameters_id: int) -> None:
     """Record the parameters that a fit made."""
-    parameters = {"job_id": job_id, "knn_parameters_id": knn_parameters_id}
-    connection.execute(statement("jobs.name_parameters"), parameters)
+    execute(connection, "jobs.name_parameters", job_id=job_id, knn_parameters_id=knn_parameters_id)
 
 
 def by_id(connection: Connection, job_id: int) -> Job:
-    row = connection.execute(statement("jobs.job"), {"job_id": job_id}).one_or_none()
+    row = execute(connection, "jobs.job", job_id=job_id).one_or_none()
     if row is None:
         raise NotFoundError(f"there is no job {job_id}", code=Code.UNKNOWN_JOB, job=job_id)
     return Job(**row._mapping)
@@ -268,8 +255,7 @@ def kept(connection: Connection, job_id: int) -> Job:
 def chunk_exemplars(connection: Connection, claimed: Claim) -> IntArray:
     """Return the exemplars of a chunk, in the order of the request, (n,) int64."""
     parameters = {"job_id": claimed.job_id, "first_row": claimed.first_row, "end_row": claimed.end_row}
-    ids = connection.execute(statement("job_chunks.chunk_exemplars"), parameters).scalars().all()
-    return np.array(ids, dtype=np.int64)
+    return execute_ids(connection, "job_chunks.chunk_exemplars", **parameters)
 
 
 def _of_claim(claimed: Claim) -> dict[str, Any]:
@@ -279,12 +265,12 @@ def _of_claim(claimed: Claim) -> dict[str, Any]:
 def renew(connection: Connection, claimed: Claim, *, lease_seconds: float) -> bool:
     """Extend a claim to this many seconds from now; return False if it is lost, or the chunk is done."""
     parameters = {**_of_claim(claimed), "lease_seconds": lease_seconds}
-    return connection.execute(statement("job_chunks.renew_lease"), parameters).one_or_none() is not None
+    return execute(connection, "job_chunks.renew_lease", **parameters).one_or_none() is not None
 
 
 def release(connection: Connection, worker: str) -> int:
     """End the claims of a process that is dead; return their number."""
-    return connection.execute(statement("job_chunks.release_chunks"), {"worker": worker}).rowcount
+    return execute(connection, "job_chunks.release_chunks", worker=worker).rowcount
 
 
 def begin_writing(connection: Connection, claimed: Claim, *, lease_seconds: int) -> None:
@@ -292,8 +278,7 @@ def begin_writing(connection: Connection, claimed: Claim, *, lease_seconds: int)
 
     It is ended if the claim expires, or if its process stands still for as long as a claim lasts.
     """
-    parameters = {"lease_token": str(claimed.lease_token), "lease_seconds": lease_seconds}
-    connection.execute(statement("job_chunks.begin_writing"), parameters)
+    execute(connection, "job_chunks.begin_writing", lease_token=str(claimed.lease_token), lease_seconds=lease_seconds)
 
 
 def finish(connection: Connection, claimed: Claim) -> bool:
@@ -301,11 +286,11 @@ def finish(connection: Connection, claimed: Claim) -> bool:
 
     The result is False if the lease was lost, or the job was cancelled; then roll back.
     """
-    connection.execute(statement("jobs.lock_job"), {"job_id": claimed.job_id})
-    finished = connection.execute(statement("job_chunks.finish_chunk"), _of_claim(claimed)).one_or_none()
+    execute(connection, "jobs.lock_job", job_id=claimed.job_id)
+    finished = execute(connection, "job_chunks.finish_chunk", **_of_claim(claimed)).one_or_none()
     if finished is None:
         return False
-    connection.execute(statement("jobs.settle_job"), {"job_id": claimed.job_id})
+    execute(connection, "jobs.settle_job", job_id=claimed.job_id)
     support.complete_neighbours(connection, claimed.job_id)
     messages.announce(connection, claimed.job_id)
     return True
@@ -317,7 +302,7 @@ def fail(connection: Connection, claimed: Claim, *, error: str, max_attempts: in
     retry_seconds: how long it waits after the first attempt; it waits twice as long after each further one, but no more
     than a minute.
     """
-    connection.execute(statement("jobs.lock_job"), {"job_id": claimed.job_id})
+    execute(connection, "jobs.lock_job", job_id=claimed.job_id)
     parameters = {
         **_of_claim(claimed),
         "error": error,
@@ -325,8 +310,8 @@ def fail(connection: Connection, claimed: Claim, *, error: str, max_attempts: in
         "retry_seconds": retry_seconds,
         "most_seconds": MAX_RETRY_SECONDS,
     }
-    state: str | None = connection.execute(statement("job_chunks.fail_chunk"), parameters).scalar_one_or_none()
-    connection.execute(statement("jobs.settle_job"), {"job_id": claimed.job_id})
+    state: str | None = execute(connection, "job_chunks.fail_chunk", **parameters).scalar_one_or_none()
+    execute(connection, "jobs.settle_job", job_id=claimed.job_id)
     messages.announce(connection, claimed.job_id)
     return state
 
@@ -337,27 +322,25 @@ def postpone(connection: Connection, claimed: Claim, *, error: str, retry_second
     error: why. retry_seconds: how long it waits; it does not count as an attempt.
     """
     parameters = {**_of_claim(claimed), "error": error, "retry_seconds": retry_seconds}
-    state: str | None = connection.execute(statement("job_chunks.postpone_chunk"), parameters).scalar_one_or_none()
+    state: str | None = execute(connection, "job_chunks.postpone_chunk", **parameters).scalar_one_or_none()
     messages.announce(connection, claimed.job_id)
     return state
 
 
 def progress(connection: Connection, job_id: int, *, least_lease_seconds: float = 0.0) -> Progress:
     """Return the progress of a job. A worker seems dead if its claim ends in less than `least_lease_seconds`."""
-    parameters = {"job_id": job_id, "least_seconds": least_lease_seconds}
-    row = connection.execute(statement("jobs.job_progress"), parameters).one()
+    row = execute(connection, "jobs.job_progress", job_id=job_id, least_seconds=least_lease_seconds).one()
     return Progress(row.state, row.error, row.row_count, int(row.rows_done), row.chunks_alive, row.chunks_orphaned)
 
 
 def lock_requester(connection: Connection, requested_by: str) -> None:
     """Keep others from recording a job for the same requester until this transaction ends."""
-    connection.execute(statement("jobs.lock_requester"), {"requested_by": requested_by})
+    execute(connection, "jobs.lock_requester", requested_by=requested_by)
 
 
 def running_of(connection: Connection, requested_by: str) -> int:
     """Return how many running jobs a requester has."""
-    running: int = connection.execute(statement("jobs.running_jobs_of"), {"requested_by": requested_by}).scalar_one()
-    return running
+    return int(execute(connection, "jobs.running_jobs_of", requested_by=requested_by).scalar_one())
 
 
 def summaries(
@@ -372,18 +355,17 @@ def summaries(
 
     before: a job; only older ones are wanted.
     """
-    parameters = {"row_limit": limit, "classifier": classifier, "job_id": job_id, "before": before}
-    return connection.execute(statement("jobs.jobs"), parameters).all()
+    return execute(connection, "jobs.jobs", row_limit=limit, classifier=classifier, job_id=job_id, before=before).all()
 
 
 def chunk_states(connection: Connection, job_id: int) -> Sequence[Row[Any]]:
     """Return the chunks of a job by state: their number, rows and attempts, and the first error."""
-    return connection.execute(statement("job_chunks.chunk_states"), {"job_id": job_id}).all()
+    return execute(connection, "job_chunks.chunk_states", job_id=job_id).all()
 
 
 def chunks(connection: Connection, job_id: int) -> Sequence[Row[Any]]:
     """Return the chunks of a job in order: state, attempts, worker and last error of each."""
-    return connection.execute(statement("job_chunks.job_chunks"), {"job_id": job_id}).all()
+    return execute(connection, "job_chunks.job_chunks", job_id=job_id).all()
 
 
 def cancel(connection: Connection, job_id: int) -> bool:
@@ -391,10 +373,10 @@ def cancel(connection: Connection, job_id: int) -> bool:
 
     No further chunk of it is claimed, and what is still computed of it does not count.
     """
-    connection.execute(statement("jobs.lock_job"), {"job_id": job_id})
-    if connection.execute(statement("jobs.cancel_job"), {"job_id": job_id}).one_or_none() is None:
+    execute(connection, "jobs.lock_job", job_id=job_id)
+    if execute(connection, "jobs.cancel_job", job_id=job_id).one_or_none() is None:
         return False
-    connection.execute(statement("job_chunks.take_leases"), {"job_id": job_id})
+    execute(connection, "job_chunks.take_leases", job_id=job_id)
     messages.announce(connection, job_id)
     return True
 
@@ -404,36 +386,32 @@ def reopen(connection: Connection, job_id: int) -> bool:
 
     The result is False if it is neither, or was removed.
     """
-    connection.execute(statement("jobs.lock_job"), {"job_id": job_id})
-    if connection.execute(statement("jobs.reopen_job"), {"job_id": job_id}).one_or_none() is None:
+    execute(connection, "jobs.lock_job", job_id=job_id)
+    if execute(connection, "jobs.reopen_job", job_id=job_id).one_or_none() is None:
         return False
-    connection.execute(
-        statement("job_chunks.take_leases"), {"job_id": job_id}
-    )  # by a process that claimed as it was cancelled
-    connection.execute(statement("job_chunks.reopen_chunks"), {"job_id": job_id})
-    connection.execute(statement("jobs.settle_job"), {"job_id": job_id})
+    execute(connection, "job_chunks.take_leases", job_id=job_id)  # by a process that claimed as it was cancelled
+    execute(connection, "job_chunks.reopen_chunks", job_id=job_id)
+    execute(connection, "jobs.settle_job", job_id=job_id)
     messages.announce(connection, job_id)
     return True
 
 
 def database_identity(connection: Connection) -> str:
     """Return an identity that tells this database from all others that may share a broker with it."""
-    identity: str = connection.execute(statement("jobs.database_identity")).scalar_one()
+    identity: str = execute(connection, "jobs.database_identity").scalar_one()
     return identity
 
 
 def announce_worker(connection: Connection) -> None:
     """Count this connection as a live worker until it closes."""
-    connection.execute(statement("jobs.announce_worker"))
+    execute(connection, "jobs.announce_worker")
 
 
 def live_workers(connection: Connection) -> int:
     """Return the number of workers connected to this database."""
-    workers: int = connection.execute(statement("jobs.live_workers")).scalar_one()
-    return workers
+    return int(execute(connection, "jobs.live_workers").scalar_one())
 
 
 def has_worker_here(connection: Connection) -> bool:
     """Return whether a worker is connected to this database from the machine, or container, of this process."""
-    here: bool = connection.execute(statement("jobs.has_worker_here")).scalar_one()
-    return here
+    return bool(execute(connection, "jobs.has_worker_here").scalar_one())

@@ -10,34 +10,31 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.store.database.binary_copy import driver_cursor
 from venn_admit.store.database.engine import connect
-from venn_admit.store.database.statements import statement
+from venn_admit.store.database.statements import execute
 
 
 def put(connection: Connection, queue: str, message: dict[str, Any]) -> None:
-    connection.execute(statement("messages.put"), {"queue": queue, "payload": json.dumps(message)})
+    execute(connection, "messages.put", queue=queue, payload=json.dumps(message))
 
 
 def take(connection: Connection, queue: str) -> dict[str, Any] | None:
     """Return the oldest message, which is removed from the queue on commit; None if there is none."""
-    message: dict[str, Any] | None = connection.execute(
-        statement("messages.take"), {"queue": queue}
-    ).scalar_one_or_none()
+    message: dict[str, Any] | None = execute(connection, "messages.take", queue=queue).scalar_one_or_none()
     return message
 
 
 def count(connection: Connection, queue: str) -> int:
-    messages: int = connection.execute(statement("messages.count"), {"queue": queue}).scalar_one()
-    return messages
+    return int(execute(connection, "messages.count", queue=queue).scalar_one())
 
 
 def delete_all(connection: Connection, queue: str) -> int:
     """Empty a queue; return the number of messages that were in it."""
-    return connection.execute(statement("messages.delete_all"), {"queue": queue}).rowcount
+    return execute(connection, "messages.delete_all", queue=queue).rowcount
 
 
 def announce(connection: Connection, job_id: int) -> None:
     """Tell listeners, once the transaction is committed, that a job has advanced or ended."""
-    connection.execute(statement("jobs.announce_change"), {"job_id": job_id})
+    execute(connection, "jobs.announce_change", job_id=job_id)
 
 
 @contextmanager
@@ -54,7 +51,7 @@ def listening(engine: Engine, *, poll_seconds: float) -> Iterator[Iterator[int |
         connection.execution_options(isolation_level="AUTOCOMMIT")
         driver = driver_cursor(connection).connection
         connection.detach()  # the pool is for those that come and go
-        connection.execute(statement("jobs.listen"))
+        execute(connection, "jobs.listen")
         yield _changes(connection, driver, poll_seconds)
 
 
@@ -64,5 +61,5 @@ def _changes(connection: Connection, driver: psycopg.Connection[Any], poll_secon
             yield int(notice.payload)
             break
         else:
-            connection.execute(statement("jobs.check_session"))
+            execute(connection, "jobs.check_session")
             yield None

@@ -7,8 +7,8 @@ from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.settings import MethodSettings
 from venn_admit.core.types import Split
-from venn_admit.store.calibrations.setting_forms import settings_digest, settings_of
-from venn_admit.store.database.statements import statement
+from venn_admit.store.calibrations.calibrators import settings_digest, settings_of
+from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars import classifiers, support
 from venn_admit.store.exemplars.classifiers import Classifier
 
@@ -40,7 +40,7 @@ class RecalibrationRequest:
 def request(connection: Connection, classifier: Classifier, reason: str) -> int:
     """Request a recalibration under every setting that has a snapshot and is not retired; return their number."""
     parameters = {"classifier_id": classifier.id, "reason": reason}
-    return len(connection.execute(statement("recalibrations.request_recalibration"), parameters).all())
+    return len(execute(connection, "recalibrations.request_recalibration", **parameters).all())
 
 
 def take_in_waiting(connection: Connection, classifier: Classifier | None = None) -> int:
@@ -88,22 +88,20 @@ def due(
             job_state=row.job_state,
             job_error=row.job_error,
         )
-        for row in connection.execute(statement("recalibrations.due_requests"), parameters).all()
+        for row in execute(connection, "recalibrations.due_requests", **parameters).all()
     ]
 
 
 def requested_at(connection: Connection, classifier: Classifier, settings: MethodSettings) -> datetime | None:
     """Return when recalibration under these settings was last requested; None if it was not."""
     parameters = {"classifier_id": classifier.id, "settings_digest": settings_digest(settings)}
-    found: datetime | None = connection.execute(
-        statement("recalibrations.requested_at"), parameters
-    ).scalar_one_or_none()
+    found: datetime | None = execute(connection, "recalibrations.requested_at", **parameters).scalar_one_or_none()
     return found
 
 
 def await_job(connection: Connection, calibrator_id: int, job_id: int | None) -> None:
     """Let a request wait for a job; None means that it no longer waits for one."""
-    connection.execute(statement("recalibrations.await_job"), {"calibrator_id": calibrator_id, "job_id": job_id})
+    execute(connection, "recalibrations.await_job", calibrator_id=calibrator_id, job_id=job_id)
 
 
 def serve(connection: Connection, calibrator_id: int, requested_at: datetime, *, whole: bool) -> None:
@@ -111,17 +109,17 @@ def serve(connection: Connection, calibrator_id: int, requested_at: datetime, *,
     of_calibrator = {"calibrator_id": calibrator_id}
     if whole:
         parameters = of_calibrator | {"requested_at": requested_at}
-        whole = bool(connection.execute(statement("recalibrations.delete_request"), parameters).rowcount)
+        whole = bool(execute(connection, "recalibrations.delete_request", **parameters).rowcount)
     if not whole:
-        connection.execute(statement("recalibrations.renew_request"), of_calibrator)
+        execute(connection, "recalibrations.renew_request", **of_calibrator)
 
 
 def fail(connection: Connection, request: RecalibrationRequest, error: str) -> None:
     """Suspend a request until another comes or somebody retries it; the error says why."""
     parameters = {"calibrator_id": request.calibrator_id, "requested_at": request.requested_at, "error": error}
-    connection.execute(statement("recalibrations.fail_request"), parameters)
+    execute(connection, "recalibrations.fail_request", **parameters)
 
 
 def retry(connection: Connection, classifier_id: int | None) -> None:
     """Let requests that could not be served be tried again, of one classifier or of all."""
-    connection.execute(statement("recalibrations.retry_requests"), {"classifier_id": classifier_id})
+    execute(connection, "recalibrations.retry_requests", classifier_id=classifier_id)
