@@ -3,38 +3,23 @@
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
-from venn_admit.store.database.tables.base import created_at, metadata
+from venn_admit.store.database.tables.base import TIME, created_at, key, metadata, optional, required
 from venn_admit.store.database.tables.exemplars import classifier
 
 api_key = sa.Table(
     "api_key",
     metadata,
-    sa.Column(
-        "id", sa.BigInteger, sa.Identity(always=True), primary_key=True, comment="Key; part of the secret's text."
-    ),
-    sa.Column("name", sa.Text, nullable=False, comment="What the key is for, in the words of whoever made it."),
-    sa.Column(
-        "digest",
-        sa.LargeBinary,
-        nullable=False,
-        comment="SHA-256 of the 256 random bits of the secret, which is not stored.",
-    ),
-    sa.Column("scope", sa.Text, nullable=False, comment="read, score, write or admin; each includes those before it."),
-    sa.Column(
-        "classifier_id",
-        sa.ForeignKey(classifier.c.id),
-        comment="The one classifier that it is for; null if it is for all.",
+    key("Key; part of the secret's text."),
+    required("name", sa.Text, "What the key is for, in the words of whoever made it."),
+    required("digest", sa.LargeBinary, "SHA-256 of the 256 random bits of the secret, which is not stored."),
+    required("scope", sa.Text, "read, score, write or admin; each includes those before it."),
+    optional(
+        "classifier_id", sa.ForeignKey(classifier.c.id), "The one classifier that it is for; null if it is for all."
     ),
     created_at("it was made"),
-    sa.Column(
-        "expires_at", sa.DateTime(timezone=True), comment="From when on it is refused; null if it does not expire."
-    ),
-    sa.Column("revoked_at", sa.DateTime(timezone=True), comment="When it was revoked; null if it was not."),
-    sa.Column(
-        "last_used_at",
-        sa.DateTime(timezone=True),
-        comment="When it was last used, within a minute; null if it never was.",
-    ),
+    optional("expires_at", TIME, "From when on it is refused; null if it does not expire."),
+    optional("revoked_at", TIME, "When it was revoked; null if it was not."),
+    optional("last_used_at", TIME, "When it was last used, within a minute; null if it never was."),
     sa.CheckConstraint("scope IN ('read', 'score', 'write', 'admin')", name="scope"),
     sa.CheckConstraint("octet_length(digest) = 32", name="digest"),
     comment="Keys for the HTTP service.",
@@ -48,9 +33,9 @@ page_session = sa.Table(
         primary_key=True,
         comment="SHA-256 of the 256 random bits that the browser shows, which are not stored.",
     ),
-    sa.Column("key_id", sa.ForeignKey(api_key.c.id), nullable=False, comment="The key that signed in."),
+    required("key_id", sa.ForeignKey(api_key.c.id), "The key that signed in."),
     created_at("it began"),
-    sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False, comment="From when on it is refused."),
+    required("expires_at", TIME, "From when on it is refused."),
     sa.CheckConstraint("octet_length(digest) = 32", name="digest"),
     comment="Sessions of the page of the HTTP service; those that expired are removed when another begins.",
 )
@@ -59,26 +44,15 @@ idempotent_request = sa.Table(
     metadata,
     sa.Column("caller", sa.Text, primary_key=True, comment="Who sent it: a key, or the subject of a token."),
     sa.Column("idempotency_key", sa.Text, primary_key=True, comment="What the caller named it."),
-    sa.Column("route", sa.Text, nullable=False, comment="Method and path template of what it asks for."),
-    sa.Column("attempt", sa.Uuid, nullable=False, comment="The attempt at it; only this one records the answer."),
-    sa.Column(
-        "leased_until",
-        sa.DateTime(timezone=True),
-        nullable=False,
-        comment="Until when the attempt counts as running, unless it has extended its lease.",
-    ),
-    sa.Column("digest", sa.LargeBinary, comment="SHA-256 of the request; null until it is answered."),
-    sa.Column("status", sa.Integer, comment="Status of the answer; null until there is one."),
-    sa.Column("headers", JSONB, comment="Headers of the answer that are about its content; null until there is one."),
-    sa.Column("answer", sa.LargeBinary, comment="The answer; null until there is one."),
+    required("route", sa.Text, "Method and path template of what it asks for."),
+    required("attempt", sa.Uuid, "The attempt at it; only this one records the answer."),
+    required("leased_until", TIME, "Until when the attempt counts as running, unless it has extended its lease."),
+    optional("digest", sa.LargeBinary, "SHA-256 of the request; null until it is answered."),
+    optional("status", sa.Integer, "Status of the answer; null until there is one."),
+    optional("headers", JSONB, "Headers of the answer that are about its content; null until there is one."),
+    optional("answer", sa.LargeBinary, "The answer; null until there is one."),
     created_at("the attempt began"),
-    sa.Column(
-        "expires_at",
-        sa.DateTime(timezone=True),
-        nullable=False,
-        index=True,
-        comment="From when on the same name is for another request.",
-    ),
+    required("expires_at", TIME, "From when on the same name is for another request.", index=True),
     sa.CheckConstraint("num_nonnulls(digest, status, headers, answer) IN (0, 4)", name="answered"),
     sa.CheckConstraint("octet_length(digest) = 32", name="digest"),
     comment="Requests with an Idempotency-Key, and their answers, for as long as they are kept.",
@@ -89,11 +63,8 @@ idempotent_lease = sa.Table(
     sa.Column("caller", sa.Text, primary_key=True, comment="Who sent the request."),
     sa.Column("idempotency_key", sa.Text, primary_key=True, comment="What the caller named it."),
     sa.Column("attempt", sa.Uuid, primary_key=True, comment="The attempt at it."),
-    sa.Column(
-        "leased_until",
-        sa.DateTime(timezone=True),
-        nullable=False,
-        comment="Until when the attempt counts as running; it extends this while its process lives.",
+    required(
+        "leased_until", TIME, "Until when the attempt counts as running; it extends this while its process lives."
     ),
     sa.ForeignKeyConstraint(
         ["caller", "idempotency_key"],
@@ -106,27 +77,24 @@ idempotent_lease = sa.Table(
 audit_event = sa.Table(
     "audit_event",
     metadata,
-    sa.Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True, comment="Event."),
+    key("Event."),
     created_at("it was done, or refused"),
-    sa.Column("origin", sa.Text, nullable=False, comment="http, command line, or schedule."),
-    sa.Column("key_id", sa.ForeignKey(api_key.c.id), comment="The key that was shown; null without a valid one."),
-    sa.Column("subject", sa.Text, comment="Subject of the token that was shown; null without."),
-    sa.Column(
+    required("origin", sa.Text, "http, command line, or schedule."),
+    optional("key_id", sa.ForeignKey(api_key.c.id), "The key that was shown; null without a valid one."),
+    optional("subject", sa.Text, "Subject of the token that was shown; null without."),
+    required(
         "action",
         sa.Text,
-        nullable=False,
-        comment="What was asked for: the operationId of the route, authenticate, create_key, revoke_key, "
+        "What was asked for: the operationId of the route, authenticate, create_key, revoke_key, "
         "create_generation, switch_generation, state_extractor, delete_job, prune_jobs, forget_exemplars, "
         "delete_classifier or delete_generation.",
     ),
-    sa.Column("route", sa.Text, comment="Method and path template; null for the command line."),
-    sa.Column("target", sa.Text, comment="The classifier, key or job that the path or command names."),
-    sa.Column("status", sa.Integer, comment="Of the answer; null for the command line."),
-    sa.Column(
-        "is_replay", sa.Boolean, nullable=False, comment="Whether an answer was given again, and nothing was done."
-    ),
-    sa.Column("request_id", sa.Text, comment="X-Request-ID of the answer; null for the command line."),
-    sa.Column("client_address", sa.Text, comment="Where the request came from; null unless the settings ask for it."),
+    optional("route", sa.Text, "Method and path template; null for the command line."),
+    optional("target", sa.Text, "The classifier, key or job that the path or command names."),
+    optional("status", sa.Integer, "Of the answer; null for the command line."),
+    required("is_replay", sa.Boolean, "Whether an answer was given again, and nothing was done."),
+    optional("request_id", sa.Text, "X-Request-ID of the answer; null for the command line."),
+    optional("client_address", sa.Text, "Where the request came from; null unless the settings ask for it."),
     sa.CheckConstraint("origin IN ('http', 'command line', 'schedule')", name="origin"),
     sa.CheckConstraint("key_id IS NULL OR subject IS NULL", name="who"),
     comment="Who did what: requests that store something, refused keys, and changes of keys. Only added to.",

@@ -1,8 +1,10 @@
-"""What all tables share: their schema, the names of their constraints, and the column of their time."""
+"""What all tables share: their schema, the names of their constraints, and the kinds of their columns."""
 
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Column, DateTime, MetaData, func
+from sqlalchemy import BigInteger, Column, DateTime, ForeignKey, Identity, MetaData, func
+from sqlalchemy.types import TypeEngine
 
 SCHEMA = "venn_admit"
 # In the info of tables without a write-ahead log, which a standby does not have and cannot read.
@@ -20,8 +22,25 @@ metadata = MetaData(
 )
 
 
+TIME = DateTime(timezone=True)
+_Kind = TypeEngine[Any] | type[TypeEngine[Any]] | ForeignKey
+
+
+def key(comment: str, kind: type[TypeEngine[int]] = BigInteger) -> Column[int]:
+    """Return the column `id`, whose values the server gives."""
+    return Column("id", kind, Identity(always=True), primary_key=True, comment=comment)
+
+
+def required(name: str, kind: _Kind, comment: str, **options: Any) -> Column[Any]:
+    """Return a column that is never null."""
+    return Column(name, kind, nullable=False, comment=comment, **options)
+
+
+def optional(name: str, kind: _Kind, comment: str, **options: Any) -> Column[Any]:
+    """Return a column that may be null."""
+    return Column(name, kind, comment=comment, **options)
+
+
 def created_at(what: str) -> Column[datetime]:
     """Return the column of the time of creation; what: what happened then."""
-    return Column(
-        "created_at", DateTime(timezone=True), nullable=False, server_default=func.now(), comment=f"When {what}."
-    )
+    return required("created_at", TIME, f"When {what}.", server_default=func.now())

@@ -11,7 +11,7 @@ from venn_admit.core.calibrators.arguments import ALL_DECLARED, about
 from venn_admit.core.calibrators.declaration import SettingKind
 from venn_admit.core.calibrators.settings import DECLARED
 from venn_admit.store.database.tables.approximations import knn_parameters
-from venn_admit.store.database.tables.base import created_at, metadata
+from venn_admit.store.database.tables.base import TIME, created_at, key, metadata, optional, required
 from venn_admit.store.database.tables.exemplars import classifier, exemplar
 
 _TYPES = {
@@ -61,31 +61,19 @@ def _checks_of_added() -> Iterator[sa.CheckConstraint]:
 calibrator = sa.Table(
     "calibrator",
     metadata,
-    sa.Column("id", sa.Integer, sa.Identity(always=True), primary_key=True, comment="Key."),
-    sa.Column(
-        "classifier_id", sa.ForeignKey(classifier.c.id), nullable=False, comment="Classifier that it calibrates."
-    ),
-    sa.Column(
-        "settings_digest",
-        sa.LargeBinary,
-        nullable=False,
-        comment="BLAKE2b-128 of the settings, as the method writes them.",
-    ),
-    sa.Column("method", sa.Text, nullable=False, comment="Method of calibration: venn-abers or venn-admit."),
+    key("Key.", sa.Integer),
+    required("classifier_id", sa.ForeignKey(classifier.c.id), "Classifier that it calibrates."),
+    required("settings_digest", sa.LargeBinary, "BLAKE2b-128 of the settings, as the method writes them."),
+    required("method", sa.Text, "Method of calibration: venn-abers or venn-admit."),
     *map(_column_of, ALL_DECLARED),
     created_at("it was first requested"),
-    sa.Column(
+    required(
         "chosen_at",
-        sa.DateTime(timezone=True),
-        nullable=False,
+        TIME,
+        "When it was last chosen; the calibrator of a classifier that was chosen last is the one in use.",
         server_default=sa.func.now(),
-        comment="When it was last chosen; the calibrator of a classifier that was chosen last is the one in use.",
     ),
-    sa.Column(
-        "retired_at",
-        sa.DateTime(timezone=True),
-        comment="When it was retired; null as long as its calibration is kept current.",
-    ),
+    optional("retired_at", TIME, "When it was retired; null as long as its calibration is kept current."),
     # The key is on the digest, because a thousand thresholds do not fit into an index.
     sa.UniqueConstraint("classifier_id", "settings_digest"),
     # What the points of a calibrator refer to, so that a rule about them can depend on the method.
@@ -118,34 +106,23 @@ calibrator = sa.Table(
 calibration = sa.Table(
     "calibration",
     metadata,
-    sa.Column(
-        "id", sa.BigInteger, sa.Identity(always=True), primary_key=True, comment="Key, to which decisions are pinned."
-    ),
-    sa.Column(
-        "calibrator_id", sa.ForeignKey(calibrator.c.id), nullable=False, comment="Calibrator, which holds the settings."
-    ),
-    sa.Column(
+    key("Key, to which decisions are pinned."),
+    required("calibrator_id", sa.ForeignKey(calibrator.c.id), "Calibrator, which holds the settings."),
+    required(
         "number",
         sa.Integer,
-        nullable=False,
-        comment="1, 2, ... within the calibrator; the validity of calibration points is counted in this number.",
+        "1, 2, ... within the calibrator; the validity of calibration points is counted in this number.",
     ),
-    sa.Column(
-        "revision",
-        sa.Uuid,
-        nullable=False,
-        server_default=sa.func.gen_random_uuid(),
-        comment="Identifies its cached copy.",
-    ),
-    sa.Column(
+    required("revision", sa.Uuid, "Identifies its cached copy.", server_default=sa.func.gen_random_uuid()),
+    optional(
         "knn_parameters_id",
         sa.ForeignKey(knn_parameters.c.id),
-        comment="KNN parameters that it rests on; null if the classifier has logits only.",
+        "KNN parameters that it rests on; null if the classifier has logits only.",
     ),
-    sa.Column("mc_count", sa.Integer, nullable=False, comment="Number of points of split mc."),
-    sa.Column("vp_count", sa.Integer, nullable=False, comment="Number of points of split vp."),
-    sa.Column("reason", sa.Text, nullable=False, comment="Reason for which it was made."),
-    sa.Column("state", sa.Text, nullable=False, comment="current or retired."),
+    required("mc_count", sa.Integer, "Number of points of split mc."),
+    required("vp_count", sa.Integer, "Number of points of split vp."),
+    required("reason", sa.Text, "Reason for which it was made."),
+    required("state", sa.Text, "current or retired."),
     created_at("it became current"),
     sa.UniqueConstraint("calibrator_id", "number"),
     sa.CheckConstraint("state IN ('current', 'retired')", name="state"),
@@ -170,13 +147,11 @@ def snapshot_key() -> sa.Column[Any]:
 def validity() -> tuple[SchemaItem, ...]:
     """Return the columns of a row-versioned table by which a snapshot finds its rows, and their check."""
     return (
-        sa.Column(
-            "valid_from", sa.Integer, nullable=False, comment="Number of the first snapshot that holds this row."
-        ),
-        sa.Column(
+        required("valid_from", sa.Integer, "Number of the first snapshot that holds this row."),
+        optional(
             "valid_until",
             sa.Integer,
-            comment="Number of the first snapshot that no longer holds it; null while the current one does.",
+            "Number of the first snapshot that no longer holds it; null while the current one does.",
         ),
         sa.CheckConstraint("valid_until > valid_from", name="validity"),
     )
@@ -186,13 +161,10 @@ band_radius = sa.Table(
     "band_radius",
     metadata,
     snapshot_key(),
-    sa.Column(
-        "s_hat",
-        sa.Double,
-        nullable=False,
-        comment="Sample standard deviation of d over the points of mc with q > 0 and a correct prediction.",
+    required(
+        "s_hat", sa.Double, "Sample standard deviation of d over the points of mc with q > 0 and a correct prediction."
     ),
-    sa.Column("omega", sa.Double, nullable=False, comment="Band radius, delta * s_hat."),
+    required("omega", sa.Double, "Band radius, delta * s_hat."),
     comment="Radius of the bands of each snapshot of the method venn-admit.",
 )
 
@@ -201,10 +173,10 @@ snapshot_quartiles = sa.Table(
     "snapshot_quartiles",
     metadata,
     snapshot_key(),
-    sa.Column(
+    optional(
         "quartiles",
         ARRAY(sa.Double),
-        comment="The three quartiles of d over all points of the snapshot, ascending; null if they have no d.",
+        "The three quartiles of d over all points of the snapshot, ascending; null if they have no d.",
     ),
     comment="Quartiles of d of each snapshot, by which reports tell partitions apart.",
 )
@@ -213,43 +185,34 @@ snapshot_quartiles = sa.Table(
 calibration_point = sa.Table(
     "calibration_point",
     metadata,
-    sa.Column("calibrator_id", sa.Integer, nullable=False, comment="The calibrator."),
-    sa.Column("exemplar_id", sa.ForeignKey(exemplar.c.id), nullable=False, comment="The exemplar."),
+    required("calibrator_id", sa.Integer, "The calibrator."),
+    required("exemplar_id", sa.ForeignKey(exemplar.c.id), "The exemplar."),
     *validity(),
-    sa.Column("split", sa.Text, nullable=False, comment="mc or vp."),
-    sa.Column("label", sa.Integer, nullable=False, comment="y, the label."),
-    sa.Column(
+    required("split", sa.Text, "mc or vp."),
+    required("label", sa.Integer, "y, the label."),
+    required(
         "predicted",
         sa.Integer,
-        nullable=False,
-        comment="Prediction that is decided on: the KNN's for venn-admit, the network's for venn-abers.",
+        "Prediction that is decided on: the KNN's for venn-admit, the network's for venn-abers.",
     ),
-    sa.Column(
+    optional(
         "match_count",
         sa.Integer,
-        comment="q, number of consecutive nearest neighbours that match the prediction; null without vectors.",
+        "q, number of consecutive nearest neighbours that match the prediction; null without vectors.",
     ),
-    sa.Column(
-        "bin",
-        sa.Integer,
-        nullable=False,
-        comment="Bin of q under the bin edges of the calibrator; 0, the only one, without vectors.",
+    required("bin", sa.Integer, "Bin of q under the bin edges of the calibrator; 0, the only one, without vectors."),
+    optional("distance", sa.Double, "d, distance to the nearest training exemplar; null without vectors."),
+    required(
+        "score", sa.Double, "Nonconformity score of the label, 1 - pi^y; for venn-abers s, the score of the prediction."
     ),
-    sa.Column("distance", sa.Double, comment="d, distance to the nearest training exemplar; null without vectors."),
-    sa.Column(
-        "score",
-        sa.Double,
-        nullable=False,
-        comment="Nonconformity score of the label, 1 - pi^y; for venn-abers s, the score of the prediction.",
-    ),
-    sa.Column("admit_set", BIT(varying=True), comment="ADMIT set, one bit per class; null in mc, and for venn-abers."),
+    optional("admit_set", BIT(varying=True), "ADMIT set, one bit per class; null in mc, and for venn-abers."),
     sa.Column(
         "is_singleton",
         sa.Boolean,
         sa.Computed("bit_count(admit_set) = 1", persisted=True),
         comment="Whether the ADMIT set is {predicted}; null if there is none.",
     ),
-    sa.Column("method", sa.Text, nullable=False, comment="Method of the calibrator: venn-abers or venn-admit."),
+    required("method", sa.Text, "Method of the calibrator: venn-abers or venn-admit."),
     sa.PrimaryKeyConstraint("calibrator_id", "exemplar_id", "valid_from"),
     sa.ForeignKeyConstraint(["calibrator_id", "method"], [calibrator.c.id, calibrator.c.method]),
     sa.CheckConstraint("split IN ('mc', 'vp')", name="split"),

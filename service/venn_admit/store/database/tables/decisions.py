@@ -9,7 +9,7 @@ from sqlalchemy.types import TypeEngine
 
 from venn_admit.core.evidence import EVIDENCE, SHARED, Field, Kind, MethodEvidence
 from venn_admit.core.reasons import Reason
-from venn_admit.store.database.tables.base import created_at, metadata
+from venn_admit.store.database.tables.base import TIME, created_at, key, metadata, required
 from venn_admit.store.database.tables.calibrations import calibration
 from venn_admit.store.database.tables.exemplars import classifier, exemplar
 
@@ -35,16 +35,12 @@ def columns_of(fields: Iterable[Field]) -> list[sa.Column[Any]]:
 decision = sa.Table(
     "decision",
     metadata,
-    sa.Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True, comment="Key."),
-    sa.Column(
-        "calibration_id", sa.ForeignKey(calibration.c.id), nullable=False, comment="The snapshot that it rests on."
-    ),
-    sa.Column("exemplar_id", sa.ForeignKey(exemplar.c.id), nullable=False, comment="Exemplar that was decided on."),
-    sa.Column(
-        "weighted", sa.Boolean, nullable=False, comment="Whether the probabilities are up-weighted by the localizer."
-    ),
-    sa.Column("require_full_match", sa.Boolean, nullable=False, comment="Whether a point with q < K was rejected."),
-    sa.Column("support_version", sa.BigInteger, nullable=False, comment="Support version at which it was decided."),
+    key("Key."),
+    required("calibration_id", sa.ForeignKey(calibration.c.id), "The snapshot that it rests on."),
+    required("exemplar_id", sa.ForeignKey(exemplar.c.id), "Exemplar that was decided on."),
+    required("weighted", sa.Boolean, "Whether the probabilities are up-weighted by the localizer."),
+    required("require_full_match", sa.Boolean, "Whether a point with q < K was rejected."),
+    required("support_version", sa.BigInteger, "Support version at which it was decided."),
     *columns_of(SHARED),
     created_at("it was decided"),
     sa.UniqueConstraint("calibration_id", "exemplar_id", "weighted", "require_full_match", name="decision_key"),
@@ -90,32 +86,15 @@ admit_evidence, abers_evidence = map(_evidence_table, EVIDENCE.values())
 decision_removal = sa.Table(
     "decision_removal",
     metadata,
-    sa.Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True, comment="Key."),
-    sa.Column(
-        "classifier_id",
-        sa.ForeignKey(classifier.c.id, ondelete="CASCADE"),
-        nullable=False,
-        index=True,
-        comment="Classifier that had decided.",
+    key("Key."),
+    required(
+        "classifier_id", sa.ForeignKey(classifier.c.id, ondelete="CASCADE"), "Classifier that had decided.", index=True
     ),
-    sa.Column(
-        "removed_at",
-        sa.DateTime(timezone=True),
-        nullable=False,
-        server_default=sa.func.now(),
-        comment="When they were removed.",
-    ),
-    sa.Column(
-        "reason", sa.Text, nullable=False, comment="age, by the setting; or request, because somebody asked for it."
-    ),
-    sa.Column("decisions", INT8MULTIRANGE, nullable=False, comment="Keys of the decisions."),
-    sa.Column("decision_count", sa.Integer, nullable=False, comment="Number of the decisions."),
-    sa.Column(
-        "decided_until",
-        sa.DateTime(timezone=True),
-        nullable=False,
-        comment="When the newest of the decisions was made.",
-    ),
+    required("removed_at", TIME, "When they were removed.", server_default=sa.func.now()),
+    required("reason", sa.Text, "age, by the setting; or request, because somebody asked for it."),
+    required("decisions", INT8MULTIRANGE, "Keys of the decisions."),
+    required("decision_count", sa.Integer, "Number of the decisions."),
+    required("decided_until", TIME, "When the newest of the decisions was made."),
     sa.CheckConstraint("reason IN ('age', 'request')", name="reason"),
     sa.CheckConstraint("decision_count > 0", name="decision_count"),
     # Why a decision is no longer there.

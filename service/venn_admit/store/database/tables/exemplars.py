@@ -4,83 +4,63 @@ import sqlalchemy as sa
 from pgvector.sqlalchemy import VECTOR
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
-from venn_admit.store.database.tables.base import created_at, metadata
+from venn_admit.store.database.tables.base import TIME, created_at, key, metadata, optional, required
 
 classifier = sa.Table(
     "classifier",
     metadata,
-    sa.Column("id", sa.Integer, sa.Identity(always=True), primary_key=True, comment="Key."),
-    sa.Column("name", sa.Text, nullable=False, unique=True, comment="Name by which users refer to it."),
-    sa.Column(
-        "class_names", ARRAY(sa.Text), nullable=False, comment="Name of each class; the position is the class number."
-    ),
-    sa.Column("dimension", sa.Integer, comment="D, length of an exemplar vector; null if it has logits only."),
-    sa.Column(
-        "neighbour_count", sa.Integer, comment="K, neighbours of the KNN approximation; null if it has logits only."
-    ),
-    sa.Column(
-        "knn_share",
-        sa.Numeric,
-        nullable=False,
-        comment="Share of held-out labelled points in split knn; 0 if it has logits only.",
-    ),
-    sa.Column("mc_share", sa.Numeric, nullable=False, comment="Share in split mc; the rest is split vp."),
-    sa.Column("seed", sa.BigInteger, nullable=False, comment="Seed of the split hash and of the training."),
-    sa.Column(
+    key("Key.", sa.Integer),
+    required("name", sa.Text, "Name by which users refer to it.", unique=True),
+    required("class_names", ARRAY(sa.Text), "Name of each class; the position is the class number."),
+    optional("dimension", sa.Integer, "D, length of an exemplar vector; null if it has logits only."),
+    optional("neighbour_count", sa.Integer, "K, neighbours of the KNN approximation; null if it has logits only."),
+    required("knn_share", sa.Numeric, "Share of held-out labelled points in split knn; 0 if it has logits only."),
+    required("mc_share", sa.Numeric, "Share in split mc; the rest is split vp."),
+    required("seed", sa.BigInteger, "Seed of the split hash and of the training."),
+    required(
         "support_revision",
         sa.Uuid,
-        nullable=False,
+        "Changes whenever the training exemplars change; identifies their cached copy.",
         server_default=sa.func.gen_random_uuid(),
-        comment="Changes whenever the training exemplars change; identifies their cached copy.",
     ),
-    sa.Column(
+    required(
         "support_version",
         sa.BigInteger,
-        nullable=False,
-        server_default=sa.text("0"),
-        comment="Version of the training exemplars; ascends with every change, in one sequence with exemplar ids. "
+        "Version of the training exemplars; ascends with every change, in one sequence with exemplar ids. "
         "Those with a higher id wait for jobs that are running.",
+        server_default=sa.text("0"),
     ),
-    sa.Column(
+    required(
         "neighbours_support_version",
         sa.BigInteger,
-        nullable=False,
+        "Support version that all stored neighbour lists are complete to, whatever their rows say.",
         server_default=sa.text("0"),
-        comment="Support version that all stored neighbour lists are complete to, whatever their rows say.",
     ),
     created_at("it was created"),
-    sa.Column(
-        "extractor", sa.Text, comment="Version of the extractor that its vectors come from; null if it was not stated."
+    optional("extractor", sa.Text, "Version of the extractor that its vectors come from; null if it was not stated."),
+    required(
+        "generation", sa.Integer, "Number among the generations of the same classifier.", server_default=sa.text("1")
     ),
-    sa.Column(
-        "generation",
-        sa.Integer,
-        nullable=False,
-        server_default=sa.text("1"),
-        comment="Number among the generations of the same classifier.",
-    ),
-    sa.Column(
+    required(
         "is_current",
         sa.Boolean,
-        nullable=False,
+        "Whether the classifier's name stands for it; that of any other generation is NAME@NUMBER.",
         server_default=sa.text("true"),
-        comment="Whether the classifier's name stands for it; that of any other generation is NAME@NUMBER.",
     ),
-    sa.Column(
+    optional(
         "original_id",
         sa.ForeignKey("venn_admit.classifier.id"),
-        comment="First generation of the same classifier; null if it is the first.",
+        "First generation of the same classifier; null if it is the first.",
     ),
-    sa.Column(
+    optional(
         "salt",
         sa.LargeBinary,
-        comment="Random; tombstones are digests of it and an id. The same for all generations; null until there is "
-        "one.",
+        "Random; tombstones are digests of it and an id. The same for all generations; null until there is one.",
     ),
-    sa.Column(
+    optional(
         "deleting_since",
-        sa.DateTime(timezone=True),
-        comment="When its deletion began, from when on it cannot be used; null if it is not being deleted.",
+        TIME,
+        "When its deletion began, from when on it cannot be used; null if it is not being deleted.",
     ),
     sa.CheckConstraint("char_length(name) BETWEEN 1 AND 100", name="name"),
     sa.CheckConstraint("char_length(extractor) BETWEEN 1 AND 200", name="extractor"),
@@ -113,25 +93,15 @@ exemplar = sa.Table(
     sa.Column(
         "id", sa.BigInteger, sa.Identity(always=False), primary_key=True, comment="Key; ascends in order of ingestion."
     ),
-    sa.Column(
-        "classifier_id", sa.ForeignKey(classifier.c.id), nullable=False, comment="Classifier that it is an instance of."
-    ),
-    sa.Column("external_id", sa.Text, nullable=False, comment="The user's id of the instance."),
-    sa.Column("document_id", sa.Text, comment="Document that the instance is part of; null if it stands alone."),
-    sa.Column("split", sa.Text, nullable=False, comment="train, knn, mc, vp or scored."),
-    sa.Column("network_logits", ARRAY(sa.REAL), nullable=False, comment="f, the network's logits, one per class."),
-    sa.Column("network_predicted", sa.Integer, nullable=False, comment="argmax f; ties go to the lower class."),
-    sa.Column("label", sa.Integer, comment="Current label, from the latest label event; null while unknown."),
-    sa.Column(
-        "attributes",
-        JSONB,
-        nullable=False,
-        server_default=sa.text("'{}'"),
-        comment="Other values that the user supplied with it.",
-    ),
-    sa.Column(
-        "content_digest", sa.LargeBinary, nullable=False, comment="BLAKE2b-128 of vector, logits and document id."
-    ),
+    required("classifier_id", sa.ForeignKey(classifier.c.id), "Classifier that it is an instance of."),
+    required("external_id", sa.Text, "The user's id of the instance."),
+    optional("document_id", sa.Text, "Document that the instance is part of; null if it stands alone."),
+    required("split", sa.Text, "train, knn, mc, vp or scored."),
+    required("network_logits", ARRAY(sa.REAL), "f, the network's logits, one per class."),
+    required("network_predicted", sa.Integer, "argmax f; ties go to the lower class."),
+    optional("label", sa.Integer, "Current label, from the latest label event; null while unknown."),
+    required("attributes", JSONB, "Other values that the user supplied with it.", server_default=sa.text("'{}'")),
+    required("content_digest", sa.LargeBinary, "BLAKE2b-128 of vector, logits and document id."),
     created_at("it was ingested"),
     sa.UniqueConstraint("classifier_id", "external_id"),
     sa.CheckConstraint("split IN ('train', 'knn', 'mc', 'vp', 'scored')", name="split"),
@@ -147,10 +117,10 @@ exemplar = sa.Table(
 exemplar_vector = sa.Table(
     "exemplar_vector",
     metadata,
-    sa.Column("classifier_id", sa.Integer, nullable=False, comment="Partition key: classifier of the exemplar."),
-    sa.Column("support", sa.Boolean, nullable=False, comment="Partition key: whether it is a training exemplar."),
-    sa.Column("exemplar_id", sa.ForeignKey(exemplar.c.id), nullable=False, comment="The exemplar."),
-    sa.Column("vector", VECTOR, nullable=False, comment="r, the exemplar vector; each partition checks its length."),
+    required("classifier_id", sa.Integer, "Partition key: classifier of the exemplar."),
+    required("support", sa.Boolean, "Partition key: whether it is a training exemplar."),
+    required("exemplar_id", sa.ForeignKey(exemplar.c.id), "The exemplar."),
+    required("vector", VECTOR, "r, the exemplar vector; each partition checks its length."),
     sa.PrimaryKeyConstraint("classifier_id", "support", "exemplar_id"),
     # An exemplar that is deleted is looked for by its id alone.
     sa.Index(None, "exemplar_id"),
@@ -162,18 +132,16 @@ exemplar_vector = sa.Table(
 label_event = sa.Table(
     "label_event",
     metadata,
-    sa.Column(
-        "id", sa.BigInteger, sa.Identity(always=True), primary_key=True, comment="Key; ascends in order of arrival."
-    ),
-    sa.Column("exemplar_id", sa.ForeignKey(exemplar.c.id), nullable=False, comment="Exemplar that was labelled."),
-    sa.Column("label", sa.Integer, comment="Label given; null retracts the previous one."),
-    sa.Column("selection", sa.Text, nullable=False, comment="random, or selected (by a person or by a rule)."),
-    sa.Column("source", sa.Text, nullable=False, comment="Origin of the label, such as the name of a file."),
+    key("Key; ascends in order of arrival."),
+    required("exemplar_id", sa.ForeignKey(exemplar.c.id), "Exemplar that was labelled."),
+    optional("label", sa.Integer, "Label given; null retracts the previous one."),
+    required("selection", sa.Text, "random, or selected (by a person or by a rule)."),
+    required("source", sa.Text, "Origin of the label, such as the name of a file."),
     created_at("it arrived"),
-    sa.Column(
+    optional(
         "first_arrived_at",
-        sa.DateTime(timezone=True),
-        comment="When it arrived for another generation, from which it was carried over; null if it was not.",
+        TIME,
+        "When it arrived for another generation, from which it was carried over; null if it was not.",
     ),
     sa.CheckConstraint("selection IN ('random', 'selected')", name="selection"),
     sa.CheckConstraint("label >= 0", name="label"),
@@ -192,13 +160,11 @@ label_event = sa.Table(
 support_change = sa.Table(
     "support_change",
     metadata,
-    sa.Column(
-        "classifier_id", sa.ForeignKey(classifier.c.id), nullable=False, comment="Classifier of the training exemplars."
-    ),
-    sa.Column("version", sa.BigInteger, nullable=False, comment="Support version from which the change holds."),
-    sa.Column("exemplar_id", sa.ForeignKey(exemplar.c.id), nullable=False, comment="Exemplar that changed."),
-    sa.Column("kind", sa.Text, nullable=False, comment="added, removed or relabelled."),
-    sa.Column("label_before", sa.Integer, comment="Label before the change; null if it was not a training exemplar."),
+    required("classifier_id", sa.ForeignKey(classifier.c.id), "Classifier of the training exemplars."),
+    required("version", sa.BigInteger, "Support version from which the change holds."),
+    required("exemplar_id", sa.ForeignKey(exemplar.c.id), "Exemplar that changed."),
+    required("kind", sa.Text, "added, removed or relabelled."),
+    optional("label_before", sa.Integer, "Label before the change; null if it was not a training exemplar."),
     sa.PrimaryKeyConstraint("classifier_id", "version", "exemplar_id"),
     sa.CheckConstraint("kind IN ('added', 'removed', 'relabelled')", name="kind"),
     sa.CheckConstraint("(kind = 'added') = (label_before IS NULL)", name="label_before"),

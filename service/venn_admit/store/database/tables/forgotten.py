@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from venn_admit.store.database.tables.base import created_at, metadata
+from venn_admit.store.database.tables.base import created_at, key, metadata, required
 from venn_admit.store.database.tables.calibrations import calibrator
 from venn_admit.store.database.tables.exemplars import classifier
 
@@ -25,12 +25,10 @@ forgotten_exemplar = sa.Table(
 forgotten_training = sa.Table(
     "forgotten_training",
     metadata,
-    sa.Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True, comment="Key."),
-    sa.Column("classifier_id", sa.ForeignKey(classifier.c.id), nullable=False, comment="Classifier that it trained."),
-    sa.Column("support_from", sa.BigInteger, nullable=False, comment="Support version from which it trained."),
-    sa.Column(
-        "support_until", sa.BigInteger, nullable=False, comment="Support version from which it no longer trained."
-    ),
+    key("Key."),
+    required("classifier_id", sa.ForeignKey(classifier.c.id), "Classifier that it trained."),
+    required("support_from", sa.BigInteger, "Support version from which it trained."),
+    required("support_until", sa.BigInteger, "Support version from which it no longer trained."),
     created_at("it was forgotten"),
     sa.CheckConstraint("support_until > support_from", name="support"),
     sa.Index(None, "classifier_id"),
@@ -41,13 +39,11 @@ forgotten_training = sa.Table(
 forgotten_point = sa.Table(
     "forgotten_point",
     metadata,
-    sa.Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True, comment="Key."),
-    sa.Column("calibrator_id", sa.ForeignKey(calibrator.c.id), nullable=False, comment="The calibrator."),
-    sa.Column("split", sa.Text, nullable=False, comment="mc or vp."),
-    sa.Column("valid_from", sa.Integer, nullable=False, comment="Number of the first snapshot that counts the point."),
-    sa.Column(
-        "valid_until", sa.Integer, nullable=False, comment="Number of the first snapshot that no longer counts it."
-    ),
+    key("Key."),
+    required("calibrator_id", sa.ForeignKey(calibrator.c.id), "The calibrator."),
+    required("split", sa.Text, "mc or vp."),
+    required("valid_from", sa.Integer, "Number of the first snapshot that counts the point."),
+    required("valid_until", sa.Integer, "Number of the first snapshot that no longer counts it."),
     created_at("it was forgotten"),
     sa.CheckConstraint("split IN ('mc', 'vp')", name="split"),
     sa.CheckConstraint("valid_until > valid_from", name="validity"),

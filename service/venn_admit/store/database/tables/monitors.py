@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from venn_admit.store.database.tables.approximations import knn_parameters
-from venn_admit.store.database.tables.base import created_at, metadata
+from venn_admit.store.database.tables.base import TIME, created_at, key, metadata, optional, required
 from venn_admit.store.database.tables.calibrations import calibrator
 
 _LAMPS = "lamp IN ('promise', 'true_classes', 'partitions', 'mix')"
@@ -12,53 +12,36 @@ _LAMPS = "lamp IN ('promise', 'true_classes', 'partitions', 'mix')"
 monitor = sa.Table(
     "monitor",
     metadata,
-    sa.Column(
-        "id",
-        sa.BigInteger,
-        sa.Identity(always=True),
-        primary_key=True,
-        comment="Key; the newest of a calibrator counts.",
-    ),
-    sa.Column("calibrator_id", sa.ForeignKey(calibrator.c.id), nullable=False, comment="Calibrator that it watches."),
-    sa.Column(
+    key("Key; the newest of a calibrator counts."),
+    required("calibrator_id", sa.ForeignKey(calibrator.c.id), "Calibrator that it watches."),
+    optional(
         "knn_parameters_id",
         sa.ForeignKey(knn_parameters.c.id),
-        comment="KNN parameters of the snapshots whose decisions count; null if the classifier has logits only.",
+        "KNN parameters of the snapshots whose decisions count; null if the classifier has logits only.",
     ),
-    sa.Column(
-        "calibration_number",
-        sa.Integer,
-        nullable=False,
-        comment="Number of the snapshot whose points are the calibration data of the plan.",
+    required(
+        "calibration_number", sa.Integer, "Number of the snapshot whose points are the calibration data of the plan."
     ),
-    sa.Column(
-        "after_event",
-        sa.BigInteger,
-        nullable=False,
-        comment="Last label event that does not count; labels that came later do.",
-    ),
-    sa.Column(
+    required("after_event", sa.BigInteger, "Last label event that does not count; labels that came later do."),
+    required(
         "seen_event",
         sa.BigInteger,
-        nullable=False,
+        "Newest label event, of any classifier, that was seen; settled once those of awaited are over.",
         server_default=sa.text("0"),
-        comment="Newest label event, of any classifier, that was seen; settled once those of awaited are over.",
     ),
-    sa.Column(
+    required(
         "awaited",
         ARRAY(sa.Text),
-        nullable=False,
+        "Virtual ids of the transactions that were under way when seen_event was.",
         server_default=sa.text("'{}'"),
-        comment="Virtual ids of the transactions that were under way when seen_event was.",
     ),
-    sa.Column(
+    required(
         "settled_event",
         sa.BigInteger,
-        nullable=False,
+        "Last label event that need not be read again: no transaction can add one before it, or a decision.",
         server_default=sa.text("0"),
-        comment="Last label event that need not be read again: no transaction can add one before it, or a decision.",
     ),
-    sa.Column("plan", sa.JSON, nullable=False, comment="What is fixed before the first label, as the core writes it."),
+    required("plan", sa.JSON, "What is fixed before the first label, as the core writes it."),
     created_at("it was started"),
     sa.CheckConstraint("after_event >= 0", name="after_event"),
     # Without a KNN, partitions are predicted classes; with one, they have a group of q too.
@@ -75,15 +58,11 @@ monitor = sa.Table(
 monitor_state = sa.Table(
     "monitor_state",
     metadata,
-    sa.Column("monitor_id", sa.ForeignKey(monitor.c.id, ondelete="CASCADE"), nullable=False, comment="The monitor."),
-    sa.Column("documents", sa.Integer, nullable=False, comment="Number of documents after which it is the state."),
-    sa.Column(
-        "event", sa.BigInteger, nullable=False, comment="Label event by which the last of these documents counts."
-    ),
-    sa.Column(
-        "digest", sa.LargeBinary, nullable=False, comment="BLAKE2b-128 of these documents; another one outdates it."
-    ),
-    sa.Column("state", sa.JSON, nullable=False, comment="The state, as the core writes it."),
+    required("monitor_id", sa.ForeignKey(monitor.c.id, ondelete="CASCADE"), "The monitor."),
+    required("documents", sa.Integer, "Number of documents after which it is the state."),
+    required("event", sa.BigInteger, "Label event by which the last of these documents counts."),
+    required("digest", sa.LargeBinary, "BLAKE2b-128 of these documents; another one outdates it."),
+    required("state", sa.JSON, "The state, as the core writes it."),
     sa.PrimaryKeyConstraint("monitor_id", "documents"),
     sa.CheckConstraint("documents >= 0", name="documents"),
     sa.CheckConstraint("octet_length(digest) = 16", name="digest"),
@@ -94,28 +73,19 @@ monitor_state = sa.Table(
 monitor_reading = sa.Table(
     "monitor_reading",
     metadata,
-    sa.Column("monitor_id", sa.ForeignKey(monitor.c.id, ondelete="CASCADE"), nullable=False, comment="The monitor."),
-    sa.Column("lamp", sa.Text, nullable=False, comment="promise, true_classes, partitions or mix."),
-    sa.Column(
-        "number",
-        sa.Integer,
-        nullable=False,
-        comment="Number of the class; of a partition, its group of q times C, plus the predicted class.",
+    required("monitor_id", sa.ForeignKey(monitor.c.id, ondelete="CASCADE"), "The monitor."),
+    required("lamp", sa.Text, "promise, true_classes, partitions or mix."),
+    required(
+        "number", sa.Integer, "Number of the class; of a partition, its group of q times C, plus the predicted class."
     ),
-    sa.Column("documents", sa.Integer, nullable=False, comment="Documents that count in it."),
-    sa.Column(
-        "points", sa.Integer, nullable=False, comment="Admitted points of these with a label; for mix, documents."
-    ),
-    sa.Column("correct", sa.Integer, comment="Admitted points whose prediction is the label; null for mix."),
-    sa.Column(
-        "lower_bound", sa.Double, comment="Lower bound of the share right that holds at all times; null for mix."
-    ),
-    sa.Column("e_value", sa.Double, comment="e-value now; null if it is not tested; may be infinite."),
-    sa.Column(
-        "largest_e_value", sa.Double, comment="Largest e-value so far; null if it is not tested; may be infinite."
-    ),
-    sa.Column("needed", sa.Double, nullable=False, comment="e-value that lights the lamp."),
-    sa.Column("lit_at", sa.Integer, comment="Number of documents at which the lamp was lit; null if it never was."),
+    required("documents", sa.Integer, "Documents that count in it."),
+    required("points", sa.Integer, "Admitted points of these with a label; for mix, documents."),
+    optional("correct", sa.Integer, "Admitted points whose prediction is the label; null for mix."),
+    optional("lower_bound", sa.Double, "Lower bound of the share right that holds at all times; null for mix."),
+    optional("e_value", sa.Double, "e-value now; null if it is not tested; may be infinite."),
+    optional("largest_e_value", sa.Double, "Largest e-value so far; null if it is not tested; may be infinite."),
+    required("needed", sa.Double, "e-value that lights the lamp."),
+    optional("lit_at", sa.Integer, "Number of documents at which the lamp was lit; null if it never was."),
     sa.PrimaryKeyConstraint("monitor_id", "lamp", "number"),
     sa.CheckConstraint(_LAMPS, name="lamp"),
     sa.CheckConstraint("number >= 0", name="number"),
@@ -130,22 +100,18 @@ monitor_reading = sa.Table(
 monitor_alarm = sa.Table(
     "monitor_alarm",
     metadata,
-    sa.Column(
-        "id", sa.BigInteger, sa.Identity(always=True), primary_key=True, comment="Key; ascends in order of alarms."
-    ),
-    sa.Column("monitor_id", sa.ForeignKey(monitor.c.id, ondelete="CASCADE"), nullable=False, comment="The monitor."),
-    sa.Column("lamp", sa.Text, nullable=False, comment="promise, true_classes, partitions or mix."),
-    sa.Column("number", sa.Integer, nullable=False, comment="Class or partition, as in monitor_reading."),
-    sa.Column(
-        "label_event_id", sa.BigInteger, nullable=False, comment="Label event of the document that lit the lamp."
-    ),
+    key("Key; ascends in order of alarms."),
+    required("monitor_id", sa.ForeignKey(monitor.c.id, ondelete="CASCADE"), "The monitor."),
+    required("lamp", sa.Text, "promise, true_classes, partitions or mix."),
+    required("number", sa.Integer, "Class or partition, as in monitor_reading."),
+    required("label_event_id", sa.BigInteger, "Label event of the document that lit the lamp."),
     created_at("it was seen"),
-    sa.Column(
+    optional(
         "ended_at",
-        sa.DateTime(timezone=True),
-        comment="When labels were corrected so that it no longer stands, or the monitor was started anew; or null.",
+        TIME,
+        "When labels were corrected so that it no longer stands, or the monitor was started anew; or null.",
     ),
-    sa.Column("notified_at", sa.DateTime(timezone=True), comment="When a webhook took it; null if none did."),
+    optional("notified_at", TIME, "When a webhook took it; null if none did."),
     sa.CheckConstraint(_LAMPS, name="lamp"),
     sa.CheckConstraint("number >= 0", name="number"),
     # A lamp is lit once, until its alarm ends.

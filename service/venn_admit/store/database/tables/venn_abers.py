@@ -3,30 +3,28 @@
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
-from venn_admit.store.database.tables.base import metadata
+from venn_admit.store.database.tables.base import metadata, optional, required
 from venn_admit.store.database.tables.calibrations import calibrator, snapshot_key, validity
 
 score_choice = sa.Table(
     "score_choice",
     metadata,
     snapshot_key(),
-    sa.Column("score", sa.Text, nullable=False, comment="Score of the snapshot: network or reliability."),
-    sa.Column(
+    required("score", sa.Text, "Score of the snapshot: network or reliability."),
+    optional(
         "network_share",
         sa.Double,
-        comment="Share of mc that the network's score admits by cross-fitting; null if a score was asked for.",
+        "Share of mc that the network's score admits by cross-fitting; null if a score was asked for.",
     ),
-    sa.Column(
+    optional(
         "reliability_share",
         sa.Double,
-        comment="Share of mc that the reliability score admits by cross-fitting; null if a score was asked for.",
+        "Share of mc that the reliability score admits by cross-fitting; null if a score was asked for.",
     ),
-    sa.Column(
-        "standard_error",
-        sa.Double,
-        comment="Of the difference between the shares, over documents; null with fewer than two.",
+    optional(
+        "standard_error", sa.Double, "Of the difference between the shares, over documents; null with fewer than two."
     ),
-    sa.Column("documents", sa.Integer, comment="Number of documents; null if a score was asked for."),
+    optional("documents", sa.Integer, "Number of documents; null if a score was asked for."),
     sa.CheckConstraint("score IN ('network', 'reliability')", name="score"),
     comment="Score of each snapshot of the method venn-abers, and on what ground it was chosen.",
 )
@@ -36,26 +34,22 @@ certificate = sa.Table(
     "certificate",
     metadata,
     snapshot_key(),
-    sa.Column(
+    optional(
         "thresholds",
         ARRAY(sa.Double),
-        comment="Least p0 at which a predicted class is admitted; a null among them is never; null if no policy is "
-        "certified.",
+        "Least p0 at which a predicted class is admitted; a null among them is never; null if no policy is certified.",
     ),
-    sa.Column("p_value", sa.Double, comment="The policy's p-value, the largest of its classes'."),
-    sa.Column("mc_share", sa.Double, comment="Share of mc that the certified policy admits."),
-    sa.Column("vp_share", sa.Double, comment="Share of vp that the certified policy admits."),
-    sa.Column("vp_documents", sa.Integer, nullable=False, comment="Number of documents of vp."),
-    sa.Column(
+    optional("p_value", sa.Double, "The policy's p-value, the largest of its classes'."),
+    optional("mc_share", sa.Double, "Share of mc that the certified policy admits."),
+    optional("vp_share", sa.Double, "Share of vp that the certified policy admits."),
+    required("vp_documents", sa.Integer, "Number of documents of vp."),
+    optional(
         "documents_needed",
         sa.Numeric,
-        comment="Documents of vp with which a policy is likely to pass; null if one is certified, or none would.",
+        "Documents of vp with which a policy is likely to pass; null if one is certified, or none would.",
     ),
-    sa.Column(
-        "document",
-        JSONB,
-        nullable=False,
-        comment="The certificate in full: what was asked, each proposal, and the results of its classes.",
+    required(
+        "document", JSONB, "The certificate in full: what was asked, each proposal, and the results of its classes."
     ),
     sa.CheckConstraint("0 <= ALL (thresholds) AND 1 >= ALL (thresholds)", name="thresholds"),
     sa.CheckConstraint(
@@ -70,23 +64,13 @@ certificate = sa.Table(
 venn_abers_step = sa.Table(
     "venn_abers_step",
     metadata,
-    sa.Column("calibrator_id", sa.ForeignKey(calibrator.c.id), nullable=False, comment="The calibrator."),
-    sa.Column(
-        "cell",
-        sa.Integer,
-        nullable=False,
-        comment="Number of the cell: bin of q times number of classes, plus predicted class.",
-    ),
-    sa.Column(
-        "score",
-        sa.Double,
-        nullable=False,
-        comment="Score from which the step holds, up to the next; -infinity for the first of a cell.",
-    ),
+    required("calibrator_id", sa.ForeignKey(calibrator.c.id), "The calibrator."),
+    required("cell", sa.Integer, "Number of the cell: bin of q times number of classes, plus predicted class."),
+    required("score", sa.Double, "Score from which the step holds, up to the next; -infinity for the first of a cell."),
     *validity(),
-    sa.Column("lower", sa.Double, nullable=False, comment="p0 within the step."),
-    sa.Column("upper_at", sa.Double, nullable=False, comment="p1 at the score itself."),
-    sa.Column("upper_above", sa.Double, nullable=False, comment="p1 above it, within the step."),
+    required("lower", sa.Double, "p0 within the step."),
+    required("upper_at", sa.Double, "p1 at the score itself."),
+    required("upper_above", sa.Double, "p1 above it, within the step."),
     sa.PrimaryKeyConstraint("calibrator_id", "cell", "score", "valid_from"),
     # The step of a score is the last entry not above it; there is one open row a step.
     sa.Index(
