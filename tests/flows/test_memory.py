@@ -32,7 +32,7 @@ from venn_admit.report.evaluation.payload import report_payload
 from venn_admit.store.database.engine import connect, create_engine
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.search.array_cache import ArrayCache
-from venn_admit.store.work import jobs
+from venn_admit.store.work import jobs, leases
 
 SMALL = 16 << 20
 """The least that the settings take."""
@@ -103,9 +103,9 @@ def test_a_chunk_of_scores(wide: Bench) -> None:
     with connect(wide.engine) as connection:
         job = jobs.by_id(connection, request.job_id)
         classifier = classifiers.by_id(connection, job.classifier_id)
-        claim = jobs.claim(connection, job.id, 0, worker="here", lease_seconds=600)
+        claim = leases.claim(connection, job.id, 0, worker="here", lease_seconds=600)
         assert claim is not None
-        ids = jobs.chunk_exemplars(connection, claim)
+        ids = leases.chunk_exemplars(connection, claim)
     within, at_will = (job_kinds(wide.workspace(memory_budget=one))["score"] for one in (SMALL, DEFAULT_MEMORY_BUDGET))
     for score in (within, at_will):
         score(ChunkWork(job, classifier, ids[:1]))  # reads the snapshot, which is kept

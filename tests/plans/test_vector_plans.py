@@ -13,9 +13,9 @@ from venn_admit.core.content import content_digests
 from venn_admit.core.types import Split
 from venn_admit.store.database.engine import connect, create_engine, transaction
 from venn_admit.store.database.statements import statement
-from venn_admit.store.exemplars import classifiers, exemplars, support
+from venn_admit.store.exemplars import classifiers, exemplars, storing, support
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.exemplars.exemplars import IncomingExemplars
+from venn_admit.store.exemplars.storing import IncomingExemplars
 
 ROWS, DIMENSION = 8_000, 64
 
@@ -54,7 +54,7 @@ def store(engine: Engine, name: str) -> None:
             connection.exec_driver_sql(
                 f"ALTER TABLE exemplar_vector_{classifier.id}_{side} SET (autovacuum_enabled = false)"
             )
-        stored = exemplars.store(
+        stored = storing.store(
             connection,
             classifier,
             IncomingExemplars(

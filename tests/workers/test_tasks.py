@@ -23,7 +23,7 @@ from tests.workers.samples import (
 )
 from venn_admit import broker
 from venn_admit.store.database.engine import transaction
-from venn_admit.store.work import jobs
+from venn_admit.store.work import leases
 
 # Which chunks the messages that wait are for, as Celery shows arguments.
 WAITING = "SELECT payload -> 'headers' ->> 'argsrepr' FROM message ORDER BY id"
@@ -112,7 +112,7 @@ def test_a_claim_that_ran_out_takes_no_message_from_another(
     job_id = request_score(engine, tmp_path, chunk_rows=SCORED_ROWS // 2)
     change_chunks(engine, job_id, "sent_at = now() - interval '30 seconds'")
     with transaction(engine) as connection:
-        assert jobs.claim(connection, job_id, 0, worker="dead", lease_seconds=-1)
+        assert leases.claim(connection, job_id, 0, worker="dead", lease_seconds=-1)
     if resent:
         broker.send(tasks.app, [(job_id, 1)])  # as long as one waits, none counts as lost
         assert tasks.sweep_jobs() == 1

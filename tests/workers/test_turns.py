@@ -16,7 +16,7 @@ from venn_admit.flows.jobs.chunks import ChunkRunner
 from venn_admit.store.database.engine import at_once, transaction
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.search.array_cache import ArrayCache
-from venn_admit.store.work import jobs
+from venn_admit.store.work import jobs, leases
 
 OTHER = "other"
 
@@ -44,7 +44,7 @@ def other(engine: Engine, tmp_path: Path) -> str:
 
 def add(engine: Engine, kind: str, chunks: int, name: str = NAME) -> int:
     """Record a job whose chunks have a row each."""
-    is_bulk = kind == jobs.BULK
+    is_bulk = kind == leases.BULK
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         query = "SELECT id FROM exemplar WHERE classifier_id = :classifier ORDER BY id LIMIT :chunks"
@@ -72,7 +72,7 @@ def claimed(process: ChunkRunner, count: int, *, engine: Engine | None = None) -
         found.append(claim.job_id)
         if engine is not None:
             with transaction(engine) as connection:
-                assert jobs.finish(connection, claim)
+                assert leases.finish(connection, claim)
     return found
 
 
@@ -142,7 +142,7 @@ def test_chunks_that_wait_are_passed_over(engine: Engine, process: ChunkRunner, 
     claim = process.claim_next()
     assert claim is not None
     with transaction(engine) as connection:
-        assert jobs.fail(connection, claim, error="disk full", max_attempts=3, retry_seconds=600) == "pending"
+        assert leases.fail(connection, claim, error="disk full", max_attempts=3, retry_seconds=600) == "pending"
     assert claimed(process, 4) == [job, failing, job]
     assert rows(engine, "SELECT ordinal FROM job_chunk WHERE state = 'pending'") == [(0,)]
 
@@ -150,7 +150,7 @@ def test_chunks_that_wait_are_passed_over(engine: Engine, process: ChunkRunner, 
 def test_a_chunk_whose_claim_ran_out_is_claimed_first_of_its_job(engine: Engine, process: ChunkRunner) -> None:
     job = add(engine, "score", 3)
     with at_once(engine) as connection:
-        lost = jobs.claim_next(connection, bulk_first=False, worker="dead", lease_seconds=-1)
+        lost = leases.claim_next(connection, bulk_first=False, worker="dead", lease_seconds=-1)
     assert lost is not None
     found = process.claim_next()
     assert found is not None

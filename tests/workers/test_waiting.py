@@ -11,7 +11,7 @@ from venn_admit.cli import waiting
 from venn_admit.cli.waiting import Notices
 from venn_admit.flows.jobs.control import await_job, relay
 from venn_admit.store.database.engine import transaction
-from venn_admit.store.work import jobs
+from venn_admit.store.work import leases
 
 
 class EnoughError(Exception):
@@ -27,7 +27,7 @@ def test_a_chunk_whose_worker_died_is_named(
     job_id = request_score(engine, tmp_path, chunk_rows=SCORED_ROWS)
     relay(engine, sender, job_id)
     with transaction(engine) as connection:
-        assert jobs.claim(connection, job_id, 0, worker="dead", lease_seconds=lease_seconds)
+        assert leases.claim(connection, job_id, 0, worker="dead", lease_seconds=lease_seconds)
     heard: list[str | None] = []
 
     def on_wait(reason: str | None) -> None:

@@ -9,7 +9,7 @@ from celery.worker.request import Request
 
 from venn_admit.errors import DatabaseError
 from venn_admit.store.database.engine import at_once
-from venn_admit.store.work import jobs
+from venn_admit.store.work import leases
 
 log = structlog.get_logger()
 
@@ -49,7 +49,7 @@ class AttentiveRequest(Request):  # type: ignore[misc] # Celery has no types
             dead = process_name(self.worker_pid)
             try:
                 with at_once(self.app.life.runtime.engine) as connection:
-                    released = jobs.release(connection, dead)
+                    released = leases.release(connection, dead)
             except DatabaseError as error:
                 log.warning("the chunk of a dead process waits for the end of its lease", worker=dead, error=str(error))
             else:

@@ -21,7 +21,7 @@ from venn_admit.flows.data.catalogue import count_waiting, find
 from venn_admit.flows.jobs.chunks import ChunkResult, ChunkRunner, ChunkWork, ComputeChunk
 from venn_admit.flows.jobs.control import cancel
 from venn_admit.store.database.engine import transaction
-from venn_admit.store.work import jobs
+from venn_admit.store.work import leases
 
 CHUNK_ROWS = 300
 STATE = "SELECT state FROM job WHERE id = :id"
@@ -206,7 +206,7 @@ class TestEnd:
     def test_a_score_job_that_goes_on_undisturbed_holds_none(self, edge: Bench) -> None:
         job_id = edge.request_score("edge", edge.folder / "score.npz", chunk_rows=60).job_id
         with transaction(edge.engine) as connection:
-            assert jobs.claim(connection, job_id, 0, worker="here", lease_seconds=600) is not None
+            assert leases.claim(connection, job_id, 0, worker="here", lease_seconds=600) is not None
         assert Stream(edge).arrive() == 0
 
     def be_from_yesterday(self, bench: Bench, job_id: int) -> None:

@@ -28,7 +28,7 @@ from venn_admit.flows.jobs.leases import renewed_lease
 from venn_admit.store.database.engine import at_once, connect, transaction
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.array_cache import ArrayCache, CachedSupport
-from venn_admit.store.work import jobs
+from venn_admit.store.work import jobs, leases
 
 EXPIRED = ChunkLimits(lease_seconds=0)
 
@@ -130,7 +130,7 @@ class TestLease:
     def test_that_of_another_worker_is_respected(self, edge: Bench) -> None:
         job_id = request(edge)
         with transaction(edge.engine) as connection:
-            claim = jobs.claim(connection, job_id, 0, worker="another", lease_seconds=600)
+            claim = leases.claim(connection, job_id, 0, worker="another", lease_seconds=600)
         assert claim is not None
         before = counts(edge)
         assert run_chunk(edge.runner(), job_id, 0) == 0
@@ -138,18 +138,18 @@ class TestLease:
         assert chunk(edge, job_id).worker == "another"
         assert chunk(edge, job_id).lease_token == claim.lease_token
         with transaction(edge.engine) as connection:
-            assert jobs.finish(connection, claim)
+            assert leases.finish(connection, claim)
 
     def test_one_that_expired_is_taken_over(self, edge: Bench) -> None:
         job_id = request(edge)
         with transaction(edge.engine) as connection:
-            claim = jobs.claim(connection, job_id, 0, worker="dead", lease_seconds=0)
+            claim = leases.claim(connection, job_id, 0, worker="dead", lease_seconds=0)
         assert claim is not None
         assert run_chunk(edge.runner(), job_id, 0) == 60
         assert (chunk(edge, job_id).worker, chunk(edge, job_id).attempts) == ("here", 2)
         with transaction(edge.engine) as connection:
-            assert not jobs.finish(connection, claim)
-            assert jobs.fail(connection, claim, error="too late", max_attempts=3, retry_seconds=0) is None
+            assert not leases.finish(connection, claim)
+            assert leases.fail(connection, claim, error="too late", max_attempts=3, retry_seconds=0) is None
         assert chunk(edge, job_id).state == "done"
 
     @pytest.mark.parametrize("kind", ["score", "approximate"])
@@ -167,7 +167,7 @@ class TestLease:
                 assert run_chunk(rival, job_id, 0) > 0
             else:
                 with transaction(edge.engine) as connection:
-                    assert jobs.claim(connection, job_id, 0, worker="rival", lease_seconds=600) is not None
+                    assert leases.claim(connection, job_id, 0, worker="rival", lease_seconds=600) is not None
             after_rival.append(counts(edge))
 
         after_rival: list[tuple[int, ...]] = []
@@ -185,15 +185,15 @@ class TestLate:
     """A chunk whose worker has taken much longer than others did for theirs."""
 
     @pytest.fixture
-    def held(self, edge: Bench) -> jobs.Claim:
+    def held(self, edge: Bench) -> leases.Claim:
         """The claim of a slow worker on the first chunk of a job, which is late; the others are done."""
         claim = claim_of_slow(edge)
         assert taken_unsent(edge) == [0]
         return claim
 
-    def test_is_taken_over_once(self, edge: Bench, held: jobs.Claim, logged: list[MutableMapping[str, Any]]) -> None:
+    def test_is_taken_over_once(self, edge: Bench, held: leases.Claim, logged: list[MutableMapping[str, Any]]) -> None:
         with at_once(edge.engine) as connection:
-            taken = jobs.claim(connection, held.job_id, 0, worker="quick", lease_seconds=600)
+            taken = leases.claim(connection, held.job_id, 0, worker="quick", lease_seconds=600)
         assert taken is not None
         assert (taken.taken_from, taken.was_late, taken.is_unsent) == (held.lease_token, True, False)
         pass_a_minute(edge, held.job_id)
@@ -203,7 +203,7 @@ class TestLate:
         assert "chunk is late, it is taken over" in [entry["event"] for entry in logged]
         assert (job(edge, held.job_id).state, len(decisions(edge))) == ("done", 160)
 
-    def test_of_the_slow_worker_nothing_counts_then(self, edge: Bench, held: jobs.Claim) -> None:
+    def test_of_the_slow_worker_nothing_counts_then(self, edge: Bench, held: leases.Claim) -> None:
         assert run_chunk(edge.runner(worker="quick"), held.job_id, 0) == 60
         kept = decisions(edge)
         assert edge.runner(worker="slow").compute(held) == 0
@@ -211,16 +211,16 @@ class TestLate:
         assert (found.state, found.worker, found.attempts, found.error) == ("done", "quick", 2, None)
         assert decisions(edge) == kept
 
-    def test_the_slow_worker_may_still_be_first(self, edge: Bench, held: jobs.Claim) -> None:
+    def test_the_slow_worker_may_still_be_first(self, edge: Bench, held: leases.Claim) -> None:
         assert edge.runner(worker="slow").compute(held) == 60
         assert run_chunk(edge.runner(worker="quick"), held.job_id, 0) == 0
         assert (chunk(edge, held.job_id).worker, chunk(edge, held.job_id).attempts) == ("slow", 1)
         assert job(edge, held.job_id).state == "done"
 
-    def test_what_the_slow_worker_writes_is_not_awaited(self, edge: Bench, held: jobs.Claim) -> None:
+    def test_what_the_slow_worker_writes_is_not_awaited(self, edge: Bench, held: leases.Claim) -> None:
         """It holds a lock that every result needs, and would do so for as long as it stands still."""
         with connect(edge.engine) as connection:
-            jobs.begin_writing(connection, held, lease_seconds=600)
+            leases.begin_writing(connection, held, lease_seconds=600)
             connection.exec_driver_sql("LOCK TABLE decision IN ACCESS EXCLUSIVE MODE")
             assert run_chunk(edge.runner(worker="quick"), held.job_id, 0) == 60
             with pytest.raises(OperationalError):
@@ -228,10 +228,10 @@ class TestLate:
             connection.invalidate()
         assert job(edge, held.job_id).state == "done"
 
-    def test_has_as_many_attempts_as_any_other(self, edge: Bench, held: jobs.Claim) -> None:
+    def test_has_as_many_attempts_as_any_other(self, edge: Bench, held: leases.Claim) -> None:
         for attempt in (2, 3, 4):
             with at_once(edge.engine) as connection:
-                killed = jobs.claim(connection, held.job_id, 0, worker="killed", lease_seconds=0)
+                killed = leases.claim(connection, held.job_id, 0, worker="killed", lease_seconds=0)
             assert killed is not None
             assert killed.attempts == attempt
         assert run_chunk(edge.runner(), held.job_id, 0) == 0
@@ -245,11 +245,11 @@ class TestLate:
         assert (chunk(edge, job_id).worker, job(edge, job_id).state) == ("here", "done")
 
 
-def claim_of_slow(bench: Bench) -> jobs.Claim:
+def claim_of_slow(bench: Bench) -> leases.Claim:
     """The claim of a slow worker on the first chunk of a job, a minute ago; the others have been done in no time."""
     job_id = request(bench)
     with at_once(bench.engine) as connection:
-        claim = jobs.claim(connection, job_id, 0, worker="slow", lease_seconds=600)
+        claim = leases.claim(connection, job_id, 0, worker="slow", lease_seconds=600)
     assert claim is not None
     assert [run_chunk(bench.runner(), job_id, ordinal) for ordinal in (1, 2)] == [60, 40]
     pass_a_minute(bench, job_id)
@@ -384,7 +384,7 @@ class TestErrors:
         job_id = request(edge)
         for attempt in range(1, 4):
             with transaction(edge.engine) as connection:
-                claim = jobs.claim(connection, job_id, 0, worker="killed", lease_seconds=0)
+                claim = leases.claim(connection, job_id, 0, worker="killed", lease_seconds=0)
             assert claim is not None
             assert claim.attempts == attempt
         assert run_chunk(edge.runner(), job_id, 0) == 0
@@ -554,7 +554,7 @@ class TestAProcessThatIsStopped:
                 run_chunk(edge.runner(), job_id, 0)
             case "renew":
                 with at_once(edge.engine) as connection:
-                    claim = jobs.claim(connection, job_id, 0, worker="slow", lease_seconds=1)
+                    claim = leases.claim(connection, job_id, 0, worker="slow", lease_seconds=1)
                 assert claim is not None
                 with renewed_lease(edge.engine, claim, 0.06, structlog.get_logger()):
                     wait_until(lambda: bool(free), "the lease is renewed")

@@ -13,7 +13,7 @@ from venn_admit.flows.jobs import control
 from venn_admit.flows.jobs.chunks import ChunkRunner
 from venn_admit.flows.jobs.control import cancel, reopen
 from venn_admit.store.database.engine import connect
-from venn_admit.store.work import jobs
+from venn_admit.store.work import jobs, leases
 
 NOTHING_WORKS = ChunkLimits(max_attempts=0)
 
@@ -78,7 +78,7 @@ def test_what_was_computed_while_a_job_was_cancelled_is_computed_again_when_it_i
         run_chunk(edge.runner(), job_id, ordinal)
 
     class CancelsFirst(ChunkRunner):
-        def _compute_and_apply(self, claim: jobs.Claim) -> bool:
+        def _compute_and_apply(self, claim: leases.Claim) -> bool:
             cancel(edge.engine, job_id)
             return super()._compute_and_apply(claim)
 

@@ -17,7 +17,7 @@ from venn_admit.flows.jobs.turns import relay_last
 from venn_admit.flows.removal.forget import forget
 from venn_admit.records import Forgetting, Ingestion
 from venn_admit.store.database.engine import transaction
-from venn_admit.store.work import jobs
+from venn_admit.store.work import leases
 
 
 def requested(bench: Bench) -> tuple[int, int]:
@@ -78,7 +78,7 @@ def test_a_fit_that_is_cancelled_while_it_is_computed_stores_nothing(edge: Bench
         run_chunk(edge.runner(), job_id, ordinal)
 
     class CancelledMeanwhile(ChunkRunner):
-        def _apply(self, claim: jobs.Claim, result: ChunkResult) -> bool:
+        def _apply(self, claim: leases.Claim, result: ChunkResult) -> bool:
             cancel(edge.engine, job_id)
             return super()._apply(claim, result)
 
@@ -97,16 +97,16 @@ def test_a_claim_made_while_a_job_was_cancelled_does_not_finish_it(edge: Bench) 
     for ordinal in range(last):
         run_chunk(edge.runner(), job_id, ordinal)
     with transaction(edge.engine) as connection:
-        claim = jobs.claim(connection, job_id, last, worker="late", lease_seconds=600)
+        claim = leases.claim(connection, job_id, last, worker="late", lease_seconds=600)
         assert claim is not None
         # Cancelled before the claim is committed: it is not seen, and keeps its token.
         state = text("UPDATE job SET state = 'cancelled', finished_at = now() WHERE id = :id")
         connection.execute(state, {"id": job_id})
     with transaction(edge.engine) as connection:
-        assert not jobs.finish(connection, claim)
+        assert not leases.finish(connection, claim)
     reopen(edge.engine, job_id)
     with transaction(edge.engine) as connection:
-        assert not jobs.finish(connection, claim)
+        assert not leases.finish(connection, claim)
 
 
 @pytest.mark.parametrize("split", ["knn", "vp", "train"])

@@ -12,7 +12,7 @@ from venn_admit.flows.jobs.control import relay
 from venn_admit.store.database.binary_copy import driver_cursor
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers, support
-from venn_admit.store.work import jobs
+from venn_admit.store.work import jobs, leases
 
 CHUNKS = [0, 1, 2]
 RESEND_SECONDS = 60.0
@@ -47,9 +47,9 @@ def overdue(engine: Engine) -> list[int]:
         return [ordinal for _, ordinal in jobs.take_overdue(connection, RESEND_SECONDS)]
 
 
-def claim(engine: Engine, job_id: int, ordinal: int, lease_seconds: float = 600.0) -> jobs.Claim:
+def claim(engine: Engine, job_id: int, ordinal: int, lease_seconds: float = 600.0) -> leases.Claim:
     with transaction(engine) as connection:
-        claimed = jobs.claim(connection, job_id, ordinal, worker="here", lease_seconds=lease_seconds)
+        claimed = leases.claim(connection, job_id, ordinal, worker="here", lease_seconds=lease_seconds)
     assert claimed is not None
     return claimed
 
@@ -58,7 +58,7 @@ def compute(engine: Engine, job_id: int, ordinal: int) -> None:
     """Claim a chunk, and have it done."""
     claimed = claim(engine, job_id, ordinal)
     with transaction(engine) as connection:
-        assert jobs.finish(connection, claimed)
+        assert leases.finish(connection, claimed)
 
 
 def lasts(engine: Engine, job_id: int, seconds: float, ordinal: int) -> None:
@@ -128,7 +128,7 @@ def test_a_chunk_that_is_computed_or_done_lacks_no_message(engine: Engine, job: 
     claimed = claim(engine, job, 1)
     with transaction(engine) as connection:
         assert jobs.overdue(connection, RESEND_SECONDS) == 2
-        assert jobs.finish(connection, claimed)
+        assert leases.finish(connection, claimed)
         assert jobs.overdue(connection, RESEND_SECONDS) == 2
     assert overdue(engine) == [0, 2]
 
@@ -157,7 +157,7 @@ def test_a_writer_whose_claim_ran_out_is_ended(engine: Engine, job: int) -> None
     claims = claim(engine, job, 0, lease_seconds=-1.0), claim(engine, job, 1)
     writers = [engine.connect() for _ in claims]
     for writer, claimed in zip(writers, claims, strict=True):
-        jobs.begin_writing(writer, claimed, lease_seconds=600)
+        leases.begin_writing(writer, claimed, lease_seconds=600)
     cursors = [driver_cursor(writer) for writer in writers]
     cursors[0].execute("SELECT FROM classifier FOR NO KEY UPDATE")
     with pytest.raises(psycopg.errors.AdminShutdown), cursors[0].copy("COPY label_event FROM STDIN"):
@@ -174,7 +174,7 @@ def test_a_chunk_that_went_wrong_is_sent_again_at_once(engine: Engine, job: int)
     unsent(engine)
     claimed = claim(engine, job, 1)
     with transaction(engine) as connection:
-        assert jobs.fail(connection, claimed, error="disk full", max_attempts=3, retry_seconds=0) == "pending"
+        assert leases.fail(connection, claimed, error="disk full", max_attempts=3, retry_seconds=0) == "pending"
     assert unsent(engine) == [1]
 
 
@@ -185,7 +185,7 @@ def test_what_lost_its_worker_is_sent_again_at_once_and_once(engine: Engine, job
     with transaction(engine) as connection:
         connection.execute(text("UPDATE job_chunk SET worker = 'dead' WHERE ordinal = 1"))
     with transaction(engine) as connection:
-        assert jobs.release(connection, "dead") == 1
+        assert leases.release(connection, "dead") == 1
     assert unsent(engine) == [1]
     assert unsent(engine) == []
     claim(engine, job, 1)
@@ -196,7 +196,7 @@ def test_a_claim_is_renewed_until_it_is_lost(engine: Engine, job: int) -> None:
 
     def renew(seconds: float) -> bool:
         with transaction(engine) as connection:
-            return jobs.renew(connection, claimed, lease_seconds=seconds)
+            return leases.renew(connection, claimed, lease_seconds=seconds)
 
     assert renew(600)
     with transaction(engine) as connection:
@@ -221,7 +221,7 @@ def test_a_job_that_no_worker_can_know_of_is_cancelled(engine: Engine, job: int)
     assert cancel()
     with transaction(engine) as connection:
         cancelled = jobs.by_id(connection, job)
-        assert jobs.claim(connection, job, 0, worker="here", lease_seconds=600) is None
+        assert leases.claim(connection, job, 0, worker="here", lease_seconds=600) is None
     assert (cancelled.state, cancelled.error) == ("cancelled", "no broker")
     assert unsent(engine) == [], "no sweep sends it"
 

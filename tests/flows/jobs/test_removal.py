@@ -22,7 +22,7 @@ from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.decisions import removal
 from venn_admit.store.decisions.removal import Why
-from venn_admit.store.work import jobs
+from venn_admit.store.work import leases
 
 DAY = timedelta(days=1)
 ROWS = 160
@@ -207,13 +207,13 @@ class TestAge:
     def test_chunks_that_are_still_computed_do_not_count(self, unlabelled: Bench) -> None:
         job_id = unlabelled.request_score("edge", unlabelled.folder / "score.npz", chunk_rows=60).job_id
         with transaction(unlabelled.engine) as connection:
-            claim = jobs.claim(connection, job_id, 0, worker="slow", lease_seconds=600)
+            claim = leases.claim(connection, job_id, 0, worker="slow", lease_seconds=600)
         assert claim is not None
         cancel(unlabelled.engine, job_id)
         with transaction(unlabelled.engine) as connection:
             assert removal.mark(connection, job_id, Why.REQUEST)
         with transaction(unlabelled.engine) as connection:
-            assert not jobs.finish(connection, claim)
+            assert not leases.finish(connection, claim)
 
 
 class TestLabelled:

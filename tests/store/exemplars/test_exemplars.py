@@ -14,9 +14,9 @@ from venn_admit.core.content import content_digests
 from venn_admit.core.types import Float32Array, Split
 from venn_admit.errors import ConflictError, DatabaseError
 from venn_admit.store.database.engine import connect, transaction
-from venn_admit.store.exemplars import classifiers, exemplars, support
+from venn_admit.store.exemplars import classifiers, exemplars, storing, support
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.exemplars.exemplars import IncomingExemplars, StoredExemplars
+from venn_admit.store.exemplars.storing import IncomingExemplars, StoredExemplars
 
 DIMENSION = 3
 
@@ -80,7 +80,7 @@ def digested(incoming: IncomingExemplars) -> IncomingExemplars:
 def store(
     connection: Connection, classifier: Classifier, incoming: IncomingExemplars, selection: str = "random"
 ) -> StoredExemplars:
-    return exemplars.store(connection, classifier, incoming, selection=selection, source="file")
+    return storing.store(connection, classifier, incoming, selection=selection, source="file")
 
 
 def label_events(connection: Connection) -> list[tuple[Any, ...]]:

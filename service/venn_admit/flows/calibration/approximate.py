@@ -23,9 +23,10 @@ from venn_admit.core.types import (
 from venn_admit.errors import Code, ConflictError, DatabaseError, NotFoundError, NotReadyError
 from venn_admit.flows.jobs.chunks import ChunkWork
 from venn_admit.store.database.engine import connect, consistent_view, transaction
-from venn_admit.store.exemplars import approximations, classifiers, exemplars, support
-from venn_admit.store.exemplars.approximations import StoredNeighbours, StoredParameters
+from venn_admit.store.exemplars import approximations, classifiers, exemplars, neighbours, support
+from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.exemplars.neighbours import StoredNeighbours
 from venn_admit.store.exemplars.support import SupportChanges
 from venn_admit.store.search.array_cache import CachedSupport
 from venn_admit.store.work import recalibrations
@@ -57,7 +58,7 @@ class Approximated:
         if len(self.changed_ids):
             approximations.delete_outdated_approximations(connection, self.classifier, self.changed_ids)
         if len(self.new_neighbours.exemplar_ids):
-            approximations.write_neighbours(connection, self.classifier, self.new_neighbours)
+            neighbours.write(connection, self.classifier, self.new_neighbours)
         if self.parameters is not None and self.approximation is not None and len(self.new_rows):
             approximations.write_approximations(
                 connection,
@@ -113,11 +114,11 @@ def points_to_approximate(
     parameters are given.
     """
     missing = (
-        approximations.without_neighbours(connection, classifier, splits)
+        neighbours.without_neighbours(connection, classifier, splits)
         if parameters is None
         else approximations.without_approximation(connection, classifier, splits, parameters.id)
     )
-    return np.union1d(missing, approximations.outdated_neighbours(connection, classifier))
+    return np.union1d(missing, neighbours.outdated_neighbours(connection, classifier))
 
 
 def approximate_points(
@@ -136,7 +137,7 @@ def approximate_points(
     # One view of what is stored and of the training exemplars it was computed from.
     with consistent_view(workspace.engine) as connection:
         support.require_version(connection, classifier)
-        known = approximations.read_neighbours(connection, classifier, exemplar_ids)
+        known = neighbours.read(connection, classifier, exemplar_ids)
         oldest = int(known.support_version.min(initial=classifier.support_version))
         changes = support.changes_after(connection, classifier, oldest)
         stored_ids, stored = (
@@ -161,8 +162,8 @@ def approximate_points(
     new_rows = np.flatnonzero(~np.isin(exemplar_ids, stored_ids[kept]))
     approximation = None
     if parameters is not None and stored is not None:
-        neighbours = neighbours_in_order(merged.followed_by(found), exemplar_ids[new_rows], search.support)
-        computed = approximate(neighbours, search.support.support, parameters.knn)
+        lists = neighbours_in_order(merged.followed_by(found), exemplar_ids[new_rows], search.support)
+        computed = approximate(lists, search.support.support, parameters.knn)
         ids = np.concatenate([stored_ids[kept], exemplar_ids[new_rows]])
         joined = join_approximations([stored.take(np.flatnonzero(kept)), computed])
         approximation = joined.take(positions(ids, exemplar_ids))

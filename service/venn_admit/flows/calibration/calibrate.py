@@ -28,7 +28,7 @@ from venn_admit.methods.venn_admit.make import MadeByAdmit, read_points, require
 from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.calibrations.calibration_points import ChangedRows, vacuum_points
 from venn_admit.store.database.engine import connect, transaction
-from venn_admit.store.exemplars import approximations, classifiers, exemplars
+from venn_admit.store.exemplars import approximations, classifiers, exemplars, neighbours
 from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import recalibrations
@@ -407,7 +407,7 @@ def require_approximations(
     Raises OutdatedError if there are any, and if training data have changed.
     """
     lacking = approximations.without_approximation(connection, classifier, list(splits), parameters.id)
-    outdated = approximations.outdated_neighbours(connection, classifier)
+    outdated = neighbours.outdated_neighbours(connection, classifier)
     if len(outdated) or (len(lacking) and not leave_out):
         raise OutdatedError(
             f"{len(lacking) + len(outdated)} points of {classifier.name!r} arrived or changed during the calibration "

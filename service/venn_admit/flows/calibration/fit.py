@@ -30,7 +30,7 @@ from venn_admit.flows.jobs.submit import Requester, Send, Submission, submit_job
 from venn_admit.flows.shell import Shell
 from venn_admit.records import Fit
 from venn_admit.store.database.engine import connect, consistent_view, transaction
-from venn_admit.store.exemplars import approximations, classifiers, exemplars, forgotten, support
+from venn_admit.store.exemplars import approximations, classifiers, exemplars, forgotten, neighbours, support
 from venn_admit.store.exemplars.approximations import FitRecord, StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.array_cache import CachedSupport
@@ -347,7 +347,7 @@ def _split_neighbours(
     connection: Connection, classifier: Classifier, training: CachedSupport, split: Split
 ) -> tuple[exemplars.ExemplarKeys, Neighbours]:
     keys = exemplars.split_keys(connection, classifier, split)
-    stored = approximations.read_neighbours(connection, classifier, keys.ids)
+    stored = neighbours.read(connection, classifier, keys.ids)
     if len(stored.exemplar_ids) != len(keys.ids) or (stored.support_version != classifier.support_version).any():
         raise _changed(classifier, "arrived or changed", f"neighbours in split {split} are out of date")
     return keys, neighbours_in_order(stored, keys.ids, training)

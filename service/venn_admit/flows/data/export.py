@@ -27,7 +27,7 @@ from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions import reports
-from venn_admit.store.exemplars import approximations, classifiers, exemplars, forgotten
+from venn_admit.store.exemplars import approximations, classifiers, exemplars, forgotten, neighbours
 from venn_admit.store.exemplars.classifiers import Classifier
 
 
@@ -136,7 +136,7 @@ def _table(
             classifiers.require_vectors(classifier, "a neighbour list")
             return (
                 NEIGHBOURS_SCHEMA,
-                approximations.export_neighbour_rows(connection, classifier),
+                neighbours.export_rows(connection, classifier),
                 {
                     "external_id": lambda row: row.external_id,
                     "neighbour_ids": lambda row: row.neighbour_ids,

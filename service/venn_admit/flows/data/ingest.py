@@ -16,7 +16,7 @@ from venn_admit.flows.data.carried_labels import CarriedLabels, labels_carried_t
 from venn_admit.flows.data.create import check_extractor
 from venn_admit.records import Ingestion
 from venn_admit.store.database.engine import transaction
-from venn_admit.store.exemplars import classifiers, exemplars, support
+from venn_admit.store.exemplars import classifiers, exemplars, storing, support
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import recalibrations
 
@@ -137,9 +137,9 @@ def store_batch(
     *,
     selection: str,
     source: ExemplarSource,
-) -> exemplars.StoredExemplars:
+) -> storing.StoredExemplars:
     """Store one batch, each row in the split given, with the ledgers that are carried over."""
-    incoming = exemplars.IncomingExemplars(
+    incoming = storing.IncomingExemplars(
         first_row=batch.first_row,
         external_ids=batch.external_ids,
         document_ids=batch.document_ids,
@@ -152,7 +152,7 @@ def store_batch(
         digests=batch.digests,
         ledgers=carried.ledgers(),
     )
-    return exemplars.store(connection, classifier, incoming, selection=selection, source=source.name)
+    return storing.store(connection, classifier, incoming, selection=selection, source=source.name)
 
 
 def batches_of(source: ExemplarSource, classifier: Classifier) -> Iterator[ExemplarBatch]:

@@ -22,7 +22,7 @@ from venn_admit.store.database.engine import at_once, connect, transaction
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.exemplars.support import SupportChangedError
-from venn_admit.store.work import jobs, recalibrations
+from venn_admit.store.work import jobs, leases, recalibrations
 
 # How often a chunk is computed whose training exemplars change meanwhile, before it is given back for a while.
 _TRIES = 3
@@ -96,10 +96,10 @@ class ChunkRunner:
         self._log = structlog.get_logger() if log is None else log
         self._overtaking = 0
 
-    def claim(self, job_id: int, ordinal: int) -> jobs.Claim | None:
+    def claim(self, job_id: int, ordinal: int) -> leases.Claim | None:
         """Claim one chunk, for `compute`; None if it is not free."""
         with at_once(self._engine) as connection:
-            claim = jobs.claim(
+            claim = leases.claim(
                 connection, job_id, ordinal, worker=self._worker, lease_seconds=self._settings.lease_seconds
             )
         if claim is None:
@@ -111,10 +111,10 @@ class ChunkRunner:
             )
         return claim
 
-    def claim_next(self) -> jobs.Claim | None:
+    def claim_next(self) -> leases.Claim | None:
         """Claim the chunk that is next in turn, for `compute`; None if none is free."""
         with at_once(self._engine) as connection:
-            claim = jobs.claim_next(
+            claim = leases.claim_next(
                 connection,
                 bulk_first=self._overtaking >= _OVERTAKING,
                 worker=self._worker,
@@ -126,7 +126,7 @@ class ChunkRunner:
             self._overtaking = 0 if claim.is_bulk else self._overtaking + 1
         return claim
 
-    def compute(self, claim: jobs.Claim) -> int:
+    def compute(self, claim: leases.Claim) -> int:
         """Compute a chunk that was claimed, and return how many of its rows were completed: 0 if it failed.
 
         An error is recorded with the chunk, which is tried again after a while; after the last attempt it has failed.
@@ -138,7 +138,7 @@ class ChunkRunner:
             self._let_join(claim)
         return rows
 
-    def _compute_claimed(self, claim: jobs.Claim) -> int:
+    def _compute_claimed(self, claim: leases.Claim) -> int:
         chunk_log = self._log.bind(job=claim.job_id, chunk=claim.ordinal, worker=self._worker)
         chunk_log = chunk_log.bind(classifier=claim.classifier, attempt=claim.attempts)
         begun = time.monotonic()
@@ -166,17 +166,17 @@ class ChunkRunner:
         return claim.end_row - claim.first_row
 
     def _give_back(
-        self, connection: Connection, claim: jobs.Claim, error: Exception, *, is_attempt: bool
+        self, connection: Connection, claim: leases.Claim, error: Exception, *, is_attempt: bool
     ) -> str | None:
         """Record an error with the chunk, and return its new state; None if the lease was lost."""
-        jobs.begin_writing(connection, claim, lease_seconds=self._settings.lease_seconds)
+        leases.begin_writing(connection, claim, lease_seconds=self._settings.lease_seconds)
         said, retry_seconds = f"{type(error).__name__}: {error}", self._settings.retry_seconds
         if not is_attempt:
-            return jobs.postpone(connection, claim, error=said, retry_seconds=retry_seconds)
+            return leases.postpone(connection, claim, error=said, retry_seconds=retry_seconds)
         most = self._most_attempts(claim)
-        return jobs.fail(connection, claim, error=said, max_attempts=most, retry_seconds=retry_seconds)
+        return leases.fail(connection, claim, error=said, max_attempts=most, retry_seconds=retry_seconds)
 
-    def _let_join(self, claim: jobs.Claim) -> None:
+    def _let_join(self, claim: leases.Claim) -> None:
         """Let training exemplars that waited for a job train, once it is done."""
         try:
             with transaction(self._engine) as connection:
@@ -186,7 +186,7 @@ class ChunkRunner:
         except (ConflictError, DatabaseError, NotFoundError):  # the next one to look lets them join
             self._log.exception("training exemplars that wait could not join", job=claim.job_id)
 
-    def _check_attempts(self, claim: jobs.Claim) -> None:
+    def _check_attempts(self, claim: leases.Claim) -> None:
         """Raise JobError if all attempts are used up, which happens if workers are killed and record no error."""
         if claim.attempts > self._most_attempts(claim):
             raise JobError(
@@ -194,11 +194,11 @@ class ChunkRunner:
                 "whether workers ran out of memory, or raise VENN_ADMIT_CHUNK_SECONDS"
             )
 
-    def _most_attempts(self, claim: jobs.Claim) -> int:
+    def _most_attempts(self, claim: leases.Claim) -> int:
         """An attempt that was taken over from a slow worker has not failed."""
         return self._settings.max_attempts + claim.was_late
 
-    def _compute_and_apply(self, claim: jobs.Claim) -> bool:
+    def _compute_and_apply(self, claim: leases.Claim) -> bool:
         for _ in range(_TRIES):
             try:
                 return self._apply(claim, self._compute(claim))
@@ -206,22 +206,22 @@ class ChunkRunner:
                 changed = error
         raise changed
 
-    def _apply(self, claim: jobs.Claim, result: ChunkResult) -> bool:
+    def _apply(self, claim: leases.Claim, result: ChunkResult) -> bool:
         with connect(self._engine) as connection, connection.begin() as open_transaction:
-            jobs.begin_writing(connection, claim, lease_seconds=self._settings.lease_seconds)
+            leases.begin_writing(connection, claim, lease_seconds=self._settings.lease_seconds)
             result.apply(connection)
-            finished = jobs.finish(connection, claim)
+            finished = leases.finish(connection, claim)
             if not finished:
                 open_transaction.rollback()
         return finished
 
-    def _compute(self, claim: jobs.Claim) -> ChunkResult:
+    def _compute(self, claim: leases.Claim) -> ChunkResult:
         with connect(self._engine) as connection:
             job = jobs.by_id(connection, claim.job_id)
             work = ChunkWork(
                 job,
                 classifiers.by_id(connection, job.classifier_id),
-                jobs.chunk_exemplars(connection, claim),
+                leases.chunk_exemplars(connection, claim),
                 is_last=claim.is_last,
             )
         return self._kinds[job.kind](work)

@@ -9,7 +9,7 @@ from structlog.typing import FilteringBoundLogger
 
 from venn_admit.errors import DatabaseError
 from venn_admit.store.database.engine import at_once
-from venn_admit.store.work import jobs
+from venn_admit.store.work import leases
 
 # A lease outlasts several failed renewals, and native code that blocks other threads for a while.
 RENEWALS_PER_LEASE = 6
@@ -18,7 +18,9 @@ LEAST_PART_LEFT = 0.5
 
 
 @contextmanager
-def renewed_lease(engine: Engine, claim: jobs.Claim, lease_seconds: float, log: FilteringBoundLogger) -> Iterator[None]:
+def renewed_lease(
+    engine: Engine, claim: leases.Claim, lease_seconds: float, log: FilteringBoundLogger
+) -> Iterator[None]:
     """Renew a claim while the block runs, in a thread that stops or dies with the process."""
     ended = threading.Event()
     renewing = threading.Thread(
@@ -33,12 +35,12 @@ def renewed_lease(engine: Engine, claim: jobs.Claim, lease_seconds: float, log: 
 
 
 def _renew(
-    engine: Engine, claim: jobs.Claim, lease_seconds: float, ended: threading.Event, log: FilteringBoundLogger
+    engine: Engine, claim: leases.Claim, lease_seconds: float, ended: threading.Event, log: FilteringBoundLogger
 ) -> None:
     while not ended.wait(lease_seconds / RENEWALS_PER_LEASE):
         try:
             with at_once(engine) as connection:
-                if not jobs.renew(connection, claim, lease_seconds=lease_seconds):
+                if not leases.renew(connection, claim, lease_seconds=lease_seconds):
                     return
         except DatabaseError as error:
             log.warning("lease was not renewed", error=str(error))

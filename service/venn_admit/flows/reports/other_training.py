@@ -22,7 +22,7 @@ from venn_admit.report.what_if.training import TrainingChange
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.decisions import what_if
-from venn_admit.store.exemplars import approximations, classifiers, exemplars, labels
+from venn_admit.store.exemplars import classifiers, exemplars, labels, neighbours
 from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.array_cache import CachedSupport
@@ -68,7 +68,7 @@ def require_current(connection: Connection, classifier: Classifier) -> tuple[Cal
         )
     settings = calibration.method_settings
     if recalibrations.requested_at(connection, classifier, settings) is not None or len(
-        approximations.outdated_neighbours(connection, classifier)
+        neighbours.outdated_neighbours(connection, classifier)
     ):
         raise OutdatedError(
             f"labels or data of {classifier.name!r} have arrived since calibration {calibration.id}: recalibrate "
@@ -197,9 +197,7 @@ def _neighbours(
     memory_budget: int,
 ) -> Neighbours:
     """The neighbour lists of n points without what is left out, (n, K); left_out: rows of the support."""
-    known = neighbours_in_order(
-        approximations.read_neighbours(connection, classifier, exemplar_ids), exemplar_ids, support
-    )
+    known = neighbours_in_order(neighbours.read(connection, classifier, exemplar_ids), exemplar_ids, support)
     outdated = np.flatnonzero(np.isin(known.indices, left_out).any(axis=1))
     if outdated.size:
         queries = exemplars.vectors(connection, classifier, exemplar_ids[outdated])

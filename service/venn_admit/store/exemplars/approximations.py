@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row
 
 from venn_admit.core.budget import block_rows
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
-from venn_admit.core.types import Approximation, BoolArray, FloatArray, IntArray, KnnParameters, Split, TrainingEpoch
+from venn_admit.core.types import Approximation, IntArray, KnnParameters, Split, TrainingEpoch
 from venn_admit.records import Fit
 from venn_admit.store.database.binary_copy import (
     FLOAT8,
@@ -24,37 +24,7 @@ from venn_admit.store.database.binary_copy import (
     read_columns,
 )
 from venn_admit.store.database.statements import copy_query, execute, execute_ids, statement, stream
-from venn_admit.store.exemplars import support
 from venn_admit.store.exemplars.classifiers import Classifier
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredNeighbours:
-    """Neighbour lists of n points.
-
-    exemplar_ids: (n,) int64. neighbour_ids: (n, K) int64, distances: (n, K) float64, nearest first.
-    support_version: (n,) int64, the version that each list is complete to.
-    """
-
-    exemplar_ids: IntArray
-    neighbour_ids: IntArray
-    distances: FloatArray
-    support_version: IntArray
-
-    def take(self, rows: IntArray) -> "StoredNeighbours":
-        """Return the lists in these rows, in this order; rows: (m,) int64."""
-        return StoredNeighbours(*(values[rows] for values in self._columns()))
-
-    def followed_by(self, other: "StoredNeighbours") -> "StoredNeighbours":
-        """Return these lists, followed by those of `other`."""
-        return StoredNeighbours(*map(np.concatenate, zip(self._columns(), other._columns(), strict=True)))
-
-    def _columns(self) -> tuple[Any, ...]:
-        return self.exemplar_ids, self.neighbour_ids, self.distances, self.support_version
-
-    def holding(self, neighbour_ids: IntArray) -> BoolArray:
-        """Return whether each list holds any of some training exemplars, (n,) bool."""
-        return np.asarray(np.isin(self.neighbour_ids, neighbour_ids).any(axis=1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,58 +81,12 @@ class Replacements:
         return Approximation(**arrays)
 
 
-def without_neighbours(connection: Connection, classifier: Classifier, splits: list[Split]) -> IntArray:
-    """Return the ids of the points of some splits that have no neighbours yet."""
-    return execute_ids(connection, "approximations.without_neighbours", classifier_id=classifier.id, splits=splits)
-
-
 def without_approximation(
     connection: Connection, classifier: Classifier, splits: list[Split], knn_parameters_id: int
 ) -> IntArray:
     """Return the ids of the points of some splits that have no approximation under the given parameters yet."""
     parameters = {"classifier_id": classifier.id, "splits": splits, "knn_parameters_id": knn_parameters_id}
     return execute_ids(connection, "approximations.without_approximation", **parameters)
-
-
-def outdated_neighbours(connection: Connection, classifier: Classifier) -> IntArray:
-    """Return the ids of points, of any split, whose neighbours or their labels may have changed.
-
-    If training exemplars only left or were relabelled, these are the points that have them among their neighbours.
-    """
-    searched, version = classifier.neighbours_support_version, classifier.support_version
-    if searched == version:
-        return np.empty(0, dtype=np.int64)
-    if support.grew_after(connection, classifier, searched):
-        parameters = {"classifier_id": classifier.id, "support_version": version}
-        return execute_ids(connection, "approximations.outdated_neighbours", **parameters)
-    changed = support.changes_after(connection, classifier, searched).exemplar_ids.tolist()
-    parameters = {"neighbour_ids": changed, "support_version": version}
-    return execute_ids(connection, "approximations.outdated_neighbours_holding", **parameters)
-
-
-def _neighbour_columns(classifier: Classifier) -> dict[str, FixedColumn]:
-    k = classifier.neighbour_count
-    return {
-        "exemplar_id": INT8,
-        "neighbour_ids": Array(">i8", k),
-        "distances": Array(">f8", k),
-        "support_version": INT8,
-    }
-
-
-def read_neighbours(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> StoredNeighbours:
-    """Return the stored neighbour lists of some exemplars, in no particular order."""
-    parameters = {"exemplar_ids": exemplar_ids.tolist(), "classifier_id": classifier.id}
-    rows = read_columns(connection, "approximations.neighbours", _neighbour_columns(classifier), **parameters)
-    return StoredNeighbours(*rows.values())
-
-
-def write_neighbours(connection: Connection, classifier: Classifier, found: StoredNeighbours) -> None:
-    """Store neighbour lists in place of older ones."""
-    execute(connection, "approximations.delete_neighbours", exemplar_ids=found.exemplar_ids.tolist())
-    formats, values = _neighbour_columns(classifier), found._columns()
-    columns = {name: (column, of) for (name, column), of in zip(formats.items(), values, strict=True)}
-    copy_in(driver_cursor(connection), "neighbours", columns)
 
 
 VIEW_COLUMNS = ("predicted", "match_count", "distance", "logits")
@@ -312,11 +236,6 @@ def parameters_by_id(connection: Connection, knn_parameters_id: int) -> StoredPa
 def parameters_of(connection: Connection, knn_parameters_id: int | None) -> StoredParameters | None:
     """Return the parameters with a key; None for None, which a classifier with logits only has in its place."""
     return None if knn_parameters_id is None else parameters_by_id(connection, knn_parameters_id)
-
-
-def export_neighbour_rows(connection: Connection, classifier: Classifier) -> Iterator[Sequence[Row[Any]]]:
-    """Yield neighbour lists by external ids, in order of ingestion, in blocks."""
-    return stream(connection, "approximations.export_neighbours", {"classifier_id": classifier.id})
 
 
 def export_rows(connection: Connection, classifier: Classifier) -> Iterator[Sequence[Row[Any]]]:
