@@ -12,7 +12,8 @@ from sqlalchemy import Connection, text
 
 from venn_admit.runtime.settings import get_settings
 from venn_admit.store.database import schema
-from venn_admit.store.database.engine import create_engine, database_url
+from venn_admit.store.database.address import database_url
+from venn_admit.store.database.engine import create_engine
 from venn_admit.store.database.locks import MIGRATION_LOCK
 from venn_admit.store.database.tables import SCHEMA, metadata
 

@@ -25,8 +25,9 @@ from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.core.reasons import Reason
 from venn_admit.core.types import Approximation, CalibrationPoints, IntArray, Split
-from venn_admit.store.calibrations import calibrations, calibrators
-from venn_admit.store.calibrations.calibrations import BandEvidence, Calibration, SnapshotPoints
+from venn_admit.store.calibrations import bands, calibrations, calibrators
+from venn_admit.store.calibrations.bands import BandEvidence
+from venn_admit.store.calibrations.calibrations import Calibration, SnapshotPoints
 from venn_admit.store.database.engine import connect, create_engine, transaction
 from venn_admit.store.exemplars import approximations, classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -46,7 +47,7 @@ class Case:
 def evidence_of(connection: Connection, case: Case) -> list[BandEvidence]:
     bins = bin_of(case.scored.match_count, case.calibration.settings.q_bins)
     return [
-        calibrations.band_evidence(
+        bands.band_evidence(
             connection,
             case.calibration,
             case.classifier.class_count,

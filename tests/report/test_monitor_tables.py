@@ -12,9 +12,9 @@ from rich.console import Console
 from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
 from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.monitoring.anytime.plan import LEVEL, Lamp, plan_of
-from venn_admit.core.monitoring.anytime.readings import readings
+from venn_admit.core.monitoring.anytime.readings import StandingAlarm, readings
 from venn_admit.core.monitoring.anytime.state import advance, initial_state
-from venn_admit.report.monitoring.report import MonitorAlarm, MonitorReport, metrics_text
+from venn_admit.report.monitoring.report import MonitorReport, metrics_text
 from venn_admit.report.monitoring.tables import monitor_tables, verdict_lines
 
 GOOD = Law(right=(0.97,) * 6)
@@ -44,7 +44,7 @@ def report(law: Law, documents: int = 600) -> MonitorReport:
         points=documents,
         computed=documents,
         readings=found,
-        alarms=tuple(MonitorAlarm(n, reading.lamp, reading.number, now, False) for n, reading in enumerate(lit, 1)),
+        alarms=tuple(StandingAlarm(n, reading.lamp, reading.number, now, False) for n, reading in enumerate(lit, 1)),
     )
 
 

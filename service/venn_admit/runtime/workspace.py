@@ -12,7 +12,8 @@ from venn_admit.errors import BrokerError
 from venn_admit.runtime.device import require_device
 from venn_admit.runtime.settings import Settings
 from venn_admit.store.database import schema
-from venn_admit.store.database.engine import check_server, connect, create_engine, database_url
+from venn_admit.store.database.address import database_url
+from venn_admit.store.database.engine import check_server, connect, create_engine
 from venn_admit.store.search.array_cache import ArrayCache
 from venn_admit.store.workspace import Workspace
 

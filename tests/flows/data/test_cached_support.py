@@ -21,7 +21,7 @@ from venn_admit.flows.removal.forget import forget
 from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars import classifiers, exemplars
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search import array_cache
+from venn_admit.store.search import support_files
 from venn_admit.store.search.array_cache import ArrayCache
 
 TRAINING = "SELECT count(*) FROM exemplar WHERE split = 'train'"
@@ -182,13 +182,13 @@ def test_a_copy_that_is_not_whole_is_not_continued(
 def test_a_copy_that_is_deleted_meanwhile_is_not_continued(
     edge_read: Bench, rows_read: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy = array_cache._copy
+    copy = support_files._copy
 
     def copy_then_delete(source: Path, target: Path) -> None:
         copy(source, target)
         shutil.rmtree(source.parent)
 
-    monkeypatch.setattr(array_cache, "_copy", copy_then_delete)
+    monkeypatch.setattr(support_files, "_copy", copy_then_delete)
     training(edge_read, "one", rows=1)
     require_rows(edge_read, rows_read, all_rows(edge_read))
 

@@ -27,7 +27,8 @@ from venn_admit.flows.jobs.chunks import ChunkRunner, compute_job
 from venn_admit.flows.jobs.leases import renewed_lease
 from venn_admit.store.database.engine import at_once, connect, transaction
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import ArrayCache, CachedSupport
+from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.search.support_files import CachedSupport
 from venn_admit.store.work import jobs, leases
 
 EXPIRED = ChunkLimits(lease_seconds=0)

@@ -27,7 +27,7 @@ from venn_admit.records import Forgetting
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.decisions import monitors
 from venn_admit.store.exemplars import classifiers, deletion, exemplars
-from venn_admit.store.search import array_cache
+from venn_admit.store.search import array_cache, support_files
 from venn_admit.store.search.array_cache import ArrayCache
 from venn_admit.store.work import jobs
 
@@ -175,13 +175,13 @@ def test_a_cache_entry_that_is_written_meanwhile_is_not_kept(edge: Bench, monkey
     with connect(edge.engine) as connection:
         classifier = classifiers.by_name(connection, "edge")
     cache = ArrayCache(edge.folder / "another")
-    write = array_cache._write_support
+    write = support_files.write_support
 
     def write_while_it_is_forgotten(*arguments: Any) -> None:
         write(*arguments)
         forget(workspace(edge.engine, cache, chunk_rows=7), "edge", ["train-1"])
 
-    monkeypatch.setattr(array_cache, "_write_support", write_while_it_is_forgotten)
+    monkeypatch.setattr(array_cache, "write_support", write_while_it_is_forgotten)
     found = cache.support(edge.engine, classifier)
     assert len(found.vectors) == len(found.ids)
     assert not list((edge.folder / "another").iterdir())

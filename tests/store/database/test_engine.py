@@ -17,14 +17,8 @@ from sqlalchemy import Connection, Engine, event, make_url, text
 from venn_admit.errors import ConflictError, DatabaseError, InvalidInputError
 from venn_admit.store.calibrations import calibration_points
 from venn_admit.store.database import engine as database_engine
-from venn_admit.store.database.engine import (
-    _problem_of_server,
-    check_server,
-    connect,
-    create_engine,
-    database_url,
-    transaction,
-)
+from venn_admit.store.database.address import database_url
+from venn_admit.store.database.engine import _problem_of_server, check_server, connect, create_engine, transaction
 from venn_admit.store.decisions import removal
 from venn_admit.store.embedded.users import stop_embedded
 

@@ -9,7 +9,7 @@ from tests.cli.program import Program
 from venn_admit.errors import InvalidInputError
 from venn_admit.runtime.settings import Settings, secret_addresses
 from venn_admit.secrets import mask
-from venn_admit.store.database.engine import database_url
+from venn_admit.store.database.address import database_url
 
 ADDRESS = "postgresql://me@host/name?sslmode=require"
 

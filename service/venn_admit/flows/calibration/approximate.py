@@ -28,7 +28,7 @@ from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.exemplars.neighbours import StoredNeighbours
 from venn_admit.store.exemplars.support import SupportChanges
-from venn_admit.store.search.array_cache import CachedSupport
+from venn_admit.store.search.support_files import CachedSupport
 from venn_admit.store.work import recalibrations
 from venn_admit.store.workspace import Workspace
 

@@ -33,7 +33,7 @@ from venn_admit.store.database.engine import connect, consistent_view, transacti
 from venn_admit.store.exemplars import approximations, classifiers, exemplars, forgotten, neighbours, support
 from venn_admit.store.exemplars.approximations import FitRecord, StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import CachedSupport
+from venn_admit.store.search.support_files import CachedSupport
 from venn_admit.store.work import jobs, recalibrations
 from venn_admit.store.workspace import Workspace
 

@@ -24,8 +24,8 @@ from venn_admit.store.exemplars import support
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.exemplars.support import SupportChangedError
 from venn_admit.store.search import nearest
-from venn_admit.store.search.array_cache import CachedSupport
 from venn_admit.store.search.nearest import NearestExemplars
+from venn_admit.store.search.support_files import CachedSupport
 from venn_admit.store.workspace import Workspace
 
 # How many points of a version of the training exemplars the database searches; copying takes about as long.

@@ -19,7 +19,7 @@ from venn_admit.store.database.engine import connect, consistent_view
 from venn_admit.store.decisions import decisions
 from venn_admit.store.exemplars import classifiers, exemplars, forgotten, support
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import CachedSupport
+from venn_admit.store.search.support_files import CachedSupport
 from venn_admit.store.workspace import Workspace
 
 

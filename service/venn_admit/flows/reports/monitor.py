@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Engine
 
 from venn_admit.core.monitoring.anytime.plan import LEVEL
-from venn_admit.core.monitoring.anytime.readings import readings
+from venn_admit.core.monitoring.anytime.readings import StandingAlarm, readings
 from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
 from venn_admit.errors import NotReadyError
 from venn_admit.report.calibration.common.watch import Watch
-from venn_admit.report.monitoring.report import MonitorAlarm, MonitorReport
+from venn_admit.report.monitoring.report import MonitorReport
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view, transaction
-from venn_admit.store.decisions import monitors
-from venn_admit.store.decisions.monitors import CountedLabels, Seen, StandingAlarm, StoredMonitor, StoredState
+from venn_admit.store.decisions import alarms, monitors
+from venn_admit.store.decisions.monitors import CountedLabels, Seen, StoredMonitor, StoredState
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
 
@@ -52,9 +52,9 @@ def update_monitor(engine: Engine, name: str, *, restart: bool = False) -> Monit
         found = tuple(readings(monitor.plan, state))
         if path.ends or path.outdated:
             monitors.replace_readings(connection, monitor, found)
-        alarms = monitors.update_alarms(connection, monitor, found, labels.events, after=base.documents)
+        standing = alarms.update_alarms(connection, monitor, found, labels.events, after=base.documents)
         monitors.settle(connection, monitor, settled, seen)
-    return monitor_report(classifier, calibration, monitor, state, alarms, computed=state.documents - path.start)
+    return monitor_report(classifier, calibration, monitor, state, standing, computed=state.documents - path.start)
 
 
 def _settled(connection: Connection, monitor: StoredMonitor) -> tuple[int, Seen]:
@@ -137,8 +137,8 @@ def read_monitor(connection: Connection, classifier: Classifier, calibration: Ca
         return Watch(is_in_use=True, said=None, is_behind=False)
     newest = max((state.documents for state in monitors.states(connection, monitor)), default=0)
     state = monitors.read_state(connection, monitor, newest) if newest else initial_state(monitor.plan)
-    alarms = monitors.standing_alarms(connection, monitor)
-    said = monitor_report(classifier, calibration, monitor, state, alarms, computed=0)
+    standing = alarms.standing_alarms(connection, monitor)
+    said = monitor_report(classifier, calibration, monitor, state, standing, computed=0)
     return Watch(is_in_use=True, said=said, is_behind=monitor.seen.event < monitors.newest_event(connection).event)
 
 
@@ -166,9 +166,7 @@ def monitor_report(
         points=state.points,
         computed=computed,
         readings=tuple(readings(monitor.plan, state)),
-        alarms=tuple(
-            MonitorAlarm(alarm.id, alarm.lamp, alarm.number, alarm.created_at, alarm.notified) for alarm in alarms
-        ),
+        alarms=tuple(alarms),
         promised=calibration.promised_kinds,
     )
 
@@ -206,6 +204,6 @@ def _lit(connection: Connection, classifier: Classifier) -> LitLamps | None:
     monitor = monitors.newest(connection, calibration)
     if monitor is None:
         return None
-    standing = monitors.standing_alarms(connection, monitor)
-    alarms = sum(alarm.lamp.is_harmful(calibration.promised_kinds) for alarm in standing)
-    return LitLamps(alarms, len(standing) - alarms, monitor.seen.event < monitors.newest_event(connection).event)
+    standing = alarms.standing_alarms(connection, monitor)
+    harmful = sum(alarm.lamp.is_harmful(calibration.promised_kinds) for alarm in standing)
+    return LitLamps(harmful, len(standing) - harmful, monitor.seen.event < monitors.newest_event(connection).event)

@@ -18,7 +18,7 @@ from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.report.monitoring.payload import alarm_payload
 from venn_admit.report.monitoring.report import MonitorReport, metrics_text
 from venn_admit.store.database.engine import connect, transaction
-from venn_admit.store.decisions import monitors
+from venn_admit.store.decisions import alarms, monitors
 
 ANSWER_SECONDS = 10.0
 """A webhook must answer within this time."""
@@ -60,7 +60,7 @@ def send_alarms(engine: Engine, report: MonitorReport, url: str) -> list[str]:
     known = {alarm.id: alarm for alarm in report.alarms}
     failures = []
     with transaction(engine) as connection:
-        for alarm_id in monitors.lock_unsent(connection, report.monitor):
+        for alarm_id in alarms.lock_unsent(connection, report.monitor):
             if alarm_id not in known:
                 continue
             try:
@@ -69,7 +69,7 @@ def send_alarms(engine: Engine, report: MonitorReport, url: str) -> list[str]:
                 failures.append(f"the webhook cannot be reached: {_reason(error)}; alarms are sent again next time")
                 break  # the others would wait as long, and what waits here keeps rows locked
             if failure is None:
-                monitors.set_notified(connection, alarm_id)
+                alarms.set_notified(connection, alarm_id)
             else:
                 failures.append(f"the webhook did not take alarm {alarm_id}: {failure}; it is sent again next time")
     return failures

@@ -25,7 +25,7 @@ from venn_admit.store.decisions import what_if
 from venn_admit.store.exemplars import classifiers, exemplars, labels, neighbours
 from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search.array_cache import CachedSupport
+from venn_admit.store.search.support_files import CachedSupport
 from venn_admit.store.work import recalibrations
 from venn_admit.store.workspace import Workspace
 

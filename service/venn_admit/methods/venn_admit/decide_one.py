@@ -20,8 +20,9 @@ from venn_admit.methods.method import DecideEach, Explained, PointsToDecide
 from venn_admit.methods.recent import Recent
 from venn_admit.methods.shared_passes import MOST_SUPPORTS, SharedWeights
 from venn_admit.methods.venn_admit.snapshot import AdmitSnapshot, decided_by_admit, load_snapshot
-from venn_admit.store.calibrations import calibrations
-from venn_admit.store.calibrations.calibrations import BandEvidence, Calibration
+from venn_admit.store.calibrations import bands
+from venn_admit.store.calibrations.bands import BandEvidence
+from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace
 
@@ -143,7 +144,7 @@ def _row(view: Approximation, row: int) -> Approximation:
 def _evidence(
     connection: Connection, classifier: Classifier, calibration: Calibration, approximation: Approximation
 ) -> BandEvidence:
-    return calibrations.band_evidence(
+    return bands.band_evidence(
         connection,
         calibration,
         classifier.class_count,

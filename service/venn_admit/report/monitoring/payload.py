@@ -3,8 +3,8 @@
 from typing import Any
 
 from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, LEVEL, Lamp
-from venn_admit.core.monitoring.anytime.readings import Reading
-from venn_admit.report.monitoring.report import MonitorAlarm, MonitorReport
+from venn_admit.core.monitoring.anytime.readings import Reading, StandingAlarm
+from venn_admit.report.monitoring.report import MonitorReport
 
 
 def monitor_payload(report: MonitorReport) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def _reading_payload(report: MonitorReport, reading: Reading) -> dict[str, Any]:
     }
 
 
-def alarm_payload(report: MonitorReport, alarm: MonitorAlarm) -> dict[str, Any]:
+def alarm_payload(report: MonitorReport, alarm: StandingAlarm) -> dict[str, Any]:
     """Return an alarm as a webhook is sent it."""
     return (
         {"classifier": report.classifier, "setting": report.setting, "alarm": alarm.id}

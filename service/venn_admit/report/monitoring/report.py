@@ -7,20 +7,9 @@ from decimal import Decimal
 
 from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.monitoring.anytime.plan import Lamp
-from venn_admit.core.monitoring.anytime.readings import Reading, partition_of
+from venn_admit.core.monitoring.anytime.readings import Reading, StandingAlarm, partition_of
 
 _PREFIX = "venn_admit_monitor"
-
-
-@dataclass(frozen=True, slots=True)
-class MonitorAlarm:
-    """An alarm, or a notice, that stands. created_at: when it was seen. notified: whether a webhook took it."""
-
-    id: int
-    lamp: Lamp
-    number: int
-    created_at: datetime
-    notified: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +43,7 @@ class MonitorReport:
     points: int
     computed: int
     readings: tuple[Reading, ...]
-    alarms: tuple[MonitorAlarm, ...]
+    alarms: tuple[StandingAlarm, ...]
     promised: tuple[ClassKind, ...]
 
     @property
@@ -63,12 +52,12 @@ class MonitorReport:
         return 1 - self.alpha
 
     @property
-    def harmful(self) -> tuple[MonitorAlarm, ...]:
+    def harmful(self) -> tuple[StandingAlarm, ...]:
         """The alarms, which mean that admitted predictions may be wrong more often than they should be."""
         return tuple(alarm for alarm in self.alarms if self.is_harmful(alarm.lamp))
 
     @property
-    def notices(self) -> tuple[MonitorAlarm, ...]:
+    def notices(self) -> tuple[StandingAlarm, ...]:
         """The others."""
         return tuple(alarm for alarm in self.alarms if not self.is_harmful(alarm.lamp))
 

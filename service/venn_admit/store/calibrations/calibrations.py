@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-import numpy as np
-import numpy.typing as npt
 from sqlalchemy import Connection, Row
 
 from venn_admit.core.calibrators.bands import BandRadius
@@ -95,20 +93,6 @@ class SnapshotPoints:
     exemplar_ids: IntArray
     points: CalibrationPoints
     singleton: BoolArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BandEvidence:
-    """The evidence for the decision on one point, per class; see the statement `bands.band_evidence`.
-
-    band_size: (C,) int64, n_c. threshold_score: (C,) float64, rank-th smallest score, inf if there is none. threshold:
-    (C,) float64, tau_c. category_count: (C,) int64, points of each label in the category.
-    """
-
-    band_size: IntArray
-    threshold_score: npt.NDArray[np.float64]
-    threshold: npt.NDArray[np.float64]
-    category_count: IntArray
 
 
 def publish(
@@ -260,31 +244,6 @@ def read_points(connection: Connection, calibration: Calibration, split: Split) 
     parameters = {"calibrator_id": calibration.calibrator_id, "split": split, "number": calibration.number}
     rows = read_columns(connection, "calibrations.snapshot_points", columns, **parameters)
     return SnapshotPoints(rows["exemplar_id"], points_of(rows), rows["is_singleton"])
-
-
-def band_evidence(
-    connection: Connection, calibration: Calibration, class_count: int, *, predicted: int, q_bin: int, distance: float
-) -> BandEvidence:
-    """Return the evidence for one point from the current snapshot, by one index-only statement."""
-    rows = execute(
-        connection,
-        "bands.band_evidence",
-        calibrator_id=calibration.calibrator_id,
-        class_count=class_count,
-        alpha=calibration.settings.alpha,
-        omega=calibration.radius.omega,
-        predicted=predicted,
-        bin=q_bin,
-        distance=distance,
-    ).all()
-    return BandEvidence(
-        band_size=np.array([row.band_size for row in rows], dtype=np.int64),
-        threshold_score=np.array(
-            [np.inf if row.threshold_score is None else row.threshold_score for row in rows], dtype=np.float64
-        ),
-        threshold=np.array([row.threshold for row in rows], dtype=np.float64),
-        category_count=np.array([row.category_count for row in rows], dtype=np.int64),
-    )
 
 
 def latest_or_by_id(connection: Connection, classifier: Classifier, calibration_id: int | None) -> Calibration:

@@ -7,7 +7,8 @@ from sqlalchemy import Engine
 
 from venn_admit.errors import Code, NotFoundError, NotReadyError
 from venn_admit.resources import bundled_folder
-from venn_admit.store.database.engine import connect, create_engine, transaction, wrap_driver_errors
+from venn_admit.store.database.driver_errors import wrap_driver_errors
+from venn_admit.store.database.engine import connect, create_engine, transaction
 from venn_admit.store.database.statements import execute
 from venn_admit.store.database.tables import SCHEMA, metadata
 

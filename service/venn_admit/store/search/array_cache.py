@@ -10,7 +10,6 @@ disk and take its memory, and nothing is left of it when the computation ends, h
 """
 
 import atexit
-import io
 import os
 import re
 import shutil
@@ -18,26 +17,30 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
 from sqlalchemy import Connection, Engine
 
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, block_rows
-from venn_admit.core.types import Float32Array, IntArray, Support
+from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import DatabaseError, NotReadyError
 from venn_admit.file_lock import file_lock
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import connect, consistent_view
 from venn_admit.store.exemplars import exemplars, forgotten, support
 from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search.support_files import (
+    VECTORS,
+    CachedSupport,
+    float_rows,
+    load_vectors,
+    read_support,
+    write_support,
+)
 
-# The bytes of rows that the server packs into one value; beyond this, it requests memory again for each value.
-_PACKED_BYTES = 1 << 16
 # Two, because while workers move on to the newest, some still read the one before.
 _KEPT = 2
 _TRIES = 5
@@ -45,33 +48,8 @@ _TRIES = 5
 PATIENCE_SECONDS = 300.0
 _REVISION = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ABANDONED_NS = 24 * 3600 * 10**9
-# What one call copies of a file at most, so that it can be interrupted.
-_COPIED_BYTES = 1 << 28
-_VECTORS, _LOGITS, _FINGERPRINT = "vectors.npy", "logits.npy", "fingerprint"
 
 _Read = TypeVar("_Read")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CachedSupport:
-    """The training exemplars in order of ingestion: ids (N,) int64, vectors (N, D) float32, mapped read-only."""
-
-    ids: IntArray
-    vectors: Float32Array
-    support: Support
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _KnownSupport:
-    """The training exemplars of an older entry: ids (N,) int64, ascending, labels (N,) int64."""
-
-    ids: IntArray
-    labels: IntArray
-
-    @property
-    def last_id(self) -> int:
-        """The highest id; 0, below all, if there is none."""
-        return int(self.ids.max(initial=0))
 
 
 class ArrayCache:
@@ -93,16 +71,9 @@ class ArrayCache:
         def fill(folder: Path) -> None:
             with consistent_view(engine) as connection:
                 support.require_version(connection, classifier)
-                _write_support(connection, classifier, folder, self._by_use(f"support-{classifier.id}"))
+                write_support(connection, classifier, folder, self._by_use(f"support-{classifier.id}"))
 
-        def read(folder: Path) -> CachedSupport:
-            return CachedSupport(
-                ids=np.load(folder / "ids.npy"),
-                vectors=_load_vectors(folder),
-                support=Support(logits=np.load(folder / _LOGITS, mmap_mode="r"), labels=np.load(folder / "labels.npy")),
-            )
-
-        return self._open(engine, f"support-{classifier.id}", str(classifier.support_revision), fill, read)
+        return self._open(engine, f"support-{classifier.id}", str(classifier.support_revision), fill, read_support)
 
     def localizer_vectors(
         self, engine: Engine, classifier: Classifier, calibration: Calibration, exemplar_ids: IntArray
@@ -116,7 +87,7 @@ class ArrayCache:
         # The order of the rows is that of the program's index of vp, and another version may use another order.
         order = blake2b(exemplar_ids.tobytes(), digest_size=8).hexdigest()
         return self._open(
-            engine, f"localizer-{calibration.calibrator_id}", f"{calibration.revision}-{order}", fill, _load_vectors
+            engine, f"localizer-{calibration.calibrator_id}", f"{calibration.revision}-{order}", fill, load_vectors
         )
 
     def mapped_vectors(self, connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Float32Array:
@@ -126,17 +97,17 @@ class ArrayCache:
         """
         with self._unnamed() as folder:
             self._write_vectors(folder, connection, classifier, exemplar_ids)
-            return _load_vectors(folder)
+            return load_vectors(folder)
 
     def mapped_rows(self, vectors: Float32Array, rows: IntArray) -> Float32Array:
         """Return some rows of vectors (n, D), which may be mapped, as a copy (len(rows), D) of the same kind."""
         width = vectors.shape[1]
         step = block_rows(self.memory_budget, 4 * width)
         with self._unnamed() as folder:
-            with _float_rows(folder / _VECTORS, len(rows), width) as append:
+            with float_rows(folder / VECTORS, len(rows), width) as append:
                 for start in range(0, len(rows), step):
                     append(vectors[rows[start : start + step]])
-            return _load_vectors(folder)
+            return load_vectors(folder)
 
     def delete_outdated(self, engine: Engine) -> int:
         """Delete the entries of revisions that are no more, which may hold what was removed; return how many.
@@ -234,7 +205,7 @@ class ArrayCache:
         self, folder: Path, connection: Connection, classifier: Classifier, exemplar_ids: IntArray
     ) -> None:
         step = block_rows(self.memory_budget, 4 * classifier.dimension)
-        with _float_rows(folder / _VECTORS, len(exemplar_ids), classifier.dimension) as append:
+        with float_rows(folder / VECTORS, len(exemplar_ids), classifier.dimension) as append:
             for start in range(0, len(exemplar_ids), step):
                 append(exemplars.vectors(connection, classifier, exemplar_ids[start : start + step]))
 
@@ -265,11 +236,6 @@ def _unwritten(target: Path, error: OSError) -> DatabaseError:
     return DatabaseError(f"{target} cannot be written: {error}; check whether the disk is full")
 
 
-def _load_vectors(folder: Path) -> Float32Array:
-    vectors: Float32Array = np.load(folder / _VECTORS, mmap_mode="r")
-    return vectors
-
-
 def _mark_used(entry: Path) -> None:
     with suppress(FileNotFoundError):
         os.utime(entry)
@@ -280,106 +246,3 @@ def _used_at(entry: Path) -> int:
         return entry.stat().st_mtime_ns
     except FileNotFoundError:
         return 0
-
-
-def _write_support(connection: Connection, classifier: Classifier, folder: Path, older: Iterable[Path]) -> None:
-    """Write the training exemplars: an older entry that they only add to, if there is one, is copied, the rest read."""
-    known = _KnownSupport(np.empty(0, np.int64), np.empty(0, np.int64))
-    for entry in older:
-        found = _still_known(connection, classifier, entry)
-        if found is not None and _copied_rows(classifier, entry, folder, len(found.ids)):
-            known = found
-            break
-    _read_support(connection, classifier, folder, known)
-
-
-def _still_known(connection: Connection, classifier: Classifier, entry: Path) -> _KnownSupport | None:
-    """The training exemplars of an older entry; None if any has changed or gone since, or another trains between them.
-
-    The rows themselves are compared, and not versions: the entry may stem from a database that was since restored to an
-    earlier state, and went on from there under the same numbers.
-    """
-    try:
-        known = _KnownSupport(np.load(entry / "ids.npy"), np.load(entry / "labels.npy"))
-        fingerprint = (entry / _FINGERPRINT).read_bytes()
-    except (OSError, ValueError, EOFError):  # deleted meanwhile, or not whole
-        return None
-    same = exemplars.support_fingerprint(connection, classifier, up_to=known.last_id) == fingerprint
-    return known if same else None
-
-
-def _copied_rows(classifier: Classifier, entry: Path, folder: Path, n: int) -> bool:
-    """Copy the rows of an entry that has n of them; return whether they are all there."""
-    try:
-        for name, width in ((_LOGITS, classifier.class_count), (_VECTORS, classifier.dimension)):
-            _copy(entry / name, folder / name)
-            if not _is_whole(folder / name, n, width):
-                return False
-    except FileNotFoundError:  # another process deleted the entry in favour of newer ones
-        return False
-    return True
-
-
-def _read_support(connection: Connection, classifier: Classifier, folder: Path, known: _KnownSupport) -> None:
-    """Append the training exemplars that came after those that are known, and write what else an entry holds."""
-    new_ids = exemplars.support_ids(connection, classifier, after=known.last_id)
-    n, new_labels = len(known.ids) + len(new_ids), [known.labels]
-    block_rows = _packed_rows(classifier.class_count)
-    with _float_rows(folder / _LOGITS, n, classifier.class_count, known=len(known.ids)) as append:
-        for block_labels, block_logits in exemplars.support_blocks(connection, classifier, new_ids, block_rows):
-            new_labels.append(block_labels)
-            append(block_logits)
-    labels = np.concatenate(new_labels)
-    assert len(labels) == n, "the training exemplars are read within one snapshot"
-    block_rows = _packed_rows(classifier.dimension)
-    with _float_rows(folder / _VECTORS, n, classifier.dimension, known=len(known.ids)) as append:
-        for block in exemplars.support_vector_blocks(connection, classifier, new_ids, block_rows):
-            append(block)
-    np.save(folder / "ids.npy", np.concatenate([known.ids, new_ids]))
-    np.save(folder / "labels.npy", labels)
-    fingerprint = exemplars.support_fingerprint(connection, classifier, up_to=classifier.support_version)
-    (folder / _FINGERPRINT).write_bytes(fingerprint)
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Copy a file; the copy shares its blocks if the file system can do that."""
-    try:
-        with source.open("rb") as read, target.open("wb") as written:
-            while os.copy_file_range(read.fileno(), written.fileno(), _COPIED_BYTES):
-                pass
-    except (AttributeError, OSError):  # macOS, or a file system, does not know the call
-        shutil.copyfile(source, target)
-
-
-@contextmanager
-def _float_rows(path: Path, n: int, width: int, *, known: int = 0) -> Iterator[Callable[[Float32Array], object]]:
-    """Write a file of (n, width) float32 block by block, in order; OSError if it cannot be written.
-
-    It is not written through a mapped file, because a write to one kills the process if the disk is full.
-
-    known: how many of the rows the file has already.
-    """
-    path.touch()
-    with path.open("r+b") as file:
-        file.write(_header(n, width))
-        file.seek(4 * known * width, os.SEEK_CUR)
-        file.truncate()
-        yield lambda block: file.write(np.ascontiguousarray(block, "<f4").data)
-
-
-def _header(n: int, width: int) -> bytes:
-    """The first bytes of a file of (n, width) float32; they are as many whatever n is."""
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (n, width)})
-    return header.getvalue()
-
-
-def _is_whole(path: Path, n: int, width: int) -> bool:
-    """Whether a file of (n, width) float32 is such as `_float_rows` writes."""
-    header = _header(n, width)
-    with path.open("rb") as file:
-        return file.read(len(header)) == header and os.fstat(file.fileno()).st_size == len(header) + 4 * n * width
-
-
-def _packed_rows(width: int) -> int:
-    return max(1, _PACKED_BYTES // (4 * width))

@@ -7,6 +7,7 @@ Ramdas (2024), *Estimating means of bounded random variables by betting*, theore
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 
@@ -85,6 +86,17 @@ class Reading:
     def share_right(self) -> float | None:
         """The share right of the points; None if there are none, and for the mix."""
         return None if self.right is None or not self.points else self.right / self.points
+
+
+@dataclass(frozen=True, slots=True)
+class StandingAlarm:
+    """An alarm, or a notice, that stands. created_at: when it was seen. notified: whether a webhook took it."""
+
+    id: int
+    lamp: Lamp
+    number: int
+    created_at: datetime
+    notified: bool
 
 
 def readings(plan: MonitorPlan, state: MonitorState, *, level: float = LEVEL) -> list[Reading]:

@@ -1,0 +1,58 @@
+"""Alarms and notices of monitors."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from venn_admit.core.monitoring.anytime.plan import Lamp
+from venn_admit.core.monitoring.anytime.readings import Reading, StandingAlarm
+from venn_admit.core.types import IntArray
+from venn_admit.store.database.statements import execute
+from venn_admit.store.decisions.monitors import StoredMonitor
+
+
+def update_alarms(
+    connection: Connection, monitor: StoredMonitor, readings: Sequence[Reading], events: IntArray, *, after: int
+) -> list[StandingAlarm]:
+    """End the alarms that no longer stand, raise the new ones, and return all that stand.
+
+    events: (documents,) int64, the label event by which each document counts, from that number `after` on: the alarms
+    of lamps that were lit before stand already.
+    """
+    lit = [(reading, reading.lit_at) for reading in readings if reading.lit_at is not None]
+    newly = [(reading, lit_at) for reading, lit_at in lit if lit_at > after]
+    of_monitor = {"monitor_id": monitor.id}
+    execute(
+        connection,
+        "monitors.end_alarms",
+        **of_monitor,
+        lamps=[str(reading.lamp) for reading, _ in lit],
+        numbers=[reading.number for reading, _ in lit],
+    )
+    execute(
+        connection,
+        "monitors.raise_alarms",
+        **of_monitor,
+        lamps=[str(reading.lamp) for reading, _ in newly],
+        numbers=[reading.number for reading, _ in newly],
+        events=[int(events[lit_at - after - 1]) for _, lit_at in newly],
+    )
+    return standing_alarms(connection, monitor)
+
+
+def standing_alarms(connection: Connection, monitor: StoredMonitor) -> list[StandingAlarm]:
+    """Return the alarms and notices that stand."""
+    rows = execute(connection, "monitors.standing_alarms", monitor_id=monitor.id)
+    return [
+        StandingAlarm(row.id, Lamp(row.lamp), row.number, row.created_at, row.notified_at is not None) for row in rows
+    ]
+
+
+def lock_unsent(connection: Connection, monitor_id: int) -> list[int]:
+    """Return the standing alarms that no webhook took, locked to the end of the transaction."""
+    return list(execute(connection, "monitors.lock_unsent", monitor_id=monitor_id).scalars())
+
+
+def set_notified(connection: Connection, alarm_id: int) -> None:
+    """Record that a webhook took an alarm."""
+    execute(connection, "monitors.set_notified", alarm_id=alarm_id)
