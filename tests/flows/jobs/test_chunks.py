@@ -539,7 +539,8 @@ class TestAProcessThatIsStopped:
 
     @pytest.mark.parametrize("touch", ["claim", "renew", "take_unsent"])
     def test_holds_no_chunk(self, edge: Bench, touch: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        job_id, original = request(edge), getattr(jobs, touch)
+        owner = jobs if touch == "take_unsent" else leases
+        job_id, original = request(edge), getattr(owner, touch)
         free: list[bool] = []
         all_chunks = chunk_ordinals(edge.engine, job_id)
 
@@ -549,7 +550,7 @@ class TestAProcessThatIsStopped:
             free.append(len(edge.rows(query, job_id=job_id)) == len(all_chunks))
             return result
 
-        monkeypatch.setattr(jobs, touch, stopped_afterwards)
+        monkeypatch.setattr(owner, touch, stopped_afterwards)
         match touch:
             case "claim":
                 run_chunk(edge.runner(), job_id, 0)

@@ -33,7 +33,7 @@ from venn_admit.report.calibration.wording import sections
 from venn_admit.report.monitoring.report import MonitorReport
 from venn_admit.report.monitoring.tables import verdict_lines
 from venn_admit.store.database.engine import create_engine, transaction
-from venn_admit.store.decisions import monitors
+from venn_admit.store.decisions import alarms, monitors
 from venn_admit.store.decisions.monitors import CountedLabels
 
 REPOSITORY = Path(__file__).parents[3]
@@ -353,9 +353,14 @@ def test_a_crash_in_the_middle_leaves_the_state_as_before(scored: Bench, monkeyp
             raise Crash
         add_state(*given)
 
-    for name, replacement in (("add_state", crash_at_the_second), ("update_alarms", None), ("settle", None)):
+    crashing = (
+        (monitors, "add_state", crash_at_the_second),
+        (alarms, "update_alarms", None),
+        (monitors, "settle", None),
+    )
+    for module, name, replacement in crashing:
         with monkeypatch.context() as patched:
-            patched.setattr(monitors, name, replacement or (lambda *_, **__: (_ for _ in ()).throw(Crash)))
+            patched.setattr(module, name, replacement or (lambda *_, **__: (_ for _ in ()).throw(Crash)))
             with pytest.raises(Crash):
                 look(scored)
         assert stored(scored, 1) == before
