@@ -215,6 +215,23 @@ def configured(database: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
+def blank_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An evaluation's charts are blank, since drawing them takes seconds; tests/report has what they show."""
+    from matplotlib.figure import Figure
+
+    from venn_admit.report.charts.charts import CHARTS
+    from venn_admit.report.pages.html import FIGURES
+
+    def blank(_report: object) -> Figure:
+        return Figure(figsize=(1, 1))
+
+    for name in CHARTS:
+        monkeypatch.setitem(CHARTS, name, blank)
+    for name, (_, words) in FIGURES.items():
+        monkeypatch.setitem(FIGURES, name, (blank, words))
+
+
+@pytest.fixture
 def redis_url(worker_id: str) -> str:
     """A database of the server for each process of the tests: those on one share what is not acknowledged."""
     url = make_url(os.environ.get(f"{TEST_PREFIX}REDIS_URL") or "redis://localhost:6379/15")

@@ -176,6 +176,7 @@ def test_settings_are_compared_and_varied(made: Program) -> None:
     assert tried[1]["admitted"] == setting["admitted"]
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_evaluation(own: Program, bare_files: Path, tmp_path: Path) -> None:
     """The methods on the network are compared, and what is left out is said: in text, JSON and the page."""
     page = tmp_path / "page"

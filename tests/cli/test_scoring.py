@@ -273,6 +273,7 @@ def test_evaluate(own_calibrated: Program, scored_file: Path) -> None:
         assert title in detailed
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_evaluate_shows_on_a_terminal_what_it_does(
     own_calibrated: Program, scored_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,6 +304,7 @@ def test_evaluate_shows_on_a_terminal_what_it_does(
     ]
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_the_page_says_which_calibration_was_evaluated(own_calibrated: Program, scored_file: Path) -> None:
     report = scored_file.with_name("report")
     assert own_calibrated("evaluate", NAME, scored_file, "--out", report).code == 0

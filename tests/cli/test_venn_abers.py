@@ -111,6 +111,7 @@ def test_report_says_method_score_and_counts(by_abers: Program, tmp_path: Path) 
     assert by_abers("report", NAME, "--calibration", 1, "--json").result["calibration"]["kappa"] == 10
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_evaluate(by_abers: Program, files: Path, tmp_path: Path) -> None:
     file, folder = files / "scored.npz", tmp_path / "evaluation"
     result = by_abers("evaluate", NAME, file, "--json").result

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import torch
 
 import venn_admit
 from tests.cli import samples
+from tests.package.conftest import filled
 
 NAME = "bare"
 
@@ -22,28 +23,32 @@ def bare(columns: dict[str, Any]) -> dict[str, Any]:
     return {"logits": columns["logits"], "ids": columns["external_id"]}
 
 
-@pytest.fixture
-def classifier(connection: venn_admit.Connection) -> venn_admit.Classifier:
-    """With held-out data, not calibrated."""
+def make_calibrated(connection: venn_admit.Connection) -> None:
     created = connection.create(NAME, samples.CLASS_NAMES, logits_only=True)
     held_out = samples.held_out()
     created.ingest(**bare(held_out), labels=held_out["label"])
-    return created
+    created.calibrate(method="venn-abers", alpha="0.2")
+
+
+@pytest.fixture(scope="module")
+def template(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with filled(server_url, template_database, tmp_path_factory.mktemp("home"), make_calibrated) as name:
+        yield name
 
 
 @pytest.fixture
-def calibrated(classifier: venn_admit.Classifier) -> venn_admit.Classifier:
-    classifier.calibrate(method="venn-abers", alpha="0.2")
-    return classifier
+def calibrated(opened: venn_admit.Connection) -> venn_admit.Classifier:
+    return opened.classifier(NAME)
 
 
-def test_what_it_is(connection: venn_admit.Connection, classifier: venn_admit.Classifier) -> None:
-    assert (classifier.dimension, repr(classifier)) == (None, "<Classifier 'bare': 3 classes, logits only>")
-    assert connection.classifier(NAME).dimension is None
+def test_what_it_is(opened: venn_admit.Connection, calibrated: venn_admit.Classifier) -> None:
+    assert (calibrated.dimension, repr(calibrated)) == (None, "<Classifier 'bare': 3 classes, logits only>")
+    created = opened.create("new", ("a", "b"), logits_only=True)
+    assert (created.dimension, repr(created)) == (None, "<Classifier 'new': 2 classes, logits only>")
     with pytest.raises(venn_admit.InvalidInputError, match="expected the length of the vectors, or a classifier with"):
-        connection.create("other", ("a", "b"))
+        opened.create("other", ("a", "b"))
     with pytest.raises(venn_admit.InvalidInputError, match="expected no length of vectors"):
-        connection.create("other", ("a", "b"), dimension=4, logits_only=True)
+        opened.create("other", ("a", "b"), dimension=4, logits_only=True)
 
 
 FORMS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -77,8 +82,8 @@ def _table(columns: dict[str, Any]) -> pa.Table:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_same_data_in_any_form(classifier: venn_admit.Classifier, form: str) -> None:
-    done = classifier.ingest(**FORMS[form](samples.held_out()))
+def test_the_same_data_in_any_form(calibrated: venn_admit.Classifier, form: str) -> None:
+    done = calibrated.ingest(**FORMS[form](samples.held_out()))
     assert (done.rows, done.new) == (samples.HELD_OUT_ROWS, 0)
 
 
@@ -130,6 +135,7 @@ def test_settings_are_compared_and_varied(calibrated: venn_admit.Classifier) -> 
     assert stricter.admitted_share < used.admitted_share == outcome.admitted_share
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_it_is_evaluated(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
     columns = samples.scored()
     found = calibrated.evaluate(**bare(columns), labels=columns["label"])

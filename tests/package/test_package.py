@@ -4,6 +4,7 @@ import json
 import logging
 import subprocess
 import sys
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from tests.cli import samples
 from tests.cli.program import Program
 from tests.files.samples import Columns, write_parquet
 from tests.holding import hold_training
+from tests.package.conftest import filled
 from venn_admit.files.output.exports import finite_json
 
 SETTINGS: dict[str, Any] = {"alpha": "0.2", "kappa": 10, "q_bins": (0, 1)}
@@ -34,34 +36,43 @@ def create(connection: venn_admit.Connection) -> venn_admit.Classifier:
     return connection.create(samples.NAME, samples.CLASS_NAMES, dimension=samples.DIMENSION, neighbours=samples.K)
 
 
-@pytest.fixture
-def calibrated(connection: venn_admit.Connection) -> venn_admit.Classifier:
+def make_calibrated(connection: venn_admit.Connection) -> None:
     classifier = create(connection)
     classifier.ingest(**arrays(samples.train()), split="train")
     classifier.ingest(**arrays(samples.held_out()))
     classifier.fit()
     classifier.calibrate(**SETTINGS)
-    return classifier
 
 
-def test_it_decides_as_the_command_line_does(calibrated: venn_admit.Classifier, database: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def template(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with filled(server_url, template_database, tmp_path_factory.mktemp("home"), make_calibrated) as name:
+        yield name
+
+
+@pytest.fixture
+def calibrated(opened: venn_admit.Connection) -> venn_admit.Classifier:
+    return opened.classifier(samples.NAME)
+
+
+def test_it_decides_as_the_command_line_does(calibrated: venn_admit.Classifier, copied: str, tmp_path: Path) -> None:
     columns = samples.scored()
     decisions = calibrated.score(**arrays(columns, with_labels=False))
     assert decisions.column("external_id").to_pylist() == columns["external_id"].tolist()
     admitted = decisions.column("decided_class").to_pylist()
     assert 0 < sum(name is not None for name in admitted) < samples.SCORED_ROWS
 
-    program = Program({"VENN_ADMIT_DATABASE_URL": database, "VENN_ADMIT_HOME": str(tmp_path / "home")})
+    program = Program({"VENN_ADMIT_DATABASE_URL": copied, "VENN_ADMIT_HOME": str(tmp_path / "home")})
     file, out = samples.save(tmp_path, "scored.npz", columns), tmp_path / "scores.parquet"
     assert program("score", samples.NAME, file, "--out", out).code == 0
     assert pq.read_table(out).equals(decisions)
 
 
 def test_settings_are_compared_as_the_command_line_does(
-    calibrated: venn_admit.Classifier, database: str, tmp_path: Path
+    calibrated: venn_admit.Classifier, copied: str, tmp_path: Path
 ) -> None:
     found = calibrated.compare(alpha=0.2)
-    program = Program({"VENN_ADMIT_DATABASE_URL": database, "VENN_ADMIT_HOME": str(tmp_path / "home")})
+    program = Program({"VENN_ADMIT_DATABASE_URL": copied, "VENN_ADMIT_HOME": str(tmp_path / "home")})
     said = program("calibrate", samples.NAME, "--compare", "--alpha", "0.2", "--json").result
     assert (str(found.alpha), found.mc_points, found.documents) == (said["alpha"], said["mc"], said["documents"])
     assert found.left_out == {}
@@ -141,9 +152,9 @@ def test_labels_arrive(calibrated: venn_admit.Classifier) -> None:
     assert calibrated.decide(columns["vector"][0]).calibration == second
 
 
-def test_training_exemplars_that_wait_are_counted(calibrated: venn_admit.Classifier, database: str) -> None:
+def test_training_exemplars_that_wait_are_counted(calibrated: venn_admit.Classifier, copied: str) -> None:
     assert calibrated.training_waiting() == 0
-    hold_training(database)
+    hold_training(copied)
     done = calibrated.ingest(**arrays(samples.exemplars("two", 2, seed=7)), split="train")
     assert (done.new, done.training_waiting, done.recalibrations_due) == (2, 2, 0)
     assert calibrated.training_waiting() == 2
@@ -165,6 +176,7 @@ def test_monitors(calibrated: venn_admit.Classifier) -> None:
     assert not calibrated.monitor(restart=True).alarm
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_evaluations_and_reports(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
     evaluation = calibrated.evaluate(**arrays(samples.scored()), source="fresh colours")
     figures = evaluation.to_dict()
@@ -182,12 +194,13 @@ def test_evaluations_and_reports(calibrated: venn_admit.Classifier, tmp_path: Pa
     assert report.write(tmp_path / "report").is_file()
 
 
-def test_what_is_stored_is_found_again(calibrated: venn_admit.Classifier, connection: venn_admit.Connection) -> None:
-    (found,) = connection.classifiers()
-    assert repr(found) == repr(connection.classifier(samples.NAME)) == repr(calibrated)
+def test_what_is_stored_is_found_again(calibrated: venn_admit.Classifier, opened: venn_admit.Connection) -> None:
+    (found,) = opened.classifiers()
+    assert repr(found) == repr(opened.classifier(samples.NAME)) == repr(calibrated)
     assert (found.name, found.classes, found.dimension) == (samples.NAME, samples.CLASS_NAMES, samples.DIMENSION)
     with pytest.raises(venn_admit.NotFoundError, match="other"):
-        connection.classifier("other")
+        opened.classifier("other")
+    assert repr(opened.create("other", ("a", "b"), dimension=2)) == repr(opened.classifier("other"))
 
 
 def test_nothing_is_printed(
@@ -208,8 +221,8 @@ def test_what_is_stored_can_be_exported(calibrated: venn_admit.Classifier, tmp_p
         calibrated.export("all", tmp_path / "all.parquet")
 
 
-def test_advice_names_calls(calibrated: venn_admit.Classifier, connection: venn_admit.Connection) -> None:
-    other = connection.create("other", ["a", "b"], dimension=2)
+def test_advice_names_calls(calibrated: venn_admit.Classifier, opened: venn_admit.Connection) -> None:
+    other = opened.create("other", ["a", "b"], dimension=2)
     with pytest.raises(venn_admit.NotReadyError) as refusal:
         other.calibrate()
     assert refusal.value.__notes__ == ["call `classifier.fit()`"]
@@ -218,6 +231,7 @@ def test_advice_names_calls(calibrated: venn_admit.Classifier, connection: venn_
     assert '`classifier.calibrate(alpha="0.2", kappa=10, q_bins=[0, 1])`' in " ".join(str(calibrated.report()).split())
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_by_venn_abers_it_decides_on_the_network(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
     made = calibrated.calibrate(method="venn-abers", alpha="0.2", score="network")
     assert (made.method, made.score, made.kappa, made.usable_share) == ("venn-abers", "network", None, None)
@@ -286,7 +300,7 @@ def test_a_certificate_is_returned_and_decided_by(calibrated: venn_admit.Classif
 
 
 def test_what_if_training_exemplars_were_different(
-    calibrated: venn_admit.Classifier, database: str, tmp_path: Path
+    calibrated: venn_admit.Classifier, copied: str, tmp_path: Path
 ) -> None:
     columns, train = samples.scored(), samples.train()
     calibrated.score(**arrays(columns, with_labels=False))
@@ -299,7 +313,7 @@ def test_what_if_training_exemplars_were_different(
     assert all(before != after for before, after in other.flipped.values())
     assert "Decisions that would differ" in str(other)
 
-    program = Program({"VENN_ADMIT_DATABASE_URL": database, "VENN_ADMIT_HOME": str(tmp_path / "home")})
+    program = Program({"VENN_ADMIT_DATABASE_URL": copied, "VENN_ADMIT_HOME": str(tmp_path / "home")})
     options = [
         *(option for one, name in relabel.items() for option in ("--relabel", f"{one}={name}")),
         *(option for one in leave_out for option in ("--leave-out", one)),
@@ -405,10 +419,10 @@ def test_every_public_name_is_there_and_none_is_imported_early() -> None:
 
 
 @pytest.mark.processes
-def test_deciding_imports_no_torch(calibrated: venn_admit.Classifier, database: str, tmp_path: Path) -> None:
+def test_deciding_imports_no_torch(calibrated: venn_admit.Classifier, copied: str, tmp_path: Path) -> None:
     program = (
         "import sys, numpy, venn_admit\n"
-        f"with venn_admit.connect({database!r}, home={str(tmp_path / 'home')!r}) as connection:\n"
+        f"with venn_admit.connect({copied!r}, home={str(tmp_path / 'home')!r}) as connection:\n"
         f"    connection.classifier({calibrated.name!r}).decide(numpy.zeros({samples.DIMENSION}))\n"
         "print('torch' in sys.modules)"
     )

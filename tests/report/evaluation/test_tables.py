@@ -17,6 +17,8 @@ from venn_admit.report.evaluation.terminal import table_view
 from venn_admit.report.evaluation.wording import note_text
 from venn_admit.report.pages.html import render_page
 
+pytestmark = pytest.mark.usefixtures("blank_charts")
+
 REPORTS = ["compared", "selective", "by_abers", "of_few_documents", "hostile", "ten_classes", "many_scripts"]
 
 

@@ -30,6 +30,7 @@ def test_the_methods_on_the_network_are_as_they_are_with_vectors(
     assert [one.name for one in logits_only.risk_curves] == ["softmax >= 1 - alpha", "Venn-Abers network"]
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_it_is_said_what_is_left_out_and_why(logits_only: DatasetReport, by_abers: DatasetReport) -> None:
     assert without_vectors(by_abers) == ""
     assert without_vectors(logits_only).startswith(SAID)

@@ -139,6 +139,7 @@ def test_shows_the_figures(page: Page, sentiment: DatasetReport, hostile: Datase
     assert "venn-admit report demo" in page.text
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_all_rows_their_parameters_and_intervals(compared: DatasetReport, of_documents: DatasetReport) -> None:
     text = Page(render_page("Plain", {}, [compared])).text
     for row in compared.methods:
@@ -154,6 +155,7 @@ def test_all_rows_their_parameters_and_intervals(compared: DatasetReport, of_doc
     assert "left out" not in clustered
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_shares_of_few_documents_are_never_coloured_as_good(of_few_documents: DatasetReport) -> None:
     html = render_page("Few", {}, [of_few_documents])
     assert '<td class="cannot_tell few"' in html
@@ -163,6 +165,7 @@ def test_shares_of_few_documents_are_never_coloured_as_good(of_few_documents: Da
     assert accuracy.count('class="few"') == accuracy.count("<td") > 0
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_the_verdict_comes_first_then_pictures_then_tables(sentiment: DatasetReport) -> None:
     html = render_page("Plain", {}, [sentiment])
     body = html[html.index("<main>") :]
@@ -202,6 +205,7 @@ def test_charts_take_the_colours_of_the_page(html: str) -> None:
         assert len(re.findall(rf"--{name}: #[0-9a-f]{{6}};", html)) == 2
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_the_row_of_the_calibration_stands_out(by_abers: DatasetReport) -> None:
     html = render_page("Own", {}, [by_abers])
     assert html.count('<tr class="own">') == 2
@@ -218,6 +222,7 @@ def test_is_the_same_each_time(html: str, sentiment: DatasetReport, hostile: Dat
     assert render_page("Demo & more", FACTS, [sentiment, hostile], STEPS) == html
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_without_facts_or_steps(sentiment: DatasetReport) -> None:
     page = Page(render_page("Plain", {}, [sentiment]))
     assert "What to try next" not in page.text
