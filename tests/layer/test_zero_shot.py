@@ -20,13 +20,13 @@ BUDGET = 256 << 20
 @pytest.mark.slow
 def test_words_are_found_from_labels_of_messages(tmp_path: Path) -> None:
     """Chance is what detecting every word has, or as many words at random as are detected."""
-    write_words(tmp_path, {"train": 800, "test": 200})
+    write_words(tmp_path, {"train": 600, "test": 100})
 
     def opened(name: str, kind: Kind) -> StateShards:
         options = SourceOptions(kind=kind, class_names=(SUBJECT, OTHER))
         return open_states(tmp_path / name, options, kept_in=tmp_path, display=Seen(), memory_budget=BUDGET).shards
 
-    settings = MemorySettings(MemoryForm.DOCUMENT, background=1, max_epochs=12)
+    settings = MemorySettings(MemoryForm.DOCUMENT, background=1, max_epochs=8)
     shards = opened("train.csv", "document")
     model = train(shards, settings, tmp_path / "model", progress=lambda _: None, memory_budget=BUDGET).model
     found = evaluate_layer(model, opened("test.conll", "token"), level="token", memory_budget=BUDGET).evidence[0]
