@@ -30,18 +30,26 @@ if TYPE_CHECKING:
         UnavailableError,
         VennAdmitError,
     )
-    from .records import Deletion, Fit, Forgetting, Ingestion, Labelling, ListedCalibration, Neighbour
-    from .results import (
+    from .records import (
         Alarm,
         Calibration,
+        Certificate,
+        CertifiedClass,
         Decision,
-        Decisions,
+        Deletion,
+        Fit,
+        Forgetting,
+        Ingestion,
+        Labelling,
+        ListedCalibration,
         Monitor,
+        Neighbour,
         Policy,
         Replay,
         Report,
         StoredDecision,
     )
+    from .results import Decisions
     from .retries import Retries
 
 __version__ = "0.2.0"
@@ -52,6 +60,8 @@ __all__ = [
     "AlarmError",
     "BrokerError",
     "Calibration",
+    "Certificate",
+    "CertifiedClass",
     "Classifier",
     "ConflictError",
     "Connection",
@@ -85,10 +95,8 @@ _HOMES = {
     "Classifier": "classifier",
     "Connection": "connection",
     "connect": "connection",
+    "Decisions": "results",
     "Retries": "retries",
-    **dict.fromkeys(
-        ("Deletion", "Fit", "Forgetting", "Ingestion", "Labelling", "ListedCalibration", "Neighbour"), "records"
-    ),
 }
 
 
@@ -96,5 +104,5 @@ def __getattr__(name: str) -> Any:
     """Import a name when it is first used: the service, which has its records from here, sends no requests."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = _HOMES.get(name, "errors" if name.endswith("Error") else "results")
+    home = _HOMES.get(name, "errors" if name.endswith("Error") else "records")
     return getattr(import_module(f"{__name__}.{home}"), name)

@@ -2,25 +2,25 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeVar
 
 from .members import from_json
-from .records import Ingestion, Labelling, Neighbour
-from .results import (
+from .records import (
     Alarm,
     Calibration,
+    Certificate,
+    CertifiedClass,
     Decision,
+    Ingestion,
+    Labelling,
     Monitor,
-    Policy,
-    Replay,
-    StoredDecision,
 )
 
 Stored = TypeVar("Stored", Ingestion, Labelling)
+Certified = TypeVar("Certified", bound=Certificate)
 
-_DECISION_NAMES = ("external_id", "neighbours", "class_names", "predicted_class", "decided_class", "calibration")
+_NO_EVIDENCE = ("external_id", "neighbours", "class_names", "predicted_class", "decided_class", "calibration")
 
 
 def stored_of(of: type[Stored], answers: Iterable[Mapping[str, Any]]) -> Stored:
@@ -39,15 +39,23 @@ def stored_of(of: type[Stored], answers: Iterable[Mapping[str, Any]]) -> Stored:
     return from_json(of, total | {name: dict(value) for name, value in total.items() if isinstance(value, Counter)})
 
 
-def calibration_of(made: Mapping[str, Any], shown: Mapping[str, Any]) -> Calibration:
-    """Return a calibration from what making it and what showing it answered."""
-    asked = shown["asked"]
+def calibration_of(made: Mapping[str, Any], asked: Mapping[str, Any]) -> Calibration:
+    """Return a calibration.
+
+    Args:
+        made: What making it answers.
+        asked: The setting that it was made under.
+    """
     usable, singletons = made.get("vp_in_usable_bands"), made.get("vp_singletons")
+    document, thresholds, certificate = made.get("certificate"), asked["thresholds"], None
+    if document is not None:
+        certificate = certificate_of(Certificate, document)
+        thresholds = document["thresholds"] or [None] * len(thresholds)
     return Calibration(
         id=made["calibration"],
         method=asked["method"],
         alpha=Decimal(asked["alpha"]),
-        thresholds=tuple(None if one is None else Decimal(one) for one in asked["thresholds"]),
+        thresholds=tuple(None if one is None else Decimal(str(one)) for one in thresholds),
         q_bins=tuple(asked["q_bins"]),
         mc_points=made["mc"],
         vp_points=made["vp"],
@@ -56,56 +64,68 @@ def calibration_of(made: Mapping[str, Any], shown: Mapping[str, Any]) -> Calibra
         usable_share=None if usable is None else usable / made["vp"],
         singleton_share=None if singletons is None else singletons / made["vp"],
         score=made.get("chosen_score"),
-        certificate=made.get("certificate"),
+        certificate=certificate,
+    )
+
+
+def certificate_of(of: type[Certified], document: Mapping[str, Any], **rest: Any) -> Certified:
+    """Return a certificate.
+
+    Args:
+        of: As what.
+        document: What JSON says of it.
+        rest: What else that has.
+    """
+    chosen, thresholds = document["chosen"], document["thresholds"]
+    shown = _closest(document)
+    return of(
+        is_certified=document["certified"],
+        kinds=tuple(document["kinds"]),
+        confidence=Decimal(document["confidence"]),
+        test=document["test"],
+        thresholds=None if thresholds is None else dict(zip(document["classes"], thresholds, strict=True)),
+        admitted=None if chosen is None else shown["vp_share"],
+        classes=tuple(_certified_class(document, one) for one in shown["classes"]),
+        documents_needed=document["documents_needed"],
+        labels_needed=document["labels_needed"],
+        document=document,
+        **rest,
+    )
+
+
+def _closest(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The policy that is certified; otherwise the failed one that lacks the fewest documents, or the first, if any."""
+    proposals = document["proposals"]
+    if document["chosen"] is not None:
+        return proposals[document["chosen"]]  # type: ignore[no-any-return]
+    failed = [one for one in proposals if one["p_value"] > _level(document)]
+    passable = [one for one in failed if one["documents_needed"] is not None]
+    return min(passable, key=lambda one: one["documents_needed"], default=next(iter(failed), {"classes": ()}))
+
+
+def _level(document: Mapping[str, Any]) -> float:
+    return float(1 - Decimal(document["confidence"]))
+
+
+def _certified_class(document: Mapping[str, Any], found: Mapping[str, Any]) -> CertifiedClass:
+    documents, points = document["vp_documents"], document["vp_points"]
+    falls_short = found["p_value"] is not None and found["p_value"] > _level(document)
+    needed = found["documents_needed"] if falls_short else None
+    return CertifiedClass(
+        kind=found["kind"],
+        name=document["classes"][found["class"]],
+        admitted=found["vp_admitted"] / points,
+        right=found["vp_share"],
+        p_value=found["p_value"],
+        documents_needed=needed,
+        labels_needed=None if needed is None else -(-needed * points // documents),
     )
 
 
 def decision_of(answer: Mapping[str, Any]) -> Decision:
     """Return a decision that was made at once."""
-    return Decision(
-        id=answer["external_id"],
-        admitted=answer["decided_class"],
-        predicted=answer["predicted_class"],
-        reason=answer["reason"],
-        lower=answer["lower"],
-        upper=answer["upper"],
-        match_count=answer["match_count"],
-        distance=answer["distance"],
-        neighbours=_neighbours(answer),
-        calibration=answer["calibration"],
-        evidence={name: value for name, value in answer.items() if name not in _DECISION_NAMES},
-    )
-
-
-def stored_decision_of(answer: Mapping[str, Any]) -> StoredDecision:
-    """Return a decision of a list."""
-    return StoredDecision(
-        number=answer["decision"],
-        id=answer["external_id"],
-        admitted=answer["decided_class"],
-        predicted=answer["predicted_class"],
-        reason=answer["reason"],
-        lower=answer["lower"],
-        upper=answer["upper"],
-        calibration=answer["calibration"],
-        weighted=answer["weighted"],
-        require_full_match=answer["require_full_match"],
-        created_at=datetime.fromisoformat(answer["created_at"]),
-    )
-
-
-def replay_of(answer: Mapping[str, Any]) -> Replay:
-    """Return a decision that was computed again."""
-    return Replay(
-        number=answer["decision_id"],
-        id=answer["external_id"],
-        calibration=answer["calibration"],
-        differing=tuple(answer["differing"]),
-        stored=answer["stored"],
-        computed=answer["computed"],
-        neighbours=_neighbours(answer),
-        document=answer,
-    )
+    evidence = {name: value for name, value in answer.items() if name not in _NO_EVIDENCE}
+    return from_json(Decision, answer, evidence=evidence)
 
 
 def monitor_of(answer: Mapping[str, Any]) -> Monitor:
@@ -122,32 +142,4 @@ def monitor_of(answer: Mapping[str, Any]) -> Monitor:
 
 def alarm_of(answer: Mapping[str, Any]) -> Alarm:
     """Return an alarm, or a notice, that stands."""
-    return Alarm(
-        id=answer["alarm"],
-        lamp=answer["lamp"],
-        harmful=answer["harmful"],
-        label=answer["class" if "class" in answer else "predicted_class"],
-        match_counts=answer.get("q"),
-        target=Decimal(answer["target"]),
-        since=datetime.fromisoformat(answer["since"]),
-        document=answer,
-    )
-
-
-def policy_of(answer: Mapping[str, Any]) -> Policy:
-    """Return the outcome of a certification."""
-    thresholds = answer["thresholds"]
-    return Policy(
-        classifier=answer["classifier"],
-        calibration=answer["calibration"],
-        is_certified=answer["certified"],
-        kinds=tuple(answer["kinds"]),
-        confidence=Decimal(answer["confidence"]),
-        test=answer["test"],
-        thresholds=None if thresholds is None else dict(zip(answer["classes"], thresholds, strict=True)),
-        document=answer,
-    )
-
-
-def _neighbours(answer: Mapping[str, Any]) -> tuple[Neighbour, ...]:
-    return tuple(from_json(Neighbour, one) for one in answer["neighbours"])
+    return from_json(Alarm, {"q": None, "class": answer.get("predicted_class"), **answer}, document=answer)

@@ -1,7 +1,7 @@
 """How a record is written as JSON and read from it: each member under the name, and in the place, that JSON has."""
 
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import Enum
@@ -11,16 +11,24 @@ from typing import Any, TypeVar, dataclass_transform, get_args, get_origin, get_
 Record = TypeVar("Record")
 
 
-def member(example: Any = ..., name: str | None = None, *, repr: bool = True, late: bool = False) -> Any:  # noqa: A002 - as of `field`
+def member(
+    example: Any = ...,
+    name: str | None = None,
+    *,
+    default: Any = MISSING,
+    repr: bool = True,  # noqa: A002 - as of `field`
+    late: bool = False,
+) -> Any:
     """Declare a member of a record; an attribute declared otherwise is not in its JSON.
 
     Args:
         example: A value as JSON has it, for the reference of the HTTP service.
         name: What JSON calls it, if not what Python does.
+        default: What it is if a program that makes the record does not say.
         repr: Whether the record's representation shows it.
         late: Whether JSON has it after all that are not.
     """
-    return field(repr=repr, metadata={"example": example, "name": name, "late": late})
+    return field(default=default, repr=repr, metadata={"example": example, "name": name, "late": late})
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(member, field))
@@ -36,14 +44,16 @@ def members(of: type) -> Mapping[str, Field[Any]]:
 
 
 def as_json(shown: object) -> dict[str, Any]:
-    """Return a record as JSON has it: decimals and times are texts, times with their offset."""
+    """Return a record, or a row by its names, as JSON has it: decimals and times are texts, times with their offset."""
+    if isinstance(shown, Mapping):
+        return {str(name): _plain(one) for name, one in shown.items()}
     return {name: _plain(getattr(shown, one.name)) for name, one in members(type(shown)).items()}
 
 
 def _plain(value: Any) -> Any:
     match value:
         case Mapping():
-            return {str(name): _plain(one) for name, one in value.items()}
+            return as_json(value)
         case tuple() | list():
             return [_plain(one) for one in value]
         case datetime():

@@ -1,11 +1,38 @@
 """What a result is for programs: the Python interface, `--json`, the HTTP service and its client say the same."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from .members import member, record
+
+_MOST_BINS = 6
+_NEAREST = 5
+
+
+@record
+class Registered:
+    """A classifier, or a generation of it, as it was registered.
+
+    Attributes:
+        name: Its name, or NAME@NUMBER for a generation that is not current.
+        classes: The names of the classes, in the order of the logits.
+        dimension: D, the length of a vector; None with logits only.
+        neighbours: K, the number of neighbours of the KNN; None with logits only.
+        generation: Number among the generations of the classifier.
+        is_current: Whether the classifier's name stands for it.
+        extractor: Version of the extractor of its vectors; None if it was not stated.
+    """
+
+    name: str = member("reviews", "classifier")
+    classes: tuple[str, ...] = member(["negative", "positive"])
+    dimension: int | None = member(768)
+    neighbours: int | None = member(25, "k")
+    generation: int = member(1)
+    is_current: bool = member(True)
+    extractor: str | None = member("sha256:9f2c")
 
 
 @record
@@ -178,3 +205,345 @@ class Neighbour:
     label: str = member("positive", "label_class")
     distance: float = member(3.25)
     attributes: Mapping[str, Any] = member({"text": "A film to remember."})
+
+
+@record
+class CertifiedClass:
+    """What a test on split vp found for one class under one policy.
+
+    Attributes:
+        kind: `predicted` or `true`.
+        name: The class.
+        admitted: The share of all points of vp that are of this class and admitted.
+        right: The share of these that is right; None if there are none.
+        p_value: The smaller, the better vouched for; None for a predicted class that is never admitted, of which
+            nothing is promised.
+        documents_needed: If the class falls short, the documents of vp with which it is likely to pass at the rates
+            seen; None if it passes, or if no number would do.
+        labels_needed: The labels that these documents hold.
+    """
+
+    kind: str
+    name: str
+    admitted: float
+    right: float | None
+    p_value: float | None
+    documents_needed: int | None
+    labels_needed: int | None
+
+
+@record
+class Certificate:
+    """Whether a policy could be certified: thresholds under which enough is right in every class asked for.
+
+    Attributes:
+        is_certified: Whether a policy passed. If none did, everything is rejected.
+        kinds: The classes for which it holds: `predicted`, `true` or both.
+        confidence: Over the calibration data, with which it holds.
+        test: How documents of several points were tested: `finite-sample` or `asymptotic`.
+        thresholds: For each predicted class the least p0 at which it is admitted, None for never; None if nothing is
+            certified.
+        admitted: The share of split vp that the policy admits; None if nothing is certified.
+        classes: The results of the certified policy, or of the one that came closest.
+        documents_needed: The documents of vp with which a policy is likely to pass at the rates seen; None if one did,
+            or if no number would do.
+        labels_needed: The labels that these documents hold.
+        document: Everything, with each policy that was proposed and tested, as JSON holds it.
+    """
+
+    is_certified: bool
+    kinds: tuple[str, ...]
+    confidence: Decimal
+    test: str
+    thresholds: Mapping[str, float | None] | None
+    admitted: float | None
+    classes: tuple[CertifiedClass, ...]
+    documents_needed: int | None
+    labels_needed: int | None
+    document: Mapping[str, Any] = field(repr=False)
+
+
+@record
+class Policy(Certificate):
+    """The certificate of a stored calibration.
+
+    Attributes:
+        classifier: The name of the classifier.
+        calibration: The number of the calibration that was asked for the certificate.
+    """
+
+    classifier: str
+    calibration: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, as `venn-admit export --what policy` writes it."""
+        return dict(self.document)
+
+
+@record
+class Calibration:
+    """A calibration, which new decisions are made by. As text, its settings and figures in some lines.
+
+    Attributes:
+        id: Its number.
+        method: `venn-admit` or `venn-abers`.
+        alpha: The error level.
+        thresholds: The least lower probability that admits each predicted class, that of the policy if a certificate
+            was asked for; None for a class that is never admitted.
+        q_bins: The lower edges of the bins of q.
+        mc_points: Points of split mc.
+        vp_points: Points of split vp, which Venn-Abers uses for a certificate alone.
+        delta: The band radius in standard deviations of d; None for Venn-Abers.
+        kappa: The least number of points of each class in a band; None for Venn-Abers.
+        usable_share: The share of vp in bands with enough points; None for Venn-Abers.
+        singleton_share: The share of vp whose ADMIT set is a single class; of these, fewer will be admitted. None for
+            Venn-Abers.
+        score: What ranks predictions, `network` or `reliability`; None for Venn-ADMIT.
+        certificate: What became of the certificate; None if none was asked for.
+    """
+
+    id: int
+    method: str
+    alpha: Decimal
+    thresholds: tuple[Decimal | None, ...]
+    q_bins: tuple[int, ...]
+    mc_points: int
+    vp_points: int
+    delta: float | None
+    kappa: int | None
+    usable_share: float | None
+    singleton_share: float | None
+    score: str | None
+    certificate: Certificate | None
+
+    def __str__(self) -> str:
+        return "\n".join(_calibration_lines(self))
+
+
+@record
+class Decision:
+    """The decision on one point, and why. As text, this in some lines.
+
+    Attributes:
+        admitted: The class that is admitted; None if the prediction is rejected.
+        predicted: The class predicted.
+        reason: Why the prediction is rejected; None if it is admitted.
+        lower: The lower bound on the probability that the prediction is right; None if it was rejected before.
+        upper: The upper bound.
+        match_count: q, how many of the nearest exemplars match in a row, 0 to K; None with logits only.
+        distance: d, the distance to the nearest training exemplar; None with logits only.
+        neighbours: The nearest training exemplars that were asked for, nearest first; none with logits only.
+        calibration: The number of the calibration that it was made by.
+        evidence: Everything that the decision rests on, by the names that a stored decision has it under.
+        id: What the point was called; None if it had no id.
+    """
+
+    admitted: str | None = member("positive", "decided_class")
+    predicted: str = member("positive", "predicted_class")
+    reason: str | None = member(None)
+    lower: float | None = member(0.93)
+    upper: float | None = member(0.95)
+    match_count: int | None = member(25)
+    distance: float | None = member(3.25)
+    neighbours: tuple[Neighbour, ...] = member(repr=False)
+    calibration: int = member(7)
+    evidence: Mapping[str, Any] = field(repr=False)
+    id: str | None = member("review-1", "external_id", default=None)
+
+    def __str__(self) -> str:
+        return "\n".join(_decision_lines(self))
+
+
+@record
+class StoredDecision:
+    """A stored decision at a glance.
+
+    Attributes:
+        number: Its number, which `replay` takes.
+        id: The id of the exemplar.
+        admitted: The class that is admitted; None if the prediction is rejected.
+        predicted: The class predicted.
+        reason: Why the prediction is rejected; None if it is admitted.
+        lower: The lower bound on the probability that the prediction is right; None if it was rejected before.
+        upper: The upper bound.
+        calibration: The number of the calibration that it was made by.
+        weighted: Whether probabilities were weighted.
+        require_full_match: Whether predictions with q < K were rejected.
+        created_at: When it was made.
+    """
+
+    number: int = member(4711, "decision")
+    id: str = member("review-1", "external_id")
+    admitted: str | None = member("positive", "decided_class")
+    predicted: str = member("positive", "predicted_class")
+    reason: str | None = member(None)
+    lower: float | None = member(0.93)
+    upper: float | None = member(0.95)
+    calibration: int = member(7)
+    weighted: bool = member(True)
+    require_full_match: bool = member(False)
+    created_at: datetime = member("2026-07-01T12:00:00+00:00")
+
+
+@record
+class Replay:
+    """A stored decision, computed again from its snapshot.
+
+    Attributes:
+        number: That of the decision.
+        id: The id of the exemplar.
+        calibration: The number of the calibration that it was made by.
+        differing: The fields that are not the same, bit for bit; it should be empty.
+        stored: What is stored of it.
+        computed: What was computed.
+        neighbours: The nearest training exemplars of that time.
+        document: Everything, as the service answers it.
+    """
+
+    number: int = member(4711, "decision_id")
+    id: str = member("review-1", "external_id")
+    calibration: int = member(7)
+    differing: tuple[str, ...] = member([])
+    stored: Mapping[str, Any] = member(repr=False)
+    computed: Mapping[str, Any] = member(repr=False)
+    neighbours: tuple[Neighbour, ...] = member(repr=False)
+    document: Mapping[str, Any] = field(repr=False)
+
+
+@record
+class Report:
+    """How a calibration stands, and what to do next.
+
+    Attributes:
+        classifier: The name of the classifier.
+        calibration: The calibration, its setting and its size.
+        advice: What to do next.
+        document: Every figure, as the service answers it.
+    """
+
+    classifier: str = member("reviews")
+    calibration: Mapping[str, Any] = member({"number": 7, "state": "current"})
+    advice: tuple[Any, ...] = member([])
+    document: Mapping[str, Any] = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every figure, as `venn-admit report --json` prints it."""
+        return dict(self.document)
+
+
+@record
+class Alarm:
+    """An alarm, or a notice, of a monitor that stands.
+
+    Attributes:
+        id: Its number.
+        lamp: What it is about: `promise`, `true_classes`, `partitions` or `mix`.
+        harmful: Whether it is an alarm: admitted predictions may be wrong more often than they should be. Otherwise it
+            is a notice.
+        label: The class that it is about: the true one for `true_classes`, otherwise the one predicted.
+        match_counts: The values of q in the partition that it is about, such as `1-24`; None if it is about no
+            partition, and with logits only.
+        target: The share right that is promised, 1 - alpha.
+        since: When it was seen.
+        document: Everything, with the figures behind it, as a webhook is sent it.
+    """
+
+    id: int = member(3, "alarm")
+    lamp: str = member("true classes")
+    harmful: bool = member(True)
+    label: str = member("positive", "class")
+    match_counts: str | None = member("1-24", "q")
+    target: Decimal = member("0.9")
+    since: datetime = member("2026-07-01T12:00:00+00:00")
+    document: Mapping[str, Any] = field(repr=False)
+
+
+@record
+class Monitor:
+    """Whether the promise still holds, as far as random labels tell.
+
+    Attributes:
+        classifier: The name of the classifier.
+        alarm: Whether an alarm stands: admitted predictions may be wrong more often than they should be.
+        alarms: The alarms and notices that stand.
+        documents: How many documents with labels count.
+        points: How many labelled points of theirs count.
+        document: Every figure, as the service answers it.
+    """
+
+    classifier: str
+    alarm: bool
+    alarms: tuple[Alarm, ...]
+    documents: int
+    points: int
+    document: Mapping[str, Any] = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every figure, as `venn-admit monitor --json` prints it; an infinite e-value is `inf`."""
+        return dict(self.document)
+
+
+def thresholds_text(thresholds: Sequence[Decimal | None]) -> str:
+    """Return the least and the greatest threshold, or the one that all are; None stands for never.
+
+    >>> thresholds_text([Decimal("0.6123456"), None, Decimal("0.9")])
+    '0.612346 to 0.9, never'
+    """
+    used = [one for one in thresholds if one is not None]
+    never = ["never"] if len(used) < len(thresholds) else []
+    if not used:
+        return "never"
+    least, most = (f"{one:.6g}" for one in (min(used), max(used)))
+    return ", ".join([least if least == most else f"{least} to {most}", *never])
+
+
+def q_bins_text(q_bins: Sequence[int]) -> str:
+    """Return the lower edges of the bins of q as `calibrate --q-bins` takes them; a long run from 0 is abbreviated.
+
+    >>> q_bins_text([0, 1, 25]), q_bins_text(range(26))
+    ('0,1,25', '0,1,...,25')
+    """
+    if len(q_bins) > _MOST_BINS and tuple(q_bins) == tuple(range(len(q_bins))):
+        return f"0,1,...,{q_bins[-1]}"
+    return ",".join(map(str, q_bins))
+
+
+def _calibration_lines(made: Calibration) -> Iterator[str]:
+    own = f"score {made.score}" if made.delta is None else f"delta {made.delta:g}, kappa {made.kappa:,}"
+    yield f"Calibration {made.id}: {made.method}, alpha {made.alpha}, {own}"
+    certificate = made.certificate
+    if certificate is None or certificate.is_certified:
+        yield f"  thresholds {thresholds_text(made.thresholds)}; bins of q {q_bins_text(made.q_bins)}"
+    yield f"  {made.mc_points:,} points in mc, {made.vp_points:,} in vp"
+    if made.usable_share is not None and made.singleton_share is not None:
+        yield (
+            f"  {made.usable_share:.1%} of vp in bands with enough points; a set with a single class for "
+            f"{made.singleton_share:.1%}"
+        )
+    if certificate is not None:
+        kinds = " and ".join(certificate.kinds)
+        if certificate.is_certified:
+            yield (
+                f"  certified for {kinds} classes with confidence {certificate.confidence}; the policy admits "
+                f"{certificate.admitted or 0:.1%} of vp"
+            )
+        else:
+            yield f"  not certified for {kinds} classes, so that everything is rejected"
+
+
+def _decision_lines(made: Decision) -> Iterator[str]:
+    if made.admitted is None:
+        yield f"Rejected: {made.reason}; predicted is {made.predicted}"
+    else:
+        yield f"Admitted: {made.admitted}"
+    if made.lower is not None and made.upper is not None:
+        yield f"  right with a probability of {made.lower:.3f} to {made.upper:.3f}, by calibration {made.calibration}"
+    else:
+        yield f"  by calibration {made.calibration}"
+    if made.match_count is None or made.distance is None:
+        return
+    yield f"  q = {made.match_count} of the nearest training exemplars match in a row; d = {made.distance:.4g}"
+    for neighbour in made.neighbours[:_NEAREST]:
+        yield f"    {neighbour.distance:.4g}  {neighbour.label}  {neighbour.id}"
+    if len(made.neighbours) > _NEAREST:
+        yield f"    and {len(made.neighbours) - _NEAREST} more, in .neighbours"

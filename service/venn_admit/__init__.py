@@ -38,8 +38,18 @@ if TYPE_CHECKING:
     from venn_admit.interface.hooks.hook import Hook, hook
     from venn_admit.interface.hooks.outputs import HookedBatches
     from venn_admit.interface.reports import Evaluation, Monitor, Report, TrainingWhatIf
-    from venn_admit.interface.results import Calibration, Certificate, CertifiedClass, Decision
-    from venn_admit.records import Deletion, Fit, Forgetting, Ingestion, Labelling, Neighbour
+    from venn_admit.records import (
+        Calibration,
+        Certificate,
+        CertifiedClass,
+        Decision,
+        Deletion,
+        Fit,
+        Forgetting,
+        Ingestion,
+        Labelling,
+        Neighbour,
+    )
 
 __version__ = "0.2.0"
 
@@ -92,8 +102,18 @@ _HOMES = {
         "interface.hooks.hook": ("Hook", "hook"),
         "interface.hooks.outputs": ("HookedBatches",),
         "interface.reports": ("Evaluation", "Monitor", "Report", "TrainingWhatIf"),
-        "interface.results": ("Calibration", "Certificate", "CertifiedClass", "Decision"),
-        "records": ("Deletion", "Fit", "Forgetting", "Ingestion", "Labelling", "Neighbour"),
+        "records": (
+            "Calibration",
+            "Certificate",
+            "CertifiedClass",
+            "Decision",
+            "Deletion",
+            "Fit",
+            "Forgetting",
+            "Ingestion",
+            "Labelling",
+            "Neighbour",
+        ),
     }.items()
     for name in names
 }

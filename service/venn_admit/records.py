@@ -1,17 +1,49 @@
 """What a result is for programs. The client, a distribution of its own, says it; the program has it from there."""
 
 from venn_admit_client.members import as_json, described, members
-from venn_admit_client.records import Deletion, Fit, Forgetting, Ingestion, Labelling, ListedCalibration, Neighbour
+from venn_admit_client.records import (
+    Alarm,
+    Calibration,
+    Certificate,
+    CertifiedClass,
+    Decision,
+    Deletion,
+    Fit,
+    Forgetting,
+    Ingestion,
+    Labelling,
+    ListedCalibration,
+    Monitor,
+    Neighbour,
+    Registered,
+    Replay,
+    Report,
+    StoredDecision,
+    q_bins_text,
+    thresholds_text,
+)
 
 __all__ = [
+    "Alarm",
+    "Calibration",
+    "Certificate",
+    "CertifiedClass",
+    "Decision",
     "Deletion",
     "Fit",
     "Forgetting",
     "Ingestion",
     "Labelling",
     "ListedCalibration",
+    "Monitor",
     "Neighbour",
+    "Registered",
+    "Replay",
+    "Report",
+    "StoredDecision",
     "as_json",
     "described",
     "members",
+    "q_bins_text",
+    "thresholds_text",
 ]

@@ -10,6 +10,7 @@ import torch
 
 from venn_admit import errors as service_errors
 from venn_admit.http.problems import Problem
+from venn_admit.records import Registered, as_json
 from venn_admit_client import Classifier, InvalidInputError, Retries, connect, errors
 from venn_admit_client.inputs import bodies, floats, rows
 from venn_admit_client.transport import Transport
@@ -21,7 +22,7 @@ NOBODY = "http://127.0.0.1:9"
 
 @pytest.fixture
 def classifier() -> Classifier:
-    answer = {"classifier": "made", "classes": ["a", "b"], "dimension": 3, "generation": 1, "extractor": None}
+    answer = as_json(Registered("made", ("a", "b"), 3, 2, 1, True, None))
     return Classifier(Transport(NOBODY, "key", timeout=1, retries=Retries(0)), answer)
 
 

@@ -1,6 +1,5 @@
 """What the client says of how a classifier stands: its monitor, the alarms, and the certified policy."""
 
-from dataclasses import fields
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -61,12 +60,11 @@ def test_the_policy(connection: Connection, alpha: str, certified: bool) -> None
     else:
         assert policy.thresholds is None
     assert calibration.certificate is not None
-    assert policy.to_dict().items() >= calibration.certificate.items()
+    assert policy.to_dict().items() >= calibration.certificate.document.items()
     assert made.policy(calibration=calibration.id) == policy
     with pytest.raises(client.InvalidInputError, match="was asked for no certificate"):
         made.policy(calibration=plain.id)
 
 
-def test_a_policy_has_the_names_of_a_certificate() -> None:
-    there, here = ({field.name for field in fields(one)} for one in (venn_admit.Certificate, client.Policy))
-    assert here - there == {"classifier", "calibration"}
+def test_a_policy_is_a_certificate() -> None:
+    assert issubclass(client.Policy, venn_admit.Certificate)

@@ -48,7 +48,7 @@ def command(step: Step) -> str:
     >>> command(Step(Verb.CALIBRATE, classifier="made", settings=settings, neighbour_count=5))
     'venn-admit calibrate made --method venn-abers --score network'
     """
-    from venn_admit.payloads.advice import arguments_of
+    from venn_admit.results import arguments_of
 
     begin, given = COMMANDS[step.verb], {"classifier": Blank("NAME"), "job": Blank("JOB")} | arguments_of(step)
     words = [begin.format_map({name: _text(value) for name, value in given.items()})] if begin else []

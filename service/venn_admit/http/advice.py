@@ -7,7 +7,7 @@ from venn_admit.advice import NO_WAY, Blank, Step, Verb, advice_on
 from venn_admit.errors import VennAdmitError
 from venn_admit.files.output.exports import finite_json
 from venn_admit.http.paths import classifier_path
-from venn_admit.payloads.advice import arguments_of
+from venn_admit.results import arguments_of
 
 REQUESTS: Mapping[Verb, str] = {
     Verb.CREATE: "POST /v1/classifiers",

@@ -8,7 +8,7 @@ from typing import Any
 
 from venn_admit.advice import NO_WAY, Blank, Step, Verb, advice_on
 from venn_admit.errors import VennAdmitError
-from venn_admit.payloads.advice import arguments_of
+from venn_admit.results import arguments_of
 
 CALLS: Mapping[Verb, str] = {
     Verb.CREATE: "connection.create(...)",

@@ -22,71 +22,41 @@ from venn_admit.interface.comparison import Comparison, SettingsWhatIf, comparis
 from venn_admit.interface.hooks.outputs import HookedBatches
 from venn_admit.interface.inputs import exemplar_source, label_source, vector_of
 from venn_admit.interface.reports import Evaluation, Monitor, Report, TrainingWhatIf
-from venn_admit.interface.results import Calibration, Decision, calibration_of, decision_of
 from venn_admit.interface.shell import ProcessShell
-from venn_admit.records import Fit, Forgetting, Ingestion, Labelling
+from venn_admit.records import Calibration, Decision, Fit, Forgetting, Ingestion, Labelling
+from venn_admit.results import asked_json, calibrated_json, decided_json, registered
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.exemplars import classifiers
+from venn_admit_client.answers import calibration_of, decision_of
+from venn_admit_client.interface import ClassifierInterface
 
 
-class Classifier:
+class Classifier(ClassifierInterface):
     """A classifier that is stored. It is made by `Connection.create` or `Connection.classifier`.
 
     Data are given in one of two forms. Either `data`, which is the path of an .npz or .parquet file, a pyarrow Table or
     RecordBatchReader, or a pandas or polars DataFrame, with the columns that such a file has: `vector`, `logits`, and
     optionally `label`, `external_id`, `document_id`, `attributes` and any others; or what a model makes of batches, as
-    `hook` returns it. Or arrays: `vectors` (n, D) and
-    `logits` (n, C), NumPy arrays or tensors, with `labels`, `ids`, `documents` and `attributes` (columns by name, or a
-    DataFrame) of n values each. Without ids, each exemplar gets one that follows from its content. A classifier with
-    logits only takes no vectors.
+    `hook` returns it. Or arrays: `vectors` (n, D) and `logits` (n, C), NumPy arrays or tensors, with `labels`, `ids`,
+    `documents` and `attributes` (columns by name, or a DataFrame) of n values each. A classifier with logits only takes
+    no vectors.
 
     It stays with the generation that its name stood for when it was made, whichever is switched to; look the name up
-    again for the one that it stands for then. `extractor` states the version of what the vectors come from, if a file
-    or table does not do that in its metadata.
+    again for the one that it stands for then.
+
+    `wait` is whether `forget` waits for jobs of the classifier that score or fit, and `restart` whether `monitor` ends
+    the alarms that stand and starts again, with the labels that come from now on.
     """
 
     def __init__(self, runtime: Runtime, stored: classifiers.Classifier) -> None:
         """Use a runtime that is open, and a classifier that is stored."""
+        super().__init__(registered(stored))
         self._runtime = runtime
         self._stored = stored
         self._shell = ProcessShell(runtime)
 
-    def __repr__(self) -> str:
-        knn = self._stored.knn
-        size = "logits only" if knn is None else f"D = {knn.dimension}, K = {knn.neighbour_count}"
-        return f"<Classifier {self.name!r}: {len(self.classes)} classes, {size}>"
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self._stored.name
-
-    @property
-    def generation(self) -> int:
-        """Its number among the generations of the classifier."""
-        return self._stored.generation
-
-    @property
-    def extractor(self) -> str | None:
-        """The version of the extractor that its vectors come from; None if it was not stated when it was looked up."""
-        return self._stored.extractor
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The names of its C classes, in the order of the logits."""
-        return self._stored.class_names
-
-    @property
-    def dimension(self) -> int | None:
-        """D, the length of a vector; None if it has logits only."""
-        return None if self._stored.knn is None else self._stored.knn.dimension
-
     @advising()
     def training_waiting(self) -> int:
-        """Return how many training exemplars wait for jobs that are running, and train afterwards.
-
-        They wait for ten minutes at most. Until then, searches leave them out.
-        """
         return count_waiting(self._runtime.engine, self._stored.address)
 
     @advising()
@@ -104,27 +74,6 @@ class Classifier:
         source: str | None = None,
         extractor: str | None = None,
     ) -> Ingestion:
-        """Store labelled exemplars: all of them, or none if one is refused. Storing them again is a no-op.
-
-        Args:
-            data: A file, a table or hooked batches, as the class describes it.
-            split: `train` for what the network was trained on; `held-out` for labelled data that it has not seen,
-                a random sample of the traffic, which is divided by a hash; or `knn`, `mc`, `vp` for data that were
-                divided before.
-            vectors: (n, D) floats, the network's last hidden layer, r.
-            logits: (n, C) floats, f(x).
-            labels: n class numbers or class names.
-            ids: n texts or integers.
-            documents: n texts or integers, None for an exemplar of no document; exemplars of one document, such as the
-                tokens of a sentence, stay in one split.
-            attributes: Columns of n values each, kept with the exemplars and shown with decisions.
-            source: A name to be recorded with them; by default that of the file or of the hooked model.
-            extractor: The version of what the vectors come from, if the data do not state it.
-
-        Raises:
-            InvalidInputError: A row is invalid; the message names it.
-            ConflictError: A row contradicts what is stored, or the data come from another extractor.
-        """
         from venn_admit.flows.data.ingest import ingest
 
         given = self._source(data, source, vectors, logits, labels, ids, documents, attributes, extractor)
@@ -141,22 +90,6 @@ class Classifier:
         join_train: bool = False,
         source: str | None = None,
     ) -> Labelling:
-        """Record labels that arrived for stored exemplars; `recalibrate` takes them up.
-
-        Args:
-            labels: A mapping of ids to class numbers or names; or a table with the columns `external_id`, `label` and
-                optionally `selection`, as the path of a .csv or .parquet file, a pyarrow Table or a DataFrame.
-            selection: How the rows were chosen: `random` ones calibrate, `selected` ones, chosen by somebody or by a
-                rule, never do.
-            retract: Whether a missing label takes the stored one back.
-            join_train: Whether the exemplars, whose labels are selected, train the KNN.
-            source: A name to be recorded with them; by default that of the file.
-
-        Raises:
-            InvalidInputError: A row is invalid.
-            NotFoundError: An id is not stored.
-            ConflictError: An exemplar calibrates and would train.
-        """
         return labels_flow.label(
             self._runtime.engine,
             self._stored.address,
@@ -176,22 +109,6 @@ class Classifier:
         dry_run: bool = False,
         wait: bool = False,
     ) -> Forgetting:
-        """Remove all that is stored of exemplars, in every generation, for good; again, it changes nothing.
-
-        A tombstone stays, by which an id that comes back is refused. `recalibrate` afterwards if the result says so.
-
-        Args:
-            ids: Ids of exemplars.
-            documents: Ids of documents, all of whose exemplars are meant.
-            missing_ok: Whether unknown ids are left out; otherwise nothing is removed if there is one.
-            dry_run: Whether to count only what would be removed.
-            wait: Whether to wait for jobs of the classifier that score or fit.
-
-        Raises:
-            InvalidInputError: No id is given, or too many.
-            NotFoundError: An id is unknown.
-            ConflictError: A job of the classifier that scores or fits is running, and is not awaited.
-        """
         from venn_admit.flows.removal.forget import forget
 
         self._shell.show("Forgetting")
@@ -212,74 +129,15 @@ class Classifier:
 
     @advising()
     def fit(self) -> Fit:
-        """Fit the approximation of the network by its nearest training exemplars, and the localizer.
-
-        Raises:
-            NotReadyError: Data are missing.
-        """
         from venn_admit.flows.calibration.fit import fit
 
         done = fit(self._runtime, self._stored.address, shell=self._shell, on_epoch=lambda _model, _line: None)
         return done.figures
 
     @advising()
-    def calibrate(
-        self,
-        *,
-        method: str = "venn-admit",
-        alpha: Decimal | str | float = "0.1",
-        thresholds: Sequence[Decimal | str | float] | None = None,
-        q_bins: Sequence[int] | None = None,
-        delta: float | None = None,
-        kappa: int | None = None,
-        score: str | None = None,
-        certify: Sequence[str] | str | None = None,
-        confidence: Decimal | str | float | None = None,
-        test: str | None = None,
-    ) -> Calibration:
-        """Calibrate on the held-out data, and make the result what new decisions are made by.
-
-        kappa and q_bins may be chosen by the labels of split mc, but never by those of split vp.
-
-        Args:
-            method: `venn-admit`, which decides on the KNN's prediction in bands of q and d, or `venn-abers`, which
-                decides on the network's own prediction and admits more.
-            alpha: Error level in (0, 1), an exact decimal. A float stands for the decimal that it prints as.
-            thresholds: Least lower probability for each predicted class, in the order of the classes; each at least 1 -
-                alpha, which is the default.
-            q_bins: Lower edges of the bins of q, the first of them 0; by default one bin for each q; for Venn-Abers,
-                one bin.
-            delta: Venn-ADMIT only: band radius in standard deviations of d; 1 by default; inf for bands that depend on
-                q only.
-            kappa: Venn-ADMIT only: least number of points of each class in a band; 1000 by default, unless that leaves
-                nearly nothing to admit; then nothing is stored, and the answer says what other settings leave.
-            score: Venn-Abers only: what ranks predictions: network, reliability or auto; auto by default: whichever
-                admits more of split mc.
-            certify: Venn-Abers only: classes for which thresholds are certified by a test on split vp: predicted, true
-                or both; if no thresholds pass the test, everything is rejected. The result says how many labels are
-                lacking.
-            confidence: Venn-Abers only: confidence of the certificate in (0, 1), an exact decimal; 0.95 by default.
-            test: Venn-Abers only: how the certificate tests documents of several points: finite-sample or asymptotic;
-                finite-sample by default; asymptotic passes with fewer documents and is valid for very many only.
-
-        Raises:
-            InvalidInputError: A setting is out of range, or the method has no such setting.
-            NotReadyError: Data or the fit are missing, as are two documents or a true class for a certificate; or the
-                default kappa leaves nearly nothing to admit: the message proposes others. Nothing is stored then.
-        """
+    def _calibrate(self, method: str, given: Mapping[str, Any]) -> Calibration:
         from venn_admit.flows.calibration.calibrate import NearlyNothingUsable, calibrate, settings_for
 
-        given = {
-            "alpha": alpha,
-            "thresholds": thresholds,
-            "q_bins": q_bins,
-            "delta": delta,
-            "kappa": kappa,
-            "score": score,
-            "certify": certify,
-            "confidence": confidence,
-            "test": test,
-        }
         classifier = find(self._runtime.engine, self._stored.address)
         settings = settings_for(classifier, method, given)
         done = calibrate(
@@ -288,11 +146,12 @@ class Classifier:
             settings,
             shell=self._shell,
             reason="asked for in Python",
-            even_if_nearly_nothing_is_usable=kappa is not None,
+            even_if_nearly_nothing_is_usable=given["kappa"] is not None,
         )
         if isinstance(done, NearlyNothingUsable):
             raise NotReadyError(done.refusal(call))
-        return calibration_of(done)
+        asked = {**asked_json(settings), "q_bins": settings.q_bins, "thresholds": settings.thresholds}
+        return calibration_of(calibrated_json(done), asked)
 
     @advising()
     def compare(self, *, alpha: Decimal | str | float = "0.1") -> Comparison:
@@ -317,11 +176,6 @@ class Classifier:
 
     @advising()
     def recalibrate(self) -> list[int]:
-        """Recalibrate if labels or data have arrived since, under every setting in use; the new calibrations' ids.
-
-        Raises:
-            NotReadyError: A setting cannot be recalibrated; the message says why.
-        """
         from venn_admit.flows.calibration.recalibrate import recalibrate
 
         served = recalibrate(self._runtime, self._stored.address, shell=self._shell)
@@ -349,33 +203,6 @@ class Classifier:
         extractor: str | None = None,
         out: str | PathLike[str] | None = None,
     ) -> pa.Table:
-        """Decide on each of many predictions, and store the decisions.
-
-        Args:
-            data: A file, a table or hooked batches, as the class describes it.
-            weighted: Whether probabilities are weighted towards calibration points near to the point, which rejects
-                more of what is unlike the calibration data; by default they are for Venn-ADMIT, not for Venn-Abers.
-                A certified calibration decides without weights only.
-            require_full_match: Whether predictions with q < K are rejected.
-            calibration: The id of a calibration; by default the current one.
-            vectors: As in `ingest`.
-            logits: As in `ingest`.
-            labels: As in `ingest`; they serve evaluation alone.
-            ids: As in `ingest`.
-            documents: As in `ingest`.
-            attributes: As in `ingest`.
-            source: As in `ingest`.
-            extractor: As in `ingest`.
-            out: A .parquet or .csv file to write the decisions to as well.
-
-        Returns:
-            A row for each exemplar, in their order. `decided_class` is the admitted class, or null if the prediction
-            is rejected; `reason` says why. `lower` and `upper` bound the probability that `predicted_class` is right.
-
-        Raises:
-            InvalidInputError: A row is invalid.
-            NotReadyError: There is no calibration yet.
-        """
         from venn_admit.flows.decisions.score import read_scores
         from venn_admit.flows.decisions.score_file import score
 
@@ -404,20 +231,6 @@ class Classifier:
         require_full_match: bool = False,
         extractor: str | None = None,
     ) -> Decision:
-        """Decide on one prediction at once, by the current calibration; nothing is stored.
-
-        Args:
-            vector: (D,) floats; None if the classifier has logits only.
-            logits: (C,) floats, the network's; a calibration by Venn-Abers needs them.
-            weighted: As in `score`.
-            require_full_match: As in `score`.
-            extractor: The version of what the vector comes from; by default, that it is the classifier's own.
-
-        Raises:
-            InvalidInputError: The vector has another length, or holds what is not finite.
-            ConflictError: The vector comes from another extractor.
-            NotReadyError: There is no calibration yet.
-        """
         if extractor is not None:
             require_extractor(find(self._runtime.engine, self._stored.address), extractor, "the vector")
         found = self._runtime.point_scorer.score(
@@ -427,7 +240,7 @@ class Classifier:
             weighted=weighted,
             require_full_match=require_full_match,
         )
-        return decision_of(found, self.classes)
+        return decision_of(decided_json(None, found))
 
     @advising()
     def evaluate(
@@ -480,31 +293,10 @@ class Classifier:
 
     @advising()
     def report(self, *, calibration: int | None = None) -> Report:
-        """Show how a calibration stands: partitions, drift, discrepancies, the labels it lacks, and what to do next.
-
-        With logits only, it shows neither discrepancies nor anything by q or d.
-
-        Args:
-            calibration: The id of a calibration; by default the current one.
-
-        Raises:
-            NotReadyError: There is no calibration yet.
-        """
         return Report(report(self._runtime, self._stored.address, calibration_id=calibration))
 
     @advising()
     def monitor(self, *, restart: bool = False) -> Monitor:
-        """Show whether the promise still holds, by the random labels that came for points that were decided on.
-
-        It may be looked at after every label: the chance of a false alarm is limited over all looks together. With
-        logits only, its partitions are predicted classes.
-
-        Args:
-            restart: Whether to end the alarms that stand and to start again, with the labels that come from now on.
-
-        Raises:
-            NotReadyError: There is no calibration yet.
-        """
         from venn_admit.flows.reports.monitor import update_monitor
 
         return Monitor(update_monitor(self._runtime.engine, self._stored.address, restart=restart))

@@ -1,9 +1,9 @@
 """Words that every shell uses, also for what is shown without a report."""
 
-from collections.abc import Sequence
-from decimal import Decimal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-_MOST_BINS = 6
+from venn_admit.core.evidence import VIEW, Field, Kind, own_fields
 
 
 def waiting_text(waiting: int) -> str:
@@ -16,26 +16,28 @@ def waiting_text(waiting: int) -> str:
     return f"{they_wait} for jobs that are running, for ten minutes at most."
 
 
-def thresholds_text(thresholds: Sequence[Decimal | None]) -> str:
-    """Return the least and the greatest threshold, or the one that all are; None stands for never.
+def class_table(
+    stored: Mapping[str, Any],
+    class_names: Sequence[str],
+    category: Sequence[int] | None,
+    number: Callable[[float], str],
+) -> tuple[list[str], list[tuple[str, ...]]] | None:
+    """Return what a decision says of each class, as heads and rows for people; None if its method says nothing.
 
-    >>> thresholds_text([Decimal("0.6123456"), None, Decimal("0.9")])
-    '0.612346 to 0.9, never'
+    category: points of each label in the category; None if that is unknown. number: how numbers are written.
     """
-    used = [one for one in thresholds if one is not None]
-    never = ["never"] if len(used) < len(thresholds) else []
-    if not used:
-        return "never"
-    least, most = (f"{one:.6g}" for one in (min(used), max(used)))
-    return ", ".join([least if least == most else f"{least} to {most}", *never])
+    fields = [field for field in own_fields(stored) if field.kind.is_per_class]
+    if not fields:
+        return None
+    fields += [field for field in VIEW if field.kind.is_per_class]
+    rows = []
+    for place, name in enumerate(class_names):
+        cells = [_class_cell(field, stored[field.name][place], number) for field in fields]
+        rows.append((name, *cells, "unknown" if category is None else f"{category[place]:,}"))
+    return ["class", *(field.words for field in fields), "in category"], rows
 
 
-def q_bins_text(q_bins: Sequence[int]) -> str:
-    """Return the lower edges of the bins of q as `calibrate --q-bins` takes them; a long run from 0 is abbreviated.
-
-    >>> q_bins_text([0, 1, 25]), q_bins_text(range(26))
-    ('0,1,25', '0,1,...,25')
-    """
-    if len(q_bins) > _MOST_BINS and tuple(q_bins) == tuple(range(len(q_bins))):
-        return f"0,1,...,{q_bins[-1]}"
-    return ",".join(map(str, q_bins))
+def _class_cell(field: Field, value: Any, number: Callable[[float], str]) -> str:
+    if field.kind is Kind.BITS:
+        return "yes" if value == "1" else "no"
+    return f"{value:,}" if field.kind is Kind.INTEGERS else number(value)

@@ -1,4 +1,4 @@
-"""Why a decision was made, as steps and tables for people; the figures are those of the payloads."""
+"""Why a decision was made, as steps and tables for people; the figures are those that JSON has."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ def steps(
 ) -> list[ExplainedStep]:
     """Return the steps of a decision, up to the one that rejects it if there is such a step.
 
-    stored: the fields of a decision. policy: as in the payload; None if no certificate was asked for. least: the least
+    stored: the fields of a decision. policy: as in JSON; None if no certificate was asked for. least: the least
     lower probability with which the predicted class is admitted; None if it never is.
     """
     predicted = class_names[stored["predicted"]]

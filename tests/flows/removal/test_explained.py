@@ -7,7 +7,7 @@ from tests.running import Bench, Golden
 from venn_admit.core import evidence
 from venn_admit.flows.decisions.replay import ForgottenSince, Replayed, replay
 from venn_admit.flows.removal.forget import forget
-from venn_admit.payloads.decisions import replay_payload
+from venn_admit.results import replayed_json
 
 VIEW = tuple(field.name for field in evidence.VIEW)
 
@@ -46,7 +46,7 @@ def test_a_neighbour_that_is_gone(edge: Bench) -> None:
     # What follows from the KNN's view is computed from it as it is stored.
     others = set(before.computed) - set(VIEW)
     assert {field: after.computed[field] for field in others} == {field: before.computed[field] for field in others}
-    assert replay_payload(after)["forgotten"] == {"training": 1, "mc": 0, "vp": 0}
+    assert replayed_json(after)["forgotten"] == {"training": 1, "mc": 0, "vp": 0}
 
 
 def test_an_exemplar_that_was_no_neighbour(edge: Bench) -> None:

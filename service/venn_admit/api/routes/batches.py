@@ -32,7 +32,7 @@ from venn_admit.http.guards.running_jobs import refusing_too_many_jobs, requeste
 from venn_admit.http.paths import job_path
 from venn_admit.http.problems import Problem, Refused
 from venn_admit.http.uploads import ARROW_STREAM, EXEMPLAR_FILES, PARQUET, body_of, received, temporary_file
-from venn_admit.payloads.jobs import job_payload
+from venn_admit.results import job_json
 from venn_admit.store.access.keys import Scope
 
 routes = router("jobs")
@@ -153,7 +153,7 @@ def post_cancel(request: Request, classifier: ClassifierName, job: JobNumber) ->
     engine = runtime_of(request).engine
     show_job(engine, job, name=classifier)
     cancel(engine, job)
-    return finite(job_payload(show_job(engine, job, with_chunks=True, name=classifier)))
+    return finite(job_json(show_job(engine, job, with_chunks=True, name=classifier)))
 
 
 def _kind(accept: str) -> str:

@@ -34,8 +34,8 @@ from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.paging import key_before, page
 from venn_admit.http.paths import classifier_path
-from venn_admit.payloads.calibrated import calibrated_payload
-from venn_admit.payloads.catalogue import calibration_payload, calibrations_payload
+from venn_admit.records import as_json
+from venn_admit.results import calibrated_json, calibrations_json, setting_json
 from venn_admit.store.access.keys import Scope
 
 routes = router("calibrations")
@@ -65,7 +65,7 @@ def get_calibrations(
 ) -> dict[str, Any]:
     """List a classifier's calibrations, the newest first, and the settings they were made under."""
     found = list_calibrations(runtime_of(request).engine, classifier, limit=limit + 1, before=key_before(cursor))
-    payload = calibrations_payload(classifier, found)
+    payload = calibrations_json(classifier, found)
     rows, follows = page(payload["calibrations"], limit, lambda row: int(row["calibration"]))
     return finite({**payload, "calibrations": rows, "next_cursor": follows})
 
@@ -112,7 +112,7 @@ def _shown(request: Request, response: Response, classifier: str, number: int | 
     ):
         return Response(status_code=304, headers=headers)
     response.headers.update(headers)
-    return finite(calibration_payload(row, setting))
+    return finite({**as_json(row._mapping), "asked": setting_json(setting)})
 
 
 @routes.get(
@@ -165,4 +165,4 @@ def _headers(classifier: str, done: Calibrated) -> dict[str, str]:
 
 
 def _calibrated_payload(done: Calibrated) -> dict[str, Any]:
-    return finite(calibrated_payload(done))
+    return finite(calibrated_json(done))

@@ -22,7 +22,7 @@ from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.paging import name_after, page
 from venn_admit.http.paths import classifier_path
-from venn_admit.payloads.catalogue import classifiers_payload, created_payload, show_payload
+from venn_admit.results import classifier_json, created_json, listed_json
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.exemplars.classifiers import Classifier
 
@@ -37,7 +37,7 @@ def get_classifiers(request: Request, limit: Limit = FIRST_PAGE, cursor: Cursor 
         runtime_of(request).engine, shared_name=caller.classifier, limit=limit + 1, after=name_after(cursor)
     )
     rows, follows = page(found, limit, lambda one: one.classifier.name)
-    return finite({**classifiers_payload(rows), "next_cursor": follows})
+    return finite({"classifiers": [listed_json(one) for one in rows], "next_cursor": follows})
 
 
 @routes.post(
@@ -59,10 +59,10 @@ def post_classifier(request: Request, response: Response, given: NewClassifier) 
         logits_only=given.logits_only,
         seed=given.seed,
         extractor=given.extractor,
-        on_stored=keeping(request, created_payload, headers_of),
+        on_stored=keeping(request, created_json, headers_of),
     )
     response.headers.update(headers_of(created))
-    return created_payload(created)
+    return created_json(created)
 
 
 def headers_of(created: Classifier) -> dict[str, str]:
@@ -78,4 +78,4 @@ def headers_of(created: Classifier) -> dict[str, str]:
 )
 def get_classifier(request: Request, classifier: ClassifierName) -> dict[str, Any]:
     """Show a classifier: its data, settings, newest jobs and last decisions."""
-    return finite(show_payload(show(runtime_of(request).engine, classifier)))
+    return finite(classifier_json(show(runtime_of(request).engine, classifier)))

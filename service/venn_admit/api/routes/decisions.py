@@ -31,7 +31,7 @@ from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import Stated
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.paging import key_before, page
-from venn_admit.payloads.decisions import decided_payload, listed_payload, replay_payload, shown_payload
+from venn_admit.results import decided_json, listed_decision_json, replayed_json, shown_decision_json
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.decisions.decisions import Wanted
 
@@ -61,9 +61,7 @@ def post_decide(request: Request, classifier: ClassifierName, given: DecideReque
     request.app.state.metrics.count_decided(one.fields["reason"] for one in decided)
     answer = {
         "calibration": decided[0].calibration_id,
-        "decisions": [
-            decided_payload(point.external_id, one) for point, one in zip(given.points, decided, strict=True)
-        ],
+        "decisions": [decided_json(point.external_id, one) for point, one in zip(given.points, decided, strict=True)],
     }
     # Not validated against the model, which would take as long as making it.
     return JSONResponse(finite(answer))
@@ -100,7 +98,7 @@ def get_decisions(
     engine, wanted = runtime_of(request).engine, Wanted(calibration, external_id, admitted, key_before(cursor))
     found, rows = list_decisions(engine, classifier, wanted, limit=limit + 1)
     rows, follows = page(rows, limit, lambda row: int(row.decision))
-    listed = [listed_payload(row, found.class_names) for row in rows]
+    listed = [listed_decision_json(row, found.class_names) for row in rows]
     return finite({"decisions": listed, "next_cursor": follows})
 
 
@@ -113,7 +111,7 @@ def get_decisions(
 )
 def get_decision(request: Request, classifier: ClassifierName, decision: DecisionNumber) -> dict[str, Any]:
     """Show a stored decision with its evidence and the nearest training exemplars."""
-    return finite(shown_payload(show_decision(runtime_of(request).engine, classifier, decision)))
+    return finite(shown_decision_json(show_decision(runtime_of(request).engine, classifier, decision)))
 
 
 @routes.post(
@@ -129,4 +127,4 @@ def post_replay(request: Request, classifier: ClassifierName, decision: Decision
     runtime = runtime_of(request)
     find_decision(runtime.engine, classifier, decision)
     replayed = replay(runtime, decision)
-    return finite(replay_payload(replayed))
+    return finite(replayed_json(replayed))

@@ -35,8 +35,8 @@ from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.guards.running_jobs import refusing_too_many_jobs, requester_of
 from venn_admit.http.paths import job_path
-from venn_admit.payloads.calibrated import recalibrated_payload
 from venn_admit.records import as_json
+from venn_admit.results import recalibrated_json
 from venn_admit.store.access.keys import Scope
 
 routes = router("fits")
@@ -149,4 +149,4 @@ def post_recalibrate(request: Request, classifier: ClassifierName) -> dict[str, 
     errors = [step.error for _, step in served if step is not None and step.error is not None]
     if errors:
         raise NotReadyError(f"{len(errors)} of {len(served)} recalibrations failed: {errors[0]}")
-    return finite({"recalibrations": [recalibrated_payload(due, step) for due, step in served]})
+    return finite({"recalibrations": [recalibrated_json(due, step) for due, step in served]})

@@ -24,7 +24,7 @@ from venn_admit.flows.calibration.generations import (
 from venn_admit.flows.data.catalogue import find
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
-from venn_admit.payloads.catalogue import created_payload, generations_payload, switch_payload
+from venn_admit.results import created_json, generations_json, switch_json
 from venn_admit.store.access.keys import Scope
 
 routes = router("generations")
@@ -39,7 +39,7 @@ routes = router("generations")
 )
 def get_generations(request: Request, classifier: ClassifierName) -> dict[str, Any]:
     """List the generations of a classifier, in the order of their numbers."""
-    return finite(generations_payload(list_generations(runtime_of(request).engine, classifier)))
+    return finite(generations_json(list_generations(runtime_of(request).engine, classifier)))
 
 
 @routes.post(
@@ -63,10 +63,10 @@ def post_generation(
         dimension=given.dimension,
         extractor=given.extractor,
         by=request.state.caller,
-        on_stored=keeping(request, created_payload, headers_of),
+        on_stored=keeping(request, created_json, headers_of),
     )
     response.headers.update(headers_of(made))
-    return created_payload(made)
+    return created_json(made)
 
 
 @routes.put(
@@ -94,7 +94,7 @@ def put_current_generation(request: Request, classifier: ClassifierName, given: 
 
 
 def _switched_payload(switched: Switch) -> dict[str, Any]:
-    return finite(switch_payload(switched))
+    return finite(switch_json(switched))
 
 
 @routes.put(
@@ -111,6 +111,6 @@ def put_extractor(request: Request, classifier: ClassifierName, given: StatedExt
         classifier,
         given.extractor,
         by=request.state.caller,
-        on_stored=keeping(request, created_payload),
+        on_stored=keeping(request, created_json),
     )
-    return created_payload(stated)
+    return created_json(stated)

@@ -24,8 +24,7 @@ from venn_admit.flows.jobs.listing import list_jobs, show_job
 from venn_admit.flows.jobs.removal import delete_job as remove_job
 from venn_admit.http.guards.guard import is_still_accepted, needs
 from venn_admit.http.paging import key_before, page
-from venn_admit.payloads.jobs import job_payload
-from venn_admit.payloads.rows import plain
+from venn_admit.results import job_json, rows_json
 from venn_admit.store.access.keys import Scope
 
 routes = router("jobs")
@@ -46,7 +45,7 @@ def get_jobs(
     """List jobs with their state, progress and times, the newest first."""
     found = list_jobs(runtime_of(request).engine, classifier, limit=limit + 1, before=key_before(cursor))
     rows, follows = page(found, limit, lambda row: int(row.job))
-    return finite({"jobs": [plain(row) for row in rows], "next_cursor": follows})
+    return finite({"jobs": rows_json(rows), "next_cursor": follows})
 
 
 @routes.get(
@@ -62,7 +61,7 @@ def get_job(
 ) -> dict[str, Any]:
     """Show one job: its progress, and its chunks by state and one by one."""
     found = show_job(runtime_of(request).engine, job, with_chunks=True, name=classifier)
-    return finite(job_payload(found))
+    return finite(job_json(found))
 
 
 @routes.delete(
@@ -80,7 +79,7 @@ def delete_job(request: Request, classifier: ClassifierName, job: JobNumber) -> 
     runtime = runtime_of(request)
     remove_job(runtime.engine, job, name=classifier, origin=None)
     runtime.send_removal()
-    return finite(job_payload(show_job(runtime.engine, job, with_chunks=True, name=classifier)))
+    return finite(job_json(show_job(runtime.engine, job, with_chunks=True, name=classifier)))
 
 
 _EVENT = {

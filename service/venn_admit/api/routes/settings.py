@@ -15,7 +15,7 @@ from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.paths import classifier_path
 from venn_admit.http.problems import Problem, Refused
-from venn_admit.payloads.catalogue import settings_payload
+from venn_admit.results import settings_json
 from venn_admit.store.access.keys import Scope
 
 routes = router("settings")
@@ -99,7 +99,7 @@ def _answer(
 
 
 def _payload(found: ClassifierSettings) -> dict[str, Any]:
-    return finite(settings_payload(found))
+    return finite(settings_json(found))
 
 
 def _headers(found: ClassifierSettings) -> dict[str, str]:

@@ -13,9 +13,9 @@ from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING, UsableShare
 from venn_admit.flows.calibration.calibrate import Calibrated, NearlyNothingUsable
 from venn_admit.methods.method import CellBasis, StepBounds
 from venn_admit.methods.venn_abers.make import MadeByAbers
-from venn_admit.payloads.calibrated import calibrated_payload
 from venn_admit.report.calibration.cells.certified import certificate_section
 from venn_admit.report.calibration.wording import drawn_section
+from venn_admit.results import calibrated_json
 
 
 def usable_table(shares: UsableShares) -> Table:
@@ -86,7 +86,7 @@ def print_cells(done: Calibrated, made: MadeByAbers, as_json: bool) -> None:
         )
     print_result(
         as_json,
-        calibrated_payload(done),
+        calibrated_json(done),
         *lines,
     )
     if certificate is not None and not as_json:

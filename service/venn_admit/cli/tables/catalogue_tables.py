@@ -13,7 +13,8 @@ from venn_admit.core.calibrators.settings import MethodSettings, VennAbersSettin
 from venn_admit.core.method_names import VENN_ABERS
 from venn_admit.core.types import HELD_OUT_SPLITS, Split
 from venn_admit.flows.data.catalogue import Listed, ListedCalibrations, Shown
-from venn_admit.report.wording import q_bins_text, thresholds_text, waiting_text
+from venn_admit.records import q_bins_text, thresholds_text
+from venn_admit.report.wording import waiting_text
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.exemplars.classifiers import Classifier
 

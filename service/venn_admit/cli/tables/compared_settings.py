@@ -11,11 +11,11 @@ from venn_admit.cli.advice import command
 from venn_admit.core.calibrators.arguments import setting_words
 from venn_admit.core.calibrators.settings import METHOD_NAMES, CalibratorSettings
 from venn_admit.flows.calibration.compare import ComparedSetting, ComparedSettings
-from venn_admit.payloads.catalogue import asked_payload
 from venn_admit.report.evaluation.glance import admission_cells, admission_columns, class_payload, intervals_text
 from venn_admit.report.evaluation.table import EvaluationTable, Note, Row
 from venn_admit.report.evaluation.terminal import table_view
 from venn_admit.report.evaluation.wording import note_text
+from venn_admit.results import asked_json
 
 
 def compared_table(found: ComparedSettings, *, details: bool) -> RenderableType:
@@ -69,7 +69,7 @@ def compared_payload(found: ComparedSettings) -> dict[str, Any]:
         "documents": found.document_count,
         "settings": [
             {
-                **asked_payload(one.settings),
+                **asked_json(one.settings),
                 "q_bins": list(one.settings.q_bins),
                 "admitted": one.admission.admitted.correct,
                 "admitted_share": one.admission.admitted.share,

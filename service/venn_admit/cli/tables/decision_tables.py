@@ -11,9 +11,10 @@ from venn_admit.cli.tables.layer_tables import attributes_line, print_contributi
 from venn_admit.core.evidence import PREDICTION, VERDICT, VIEW, Field, Kind, own_fields, scalar_fields
 from venn_admit.core.reasons import Reason
 from venn_admit.flows.decisions.replay import Replayed
+from venn_admit.flows.decisions.score_one import Near
 from venn_admit.layer.contributions import own_contributions, without_contributions
 from venn_admit.methods.method import AppliedPolicy
-from venn_admit.payloads.decisions import Near, class_table, near_replayed
+from venn_admit.report.wording import class_table
 
 
 def _number(value: float) -> str:
@@ -116,7 +117,7 @@ def print_replayed(replayed: Replayed) -> None:
         replayed.classifier.class_names,
         replayed.stored,
         None if replayed.category_counts is None else replayed.category_counts.tolist(),
-        near_replayed(replayed),
+        replayed.near,
         replayed.policy,
         replayed.attributes,
         replayed.network_logits.tolist(),

@@ -80,6 +80,12 @@ class Replayed:
     policy: AppliedPolicy | None
     basis: CellBasis | None
 
+    @property
+    def near(self) -> list[tuple[Row[Any], int, float]]:
+        """Each neighbour with its label of the time and its distance."""
+        labels, distances = self.neighbour_labels.tolist(), self.distances.tolist()
+        return list(zip(self.neighbours, labels, distances, strict=True))
+
 
 def replay_newest(workspace: Workspace, name: str, external_id: str) -> Replayed:
     """Replay the newest decision on an exemplar; NotFoundError for an unknown classifier or exemplar."""

@@ -31,6 +31,9 @@ from venn_admit.store.search import nearest
 from venn_admit.store.search.nearest import NearestExemplars
 from venn_admit.store.workspace import Workspace
 
+# A training exemplar, its label, and its distance.
+Near = tuple[DescribedExemplar, int, float]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GivenPoint:
@@ -70,7 +73,7 @@ class PointDecision:
     policy: AppliedPolicy | None
 
     @property
-    def near(self) -> list[tuple[DescribedExemplar, int, float]]:
+    def near(self) -> list[Near]:
         """The neighbours that were asked for, each with its label and its distance."""
         if self.nearest is None:
             return []

@@ -9,7 +9,7 @@ from typing import Any
 from venn_admit.core.calibrators.arguments import json_settings, setting_words
 from venn_admit.core.calibrators.certification import Certification
 from venn_admit.core.calibrators.settings import AUTO, CalibratorSettings, ScoreKind, VennAbersSettings
-from venn_admit.report.wording import thresholds_text
+from venn_admit.records import thresholds_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,8 @@ from venn_admit.http.paging import key_before
 from venn_admit.http.paging import page as page_of
 from venn_admit.http.problems import answer_to_error
 from venn_admit.layer.contributions import own_contributions
-from venn_admit.payloads.decisions import class_table, decided_payload, listed_payload, replay_payload, shown_payload
+from venn_admit.report.wording import class_table
+from venn_admit.results import decided_json, listed_decision_json, replayed_json, shown_decision_json
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.decisions.decisions import Wanted
@@ -61,7 +62,7 @@ def get_decisions(
         "decisions",
         title=f"{classifier}: decisions",
         classifier=classifier,
-        rows=[listed_payload(row, found.class_names) for row in rows],
+        rows=[listed_decision_json(row, found.class_names) for row in rows],
         asked=asked,
         follows=follows,
     )
@@ -72,7 +73,7 @@ def get_decision(request: Request, classifier: ClassifierName, decision: Decisio
     """Show what was decided, why, and the nearest training exemplars as they are now."""
     engine = runtime_of(request).engine
     found = show_decision(engine, classifier, decision)
-    shown = shown_payload(found)
+    shown = shown_decision_json(found)
     least = least_admitted(engine, classifier, found.stored.calibration_id, found.stored.predicted)
     return page(
         request,
@@ -95,7 +96,7 @@ def get_replay(request: Request, classifier: ClassifierName, decision: DecisionN
     runtime = runtime_of(request)
     find_decision(runtime.engine, classifier, decision)
     found = replay(runtime, decision)
-    again = replay_payload(found)
+    again = replayed_json(found)
     fields = again["stored"] if again["not_recomputed"] else again["computed"]
     least = least_admitted(runtime.engine, classifier, found.calibration_id, fields["predicted"])
     return page(
@@ -141,7 +142,7 @@ def post_try(request: Request, classifier: ClassifierName) -> Response:
         status = answer_to_error(error).status_code
         return _page(request, classifier, form, status=status, refusal=str(error))
     request.app.state.metrics.count_decided([found.fields["reason"]])
-    decided = decided_payload(form.get("external_id") or None, found)
+    decided = decided_json(form.get("external_id") or None, found)
     names = decided["class_names"]
     least = least_admitted(runtime.engine, name, decided["calibration"], decided["predicted"])
     return _page(

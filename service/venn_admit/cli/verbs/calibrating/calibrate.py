@@ -95,7 +95,7 @@ def calibrate(
 
 def _print_bands(done: "Calibrated", made: "MadeByAdmit", as_json: bool) -> None:
     """Print what Venn-ADMIT made."""
-    from venn_admit.payloads.calibrated import calibrated_payload
+    from venn_admit.results import calibrated_json
 
     if made.usable_count == 0:
         hint = (
@@ -106,7 +106,7 @@ def _print_bands(done: "Calibrated", made: "MadeByAdmit", as_json: bool) -> None
         warn(f"no band holds {done.settings.kappa} points of every class, so everything will be rejected: {hint}.")
     print_result(
         as_json,
-        calibrated_payload(done),
+        calibrated_json(done),
         f"Calibration {done.calibration_id} is current: alpha {done.settings.alpha}, kappa "
         f"{done.settings.kappa}, omega {made.radius.omega:.4g}; points: {done.mc_count:,} mc, {done.vp_count:,} vp.",
         f"In vp, {made.usable_count / done.vp_count:.1%} lie in bands with enough points, "

@@ -55,7 +55,7 @@ def create(
     """Register a classifier."""
     from venn_admit.cli.session import open_session
     from venn_admit.flows.data.create import create as flow
-    from venn_admit.payloads.catalogue import created_payload
+    from venn_admit.results import created_json
 
     class_names = tuple(part.strip() for part in classes.split(","))
     created = flow(
@@ -72,7 +72,7 @@ def create(
     size = "logits only" if knn is None else f"D = {knn.dimension}, K = {knn.neighbour_count}"
     print_result(
         as_json,
-        created_payload(created),
+        created_json(created),
         f"Created classifier {name}: {len(created.class_names)} classes, {size}.",
     )
 

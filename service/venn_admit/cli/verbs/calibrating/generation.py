@@ -43,13 +43,13 @@ def create_generation(
     """
     from venn_admit.cli.session import open_session
     from venn_admit.flows.calibration.generations import create_generation as flow
-    from venn_admit.payloads.catalogue import created_payload
+    from venn_admit.results import created_json
 
     made = flow(open_session().engine, name, dimension=dim, extractor=extractor)
     size = "logits only" if made.knn is None else f"D = {made.knn.dimension}, K = {made.knn.neighbour_count}"
     print_result(
         as_json,
-        created_payload(made),
+        created_json(made),
         f"Created {made.name}: {size}, {_extractor(made.extractor)}. Ingest its exemplars, fit and calibrate it under "
         f"this name, then {run(Verb.SWITCH_GENERATION, generation=made.name)}.",
     )
@@ -60,11 +60,11 @@ def list_generations(name: Name, as_json: Json = False) -> None:
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.catalogue_tables import generations_table
     from venn_admit.flows.calibration.generations import list_generations as flow
-    from venn_admit.payloads.catalogue import generations_payload
+    from venn_admit.results import generations_json
 
     found = flow(open_session().engine, name)
     if as_json:
-        print_result(True, generations_payload(found))
+        print_result(True, generations_json(found))
     else:
         output.print(generations_table(found))
 
@@ -80,10 +80,10 @@ def switch(
     """
     from venn_admit.cli.session import open_session
     from venn_admit.flows.calibration.generations import switch as flow
-    from venn_admit.payloads.catalogue import switch_payload
+    from venn_admit.results import switch_json
 
     done = flow(open_session().engine, generation, dry_run=dry_run)
-    print_result(as_json, switch_payload(done), *_switched(done))
+    print_result(as_json, switch_json(done), *_switched(done))
 
 
 def extractor(
@@ -94,10 +94,10 @@ def extractor(
     """State which extractor the vectors come from, or correct that while no exemplars are stored."""
     from venn_admit.cli.session import open_session
     from venn_admit.flows.calibration.generations import state_extractor
-    from venn_admit.payloads.catalogue import created_payload
+    from venn_admit.results import created_json
 
     found = state_extractor(open_session().engine, name, version)
-    print_result(as_json, created_payload(found), f"The vectors of {found.name} come from extractor {found.extractor}.")
+    print_result(as_json, created_json(found), f"The vectors of {found.name} come from extractor {found.extractor}.")
 
 
 def _switched(done: "Switch") -> list[str]:

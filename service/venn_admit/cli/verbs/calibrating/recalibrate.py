@@ -24,12 +24,12 @@ def recalibrate(
     """Recalibrate now, under every setting that is not retired, if labels or data have arrived."""
     from venn_admit.cli.session import open_session
     from venn_admit.flows.calibration.recalibrate import recalibrate as flow
-    from venn_admit.payloads.calibrated import recalibrated_payload
+    from venn_admit.results import recalibrated_json
 
     session = open_session()
     with Waiting(session) as shell:
         served = flow(session, name, shell=shell)
-    results = [recalibrated_payload(request, step) for request, step in served]
+    results = [recalibrated_json(request, step) for request, step in served]
     print_result(
         as_json,
         {"recalibrations": results},

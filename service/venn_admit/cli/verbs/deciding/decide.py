@@ -51,7 +51,7 @@ def decide(
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.decision_tables import print_decision
     from venn_admit.flows.decisions.decide_row import decide_row
-    from venn_admit.payloads.decisions import decided_payload
+    from venn_admit.results import decided_json
 
     if (file is None) == (logits is None) or (file is None and row):
         raise InvalidInputError("expected either a file, and a row of it, or logits")
@@ -73,7 +73,7 @@ def decide(
         external_id, attributes, decided = of_row.external_id, of_row.attributes, of_row.decision
         network_logits = of_row.network_logits.tolist()
     if as_json:
-        print_result(True, {**decided_payload(external_id, decided), "attributes": attributes})
+        print_result(True, {**decided_json(external_id, decided), "attributes": attributes})
     else:
         title = f"{external_id or f'logits {logits}'}, calibration {decided.calibration_id}"
         print_decision(

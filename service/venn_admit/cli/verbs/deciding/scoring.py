@@ -181,7 +181,7 @@ def replay(
     from venn_admit.cli.tables.decision_tables import print_replayed
     from venn_admit.flows.decisions.replay import replay as flow
     from venn_admit.flows.decisions.replay import replay_newest
-    from venn_admit.payloads.decisions import replay_payload
+    from venn_admit.results import replayed_json
 
     one_of_two = "expected either the number of a decision, or --classifier and --id"
     if decision is not None:
@@ -195,7 +195,7 @@ def replay(
         session = open_session()
         replayed = replay_newest(session, classifier, external_id)
     if as_json:
-        print_result(True, replay_payload(replayed))
+        print_result(True, replayed_json(replayed))
     else:
         print_replayed(replayed)
     if replayed.differing:

@@ -62,6 +62,7 @@ def evaluate(
     Documents of FILE whose texts are in the training file or in that of the fit, too, are left out. Token states are
     compared by the ids of their documents, and refused if some are in both.
     """
+    from venn_admit.cli.tables.layer_json import evaluation_json
     from venn_admit.cli.tables.layer_tables import print_evaluation
     from venn_admit.flows.data.create import DEFAULT_NEIGHBOURS
     from venn_admit.flows.extraction.evaluate import KnnSources, check_is_new, evaluate_states, levels_of
@@ -70,7 +71,6 @@ def evaluate(
     from venn_admit.layer.model import load_model
     from venn_admit.layer.outputs import level_of
     from venn_admit.layer.texts.source import TextColumns
-    from venn_admit.payloads.extraction import evaluation_payload
     from venn_admit.runtime.settings import get_settings
 
     asked = level_asked_for(level)
@@ -116,7 +116,7 @@ def evaluate(
             memory_budget=memory_budget,
         )
     if as_json:
-        print_result(True, evaluation_payload(layer, file, states.summary, found, k))
+        print_result(True, evaluation_json(layer, file, states.summary, found, k))
         return
     print_result(False, {}, *left_out_line(file, states), encoded_line(file, states))
     for each in found:

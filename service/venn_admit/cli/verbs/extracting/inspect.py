@@ -35,6 +35,7 @@ def inspect(
     as_json: Json = False,
 ) -> None:
     """Show which tokens of a document carry the prediction, and the training tokens that are nearest to these."""
+    from venn_admit.cli.tables.layer_json import inspected_json
     from venn_admit.cli.tables.layer_tables import print_inspected
     from venn_admit.flows.extraction.inspect import check_document, inspect_document
     from venn_admit.flows.extraction.options import SourceOptions, check_options
@@ -42,7 +43,6 @@ def inspect(
     from venn_admit.layer.model import load_model
     from venn_admit.layer.outputs import require_documents
     from venn_admit.layer.texts.source import TextColumns
-    from venn_admit.payloads.extraction import inspected_payload
     from venn_admit.runtime.settings import get_settings
 
     if row is not None and external_id is not None:
@@ -77,6 +77,6 @@ def inspect(
             memory_budget=memory_budget,
         )
     if as_json:
-        print_result(True, inspected_payload(layer, found))
+        print_result(True, inspected_json(layer, found))
     else:
         print_inspected(layer.class_names, found)

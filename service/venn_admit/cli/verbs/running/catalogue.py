@@ -26,11 +26,11 @@ def list_classifiers(as_json: Json = False) -> None:
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.catalogue_tables import classifiers_table
     from venn_admit.flows.data.catalogue import list_classifiers as flow
-    from venn_admit.payloads.catalogue import classifiers_payload
+    from venn_admit.results import listed_json
 
     found = flow(open_session().engine)
     if as_json:
-        print_result(True, classifiers_payload(found))
+        print_result(True, {"classifiers": [listed_json(one) for one in found]})
     elif found:
         output.print(classifiers_table(found))
     else:
@@ -42,11 +42,11 @@ def show(name: Name, as_json: Json = False) -> None:
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.catalogue_tables import show_tables
     from venn_admit.flows.data.catalogue import show as flow
-    from venn_admit.payloads.catalogue import show_payload
+    from venn_admit.results import classifier_json
 
     found = flow(open_session().engine, name)
     if as_json:
-        print_result(True, show_payload(found))
+        print_result(True, classifier_json(found))
     else:
         _print(show_tables(found))
 
@@ -60,11 +60,11 @@ def calibrations(
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.catalogue_tables import calibrations_tables
     from venn_admit.flows.data.catalogue import list_calibrations as flow
-    from venn_admit.payloads.catalogue import calibrations_payload
+    from venn_admit.results import calibrations_json
 
     found = flow(open_session().engine, name, limit=limit)
     if as_json:
-        print_result(True, calibrations_payload(name, found))
+        print_result(True, calibrations_json(name, found))
     else:
         _print(calibrations_tables(found))
 
@@ -90,12 +90,12 @@ def retire(
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.catalogue_tables import setting_text
     from venn_admit.flows.data.settings import retire as flow
-    from venn_admit.payloads.catalogue import setting_payload
+    from venn_admit.results import setting_json
 
     retired = flow(open_session().engine, name, setting).setting(setting)
     print_result(
         as_json,
-        {"classifier": name, **setting_payload(retired)},
+        {"classifier": name, **setting_json(retired)},
         f"Setting {setting} of {name} ({setting_text(retired.settings)}) is retired: it will not be recalibrated. "
         "Calibrating with the same options brings it back.",
     )

@@ -30,11 +30,11 @@ def list_jobs(
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.rows import jobs_table
     from venn_admit.flows.jobs.listing import list_jobs as flow
-    from venn_admit.payloads.rows import plain
+    from venn_admit.results import rows_json
 
     rows = flow(open_session().engine, name, limit=limit)
     if as_json:
-        print_result(True, {"jobs": [plain(row) for row in rows]})
+        print_result(True, {"jobs": rows_json(rows)})
     elif rows:
         output.print(jobs_table(rows))
     else:
@@ -50,12 +50,12 @@ def show(
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.rows import chunks_table, headline, times
     from venn_admit.flows.jobs.listing import show_job
-    from venn_admit.payloads.jobs import job_payload
+    from venn_admit.results import job_json
 
     found = show_job(open_session().engine, job, with_chunks=chunks or as_json)
     summary = found.summary
     if as_json:
-        print_result(True, job_payload(found))
+        print_result(True, job_json(found))
         return
     print_result(False, {}, headline(summary), times(summary), *([f"Error: {summary.error}"] if summary.error else []))
     if found.states:
@@ -85,7 +85,7 @@ def resume(
     from venn_admit.cli.tables.rows import headline
     from venn_admit.files.output.tables import check_table_output
     from venn_admit.flows.decisions.score_file import resume as flow
-    from venn_admit.payloads.rows import plain
+    from venn_admit.records import as_json as json_of
 
     if out is not None:
         check_table_output(out)
@@ -95,7 +95,7 @@ def resume(
         summary = flow(session.engine, job, out=out, shell=shell).summary
     print_result(
         as_json,
-        {**plain(summary), **({} if out is None else {"out": str(out)})},
+        {**json_of(summary._mapping), **({} if out is None else {"out": str(out)})},
         headline(summary),
         *([] if out is None else [f"Decisions are in {out}."]),
     )

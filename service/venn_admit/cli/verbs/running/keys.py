@@ -55,11 +55,11 @@ def list_keys(as_json: Json = False) -> None:
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.rows import table
     from venn_admit.flows.keys.keys import list_keys as flow
-    from venn_admit.payloads.rows import plain
+    from venn_admit.results import rows_json
 
     rows = flow(open_session().engine)
     if as_json:
-        print_result(True, {"keys": [plain(row) for row in rows]})
+        print_result(True, {"keys": rows_json(rows)})
     elif rows:
         columns = ("key", "name", "scope", "classifier", "state", "created", "expires", "last used")
         shown = [

@@ -37,12 +37,12 @@ from venn_admit.flows.reports.report import report
 from venn_admit.layer.model import MemoryModel
 from venn_admit.layer.settings import MemorySettings
 from venn_admit.layer.texts.source import DEFAULT_COLUMNS
-from venn_admit.payloads.calibrated import calibrated_payload
 from venn_admit.records import as_json
 from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.calibration.wording import calibration_tables
 from venn_admit.report.evaluation.payload import report_payload
 from venn_admit.report.evaluation.terminal import report_tables
+from venn_admit.results import calibrated_json
 
 _STORED = ("train", "held-out")
 """The files whose exemplars are stored, by what they are for; all of these need a label."""
@@ -216,7 +216,7 @@ def _calibrate(this: _Run) -> None:
         even_if_nearly_nothing_is_usable=True,
     )
     assert isinstance(done, Calibrated), "nothing was to stop it"
-    this.found["calibration"] = calibrated_payload(done)
+    this.found["calibration"] = calibrated_json(done)
     this.say(f"Calibration {done.calibration_id} is current: alpha {this.alpha}.")
 
 

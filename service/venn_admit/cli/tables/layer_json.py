@@ -14,7 +14,7 @@ from venn_admit.layer.model import MemoryModel
 from venn_admit.layer.texts.source import TextSummary
 
 
-def evaluation_payload(
+def evaluation_json(
     model: MemoryModel,
     file: Path,
     summary: TextSummary | None,
@@ -31,7 +31,7 @@ def evaluation_payload(
     }
 
 
-def inspected_payload(model: MemoryModel, found: Inspected) -> dict[str, Any]:
+def inspected_json(model: MemoryModel, found: Inspected) -> dict[str, Any]:
     """Return a document with what carries its prediction."""
     return {
         "external_id": found.external_id,

@@ -1,0 +1,442 @@
+"""What a program does with classifiers: in its own process by `venn_admit`, and by this client over HTTP.
+
+Signatures and their words stand here once. Both packages derive from these classes.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from decimal import Decimal
+from os import PathLike
+from types import TracebackType
+from typing import Any, Self
+
+from .records import Calibration, Decision, Deletion, Fit, Forgetting, Ingestion, Labelling, Registered
+
+
+class ClassifierInterface(ABC):
+    """A classifier that is stored."""
+
+    def __init__(self, registered: Registered) -> None:
+        """Take how it was registered."""
+        self._registered = registered
+
+    def __repr__(self) -> str:
+        size = "logits only" if self.dimension is None else f"D = {self.dimension}, K = {self._registered.neighbours}"
+        return f"<Classifier {self.name!r}: {len(self.classes)} classes, {size}>"
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._registered.name
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of its C classes, in the order of the logits."""
+        return self._registered.classes
+
+    @property
+    def dimension(self) -> int | None:
+        """D, the length of a vector; None if it has logits only."""
+        return self._registered.dimension
+
+    @property
+    def generation(self) -> int:
+        """Its number among the generations of the classifier when it was looked up."""
+        return self._registered.generation
+
+    @property
+    def extractor(self) -> str | None:
+        """The version of the extractor that its vectors come from; None if it was not stated when it was looked up."""
+        return self._registered.extractor
+
+    @abstractmethod
+    def training_waiting(self) -> int:
+        """Return how many training exemplars wait for jobs that are running, and train afterwards.
+
+        They wait for ten minutes at most. Until then, searches leave them out.
+        """
+
+    @abstractmethod
+    def ingest(
+        self,
+        data: Any = None,
+        *,
+        split: str = "held-out",
+        vectors: Any = None,
+        logits: Any = None,
+        labels: Any = None,
+        ids: Any = None,
+        documents: Any = None,
+        attributes: Any = None,
+        source: str | None = None,
+        extractor: str | None = None,
+    ) -> Ingestion:
+        """Store labelled exemplars: all of them, or none if one is refused. Storing them again is a no-op.
+
+        Args:
+            data: Exemplars in one of the forms that the class describes, unless they are arrays.
+            split: `train` for what the network was trained on; `held-out` for labelled data that it has not seen,
+                a random sample of the traffic, which is divided by a hash; or `knn`, `mc`, `vp` for data that were
+                divided before.
+            vectors: (n, D) floats, the network's last hidden layer, r; None if the classifier has logits only.
+            logits: (n, C) floats, f(x).
+            labels: n class numbers or class names.
+            ids: n texts or integers; without them, each exemplar gets one that follows from its content.
+            documents: n texts or integers, None for an exemplar of no document; exemplars of one document, such as the
+                tokens of a sentence, stay in one split.
+            attributes: Columns of n values each, kept with the exemplars and shown with decisions.
+            source: A name to be recorded with them.
+            extractor: The version of what the vectors come from, if the data do not state it; required if one was
+                stated for the classifier.
+
+        Raises:
+            InvalidInputError: A row is invalid; the message names it.
+            ConflictError: A row contradicts what is stored, or the data come from another extractor.
+        """
+
+    @abstractmethod
+    def label(
+        self,
+        labels: Any,
+        *,
+        selection: str = "random",
+        retract: bool = False,
+        join_train: bool = False,
+        source: str | None = None,
+    ) -> Labelling:
+        """Record labels that arrived for stored exemplars; `recalibrate` takes them up.
+
+        Args:
+            labels: A mapping of ids to class numbers or names; or a table with the columns `external_id`, `label` and
+                optionally `selection`, as the path of a .csv or .parquet file, a pyarrow Table or a DataFrame.
+            selection: How the rows were chosen: `random` ones calibrate, `selected` ones, chosen by somebody or by a
+                rule, never do.
+            retract: Whether a missing label takes the stored one back.
+            join_train: Whether the exemplars, whose labels are selected, train the KNN.
+            source: A name to be recorded with them.
+
+        Raises:
+            InvalidInputError: A row is invalid.
+            NotFoundError: An id is not stored.
+            ConflictError: An exemplar calibrates and would train.
+        """
+
+    @abstractmethod
+    def forget(
+        self,
+        ids: Collection[str] = (),
+        *,
+        documents: Collection[str] = (),
+        missing_ok: bool = False,
+        dry_run: bool = False,
+    ) -> Forgetting:
+        """Remove all that is stored of exemplars, in every generation, for good; again, it changes nothing.
+
+        A tombstone stays, by which an id that comes back is refused. `recalibrate` afterwards if the result says so.
+
+        Args:
+            ids: Ids of exemplars.
+            documents: Ids of documents, all of whose exemplars are meant.
+            missing_ok: Whether unknown ids are left out; otherwise nothing is removed if there is one.
+            dry_run: Whether to count only what would be removed.
+
+        Raises:
+            InvalidInputError: No id is given, or too many.
+            NotFoundError: An id is unknown.
+            ConflictError: A job of the classifier that scores or fits is running.
+        """
+
+    @abstractmethod
+    def fit(self) -> Fit:
+        """Fit the approximation of the network by its nearest training exemplars, and the localizer.
+
+        Raises:
+            NotReadyError: Data are missing.
+            JobError: No worker is up where one is needed, or the fit failed.
+        """
+
+    def calibrate(
+        self,
+        *,
+        method: str = "venn-admit",
+        alpha: Decimal | str | float = "0.1",
+        thresholds: Sequence[Decimal | str | float] | None = None,
+        q_bins: Sequence[int] | None = None,
+        delta: float | None = None,
+        kappa: int | None = None,
+        score: str | None = None,
+        certify: Sequence[str] | str | None = None,
+        confidence: Decimal | str | float | None = None,
+        test: str | None = None,
+    ) -> Calibration:
+        """Calibrate on the held-out data, and make the result what new decisions are made by.
+
+        kappa and q_bins may be chosen by the labels of split mc, but never by those of split vp.
+
+        Args:
+            method: `venn-admit`, which decides on the KNN's prediction in bands of q and d, or `venn-abers`, which
+                decides on the network's own prediction and admits more.
+            alpha: Error level in (0, 1), an exact decimal. A float stands for the decimal that it prints as.
+            thresholds: Least lower probability for each predicted class, in the order of the classes; each at least 1 -
+                alpha, which is the default.
+            q_bins: Lower edges of the bins of q, the first of them 0; by default one bin for each q; for Venn-Abers,
+                one bin.
+            delta: Venn-ADMIT only: band radius in standard deviations of d; 1 by default; inf for bands that depend on
+                q only.
+            kappa: Venn-ADMIT only: least number of points of each class in a band; 1000 by default, unless that leaves
+                nearly nothing to admit; then nothing is stored, and the answer says what other settings leave.
+            score: Venn-Abers only: what ranks predictions: network, reliability or auto; auto by default: whichever
+                admits more of split mc.
+            certify: Venn-Abers only: classes for which thresholds are certified by a test on split vp: predicted, true
+                or both; if no thresholds pass the test, everything is rejected. The result says how many labels are
+                lacking.
+            confidence: Venn-Abers only: confidence of the certificate in (0, 1), an exact decimal; 0.95 by default.
+            test: Venn-Abers only: how the certificate tests documents of several points: finite-sample or asymptotic;
+                finite-sample by default; asymptotic passes with fewer documents and is valid for very many only.
+
+        Raises:
+            InvalidInputError: A setting is out of range, or the method has no such setting.
+            NotReadyError: Data or the fit are missing, as are two documents or a true class for a certificate; or the
+                default kappa leaves nearly nothing to admit: the message proposes others. Nothing is stored then.
+            JobError: Points have to be approximated first, and no worker did.
+        """
+        given = {name: value for name, value in locals().items() if name not in ("self", "method")}
+        return self._calibrate(method, given)
+
+    @abstractmethod
+    def _calibrate(self, method: str, given: Mapping[str, Any]) -> Calibration:
+        """Calibrate; given: the settings by their names, None for the default."""
+
+    @abstractmethod
+    def recalibrate(self) -> list[int]:
+        """Recalibrate if labels or data have arrived since, under every setting in use; the new calibrations' numbers.
+
+        Raises:
+            NotReadyError: A setting cannot be recalibrated; the message says why.
+            JobError: Points have to be approximated first, and no worker did.
+        """
+
+    @abstractmethod
+    def score(
+        self,
+        data: Any = None,
+        *,
+        weighted: bool | None = None,
+        require_full_match: bool = False,
+        calibration: int | None = None,
+        vectors: Any = None,
+        logits: Any = None,
+        labels: Any = None,
+        ids: Any = None,
+        documents: Any = None,
+        attributes: Any = None,
+        source: str | None = None,
+        extractor: str | None = None,
+        out: str | PathLike[str] | None = None,
+    ) -> Any:
+        """Decide on each of many predictions, and store the decisions.
+
+        Args:
+            data: As in `ingest`.
+            weighted: Whether probabilities are weighted towards calibration points near to the point, which rejects
+                more of what is unlike the calibration data; by default they are for Venn-ADMIT, not for Venn-Abers.
+                A certified calibration decides without weights only.
+            require_full_match: Whether predictions with q < K are rejected.
+            calibration: The number of a calibration; by default the current one.
+            vectors: As in `ingest`.
+            logits: As in `ingest`.
+            labels: As in `ingest`; they serve evaluation alone.
+            ids: As in `ingest`.
+            documents: As in `ingest`.
+            attributes: As in `ingest`.
+            source: As in `ingest`.
+            extractor: As in `ingest`.
+            out: A file to write the decisions to as well: .parquet or, except over HTTP, .csv.
+
+        Returns:
+            A table of pyarrow with a row for each exemplar, in their order. `decided_class` is the admitted class, or
+            null if the prediction is rejected; `reason` says why. `lower` and `upper` bound the probability that
+            `predicted_class` is right.
+
+        Raises:
+            InvalidInputError: A row is invalid.
+            ConflictError: The data come from another extractor.
+            NotReadyError: There is no calibration yet.
+            JobError: The job failed or was cancelled.
+        """
+
+    @abstractmethod
+    def decide(
+        self,
+        vector: Any = None,
+        *,
+        logits: Any = None,
+        weighted: bool | None = None,
+        require_full_match: bool = False,
+        extractor: str | None = None,
+    ) -> Decision:
+        """Decide on one prediction at once, by the current calibration; nothing is stored.
+
+        Args:
+            vector: (D,) floats; None if the classifier has logits only.
+            logits: (C,) floats, the network's; a calibration by Venn-Abers needs them.
+            weighted: As in `score`.
+            require_full_match: As in `score`.
+            extractor: The version of what the vector comes from. Over HTTP it is required if one was stated for the
+                classifier; otherwise the vector is taken to come from that.
+
+        Raises:
+            InvalidInputError: The vector has another length, or holds what is not finite.
+            ConflictError: The vector comes from another extractor, or the request has to state one.
+            NotReadyError: There is no calibration yet.
+        """
+
+    @abstractmethod
+    def report(self, *, calibration: int | None = None) -> object:
+        """Show how a calibration stands: partitions, drift, discrepancies, the labels it lacks, and what to do next.
+
+        With logits only, it shows neither discrepancies nor anything by q or d.
+
+        Args:
+            calibration: The number of a calibration; by default the current one.
+
+        Raises:
+            NotReadyError: There is no calibration yet.
+        """
+
+    @abstractmethod
+    def monitor(self) -> object:
+        """Show whether the promise still holds, by the random labels that came for points that were decided on.
+
+        It may be looked at after every label: the chance of a false alarm is limited over all looks together. With
+        logits only, its partitions are predicted classes.
+
+        Raises:
+            NotReadyError: There is no calibration yet.
+        """
+
+
+class ConnectionInterface(ABC):
+    """Classifiers, which a program creates and looks up."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connections to the database or the service; what is stored stays."""
+
+    @abstractmethod
+    def create(
+        self,
+        name: str,
+        classes: Sequence[str],
+        *,
+        dimension: int | None = None,
+        neighbours: int | None = None,
+        logits_only: bool = False,
+        seed: int = 0,
+        extractor: str | None = None,
+    ) -> ClassifierInterface:
+        """Register a classifier.
+
+        Args:
+            name: 1 to 100 printable characters.
+            classes: The names of the C >= 2 classes, in the order of the logits.
+            dimension: D, the length of a vector, 1 to 16,000; required unless there are logits only.
+            neighbours: K, the nearest training exemplars that a decision looks at; 25 by default.
+            logits_only: Whether there are no vectors: nothing is fitted then, and decisions are plain ones by the
+                method venn-abers with the network's score.
+            seed: The seed of the division of held-out data, and of training.
+            extractor: The version of what its vectors come from; by default the one that the first data state.
+
+        Raises:
+            InvalidInputError: A value is out of range.
+            ConflictError: There is a classifier of this name.
+        """
+
+    @abstractmethod
+    def classifier(self, name: str) -> ClassifierInterface:
+        """Return a classifier that is stored; by NAME@NUMBER, one of its generations, otherwise the current one.
+
+        Raises:
+            NotFoundError: There is none of this name.
+        """
+
+    @abstractmethod
+    def create_generation(
+        self, name: str, *, dimension: int | None = None, extractor: str | None = None
+    ) -> ClassifierInterface:
+        """Add a generation to a classifier, for the vectors of another extractor; the current one stays in use.
+
+        It has the classes, K and seed of the others, so that the same documents fall in the same splits. Ingest its
+        exemplars, fit and calibrate it; then `switch` to it.
+
+        Args:
+            name: The classifier's name.
+            dimension: D, the length of a vector; by default that of the current generation.
+            extractor: The version of what its vectors come from; by default the one that the first data state.
+
+        Returns:
+            The generation.
+
+        Raises:
+            InvalidInputError: A value is out of range.
+            NotFoundError: There is no classifier of this name.
+            ConflictError: Another classifier has the name that the generation would have.
+        """
+
+    @abstractmethod
+    def switch(self, generation: str) -> ClassifierInterface:
+        """Have a classifier's name stand for another of its generations from now on; switching back is the same.
+
+        Args:
+            generation: NAME@NUMBER.
+
+        Returns:
+            The generation, which is current.
+
+        Raises:
+            InvalidInputError: It says no generation.
+            NotFoundError: There is no such generation.
+            NotReadyError: The generation has no calibration, or one by which everything would be rejected.
+        """
+
+    @abstractmethod
+    def state_extractor(self, name: str, extractor: str) -> ClassifierInterface:
+        """State which extractor the vectors come from, or correct that while no exemplars are stored.
+
+        Args:
+            name: The classifier's name, or NAME@NUMBER.
+            extractor: The version.
+
+        Raises:
+            InvalidInputError: It is not a valid version.
+            NotFoundError: There is no such classifier.
+            ConflictError: There are exemplars, and another one was stated for them.
+        """
+
+    @abstractmethod
+    def delete(self, name: str, *, dry_run: bool = False) -> Deletion:
+        """Delete a classifier with all that belongs to it, or a generation of it that is not current, for good.
+
+        From its first moment on the classifier cannot be used, and keys for it alone are revoked. After an
+        interruption, call it again.
+
+        Args:
+            name: The classifier's name, for all its generations; or NAME@NUMBER, for that one.
+            dry_run: Whether to count only what would be deleted.
+
+        Raises:
+            NotFoundError: There is no such classifier.
+            ConflictError: The generation is current, or jobs are running.
+        """
+
+    @abstractmethod
+    def classifiers(self) -> Sequence[ClassifierInterface]:
+        """Return all classifiers and all their generations, by name."""

@@ -1,1 +1,0 @@
-"""Results as JSON has them: the same from the command line and over HTTP."""
