@@ -471,11 +471,11 @@ class Monitor:
         document: Every figure, as the service answers it.
     """
 
-    classifier: str
-    alarm: bool
-    alarms: tuple[Alarm, ...]
-    documents: int
-    points: int
+    classifier: str = member("reviews")
+    alarm: bool = member(False)
+    alarms: tuple[Alarm, ...] = member()
+    documents: int = member(400)
+    points: int = member(400)
     document: Mapping[str, Any] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from tests.api.service import OWN, Service, check_problem
 from tests.cli import samples
 from tests.faults.clients import rows
-from venn_admit.api.routes import batches, calibrations, classifiers, exemplars, fits, generations, settings
+from venn_admit.api.routes import calibrations, classifiers, exemplars, fits, jobs, settings
 from venn_admit.api.waiting import WaitingForWorkers
 from venn_admit.errors import BrokerError
 from venn_admit.flows.calibration import calibrate
@@ -137,14 +137,14 @@ def no_broker(_: Runtime) -> None:
 
 def test_a_classifier_is_registered_once(empty: Service) -> None:
     content = json.dumps(NEW).encode()
-    told = check_stored_once(empty, CLASSIFIERS, content, "application/json", classifiers, "created_payload", 201)
+    told = check_stored_once(empty, CLASSIFIERS, content, "application/json", classifiers, "created_json", 201)
     assert told["classifier"] == "made"
     assert post(empty, CLASSIFIERS, content).headers["location"] == f"{CLASSIFIERS}/made"
 
 
 def test_a_generation_is_added_once(service: Service) -> None:
     path, content = f"{OWN}/generations", json.dumps({"extractor": "v2"}).encode()
-    told = check_stored_once(service, path, content, "application/json", generations, "created_payload", 201)
+    told = check_stored_once(service, path, content, "application/json", classifiers, "created_json", 201)
     assert (told["generation"], told["extractor"]) == (2, "v2")
     assert [one["generation"] for one in service.get(path).json()["generations"]] == [1, 2]
 
@@ -171,7 +171,7 @@ def test_exemplars_and_labels_are_told_as_they_were_stored_first(service: Servic
 
 
 def test_a_job_is_submitted_once(service: Service, batch: bytes) -> None:
-    told = check_stored_once(service, f"{OWN}/jobs", batch, PARQUET, batches, "_submitted_payload", 202)
+    told = check_stored_once(service, f"{OWN}/jobs", batch, PARQUET, jobs, "_submitted", 202)
     (listed,) = (one for one in service.get(f"{OWN}/jobs").json()["jobs"] if one["kind"] == "score")
     assert listed["job"] == told["job"]
 
@@ -180,14 +180,14 @@ def test_a_job_is_submitted_once(service: Service, batch: bytes) -> None:
 def test_a_fit_is_submitted_once(service: Service, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     """A body that it does not need makes another request of it, too."""
     monkeypatch.setattr(fits, "require_worker", lambda _: None)
-    told = check_stored_once(service, f"{OWN}/fit", content, "application/json", fits, "_submitted_payload", 202)
+    told = check_stored_once(service, f"{OWN}/fit", content, "application/json", fits, "_submitted", 202)
     (listed,) = (one for one in service.get(f"{OWN}/jobs").json()["jobs"] if one["kind"] == "fit")
     assert (listed["job"], listed["rows"]) == (told["job"], told["rows"])
 
 
 def test_a_calibration_is_made_once(service: Service) -> None:
     before = count(service, "calibration")
-    told = check_stored_once(service, CALIBRATIONS, ASKED, "application/json", calibrations, "_calibrated_payload", 201)
+    told = check_stored_once(service, CALIBRATIONS, ASKED, "application/json", calibrations, "_calibrated", 201)
     assert count(service, "calibration") == before + 1
     again = post(service, CALIBRATIONS, ASKED)
     assert again.headers["location"] == f"{CALIBRATIONS}/{told['calibration']}"
@@ -256,9 +256,7 @@ def test_a_lease_is_extended_while_a_calibration_is_computed(service: Service, m
 
 def test_parameters_are_adopted_once(service: Service) -> None:
     before = count(service, "knn_parameters")
-    told = check_stored_once(
-        service, PARAMETERS, other_parameters(service), "application/json", fits, "_adopted_payload", 201
-    )
+    told = check_stored_once(service, PARAMETERS, other_parameters(service), "application/json", fits, "_adopted", 201)
     assert count(service, "knn_parameters") == before + 1
     with connect(service.runtime.engine) as connection:
         current = connection.execute(text("SELECT id FROM knn_parameters WHERE is_current")).scalar_one()
@@ -329,8 +327,8 @@ def test_settings_are_changed_once(service: Service, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("route", "body", "step"),
     [
-        ("generations/current", {"generation": 1}, "_switched_payload"),
-        ("extractor", {"extractor": "v1"}, "created_payload"),
+        ("generations/current", {"generation": 1}, "_switched"),
+        ("extractor", {"extractor": "v1"}, "created_json"),
     ],
 )
 def test_a_generation_is_changed_once(
@@ -342,7 +340,7 @@ def test_a_generation_is_changed_once(
         return service.ask("PUT", f"{OWN}/{route}", key=Scope.ADMIN, content=json.dumps(body).encode(), headers=headers)
 
     with monkeypatch.context() as patch:
-        die_after(patch, generations, step)
+        die_after(patch, classifiers, step)
         check_problem(put(), 500, "internal")
     again = put()
     assert again.status_code == 200, again.text

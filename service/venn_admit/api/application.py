@@ -17,14 +17,11 @@ from venn_admit import __version__
 from venn_admit.api.events import JobEvents
 from venn_admit.api.models.common import LARGEST_KEY, InvalidValue, ProblemAnswer
 from venn_admit.api.routes import (
-    audit,
-    batches,
     calibrations,
     classifiers,
     decisions,
     exemplars,
     fits,
-    generations,
     jobs,
     monitoring,
     operation,
@@ -45,23 +42,19 @@ from venn_admit.http.uploads import Uploads
 from venn_admit.runtime.workspace import Runtime
 
 DOCUMENT = "/v1/openapi.json"
-ROUTERS = tuple(
-    part.routes
-    for part in (
-        classifiers,
-        generations,
-        settings,
-        removal,
-        calibrations,
-        fits,
-        decisions,
-        exemplars,
-        monitoring,
-        jobs,
-        batches,
-        operation,
-        audit,
-    )
+ROUTERS = (
+    classifiers.routes,
+    classifiers.generations,
+    settings.routes,
+    removal.routes,
+    calibrations.routes,
+    fits.routes,
+    decisions.routes,
+    exemplars.routes,
+    monitoring.routes,
+    jobs.routes,
+    operation.routes,
+    operation.audit,
 )
 _TITLE = "venn-admit"
 # What a route does is said before the first of these, and what else there is to say follows.

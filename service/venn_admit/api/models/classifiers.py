@@ -19,7 +19,7 @@ from venn_admit.api.models.common import (
     answer_of,
 )
 from venn_admit.core.names import PRINTABLE
-from venn_admit.records import ListedCalibration
+from venn_admit.records import ListedCalibration, Registered
 
 ClassName = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=PRINTABLE)]
 
@@ -53,21 +53,12 @@ class NewClassifier(Given):
     )
 
 
-class GenerationFields(Model):
-    """What tells the generations of a classifier apart."""
-
-    generation: int = Field(description="Number among the generations of the classifier.", examples=[1])
-    is_current: bool = Field(description="Whether the classifier's name stands for it.", examples=[True])
-    extractor: str | None = Field(description="Version of the extractor of its vectors.", examples=["sha256:9f2c"])
+RegisteredAnswer: Any = answer_of(Registered, "RegisteredAnswer")
 
 
-class CreatedClassifier(GenerationFields):
+class CreatedClassifier(RegisteredAnswer):  # type: ignore[misc]
     """A classifier, or a generation of it, that was registered."""
 
-    classifier: str = Field(examples=["reviews"])
-    classes: list[str] = Field(examples=[["negative", "positive"]])
-    dimension: int | None = Field(examples=[768])
-    k: int | None = Field(examples=[25])
     seed: int = Field(examples=[0])
 
 
@@ -104,13 +95,9 @@ class Setting(StandingSetting):
     )
 
 
-class ListedClassifierAnswer(GenerationFields):
+class ListedClassifierAnswer(RegisteredAnswer):  # type: ignore[misc]
     """A classifier at a glance."""
 
-    classifier: str = Field(examples=["reviews"])
-    classes: list[str] = Field(examples=[["negative", "positive"]])
-    dimension: int | None = Field(description="D; null with logits only.", examples=[768])
-    k: int | None = Field(description="K; null with logits only.", examples=[25])
     created_at: datetime = Field(examples=["2026-07-01T12:00:00+00:00"])
     exemplars: dict[str, int] = Field(description="Exemplars per split.", examples=[{"train": 8000}])
     labelled: dict[str, int] = Field(description="Labelled ones per split.", examples=[{"train": 8000}])
@@ -176,15 +163,10 @@ class StatedExtractor(Given):
     extractor: Extractor = Field(description="Its version.", examples=["sha256:9f2c"])
 
 
-class ClassifierAnswer(GenerationFields):
+class ClassifierAnswer(CreatedClassifier):
     """A classifier in detail."""
 
-    classifier: str = Field(examples=["reviews"])
-    classes: list[str] = Field(examples=[["negative", "positive"]])
-    dimension: int | None = Field(examples=[768])
-    k: int | None = Field(examples=[25])
     created_at: datetime = Field(examples=["2026-07-01T12:00:00+00:00"])
-    seed: int = Field(examples=[0])
     knn_share: Finite = Field(description="Share of held-out data in split knn.", examples=[0.1])
     mc_share: Finite = Field(description="Share of held-out data in split mc.", examples=[0.45])
     data: dict[str, Data] = Field(description="Exemplars per split.")
@@ -251,3 +233,16 @@ class CalibratedAnswer(Model):
     alpha: str = Field(examples=["0.1"])
     mc: int = Field(examples=[4500])
     vp: int = Field(examples=[4500])
+
+
+class SettingsAnswer(Model):
+    """A classifier's name, and its settings."""
+
+    classifier: str = Field(examples=["reviews"])
+    settings: list[StandingSetting] = Field(description="Retired ones too, the one in use first.")
+
+
+class NewName(Given):
+    """Another name for a classifier."""
+
+    classifier: Name = Field(description="The new name.", examples=["reviews of 2026"])

@@ -49,19 +49,18 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-_MODELS: dict[type, Any] = {}
-
-
 def answer_of(record: type, name: str) -> Any:
     """Return the model of an answer that is a record: its members as JSON has them, with their descriptions."""
     title, said = described(record)
     types = get_type_hints(record)
     fields: dict[str, Any] = {
-        member: (_json_type(types[one.name]), Field(description=said[one.name], examples=_examples(one)))
+        member: (
+            _json_type(types[one.name]),
+            Field(description=said[one.name].replace("None", "null"), examples=_examples(one)),
+        )
         for member, one in members(record).items()
     }
-    _MODELS[record] = create_model(name, __base__=Model, __doc__=title, **fields)
-    return _MODELS[record]
+    return create_model(name, __base__=Model, __doc__=title, **fields)
 
 
 def _examples(one: DataclassField[Any]) -> list[Any] | None:
@@ -80,7 +79,7 @@ def _json_type(kind: Any) -> Any:
         return list[arguments[0]]  # type: ignore[valid-type]
     if get_origin(kind) is Mapping:
         return dict[arguments[0], arguments[1]]  # type: ignore[valid-type]
-    return _MODELS.get(kind, kind)
+    return kind
 
 
 class Given(Model):

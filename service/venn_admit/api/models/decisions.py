@@ -5,10 +5,21 @@ from typing import Annotated, Any
 
 from pydantic import Field, create_model
 
-from venn_admit.api.models.common import WHOLE, AnswerPage, ExternalId, Extractor, Finite, Given, Model, Number
+from venn_admit.api.models.common import (
+    WHOLE,
+    AnswerPage,
+    ExternalId,
+    Extractor,
+    Finite,
+    Given,
+    Model,
+    Number,
+    answer_of,
+)
 from venn_admit.core import evidence
 from venn_admit.core.evidence import Kind
 from venn_admit.core.reasons import Reason
+from venn_admit.records import Neighbour, Replay, StoredDecision
 
 MOST_POINTS = 1000
 
@@ -67,15 +78,11 @@ _Attributes = Annotated[
 ]
 
 
-class NearExemplar(Model):
+class NearExemplar(answer_of(Neighbour, "Neighbour")):  # type: ignore[misc]
     """A training exemplar that a decision rests on."""
 
-    external_id: str = Field(examples=["train-17"])
     network_predicted: int = Field(description="Class that the network predicts.", examples=[1])
-    attributes: dict[str, Any] = Field(examples=[{"text": "A film to remember."}])
     label: int = Field(description="Its label.", examples=[1])
-    distance: float = Field(examples=[3.25])
-    label_class: str = Field(examples=["positive"])
     network_class: str = Field(examples=["positive"])
 
 
@@ -141,24 +148,13 @@ class DecidedPointsAnswer(Model):
     decisions: list[DecidedAnswer]
 
 
-class ListedDecision(Model):
+class ListedDecision(answer_of(StoredDecision, "StoredDecision")):  # type: ignore[misc]
     """A stored decision at a glance."""
 
-    decision: int = Field(description="Its number.", examples=[4711])
-    external_id: str = Field(examples=["review-1"])
-    calibration: int = Field(examples=[7])
-    weighted: bool = Field(examples=[True])
-    require_full_match: bool = Field(examples=[False])
     predicted: int = Field(examples=[1])
-    predicted_class: str = Field(examples=["positive"])
-    lower: float | None = Field(examples=[0.93])
-    upper: float | None = Field(examples=[0.95])
     decided: int | None = Field(
         description="The class that is admitted; null if the prediction is rejected.", examples=[1]
     )
-    decided_class: str | None = Field(examples=["positive"])
-    reason: str | None = Field(examples=[None])
-    created_at: datetime = Field(examples=["2026-07-01T12:00:00+00:00"])
 
 
 class DecisionsAnswer(AnswerPage):
@@ -196,23 +192,17 @@ class ForgottenAnswer(Model):
     vp: int = Field(description="Points of its calibration, of split vp.", examples=[0])
 
 
-class ReplayedAnswer(Model):
+class ReplayedAnswer(answer_of(Replay, "Replay")):  # type: ignore[misc]
     """A stored decision, computed again from its snapshot."""
 
-    decision_id: int = Field(examples=[4711])
     classifier: str = Field(description="The generation that decided.", examples=["reviews@1"])
-    external_id: str = Field(examples=["review-1"])
     class_names: list[str] = Field(examples=[["negative", "positive"]])
     label: int | None = Field(examples=[1])
     label_class: str | None = Field(examples=["positive"])
     predicted_class: str = Field(examples=["positive"])
     decided_class: str | None = Field(examples=["positive"])
-    calibration: int = Field(examples=[7])
     stored: EvidenceAnswer
     computed: EvidenceAnswer
-    differing: list[str] = Field(
-        description="Fields that are not the same, bit for bit; it should be empty.", examples=[[]]
-    )
     forgotten: ForgottenAnswer
     not_recomputed: list[str] = Field(
         description="Fields that rest on exemplars that were forgotten since; they are null in `computed`.",

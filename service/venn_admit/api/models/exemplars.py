@@ -1,4 +1,4 @@
-"""Exemplars and labels that come in."""
+"""Exemplars and labels that come in, and what is forgotten or deleted."""
 
 from typing import Annotated, Literal
 
@@ -14,7 +14,7 @@ from venn_admit.api.models.common import (
     answer_of,
 )
 from venn_admit.core.names import PRINTABLE, STORABLE
-from venn_admit.records import Ingestion, Labelling
+from venn_admit.records import Deletion, Forgetting, Ingestion, Labelling
 
 MOST_EXEMPLARS = 1000
 MOST_LABELS = 5000
@@ -100,3 +100,28 @@ class NewLabels(Given):
 
 
 Labelled = answer_of(Labelling, "Labelled")
+
+
+MOST_IDS = 5000
+
+
+class ExemplarsToForget(Given):
+    """Exemplars to forget, in every generation: all of them, or none if an id is unknown."""
+
+    ids: list[StoredId] = Field(
+        default=[], max_length=MOST_IDS, description="Ids of exemplars.", examples=[["review-1", "review-2"]]
+    )
+    documents: list[StoredId] = Field(
+        default=[],
+        max_length=MOST_IDS,
+        description="Ids of documents, all of whose exemplars are meant.",
+        examples=[[]],
+    )
+    missing_ok: bool = Field(default=False, description="Leave unknown ids out.", examples=[False])
+    dry_run: bool = Field(
+        default=False, description="Count what would be removed, and change nothing.", examples=[True]
+    )
+
+
+ForgottenExemplars = answer_of(Forgetting, "ForgottenExemplars")
+DeletedClassifier = answer_of(Deletion, "DeletedClassifier")

@@ -1,11 +1,12 @@
-"""Jobs, reports, monitors, and the state of the service."""
+"""Jobs, reports, monitors, the state of the service, and the audit ledger."""
 
 from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from venn_admit.api.models.common import AnswerPage, Model
+from venn_admit import records
+from venn_admit.api.models.common import AnswerPage, Model, answer_of
 
 
 class JobAnswer(Model):
@@ -52,14 +53,10 @@ class SubmittedJob(Model):
     weighted: bool = Field(description="Whether probabilities are weighted by the localizer.", examples=[True])
 
 
-class Report(Model):
-    """The state of a calibration; the members are those of `report --json`."""
+class Report(answer_of(records.Report, "Report")):  # type: ignore[misc]
+    """The state of a calibration; the other members are those of `report --json`."""
 
     model_config = ConfigDict(extra="allow")
-
-    classifier: str = Field(examples=["reviews"])
-    calibration: dict[str, Any] = Field(examples=[{"number": 7, "state": "current"}])
-    advice: list[Any] = Field(description="What to do next.", examples=[[]])
 
 
 class Alarm(Model):
@@ -73,15 +70,11 @@ class Alarm(Model):
     since: datetime = Field(examples=["2026-07-01T12:00:00+00:00"])
 
 
-class Monitor(Model):
+class Monitor(answer_of(records.Monitor, "Monitor")):  # type: ignore[misc]
     """What a monitor says; the other members are those of `monitor --json`."""
 
     model_config = ConfigDict(extra="allow")
 
-    classifier: str = Field(examples=["reviews"])
-    alarm: bool = Field(description="Whether an alarm stands.", examples=[False])
-    documents: int = Field(examples=[400])
-    points: int = Field(examples=[400])
     readings: list[dict[str, Any]] = Field(
         description="What each lamp says.", examples=[[{"lamp": "true classes", "documents": 400, "right": 380}]]
     )
@@ -114,3 +107,37 @@ class Ready(Model):
     workers: int = Field(
         ge=0, description="Workers that are up. Only calibrations and other jobs need one.", examples=[1]
     )
+
+
+class AuditEvent(Model):
+    """Something that was done, or refused."""
+
+    event: int = Field(examples=[120])
+    created_at: datetime = Field(examples=["2026-07-01T12:00:00+00:00"])
+    origin: Literal["http", "command line", "schedule"] = Field(examples=["http"])
+    key: int | None = Field(description="The key that was shown; null without a valid one.", examples=[2])
+    key_name: str | None = Field(description="What the key is for.", examples=["checkout"])
+    subject: str | None = Field(description="Subject of the token that was shown.", examples=[None])
+    action: str = Field(
+        description="The operationId of the route, authenticate, create_key, revoke_key, create_generation, "
+        "switch_generation, state_extractor, delete_job or prune_jobs.",
+        examples=["record_labels"],
+    )
+    route: str | None = Field(examples=["POST /v1/classifiers/{classifier}/labels"])
+    target: str | None = Field(
+        description="The classifier, generation, key or job that is named.", examples=["reviews"]
+    )
+    status: int | None = Field(description="HTTP status of the answer.", examples=[200])
+    is_replay: bool = Field(description="Whether an answer was given again, and nothing was done.", examples=[False])
+    request_id: str | None = Field(
+        description="X-Request-ID of the answer.", examples=["0f8fad5bd9cb469fa16570867728950e"]
+    )
+    client_address: str | None = Field(
+        description="Where the request came from, if the settings ask for it.", examples=[None]
+    )
+
+
+class AuditEvents(AnswerPage):
+    """A page of the ledger."""
+
+    events: list[AuditEvent]

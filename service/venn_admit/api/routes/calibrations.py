@@ -152,17 +152,17 @@ def post_calibration(
         shell=WaitingForWorkers(runtime),
         reason="asked for over HTTP",
         even_if_nearly_nothing_is_usable=asked["kappa"] is not None,
-        on_stored=keeping(request, _calibrated_payload, partial(_headers, classifier)),
+        on_stored=keeping(request, _calibrated, partial(_headers, classifier)),
     )
     if isinstance(done, NearlyNothingUsable):
         raise NotReadyError(done.refusal(request_for))
     response.headers.update(_headers(classifier, done))
-    return _calibrated_payload(done)
+    return _calibrated(done)
 
 
 def _headers(classifier: str, done: Calibrated) -> dict[str, str]:
     return {"Location": f"{classifier_path(classifier)}/calibrations/{done.calibration_id}"}
 
 
-def _calibrated_payload(done: Calibrated) -> dict[str, Any]:
+def _calibrated(done: Calibrated) -> dict[str, Any]:
     return finite(calibrated_json(done))

@@ -1,10 +1,20 @@
-"""Classifiers: listing, showing and registering them."""
+"""Classifiers and their generations: listing, showing, registering, and which generation a name stands for."""
 
 from typing import Any
 
 from fastapi import Request, Response
 
-from venn_admit.api.models.classifiers import ClassifierAnswer, Classifiers, CreatedClassifier, NewClassifier
+from venn_admit.api.models.classifiers import (
+    ClassifierAnswer,
+    Classifiers,
+    CreatedClassifier,
+    CurrentGeneration,
+    Generations,
+    NewClassifier,
+    NewGeneration,
+    StatedExtractor,
+    SwitchAnswer,
+)
 from venn_admit.api.routes.parts import (
     FIRST_PAGE,
     ClassifierName,
@@ -15,18 +25,26 @@ from venn_admit.api.routes.parts import (
     router,
     runtime_of,
 )
-from venn_admit.flows.data.catalogue import list_classifiers, show
+from venn_admit.flows.calibration.generations import (
+    Switch,
+    create_generation,
+    list_generations,
+    state_extractor,
+    switch,
+)
+from venn_admit.flows.data.catalogue import find, list_classifiers, show
 from venn_admit.flows.data.create import create
 from venn_admit.flows.keys.keys import Caller
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.paging import name_after, page
 from venn_admit.http.paths import classifier_path
-from venn_admit.results import classifier_json, created_json, listed_json
+from venn_admit.results import classifier_json, created_json, generations_json, listed_json, switch_json
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.exemplars.classifiers import Classifier
 
 routes = router("classifiers")
+generations = router("generations")
 
 
 @routes.get("/classifiers", name="list_classifiers", response_model=Classifiers, dependencies=[needs(Scope.READ)])
@@ -79,3 +97,89 @@ def headers_of(created: Classifier) -> dict[str, str]:
 def get_classifier(request: Request, classifier: ClassifierName) -> dict[str, Any]:
     """Show a classifier: its data, settings, newest jobs and last decisions."""
     return finite(classifier_json(show(runtime_of(request).engine, classifier)))
+
+
+@generations.get(
+    "/classifiers/{classifier}/generations",
+    name="list_generations",
+    response_model=Generations,
+    dependencies=[needs(Scope.READ)],
+    responses=problems(404),
+)
+def get_generations(request: Request, classifier: ClassifierName) -> dict[str, Any]:
+    """List the generations of a classifier, in the order of their numbers."""
+    return finite(generations_json(list_generations(runtime_of(request).engine, classifier)))
+
+
+@generations.post(
+    "/classifiers/{classifier}/generations",
+    name="create_generation",
+    status_code=201,
+    response_model=CreatedClassifier,
+    dependencies=[needs(Scope.ADMIN)],
+    responses=problems(404, 409, 413),
+)
+def post_generation(
+    request: Request, response: Response, classifier: ClassifierName, given: NewGeneration
+) -> dict[str, Any]:
+    """Add a generation, to be calibrated while the current one is in use.
+
+    It has the classes, K and seed of the others. Every request takes it in place of the classifier, as NAME@NUMBER.
+    """
+    made = create_generation(
+        runtime_of(request).engine,
+        classifier,
+        dimension=given.dimension,
+        extractor=given.extractor,
+        by=request.state.caller,
+        on_stored=keeping(request, created_json, headers_of),
+    )
+    response.headers.update(headers_of(made))
+    return created_json(made)
+
+
+@generations.put(
+    "/classifiers/{classifier}/generations/current",
+    name="switch_generation",
+    response_model=SwitchAnswer,
+    dependencies=[needs(Scope.ADMIN)],
+    responses=problems(404, 409, 413),
+)
+def put_current_generation(request: Request, classifier: ClassifierName, given: CurrentGeneration) -> dict[str, Any]:
+    """Have the classifier's name stand for another generation from now on; switching back works the same way.
+
+    What is under way goes on with the generation that it began with. Keys for the classifier are for it as before.
+    """
+    engine = runtime_of(request).engine
+    address = f"{find(engine, classifier).shared_name}@{given.generation}"
+    switched = switch(
+        engine,
+        address,
+        dry_run=given.dry_run,
+        by=request.state.caller,
+        on_stored=keeping(request, _switched),
+    )
+    return _switched(switched)
+
+
+def _switched(switched: Switch) -> dict[str, Any]:
+    return finite(switch_json(switched))
+
+
+@generations.put(
+    "/classifiers/{classifier}/extractor",
+    name="state_extractor",
+    response_model=CreatedClassifier,
+    dependencies=[needs(Scope.ADMIN)],
+    responses=problems(404, 409, 413),
+)
+def put_extractor(request: Request, classifier: ClassifierName, given: StatedExtractor) -> dict[str, Any]:
+    """State which extractor the vectors come from, or correct that while no exemplars are stored."""
+    stated = state_extractor(
+        runtime_of(request).engine,
+        classifier,
+        given.extractor,
+        by=request.state.caller,
+        on_stored=keeping(request, created_json),
+    )
+    return created_json(stated)

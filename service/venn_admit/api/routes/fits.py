@@ -13,7 +13,7 @@ from venn_admit.api.models.fits import (
     Recalibrations,
     SubmittedFit,
 )
-from venn_admit.api.routes.jobs import JobNumber
+from venn_admit.api.routes.jobs import JobNumber, send_submitted
 from venn_admit.api.routes.parts import (
     CalibrationNumber,
     ClassifierName,
@@ -22,7 +22,6 @@ from venn_admit.api.routes.parts import (
     router,
     runtime_of,
 )
-from venn_admit.api.routes.sending import send_submitted
 from venn_admit.api.waiting import WaitingForWorkers, require_worker
 from venn_admit.errors import NotReadyError
 from venn_admit.files.text_files import given_parameters
@@ -63,18 +62,18 @@ def post_fit(request: Request, response: Response, classifier: ClassifierName) -
             runtime,
             classifier,
             requester=requester_of(runtime, request.state.caller),
-            on_stored=keeping(request, _submitted_payload, partial(_headers, classifier)),
+            on_stored=keeping(request, _submitted, partial(_headers, classifier)),
         )
     send_submitted(request, fit.job_id)
     response.headers.update(_headers(classifier, fit))
-    return _submitted_payload(fit)
+    return _submitted(fit)
 
 
 def _headers(classifier: str, fit: FitRequest) -> dict[str, str]:
     return {"Location": job_path(classifier, fit.job_id)}
 
 
-def _submitted_payload(fit: FitRequest) -> dict[str, Any]:
+def _submitted(fit: FitRequest) -> dict[str, Any]:
     return {"job": fit.job_id, "rows": fit.rows}
 
 
@@ -122,12 +121,12 @@ def post_parameters(request: Request, classifier: ClassifierName, given: NewPara
         found.knn,
         found.eta_loc,
         found.reliability,
-        on_stored=keeping(request, _adopted_payload),
+        on_stored=keeping(request, _adopted),
     )
-    return _adopted_payload(adopted)
+    return _adopted(adopted)
 
 
-def _adopted_payload(adopted: Adopted) -> dict[str, Any]:
+def _adopted(adopted: Adopted) -> dict[str, Any]:
     return {"knn_parameters": adopted.parameters.id, "recalibrations_due": adopted.recalibrations}
 
 

@@ -1,29 +1,43 @@
-"""Jobs and their progress."""
+"""Jobs: a file of exemplars to decide on, progress and events, decisions out, cancelling and deleting."""
 
+from collections.abc import Iterator
 from functools import partial
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
-from fastapi import Header, Path, Request, Response
+from fastapi import Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from venn_admit.api.events import MEDIA_TYPE
 from venn_admit.api.models.common import LARGEST_KEY
-from venn_admit.api.models.operation import Jobs, ShownJobAnswer
+from venn_admit.api.models.operation import Jobs, ShownJobAnswer, SubmittedJob
 from venn_admit.api.routes.parts import (
     FIRST_PAGE,
+    CalibrationNumber,
     ClassifierName,
     Cursor,
+    ExtractorQuery,
     Limit,
+    Source,
     finite,
     problems,
     router,
     runtime_of,
 )
-from venn_admit.flows.jobs.listing import list_jobs, show_job
+from venn_admit.errors import BrokerError
+from venn_admit.flows.data.catalogue import find
+from venn_admit.flows.decisions.score import ScoreRequest, request_score, require_finished_scores, write_scores
+from venn_admit.flows.jobs.control import cancel
+from venn_admit.flows.jobs.listing import list_jobs, progress, show_job
 from venn_admit.flows.jobs.removal import delete_job as remove_job
+from venn_admit.flows.jobs.submit import require_room
 from venn_admit.http.guards.guard import is_still_accepted, needs
+from venn_admit.http.guards.idempotency import keeper_of, keeping
+from venn_admit.http.guards.running_jobs import refusing_too_many_jobs, requester_of
 from venn_admit.http.paging import key_before, page
+from venn_admit.http.paths import job_path
+from venn_admit.http.problems import Problem, Refused
+from venn_admit.http.uploads import ARROW_STREAM, EXEMPLAR_FILES, PARQUET, body_of, received, temporary_file
 from venn_admit.results import job_json, rows_json
 from venn_admit.store.access.keys import Scope
 
@@ -124,3 +138,160 @@ async def get_job_events(
     events.require_room(caller)
     told = events.of(job, last_event_id, caller, partial(is_still_accepted, request))
     return StreamingResponse(told, media_type=MEDIA_TYPE)
+
+
+_BLOCK_BYTES = 1 << 20
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+
+
+@routes.post(
+    "/classifiers/{classifier}/jobs",
+    name="score_file",
+    status_code=202,
+    response_model=SubmittedJob,
+    dependencies=[needs(Scope.SCORE)],
+    responses=problems(404, 408, 409, 413, 415, 429),
+    openapi_extra=body_of(EXEMPLAR_FILES),
+)
+async def post_job(
+    request: Request,
+    response: Response,
+    classifier: ClassifierName,
+    weighted: Annotated[
+        bool | None,
+        Query(
+            description="Weight probabilities by the localizer, or not; left out: as is usual for the method.",
+            examples=[True],
+        ),
+    ] = None,
+    require_full_match: Annotated[
+        bool, Query(description="Reject every prediction with q < K.", examples=[False])
+    ] = False,
+    calibration: CalibrationNumber = None,
+    source: Source = "http",
+    extractor: ExtractorQuery = None,
+) -> dict[str, Any]:
+    """Store the exemplars of a file, Parquet or an Arrow stream, and have workers decide on each.
+
+    The answer comes once they are stored; the job goes on without it.
+    """
+    runtime = runtime_of(request)
+    found = await run_in_threadpool(find, runtime.engine, classifier)
+    requester = requester_of(runtime, request.state.caller)
+    with refusing_too_many_jobs():
+        await run_in_threadpool(require_room, runtime.engine, requester)
+        async with received(request, runtime, EXEMPLAR_FILES, source, extractor) as file:
+            submit = partial(
+                request_score,
+                runtime,
+                found.address,
+                file,
+                weighted=weighted,
+                require_full_match=require_full_match,
+                calibration_id=calibration,
+                requester=requester,
+                on_stored=keeping(request, _submitted, partial(_headers, classifier)),
+            )
+            submitted = await run_in_threadpool(submit)
+        await run_in_threadpool(send_submitted, request, submitted.job_id)
+    response.headers.update(_headers(classifier, submitted))
+    return _submitted(submitted)
+
+
+def _headers(classifier: str, submitted: ScoreRequest) -> dict[str, str]:
+    return {"Location": job_path(classifier, submitted.job_id)}
+
+
+def _submitted(submitted: ScoreRequest) -> dict[str, Any]:
+    return {
+        "job": submitted.job_id,
+        "calibration": submitted.calibration_id,
+        "rows": submitted.rows,
+        "weighted": submitted.weighted,
+    }
+
+
+@routes.get(
+    "/classifiers/{classifier}/jobs/{job}/scores",
+    response_class=Response,
+    dependencies=[needs(Scope.READ)],
+    responses={
+        200: {"description": "The decisions.", "content": {PARQUET: _BINARY, ARROW_STREAM: _BINARY}},
+        **problems(404, 406, 409),
+    },
+)
+def get_scores(
+    request: Request,
+    classifier: ClassifierName,
+    job: JobNumber,
+    accept: Annotated[
+        str,
+        Header(max_length=1000, description="Parquet, or an Arrow stream.", examples=[PARQUET, ARROW_STREAM]),
+    ] = "*/*",
+) -> Response:
+    """Return the decisions of a job that is done, a row for each of its file, in its order.
+
+    They are Parquet unless an Arrow stream is asked for. The columns are those that the command line writes.
+    """
+    runtime = runtime_of(request)
+    kind = _kind(accept)
+    show_job(runtime.engine, job, name=classifier)
+    require_finished_scores(runtime.engine, job)
+    # A client that reads slowly keeps a file open, and no connection to the database.
+    with temporary_file(runtime.settings.home, EXEMPLAR_FILES[kind]) as path:
+        write_scores(runtime.engine, job, path)
+        size, file = path.stat().st_size, path.open("rb")
+    return StreamingResponse(_blocks(file), media_type=kind, headers={"Content-Length": str(size)})
+
+
+@routes.post(
+    "/classifiers/{classifier}/jobs/{job}/cancel",
+    name="cancel_job",
+    response_model=ShownJobAnswer,
+    dependencies=[needs(Scope.WRITE)],
+    responses=problems(404, 409),
+)
+def post_cancel(request: Request, classifier: ClassifierName, job: JobNumber) -> dict[str, Any]:
+    """End a running job: what is done stays, and chunks that are being computed do not count."""
+    engine = runtime_of(request).engine
+    show_job(engine, job, name=classifier)
+    cancel(engine, job)
+    return finite(job_json(show_job(engine, job, with_chunks=True, name=classifier)))
+
+
+def _kind(accept: str) -> str:
+    """The media type of the answer: of those that are accepted, the first; Parquet if any is."""
+    accepted = [one.partition(";")[0].strip().lower() for one in accept.split(",")]
+    for kind in accepted:
+        if kind in EXEMPLAR_FILES:
+            return kind
+    if {"*/*", "application/*", ""} & set(accepted):
+        return PARQUET
+    raise Refused(
+        406,
+        Problem.NOT_ACCEPTABLE,
+        f"expected a request that accepts {PARQUET} or {ARROW_STREAM}; ask for one of them in the header Accept",
+    )
+
+
+def _blocks(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        while block := file.read(_BLOCK_BYTES):
+            yield block
+
+
+def send_submitted(request: Request, job_id: int) -> None:
+    """Send the job that a request has recorded. Raises BrokerError if no worker can know of it.
+
+    The job is cancelled then, and the answer that was kept is forgotten: the same request, sent again, submits another
+    job. If workers may know of some of its chunks, the sweeper sends the others.
+    """
+    runtime, keeper = runtime_of(request), keeper_of(request)
+    try:
+        runtime.send(job_id)
+    except BrokerError:
+        if progress(runtime.engine, job_id).state != "cancelled":
+            return
+        if keeper is not None:
+            keeper.forget(runtime)
+        raise

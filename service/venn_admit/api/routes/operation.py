@@ -1,4 +1,4 @@
-"""Whether the service is up and ready, and its figures."""
+"""Whether the service is up and ready, its figures, and the audit ledger."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,14 +8,17 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from venn_admit import broker
-from venn_admit.api.models.operation import Live, Ready
-from venn_admit.api.routes.parts import problems, runtime_of
+from venn_admit.api.models.operation import AuditEvents, Live, Ready
+from venn_admit.api.routes.parts import FIRST_PAGE, Cursor, Limit, finite, problems, router, runtime_of
 from venn_admit.errors import VennAdmitError
 from venn_admit.flows.jobs.listing import live_workers
+from venn_admit.flows.keys.keys import list_events
 from venn_admit.flows.reports.gauges import standing
 from venn_admit.http.guards.guard import GuardedRoute, needs
 from venn_admit.http.metrics import MEDIA_TYPE, Metrics
+from venn_admit.http.paging import key_before, page
 from venn_admit.http.threads import FOR_READINESS
+from venn_admit.results import rows_json
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope
 
@@ -24,6 +27,7 @@ _WORDS = {True: "ready", False: "failed"}
 log = structlog.get_logger()
 
 routes = APIRouter(route_class=GuardedRoute, tags=["operation"], generate_unique_id_function=lambda route: route.name)
+audit = router("audit")
 
 
 @routes.get("/health/live", name="get_liveness", response_model=Live)
@@ -89,3 +93,16 @@ def get_metrics(request: Request) -> Response:
     runtime = runtime_of(request)
     metrics: Metrics = request.app.state.metrics
     return Response(metrics.text(standing(runtime.engine), _ready(runtime)), media_type=MEDIA_TYPE)
+
+
+@audit.get(
+    "/audit",
+    name="list_audit_events",
+    response_model=AuditEvents,
+    dependencies=[needs(Scope.ADMIN, every_classifier=True)],
+)
+def get_audit(request: Request, limit: Limit = FIRST_PAGE, cursor: Cursor = None) -> dict[str, Any]:
+    """List who did what, the newest first: requests that store something, refused keys, and changes of keys."""
+    found = list_events(runtime_of(request).engine, limit=limit + 1, before=key_before(cursor))
+    rows, follows = page(found, limit, lambda row: int(row.event))
+    return finite({"events": rows_json(rows), "next_cursor": follows})

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request
 
-from venn_admit.api.models.removal import DeletedClassifier, ExemplarsToForget, ForgottenExemplars
+from venn_admit.api.models.exemplars import DeletedClassifier, ExemplarsToForget, ForgottenExemplars
 from venn_admit.api.routes.parts import ClassifierName, problems, router, runtime_of
 from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget

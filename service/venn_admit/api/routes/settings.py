@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from fastapi import Header, Path, Request, Response
 
+from venn_admit.api.models.classifiers import NewName, SettingsAnswer
 from venn_admit.api.models.common import LARGEST_INTEGER
-from venn_admit.api.models.settings import NewName, SettingsAnswer
 from venn_admit.api.routes.parts import ClassifierName, finite, problems, router, runtime_of
 from venn_admit.flows.data.settings import Check, ClassifierSettings, rename, retire, show_settings
 from venn_admit.http.guards.guard import needs
