@@ -12,7 +12,7 @@ import pytest
 from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
 from venn_admit.core.calibrators.certified.hypothesis_tests import binomial_tail
 from venn_admit.core.monitoring.anytime.plan import LEVEL, Lamp, MonitorPlan, plan_of
-from venn_admit.core.monitoring.anytime.state import MonitorState, advance, excess_factors, initial_state, play, started
+from venn_admit.core.monitoring.anytime.state import Games, MonitorState, advance, excess_factors, initial_state, play
 
 STREAMS, CALIBRATION, LABELS = 1000, 600, 600
 LEVELS = (LEVEL, 0.05, 0.2)
@@ -110,7 +110,7 @@ def test_the_lower_bound_holds_at_all_times(law: Law) -> None:
         right = (~points.wrong).reshape(-1, law.size).sum(axis=1)[:, None]
         largest = np.array([law.size])
         factors = excess_factors(right, np.full(right.shape, law.size), largest, 0.95)
-        e_values, _ = play(started(1), factors)
+        e_values, _ = play(Games.of(1).wealth, factors)
         highest.append(e_values.max())
     for level in (0.05, 0.5):
         assert np.mean(np.array(highest) >= 1 / level) <= allowed(level, STREAMS)

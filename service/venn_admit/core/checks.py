@@ -34,3 +34,19 @@ def check_classes(class_count: int, columns: Mapping[str, IntArray]) -> None:
             raise InvalidInputError(
                 f"{name} must lie in [0, {class_count}), got {column[row]} in row {row}; leave unlabelled points out"
             )
+
+
+def check_labels(labels: IntArray, logits: npt.NDArray[np.floating[Any]]) -> None:
+    """Check that there is a label in [0, C) for each row of logits, (n, C)."""
+    count, class_count = len(logits), logits.shape[-1]
+    if labels.shape != (count,):
+        raise InvalidInputError(
+            f"expected a label for each of {count} rows of logits, got shape {labels.shape}; "
+            "pass labels and logits of the same points"
+        )
+    outside = (labels < 0) | (labels >= class_count)
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise InvalidInputError(
+            f"expected labels from 0 to {class_count - 1}, got {labels[row]} in row {row}; leave unlabelled points out"
+        )

@@ -11,13 +11,14 @@ last complete epoch, and ends with the same bits as one that was not.
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from venn_admit.core.approximation.training import torch_threads
 from venn_admit.core.types import IntArray
 from venn_admit.errors import ConflictError, InvalidInputError
 from venn_admit.files.budget import too_large
@@ -280,14 +281,3 @@ def _check_memory(shards: StateShards, settings: MemorySettings, memory_budget: 
             needed,
             "use smaller mini-batches, fewer filters or shorter texts",
         )
-
-
-@contextmanager
-def torch_threads(threads: int) -> Iterator[None]:
-    """Use this number of torch's threads within the context."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

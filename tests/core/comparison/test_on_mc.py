@@ -8,9 +8,9 @@ from venn_admit.core.calibrators.venn_abers.crossfit import FOLD_COUNT, fold_of
 from venn_admit.core.comparison.adaptive import uniform_draws
 from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
 from venn_admit.core.comparison.methods import ComparisonCalibration
-from venn_admit.core.comparison.on_mc import ComparisonData, RivalVerdict, judged_rows, rivals_on_mc
+from venn_admit.core.comparison.on_mc import ComparisonData, judged_rows, rivals_on_mc
 from venn_admit.core.comparison.selective import Promise
-from venn_admit.core.types import Float32Array, IntArray
+from venn_admit.core.types import Float32Array, IntArray, SelectiveMethod
 
 COUNT, SEED = 600, 3
 KEYS = [f"document-{row // 2}" for row in range(COUNT)]
@@ -29,7 +29,7 @@ def drawn() -> tuple[Float32Array, IntArray]:
     return logits, label
 
 
-def verdicts(logits: Float32Array, label: IntArray, rows: IntArray) -> list[RivalVerdict]:
+def verdicts(logits: Float32Array, label: IntArray, rows: IntArray) -> list[SelectiveMethod]:
     none = points(logits[:0], label[:0], [])
     calibration = ComparisonCalibration(
         keys=KEYS,

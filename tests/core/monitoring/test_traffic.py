@@ -10,12 +10,12 @@ from tests.core.scenarios import reordered
 from venn_admit.core.approximation.localizer import category_weight
 from venn_admit.core.calibrators.bands import band_radius
 from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
 from venn_admit.core.documents import Documents
 from venn_admit.core.monitoring.bands import (
     SnapshotIndex,
-    admitted_of_vp,
     compare_bands,
     lower_of_vp,
     redecide,
@@ -68,7 +68,7 @@ def snapshot(generator: np.random.Generator, count: int = 1500, *, per_document:
         neighbour_count=K,
         vp=vp,
         vp_usable=int((~sets.starved).sum()),
-        vp_admitted=admitted_of_vp(lower_of_vp(venn, vp, sets.singleton)[0], vp, SETTINGS),
+        vp_admitted=reaches_threshold(lower_of_vp(venn, vp, sets.singleton)[0], vp.predicted, SETTINGS.thresholds),
         vp_documents=in_documents(count, per_document),
         admit=admit,
         venn=venn,
@@ -139,7 +139,8 @@ def test_what_would_be_admitted_of_vp_is_decided_without_the_point() -> None:
         one = slice(row, row + 1)
         found = without.categories(singleton[one], vp.predicted[one], vp.match_count[one], vp.distance[one])
         expected.append(venn_probabilities(singleton[one], found.size, found.correct, None).lower[0] >= 0.9)
-    assert admitted_of_vp(lower_of_vp(venn, vp, singleton)[0], vp, SETTINGS).tolist() == expected
+    lower = lower_of_vp(venn, vp, singleton)[0]
+    assert reaches_threshold(lower, vp.predicted, SETTINGS.thresholds).tolist() == expected
     assert 0 < sum(expected) < 200
 
 
@@ -151,7 +152,7 @@ def test_what_weights_would_admit_of_vp_is_decided_without_the_point(eta_loc: fl
     vectors[:, 0] += 3 * vp.predicted
     singleton = np.full(600, True)
     venn = VennIndex(vp, singleton, class_count=2, settings=SETTINGS, omega=1.0)
-    admitted = admitted_of_vp(lower_of_vp(venn, vp, singleton)[0], vp, SETTINGS)
+    admitted = reaches_threshold(lower_of_vp(venn, vp, singleton)[0], vp.predicted, SETTINGS.thresholds)
     index = replace(index, venn=venn, vp_admitted=admitted)
     rows = np.arange(0, 600, 3)
     expected = []

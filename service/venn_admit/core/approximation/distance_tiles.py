@@ -64,27 +64,27 @@ class SupportTiles:
         centre: (D,), about the middle of the support; the distances are of its dtype.
     """
 
-    def __init__(self, support: Float32Array, centre: Real, *, kept: bool = False) -> None:
+    def __init__(self, support: Float32Array, centre: Real, *, in_memory: bool = False) -> None:
         """Cut the support.
 
         Args:
-            kept: Whether the tiles are prepared now and stay in memory, or are prepared by every pass over them.
+            in_memory: Whether the tiles are prepared now and stay, or are prepared by every pass over them.
         """
         self.support = support
         self.centre = centre
-        self._kept = [self._prepare(start, self._room()) for start in self._starts()] if kept else None
+        self._prepared = [self._prepare(start, self._room()) for start in self._starts()] if in_memory else None
 
     def read(self) -> Iterator[_SupportTile]:
         """Yield the tiles in order; each may be overwritten by the next."""
-        if self._kept is not None:
-            yield from self._kept
+        if self._prepared is not None:
+            yield from self._prepared
             return
         room = self._room()  # allocated once: fresh pages would cost as much as the arithmetic
         for start in self._starts():
             yield self._prepare(start, room)
 
-    def bytes_kept(self) -> int:
-        """Return how many bytes the tiles take if they are kept."""
+    def bytes_in_memory(self) -> int:
+        """Return how many bytes the tiles take if they stay in memory."""
         return int(len(self._starts()) * SUPPORT_TILE * (self.support.shape[1] + 3) * self.centre.itemsize)
 
     def largest_norm(self) -> float:

@@ -5,39 +5,28 @@ predictor; docs/PROCEDURE.md, sections 1 and 5.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch.nn.functional import softmax
 
-from venn_admit.core.approximation.training import OnEpoch, TrainableModel, check_epochs, cut_halves, train
+from venn_admit.core.approximation.training import Fit, OnEpoch, TrainableModel, check_epochs, cut_halves, train
 from venn_admit.core.splits import hash_keys
-from venn_admit.core.types import Float32Array, FloatArray, IntArray, KnnParameters, Neighbours, Support, TrainingEpoch
+from venn_admit.core.types import Float32Array, FloatArray, IntArray, KnnParameters, Neighbours, Support
 from venn_admit.errors import InvalidInputError, NotReadyError
 
 LOCALIZER_DISTANCES = 2**25
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KnnFit:
-    """The fitted parameters of the KNN, with the log of the fit.
+class KnnFit(Fit):
+    """The fit of the KNN."""
 
-    Attributes:
-        parameters: The parameters of the best epoch.
-        log: One line for each epoch, from epoch 0 (the start) to the last.
-        best_epoch: The earliest epoch with the fewest discrepancies on the dev half.
-        fit_count: Rows of the fit half.
-        dev_count: Rows of the dev half.
-        dev_discrepancies: Rows of the dev half that are discrepant in the best epoch.
-    """
-
-    parameters: KnnParameters
-    log: tuple[TrainingEpoch, ...]
-    best_epoch: int
-    fit_count: int
-    dev_count: int
-    dev_discrepancies: int
+    @property
+    def parameters(self) -> KnnParameters:
+        """The parameters of the best epoch."""
+        class_count = len(self.log[0].parameters) // 2
+        beta, gamma, eta = np.split(self.log[self.best_epoch].parameters, (class_count, 2 * class_count))
+        return KnnParameters(beta=beta, gamma=gamma, eta=eta.item())
 
 
 def fit_knn(
@@ -70,10 +59,7 @@ def fit_knn(
     halves = cut_halves(document_keys, row_keys, len(logits), seed)
 
     model = _Knn(neighbours, support, _starting_eta(neighbours.distances[halves.fit_rows]))
-    result = train(model, logits, halves, seed, max_epochs, on_epoch)
-    class_count = logits.shape[1]
-    beta, gamma, eta = np.split(result.log[result.best_epoch].parameters, (class_count, 2 * class_count))
-    return KnnFit(KnnParameters(beta=beta, gamma=gamma, eta=eta.item()), *result)
+    return KnnFit(*train(model, logits, halves, seed, max_epochs, on_epoch))
 
 
 class _Knn(TrainableModel):
@@ -135,20 +121,13 @@ def _check_knn(neighbours: Neighbours, logits: Float32Array, support: Support) -
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LocalizerFit:
-    """The fitted localizer; the log and the counts are as in `KnnFit`.
+class LocalizerFit(Fit):
+    """The fit of the localizer."""
 
-    Attributes:
-        eta_loc: > 0, in the units of the vectors.
-    """
-
-    eta_loc: float
-    log: tuple[TrainingEpoch, ...]
-    best_epoch: int
-    fit_count: int
-    dev_count: int
-    dev_discrepancies: int
+    @property
+    def eta_loc(self) -> float:
+        """> 0, in the units of the vectors."""
+        return float(self.log[self.best_epoch].parameters.item())
 
 
 def fit_localizer(
@@ -183,8 +162,7 @@ def fit_localizer(
 
     start = _starting_eta_loc(distances[halves.fit_rows], neighbour_count)
     model = _Localizer(distances, support_knn_logits, start)
-    result = train(model, knn_logits, halves, seed, max_epochs, on_epoch)
-    return LocalizerFit(result.log[result.best_epoch].parameters.item(), *result)
+    return LocalizerFit(*train(model, knn_logits, halves, seed, max_epochs, on_epoch))
 
 
 def localizer_rows(row_keys: Sequence[str], support_count: int, *, seed: int) -> IntArray:

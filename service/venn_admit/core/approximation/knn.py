@@ -7,6 +7,7 @@ docs/PROCEDURE.md, sections 1 and 2. The results of a point have the same bits w
 import numpy as np
 
 from venn_admit.core.budget import tile_rows
+from venn_admit.core.checks import check_labels
 from venn_admit.core.types import (
     Approximation,
     CalibrationPoints,
@@ -79,7 +80,7 @@ def nonconformity(logits: FloatArray, labels: IntArray) -> FloatArray:
         [0.5]
     """
     _check_logits(logits)
-    _check_labels(labels, logits)
+    check_labels(labels, logits)
     own_class = np.take_along_axis(softmax(logits), labels[:, np.newaxis], axis=1)  # (n, 1)
     return 1.0 - own_class[:, 0]
 
@@ -188,24 +189,9 @@ def _check_logits(logits: Float32Array | FloatArray) -> None:
             )
 
 
-def _check_labels(labels: IntArray, logits: Float32Array | FloatArray) -> None:
-    count, class_count = logits.shape
-    if labels.shape != (count,):
-        raise InvalidInputError(
-            f"expected a label for each of {count} rows of logits, got shape {labels.shape}; "
-            "pass labels and logits of the same points"
-        )
-    outside = (labels < 0) | (labels >= class_count)
-    if outside.any():
-        row = int(np.argmax(outside))
-        raise InvalidInputError(
-            f"expected labels from 0 to {class_count - 1}, got {labels[row]} in row {row}; leave unlabelled points out"
-        )
-
-
 def _check_neighbours(neighbours: Neighbours, support: Support) -> None:
     _check_logits(support.logits)
-    _check_labels(support.labels, support.logits)
+    check_labels(support.labels, support.logits)
     indices, distances = neighbours.indices, neighbours.distances
     if indices.ndim != 2 or indices.shape[1] < 1 or indices.shape != distances.shape:
         raise InvalidInputError(

@@ -42,7 +42,7 @@ FLOAT32_REACH = 80.0
 FLOAT32_ETA = 2.0**50
 
 # What prepared tiles of one precision may take of the memory budget.
-KEPT_SHARE = 3
+TILES_SHARE = 3
 
 # Queries (m, D) float32 and their windows, low and high (m,) int64, to the weights (m,) of their categories.
 Weigh = Callable[[Float32Array, IntArray, IntArray], FloatArray]
@@ -129,19 +129,32 @@ class LocalizerSupport:
         out = np.full(len(queries), -1) if left_out is None else left_out
         near = self._reach(queries) <= FLOAT32_REACH * self._eta_loc
         weight = np.empty(len(queries))
-        for rows, weigh in ((near, _float32_weight), (~near, _float64_weight)):
+        for rows in (near, ~near):
             if rows.any():
-                tiles = self._tiles if weigh is _float32_weight else self._tiles_for_far()
-                weight[rows] = weigh(
-                    queries[rows],
-                    tiles,
-                    window_low[rows],
-                    window_high[rows],
-                    out[rows],
-                    self._eta_loc,
-                    self._memory_budget,
-                )
+                windows = window_low[rows], window_high[rows]
+                weight[rows] = self._weight(queries[rows], *windows, out[rows], are_near=rows is near)
         return weight
+
+    def _weight(
+        self, queries: Float32Array, low: IntArray, high: IntArray, left_out: IntArray, *, are_near: bool
+    ) -> FloatArray:
+        """Near queries take float32; their weights need not be taken relative to the nearest point's."""
+        tiles = self._tiles if are_near else self._tiles_for_far()
+        nearest = np.full(len(queries), np.inf)
+        whole, inside = np.zeros((2, len(queries)))
+        for tile in distance_tiles(queries, tiles, self._memory_budget, query_tile=tiles.query_tile(len(queries))):
+            rows, count = tile.queries, tile.queries.stop - tile.queries.start
+            _leave_out(tile, left_out[rows])
+            if are_near:
+                weights = np.divide(tile.distances, -self._eta_loc, out=tile.distances)
+                np.exp(weights, out=weights)
+            else:
+                weights, shrink, nearest[rows] = _weigh(tile.distances, nearest[rows], self._eta_loc)
+                whole[rows] *= shrink
+                inside[rows] *= shrink
+            whole[rows] += weights.sum(axis=1)[:count]
+            _add_windows(inside[rows], tile, weights, low[rows], high[rows])
+        return inside / whole
 
     def _tiles_for_far(self) -> SupportTiles:
         """The tiles in float64, which are cut when the first query needs them."""
@@ -152,8 +165,9 @@ class LocalizerSupport:
 
     def _cut(self, centre: Real) -> SupportTiles:
         tiles = SupportTiles(self._support, centre)
-        is_kept = self._keep_tiles and tiles.bytes_kept() <= self._memory_budget // KEPT_SHARE
-        return SupportTiles(self._support, centre, kept=True) if is_kept else tiles
+        if self._keep_tiles and tiles.bytes_in_memory() <= self._memory_budget // TILES_SHARE:
+            return SupportTiles(self._support, centre, in_memory=True)
+        return tiles
 
     def _reach(self, queries: Float32Array) -> FloatArray:
         """A distance that no support row exceeds from each query, (m,), by way of the centre; inf for float64 only."""
@@ -172,48 +186,6 @@ def _rows_are_alike(length: int, dtype: str) -> bool:
         rows_are_alike(dtype, QUERY_TILE, min(INNER_TILE, inner - start), SUPPORT_TILE)
         for start in range(0, inner, INNER_TILE)
     )
-
-
-def _float64_weight(
-    queries: Float32Array,
-    tiles: SupportTiles,
-    window_low: IntArray,
-    window_high: IntArray,
-    left_out: IntArray,
-    eta_loc: float,
-    memory_budget: int,
-) -> FloatArray:
-    nearest = np.full(len(queries), np.inf)
-    whole, inside = np.zeros((2, len(queries)))
-    for tile in distance_tiles(queries, tiles, memory_budget, query_tile=tiles.query_tile(len(queries))):
-        rows, count = tile.queries, tile.queries.stop - tile.queries.start
-        _leave_out(tile, left_out[rows])
-        weights, shrink, nearest[rows] = _weigh(tile.distances, nearest[rows], eta_loc)
-        whole[rows] = whole[rows] * shrink + weights.sum(axis=1)[:count]
-        inside[rows] *= shrink
-        _add_windows(inside[rows], tile, weights, window_low[rows], window_high[rows])
-    return inside / whole
-
-
-def _float32_weight(
-    queries: Float32Array,
-    tiles: SupportTiles,
-    window_low: IntArray,
-    window_high: IntArray,
-    left_out: IntArray,
-    eta_loc: float,
-    memory_budget: int,
-) -> FloatArray:
-    """As in float64, for distances so short that the weights need not be taken relative to the nearest point's."""
-    whole, inside = np.zeros((2, len(queries)))
-    for tile in distance_tiles(queries, tiles, memory_budget, query_tile=tiles.query_tile(len(queries))):
-        rows, count = tile.queries, tile.queries.stop - tile.queries.start
-        _leave_out(tile, left_out[rows])
-        weights = np.divide(tile.distances, -eta_loc, out=tile.distances)
-        np.exp(weights, out=weights)
-        whole[rows] += weights.sum(axis=1)[:count]
-        _add_windows(inside[rows], tile, weights, window_low[rows], window_high[rows])
-    return inside / whole
 
 
 def _leave_out(tile: DistanceTile, left_out: IntArray) -> None:

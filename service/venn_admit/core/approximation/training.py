@@ -62,8 +62,16 @@ class Halves:
     dev_rows: IntArray
 
 
-class TrainingResult(NamedTuple):
-    """The fields that `KnnFit` and `LocalizerFit` share, in their order."""
+class Fit(NamedTuple):
+    """What was fitted, as its log has it.
+
+    Attributes:
+        log: One line for each epoch, from epoch 0 (the start) to the last.
+        best_epoch: The earliest epoch with the fewest discrepancies on the dev half.
+        fit_count: Rows of the fit half.
+        dev_count: Rows of the dev half.
+        dev_discrepancies: Rows of the dev half that are discrepant in the best epoch.
+    """
 
     log: tuple[TrainingEpoch, ...]
     best_epoch: int
@@ -112,13 +120,13 @@ def cut_halves(document_keys: Sequence[str], row_keys: Sequence[str], count: int
 
 def train(
     model: TrainableModel, targets: Targets, halves: Halves, seed: int, max_epochs: int, on_epoch: OnEpoch | None
-) -> TrainingResult:
+) -> Fit:
     """Train for `max_epochs`, or until the dev half has no discrepancies left."""
     generator = np.random.default_rng(seed % 2**64)
     optimizer = torch.optim.Adadelta(model.parameters(), lr=LEARNING_RATE)
     log: list[TrainingEpoch] = []
     best_epoch, masked, loss = 0, False, np.nan
-    with _one_thread():
+    with torch_threads(1):  # so that sums round alike everywhere, and workers do not crowd each other
         for epoch in range(max_epochs + 1):
             if epoch > 0:
                 loss = _run_epoch(model, targets, _batches(halves, generator), optimizer, masked)
@@ -132,9 +140,7 @@ def train(
             if discrepancies == 0:
                 break
             masked = not improved
-    return TrainingResult(
-        tuple(log), best_epoch, len(halves.fit_rows), len(halves.dev_rows), log[best_epoch].discrepancies
-    )
+    return Fit(tuple(log), best_epoch, len(halves.fit_rows), len(halves.dev_rows), log[best_epoch].discrepancies)
 
 
 def _run_epoch(
@@ -185,14 +191,14 @@ def _count_discrepancies(model: TrainableModel, targets: Targets, rows: IntArray
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    """Use one torch thread, so that sums round alike on every machine and workers do not crowd each other."""
-    thread_count = torch.get_num_threads()
-    torch.set_num_threads(1)
+def torch_threads(count: int) -> Iterator[None]:
+    """Use this number of torch's threads within the context."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
     try:
         yield
     finally:
-        torch.set_num_threads(thread_count)
+        torch.set_num_threads(before)
 
 
 def check_epochs(max_epochs: int) -> None:

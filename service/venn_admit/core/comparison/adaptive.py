@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from venn_admit.core.checks import check_labels
 from venn_admit.core.splits import hash_keys
 from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
@@ -111,7 +112,7 @@ def label_scores(logits: Float32Array, label: IntArray, draws: FloatArray, tempe
 
     Classes are ranked by logit; ties go to the lower class.
     """
-    _check_labels(logits, label)
+    check_labels(label, logits)
     rank, score = np.empty(len(logits), dtype=np.int64), np.empty(len(logits))
     for block in _blocks(logits, draws, temperature):
         known = label[block.rows]
@@ -221,16 +222,3 @@ def _check(logits: Float32Array, draws: FloatArray, temperature: float) -> None:
         raise InvalidInputError("expected draws in [0, 1); take them from uniform_draws")
     if not 0 < temperature < np.inf:
         raise InvalidInputError(f"expected a temperature > 0 and finite, got {temperature}; fit it")
-
-
-def _check_labels(logits: Float32Array, label: IntArray) -> None:
-    if label.shape != logits.shape[:1]:
-        raise InvalidInputError(
-            f"expected a label for each row of logits {logits.shape}, got shape {label.shape}; "
-            "pass arrays of the same points"
-        )
-    if label.size and (label.min() < 0 or label.max() >= logits.shape[-1]):
-        raise InvalidInputError(
-            f"expected labels from 0 to {logits.shape[-1] - 1}, got {label.min()} to {label.max()}; "
-            "leave unlabelled points out"
-        )

@@ -196,9 +196,9 @@ def _by_bands(
             )
             for number in numbers:
                 if settings[number].kappa in block:
-                    least = np.array([float(threshold) for threshold in settings[number].thresholds])
                     # No comparison with NaN, the lower probability without a singleton, holds.
-                    admitted[number] = lower[block.index(settings[number].kappa)] >= least[predicted]
+                    of_kappa = lower[block.index(settings[number].kappa)]
+                    admitted[number] = reaches_threshold(of_kappa, predicted, settings[number].thresholds)
     return [Candidate(one, predicted, admitted[number]) for number, one in enumerate(settings)]
 
 

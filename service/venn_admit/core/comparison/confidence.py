@@ -17,7 +17,7 @@ import numpy as np
 
 from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE
 from venn_admit.core.calibrators.certified.hypothesis_tests import binomial_tail
-from venn_admit.core.checks import check_lengths
+from venn_admit.core.checks import check_labels, check_lengths
 from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError, NotReadyError
 
@@ -121,18 +121,13 @@ def _blocks(logits: Float32Array) -> Iterator[slice]:
 
 
 def _check(logits: Float32Array, label: IntArray) -> None:
-    if logits.ndim != 2 or logits.shape[1] < 2 or label.shape != (len(logits),):
+    if logits.ndim != 2 or logits.shape[1] < 2:
         raise InvalidInputError(
-            f"expected logits (n, C) of at least 2 classes and labels (n,), got shapes {logits.shape} and "
-            f"{label.shape}; pass arrays of the same points"
+            f"expected logits (n, C) of at least 2 classes, got shape {logits.shape}; pass one row per point"
         )
+    check_labels(label, logits)
     if not len(label):
         raise NotReadyError("expected labelled points to fit the temperature on, got none; ingest held-out data")
-    if label.min() < 0 or label.max() >= logits.shape[1]:
-        raise InvalidInputError(
-            f"expected labels from 0 to {logits.shape[1] - 1}, got {label.min()} to {label.max()}; "
-            "leave unlabelled points out"
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from venn_admit.core.comparison.adaptive import uniform_draws
 from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
 from venn_admit.core.comparison.methods import ComparisonCalibration, ComparisonPoints, comparison_methods
 from venn_admit.core.comparison.selective import CERTIFIED, Promise, selective_methods
-from venn_admit.core.types import BoolArray, IntArray, MethodSets, SelectiveMethod
+from venn_admit.core.types import IntArray, MethodSets, SelectiveMethod
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,20 +32,6 @@ class ComparisonData:
     held_out: HeldOut
     calibration: ComparisonCalibration
     mc_rows: IntArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RivalVerdict:
-    """What a method makes of m points.
-
-    Attributes:
-        predicted: (m,) int64, its predictions.
-        admitted: (m,) bool, whether it admits them.
-    """
-
-    name: str
-    predicted: IntArray
-    admitted: BoolArray
 
 
 def judged_rows(keys: Sequence[str], *, seed: int, most: int) -> IntArray:
@@ -73,7 +59,7 @@ def rivals_on_mc(
     neighbour_count: int | None,
     seed: int,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
-) -> list[RivalVerdict]:
+) -> list[SelectiveMethod]:
     """Return what each rival makes of points of `mc`, calibrated on `knn` and the folds of `mc` without them.
 
     Args:
@@ -88,7 +74,7 @@ def rivals_on_mc(
     """
     mc = data.held_out.mc
     fold = fold_of(mc.keys, seed=seed)
-    parts: dict[str, list[tuple[IntArray, RivalVerdict]]] = {}
+    parts: dict[str, list[tuple[IntArray, SelectiveMethod]]] = {}
     for number in range(FOLD_COUNT):
         places = np.flatnonzero(fold[rows] == number)
         if not places.size:
@@ -118,19 +104,17 @@ def rivals_on_mc(
     return [_joined(name, found, len(rows)) for name, found in parts.items()]
 
 
-def _verdicts(sets: tuple[MethodSets, ...], selective: tuple[SelectiveMethod, ...]) -> Iterator[RivalVerdict]:
+def _verdicts(sets: tuple[MethodSets, ...], selective: tuple[SelectiveMethod, ...]) -> Iterator[SelectiveMethod]:
     for one in sets:
-        yield RivalVerdict(one.name, one.predicted, one.included.sum(axis=1) == 1)
-    for other in selective:
-        if other.name != CERTIFIED:
-            yield RivalVerdict(other.name, other.predicted, other.admitted)
+        yield SelectiveMethod(one.name, one.predicted, one.included.sum(axis=1) == 1, None)
+    yield from (other for other in selective if other.name != CERTIFIED)
 
 
-def _joined(name: str, parts: list[tuple[IntArray, RivalVerdict]], count: int) -> RivalVerdict:
+def _joined(name: str, parts: list[tuple[IntArray, SelectiveMethod]], count: int) -> SelectiveMethod:
     predicted, admitted = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.bool_)
     for places, part in parts:
         predicted[places], admitted[places] = part.predicted, part.admitted
-    return RivalVerdict(name, predicted, admitted)
+    return SelectiveMethod(name, predicted, admitted, None)
 
 
 def _calibration(data: ComparisonCalibration, rows: IntArray) -> ComparisonCalibration:

@@ -237,7 +237,7 @@ def check_points(points: EvaluationPoints) -> None:
         n,
         {
             **evidence,
-            **({} if points.admit is None else _columns(points.admit)),
+            **({} if points.admit is None else {name: getattr(points.admit, name) for name in AdmitOutcome.__slots__}),
             **predictions,
             **{f"admitted of {method.name!r}": method.admitted for method in points.selective},
         },
@@ -252,15 +252,3 @@ def check_points(points: EvaluationPoints) -> None:
             f"included must have the same shape as logits, {points.knn.logits.shape}; got {points.admit.included.shape}"
         )
     check_classes(points.class_count, {"label": points.label, **predictions})
-
-
-def _columns(outcome: AdmitOutcome) -> dict[str, FloatArray | BoolArray]:
-    return {
-        "included": outcome.included,
-        "lower_plain": outcome.lower_plain,
-        "upper_plain": outcome.upper_plain,
-        "lower_weighted": outcome.lower_weighted,
-        "upper_weighted": outcome.upper_weighted,
-        "admitted_plain": outcome.admitted_plain,
-        "admitted_weighted": outcome.admitted_weighted,
-    }

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from venn_admit.core.approximation.localizer import LocalizerSupport
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.settings import CalibratorSettings
+from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.core.calibrators.venn_admit.decide import Decisions, decide
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
@@ -31,7 +32,7 @@ class SnapshotIndex:
 
     Attributes:
         vp_usable: The number of points of vp that lie in usable bands.
-        vp_admitted: (n_vp,) bool, see `admitted_of_vp`.
+        vp_admitted: (n_vp,) bool, the points that plain probabilities admit, each without itself in its category.
         vp_documents: None if no two points share one.
         admit: The index of mc.
         venn: The index of vp.
@@ -156,21 +157,8 @@ def weighted_of_vp(
         support[place[plain]], found.low, found.high, left_out=place[plain]
     )
     lower = venn_probabilities(singleton[plain], found.size - 1, found.correct - right, weight).lower
-    threshold = np.array([float(threshold) for threshold in snapshot.settings.thresholds])
-    admitted = lower >= threshold[vp.predicted[plain]]
+    admitted = reaches_threshold(lower, vp.predicted[plain], snapshot.settings.thresholds)
     return WeightedShare(len(rows), len(plain), int(admitted.sum()), int((admitted & right).sum()))
-
-
-def admitted_of_vp(lower: FloatArray, vp: CalibrationPoints, settings: CalibratorSettings) -> BoolArray:
-    """Return which points of vp plain Venn-ADMIT would admit, (n_vp,) bool.
-
-    Args:
-        lower: (n_vp,) float64, of each point without it in its own category, see `lower_of_vp`.
-        vp: The points.
-    """
-    threshold = np.array([float(threshold) for threshold in settings.thresholds])
-    admitted: BoolArray = lower >= threshold[vp.predicted]
-    return admitted
 
 
 @dataclass(frozen=True, slots=True, eq=False)

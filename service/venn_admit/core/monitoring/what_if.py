@@ -26,13 +26,7 @@ class ViewChanges:
 
     def __add__(self, other: "ViewChanges") -> "ViewChanges":
         """Return the sum over other points."""
-        return ViewChanges(
-            self.points + other.points,
-            self.touched + other.touched,
-            self.predicted + other.predicted,
-            self.match_count + other.match_count,
-            self.distance + other.distance,
-        )
+        return ViewChanges(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,10 +218,10 @@ class _Run:
 
     def _train_encoder(self, number: int, model: "MemoryModel", shards: "StateShards") -> None:
         """Train the encoder of a round for an epoch, which makes the encoder of the next round."""
+        from venn_admit.core.approximation.training import torch_threads
         from venn_admit.layer.batches import split_dev
         from venn_admit.layer.encoders.tuning import save_weights, tokenized, tune
         from venn_admit.layer.layer import Objective
-        from venn_admit.layer.training import torch_threads
 
         folder = self._round_folder(number)
         encoder = load_encoder(str(folder), layers=self._options.layers, max_tokens=self._options.max_tokens)

@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 from venn_admit.core.approximation.localizer import localizer_logits
 from venn_admit.core.calibrators.bands import bin_of
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING, UsableShares, usable_shares
+from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.core.calibrators.venn_admit.decide import Decisions, decide
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex
@@ -15,7 +16,6 @@ from venn_admit.core.documents import documents_of
 from venn_admit.core.monitoring.bands import (
     LabelBudget,
     SnapshotIndex,
-    admitted_of_vp,
     compare_bands,
     label_budget,
     lower_of_vp,
@@ -58,7 +58,7 @@ def describe(workspace: Workspace, connection: Connection, given: CalibrationToD
         neighbour_count=classifier.neighbour_count,
         vp=vp.points,
         vp_usable=int(partitions.usable.sum()),
-        vp_admitted=admitted_of_vp(lower, vp.points, settings),
+        vp_admitted=reaches_threshold(lower, vp.points.predicted, settings.thresholds),
         vp_documents=documents,
         admit=AdmitIndex(mc.points, class_count=class_count, settings=settings, omega=omega),
         venn=venn,

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.monitoring.anytime.plan import Lamp
-from venn_admit.core.monitoring.anytime.readings import Reading, StandingAlarm, partition_of
+from venn_admit.core.monitoring.anytime.readings import Reading, StandingAlarm
 
 _PREFIX = "venn_admit_monitor"
 
@@ -69,7 +69,7 @@ class MonitorReport:
         """Return what a row or an alarm is about."""
         if lamp in {Lamp.PROMISE, Lamp.TRUE_CLASSES}:
             return RowName(self.class_names[number], None)
-        group, predicted = partition_of(number, len(self.class_names))
+        group, predicted = divmod(number, len(self.class_names))
         return RowName(self.class_names[predicted], self._groups[group])
 
     @property

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
 from venn_admit.core.monitoring.anytime.documents import LabelledPoints, labelled_points
 from venn_admit.core.monitoring.anytime.plan import LEVEL, Lamp, MonitorPlan, plan_of
-from venn_admit.core.monitoring.anytime.readings import lower_bound, partition_of, readings
-from venn_admit.core.monitoring.anytime.state import MonitorState, advance, excess_factors, initial_state, play, started
+from venn_admit.core.monitoring.anytime.readings import lower_bound, readings
+from venn_admit.core.monitoring.anytime.state import Games, MonitorState, advance, excess_factors, initial_state, play
 from venn_admit.core.monitoring.anytime.stored import (
     plan_document,
     plan_of_document,
@@ -81,7 +81,6 @@ def test_a_row_says_what_was_counted(plan: MonitorPlan) -> None:
         assert row.lower_bound < row.share_right
         assert row.needed == CLASSES / LEVEL
     for number in np.flatnonzero(plan.tested).tolist():
-        assert partition_of(number, CLASSES)[1] == number % CLASSES
         assert rows[Lamp.MIX, number].points == (points.partition[::3] == number).sum()
 
 
@@ -123,7 +122,7 @@ def test_the_bound_is_where_the_game_reaches_its_level() -> None:
     bound = lower_bound(documents, 3, level=0.05)
 
     def wealth_against(share: float) -> float:
-        e_values, _ = play(started(1), excess_factors(right, np.full(right.shape, 3), np.array([3]), share))
+        e_values, _ = play(Games.of(1).wealth, excess_factors(right, np.full(right.shape, 3), np.array([3]), share))
         return float(e_values[-1, 0])
 
     assert wealth_against(bound - 1e-6) > 20 > wealth_against(bound + 1e-6)

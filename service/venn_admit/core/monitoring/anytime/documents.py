@@ -123,16 +123,10 @@ def _match_group(match_count: IntArray | None, neighbour_count: int | None, coun
     return group
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DocumentCounts:
-    """The admitted points of each document in each of g groups, and the wrong ones among them; (documents, g) int64."""
-
-    points: IntArray
-    wrong: IntArray
-
-
-def tally(points: LabelledPoints, group: IntArray, largest: IntArray) -> DocumentCounts:
+def tally(points: LabelledPoints, group: IntArray, largest: IntArray) -> tuple[IntArray, IntArray]:
     """Count the admitted points of each document and group, at most M of them, the first by their draws.
+
+    Returns all of them and the wrong ones among them, (documents, g) int64 each.
 
     Args:
         group: (n,) int64 in [0, g).
@@ -147,7 +141,7 @@ def tally(points: LabelledPoints, group: IntArray, largest: IntArray) -> Documen
     kept = rank < largest[ordered % groups]
     cell, wrong = ordered[kept], points.wrong[rows[order[kept]]]
     shape = (points.document_count, groups)
-    return DocumentCounts(
+    return (
         np.bincount(cell, minlength=shape[0] * groups).reshape(shape),
         np.bincount(cell[wrong], minlength=shape[0] * groups).reshape(shape),
     )

@@ -109,15 +109,6 @@ def readings(plan: MonitorPlan, state: MonitorState, *, level: float = LEVEL) ->
     ]
 
 
-def partition_of(number: int, class_count: int) -> tuple[int, int]:
-    """Return the group of q, in [0, 3) or 0 without vectors, and the predicted class of a partition.
-
-    Args:
-        number: The partition's number.
-    """
-    return divmod(number, class_count)
-
-
 def _shares(
     plan: MonitorPlan, state: MonitorState, lamp: Lamp, pairs: list[PairCounts], largest: list[int], level: float
 ) -> list[Reading]:

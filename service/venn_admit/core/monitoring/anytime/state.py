@@ -8,12 +8,13 @@ Sources: Waudby-Smith & Ramdas (2024), *Estimating means of bounded random varia
 Shafer (2022), *Algorithmic Learning in a Random World*, 2nd edition, chapter 8.
 """
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from venn_admit.core.monitoring.anytime.documents import DocumentCounts, LabelledPoints, drawn, tally
+from venn_admit.core.monitoring.anytime.documents import LabelledPoints, drawn, tally
 from venn_admit.core.monitoring.anytime.plan import Lamp, MonitorPlan
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
@@ -79,20 +80,16 @@ def play(wealth: FloatArray, factors: FloatArray) -> tuple[FloatArray, FloatArra
     """
     with np.errstate(over="ignore", under="ignore"):
         path = np.multiply.accumulate(np.concatenate([wealth[None], factors]), axis=0)[1:]  # (n, g, S)
-        # One after the other, so that the bits do not depend on how many documents there are.
-        total = path[:, :, 0].copy()
-        for stake in range(1, path.shape[2]):
-            total += path[:, :, stake]
-    return total / path.shape[2], path[-1]
+        return _mean(path), path[-1]
 
 
-def started(games: int) -> FloatArray:
-    """The wealth of all gamblers before the first document, (games, S).
-
-    Args:
-        games: g.
-    """
-    return np.ones((games, len(STAKES)))
+def _mean(wealth: FloatArray) -> FloatArray:
+    """The mean over gamblers, the last axis, added one after the other so that its bits do not depend on other axes."""
+    total = wealth[..., 0].copy()
+    for stake in range(1, wealth.shape[-1]):
+        total += wealth[..., stake]
+    mean: FloatArray = total / wealth.shape[-1]
+    return mean
 
 
 @dataclass(slots=True, eq=False)
@@ -112,16 +109,12 @@ class Games:
     @classmethod
     def of(cls, count: int) -> "Games":
         """Return games that have not begun."""
-        return cls(started(count), np.ones(count), np.zeros(count, dtype=np.int64))
+        return cls(np.ones((count, len(STAKES))), np.ones(count), np.zeros(count, dtype=np.int64))
 
     @property
     def e_value(self) -> FloatArray:
         """(g,) float64, the mean wealth now."""
-        total = self.wealth[:, 0].copy()
-        for stake in range(1, self.wealth.shape[1]):
-            total += self.wealth[:, stake]
-        mean: FloatArray = total / self.wealth.shape[1]
-        return mean
+        return _mean(self.wealth)
 
     def go_on(self, factors: FloatArray, before: int, least: float) -> None:
         """Play on.
@@ -155,11 +148,11 @@ class MonitorState:
     documents: int
     points: int
     games: dict[Lamp, Games]
-    predicted: list[PairCounts] = field(default_factory=list)
-    true: list[PairCounts] = field(default_factory=list)
-    partition: list[PairCounts] = field(default_factory=list)
-    drawn: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    drawn_wrong: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    predicted: list[PairCounts]
+    true: list[PairCounts]
+    partition: list[PairCounts]
+    drawn: IntArray
+    drawn_wrong: IntArray
 
 
 def initial_state(plan: MonitorPlan) -> MonitorState:
@@ -204,26 +197,19 @@ def _count_shares(plan: MonitorPlan, state: MonitorState, block: LabelledPoints,
         (Lamp.PROMISE, block.predicted, plan.largest_predicted, state.predicted),
         (Lamp.TRUE_CLASSES, block.label, plan.largest_true, state.true),
     ):
-        counts = tally(block, group, largest)
-        state.games[lamp].go_on(
-            excess_factors(counts.wrong, counts.points, largest, alpha), state.documents, least[lamp]
-        )
-        _add_pairs(pairs, counts)
-    _add_pairs(state.partition, tally(block, block.partition, plan.largest_partition))
+        points, wrong = tally(block, group, largest)
+        state.games[lamp].go_on(excess_factors(wrong, points, largest, alpha), state.documents, least[lamp])
+        _add_pairs(pairs, points, wrong)
+    _add_pairs(state.partition, *tally(block, block.partition, plan.largest_partition))
 
 
-def _add_pairs(pairs: list[PairCounts], counts: DocumentCounts) -> None:
-    document, group = np.nonzero(counts.points)
-    found = np.stack([group, counts.points[document, group], counts.wrong[document, group]], axis=1)
-    for (number, points, wrong), times in zip(*_unique_rows(found), strict=True):
-        pairs[number][points, wrong] = pairs[number].get((points, wrong), 0) + times
-
-
-def _unique_rows(rows: IntArray) -> tuple[list[list[int]], list[int]]:
-    if not len(rows):
-        return [], []
-    found, times = np.unique(rows, axis=0, return_counts=True)
-    return found.tolist(), times.tolist()
+def _add_pairs(pairs: list[PairCounts], points: IntArray, wrong: IntArray) -> None:
+    """Add the counts of documents, (documents, g) each."""
+    document, group = np.nonzero(points)
+    found = Counter(zip(group.tolist(), points[document, group].tolist(), wrong[document, group].tolist(), strict=True))
+    for (number, *counts), times in sorted(found.items()):
+        pair = counts[0], counts[1]
+        pairs[number][pair] = pairs[number].get(pair, 0) + times
 
 
 def _compare_with_calibration(

@@ -1,6 +1,7 @@
 """States and plans as values that JSON can hold, exactly: floats are written in hexadecimal."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from decimal import Decimal
 from typing import Any
 
@@ -8,33 +9,19 @@ import numpy as np
 
 from venn_admit.core.monitoring.anytime.plan import MonitorPlan
 from venn_admit.core.monitoring.anytime.state import Games, MonitorState, PairCounts, initial_state
-from venn_admit.core.types import IntArray
 
 
 def plan_document(plan: MonitorPlan) -> dict[str, Any]:
     """Return a plan as JSON holds it."""
-    return {
-        "class_count": plan.class_count,
-        "alpha": str(plan.alpha),
-        "largest_predicted": plan.largest_predicted.tolist(),
-        "largest_true": plan.largest_true.tolist(),
-        "largest_partition": plan.largest_partition.tolist(),
-        "documents": plan.documents.tolist(),
-        "wrong": plan.wrong.tolist(),
-    }
+    values = {field.name: getattr(plan, field.name) for field in fields(plan)}
+    arrays = {name: value.tolist() for name, value in values.items() if isinstance(value, np.ndarray)}
+    return {**values, "alpha": str(plan.alpha), **arrays}
 
 
 def plan_of_document(document: Mapping[str, Any]) -> MonitorPlan:
     """Return the plan that `plan_document` made a document of."""
-    return MonitorPlan(
-        class_count=document["class_count"],
-        alpha=Decimal(document["alpha"]),
-        largest_predicted=_integers(document["largest_predicted"]),
-        largest_true=_integers(document["largest_true"]),
-        largest_partition=_integers(document["largest_partition"]),
-        documents=_integers(document["documents"]),
-        wrong=_integers(document["wrong"]),
-    )
+    arrays = {name: np.array(value, np.int64) for name, value in document.items() if isinstance(value, list)}
+    return MonitorPlan(**{**document, "alpha": Decimal(document["alpha"]), **arrays})
 
 
 def state_document(state: MonitorState) -> dict[str, Any]:
@@ -43,11 +30,8 @@ def state_document(state: MonitorState) -> dict[str, Any]:
         "documents": state.documents,
         "points": state.points,
         "games": {str(lamp): _games_document(games) for lamp, games in state.games.items()},
-        "predicted": _pairs_document(state.predicted),
-        "true": _pairs_document(state.true),
-        "partition": _pairs_document(state.partition),
-        "drawn": state.drawn.tolist(),
-        "drawn_wrong": state.drawn_wrong.tolist(),
+        **{name: _pairs_document(getattr(state, name)) for name in _PAIRS},
+        **{name: getattr(state, name).tolist() for name in _DRAWN},
     }
 
 
@@ -57,15 +41,16 @@ def state_of_document(document: Mapping[str, Any], plan: MonitorPlan) -> Monitor
     state.documents, state.points = document["documents"], document["points"]
     for lamp, games in state.games.items():
         _read_games(document["games"][str(lamp)], games)
-    for pairs, written in (
-        (state.predicted, document["predicted"]),
-        (state.true, document["true"]),
-        (state.partition, document["partition"]),
-    ):
-        for number, rows in written.items():
-            pairs[int(number)].update({(points, wrong): times for points, wrong, times in rows})
-    state.drawn, state.drawn_wrong = _integers(document["drawn"]), _integers(document["drawn_wrong"])
+    for name in _PAIRS:
+        for number, rows in document[name].items():
+            getattr(state, name)[int(number)].update({(points, wrong): times for points, wrong, times in rows})
+    for name in _DRAWN:
+        setattr(state, name, np.array(document[name], np.int64))
     return state
+
+
+_PAIRS = ("predicted", "true", "partition")
+_DRAWN = ("drawn", "drawn_wrong")
 
 
 def _games_document(games: Games) -> dict[str, Any]:
@@ -94,7 +79,3 @@ def _pairs_document(pairs: Sequence[PairCounts]) -> dict[str, list[list[int]]]:
         for number, counts in enumerate(pairs)
         if counts
     }
-
-
-def _integers(values: Sequence[int]) -> IntArray:
-    return np.array(values, dtype=np.int64)
