@@ -10,7 +10,8 @@ import pytest
 
 from tests.conftest import open_folder
 from venn_admit.errors import InvalidInputError
-from venn_admit.runtime.settings import Settings, days, default_home, get_settings, unknown_variables
+from venn_admit.runtime.home import default_home
+from venn_admit.runtime.settings import Settings, days, get_settings, unknown_variables
 
 
 def refusal(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> str:
@@ -49,7 +50,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.delenv("VENN_ADMIT_HOME")
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     with open_folder() as folder:
-        monkeypatch.setattr("venn_admit.runtime.settings._HOME_FOR_ROOT", folder / "shared")
+        monkeypatch.setattr("venn_admit.runtime.home._HOME_FOR_ROOT", folder / "shared")
         yield folder
 
 

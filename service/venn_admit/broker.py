@@ -135,12 +135,7 @@ def make_app(url: str, *, queue: str, task_seconds: float) -> Celery:
 
     A message is acknowledged after its work, and returns to the queue if its worker is lost; a process takes one at a
     time; results are rows, so there is no result backend. Messages of beat have a second queue: a worker takes from
-    both in turn, so they do not wait behind the chunks of a large job.
-
-    Args:
-        url: The address of the broker.
-        queue: The name of the queue of chunks.
-        task_seconds: The time after which a task is ended.
+    both in turn, so they do not wait behind the chunks of a large job. A task is ended after `task_seconds`.
     """
     upkeep = f"{queue}-upkeep"
     app = Celery("venn-admit", broker=url)
@@ -178,15 +173,10 @@ def prepare(app: Celery) -> None:
     _in_time(app, _make_queues)
 
 
-def waiting(app: Celery) -> int:
-    """Count the messages that wait for a worker. Raises BrokerError."""
-    names = [queue.name for queue in app.conf.task_queues]
-    return _in_time(app, lambda app: _count_waiting(app, names))
-
-
-def waiting_chunks(app: Celery) -> int:
-    """Count the messages among them that are about chunks. Raises BrokerError."""
-    return _in_time(app, lambda app: _count_waiting(app, [app.conf.task_default_queue]))
+def waiting(app: Celery, *, chunks_only: bool = False) -> int:
+    """Count the messages, or those about chunks alone, that wait for a worker. Raises BrokerError."""
+    every = [queue.name for queue in app.conf.task_queues]
+    return _in_time(app, lambda app: _count_waiting(app, [app.conf.task_default_queue] if chunks_only else every))
 
 
 def _make_queues(app: Celery) -> None:
@@ -261,11 +251,7 @@ def _named(url: str) -> str:
 
 
 def send_upkeep(app: Celery, task: str) -> None:
-    """Have a worker do now what beat has done from time to time.
-
-    Raises:
-        BrokerError: the broker cannot be reached.
-    """
+    """Have a worker do now what beat has done from time to time. Raises BrokerError."""
     with _reachable(app):
         app.send_task(task, retry=True, retry_policy=SEND_RETRIES)
 
@@ -273,10 +259,7 @@ def send_upkeep(app: Celery, task: str) -> None:
 def send(app: Celery, chunks: list[tuple[int, int]]) -> None:
     """Wake workers, one for each of these chunks (job, ordinal); which computes which is seen when it claims one.
 
-    The sweeper sends lost messages again.
-
-    Raises:
-        BrokerError: the broker cannot be reached; any number of the messages may have been sent.
+    The sweeper sends lost messages again. Raises BrokerError, after any number of the messages may have been sent.
     """
     queue = app.conf.task_default_queue
     told = {

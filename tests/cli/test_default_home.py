@@ -20,9 +20,9 @@ pytestmark = pytest.mark.processes
 PROGRAM = """
 import sys
 from pathlib import Path
-from venn_admit.runtime import settings
+from venn_admit.runtime import home
 from venn_admit.store.embedded import users
-settings._HOME_FOR_ROOT = users.HOME_FOR_ROOT = Path(sys.argv[1])
+home._HOME_FOR_ROOT = users.HOME_FOR_ROOT = Path(sys.argv[1])
 from venn_admit.cli.main import main
 main(sys.argv[2:])
 """

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from venn_admit.files import ExemplarBatch, read_exemplars
+from venn_admit.files import read_exemplars
+from venn_admit.files.records import ExemplarBatch
 
 ROWS, DIMENSION, CLASS_COUNT = 7, 4, 3
 SUFFIXES = (".npz", ".parquet")

@@ -15,7 +15,8 @@ from hypothesis.extra import numpy as hnp
 
 from tests.files.samples import CLASS_COUNT, DIMENSION, ROWS, SUFFIXES, Columns, read, read_one, sample, write
 from venn_admit.errors import InvalidInputError
-from venn_admit.files import count_rows, duplicate_ids, read_exemplars
+from venn_admit.files import count_rows, read_exemplars
+from venn_admit.files.records import duplicate_ids
 
 # How messages name the columns.
 NAMES = {

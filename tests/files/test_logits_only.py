@@ -12,7 +12,8 @@ import pytest
 
 from tests.files.samples import CLASS_COUNT, ROWS, Columns, sample, write
 from venn_admit.errors import Code, InvalidInputError
-from venn_admit.files import ExemplarBatch, count_rows, read_exemplars
+from venn_admit.files import count_rows, read_exemplars
+from venn_admit.files.records import ExemplarBatch
 from venn_admit.files.sources import ArraySource, ArrowSource, ExemplarSource, FileSource
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from tests.files.samples import CLASS_COUNT, DIMENSION, ROWS, Columns, sample, write_parquet
 from venn_admit.errors import InvalidInputError
-from venn_admit.files import ExemplarBatch
 from venn_admit.files.label_sources import LabelFile, LabelSource, LabelTable
+from venn_admit.files.records import ExemplarBatch
 from venn_admit.files.sources import ArraySource, ArrowSource, ExemplarSource, FileSource
 
 CLASS_NAMES = ("red", "green", "blue")

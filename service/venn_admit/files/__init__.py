@@ -9,9 +9,7 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_values import ClassNumbers
 from venn_admit.files.npz import reader as npz
 from venn_admit.files.parquet import reader as parquet
-from venn_admit.files.records import ExemplarBatch, Layout, duplicate_ids
-
-__all__ = ["DEFAULT_MEMORY_BUDGET", "ExemplarBatch", "count_rows", "duplicate_ids", "read_exemplars"]
+from venn_admit.files.records import ExemplarBatch, Layout
 
 _Reader = TypeVar("_Reader", bound=Callable[..., object])
 

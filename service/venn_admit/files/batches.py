@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from venn_admit.files.records import ExemplarBatch
+from venn_admit.files.records import ROW_ARRAYS, ROW_LISTS, ExemplarBatch
 
 _Batch = TypeVar("_Batch")
 
@@ -34,17 +34,13 @@ def _joined(batches: list[ExemplarBatch]) -> ExemplarBatch:
     first, *others = batches
     if not others:
         return first
-    vectors = [batch.vectors for batch in batches if batch.vectors is not None]
-    return replace(
-        first,
-        external_ids=list(chain.from_iterable(batch.external_ids for batch in batches)),
-        document_ids=list(chain.from_iterable(batch.document_ids for batch in batches)),
-        vectors=np.concatenate(vectors) if vectors else None,
-        logits=np.concatenate([batch.logits for batch in batches]),
-        labels=np.concatenate([batch.labels for batch in batches]),
-        attributes=list(chain.from_iterable(batch.attributes for batch in batches)),
-        digests=list(chain.from_iterable(batch.digests for batch in batches)),
-    )
+    lists = {name: list(chain.from_iterable(getattr(batch, name) for batch in batches)) for name in ROW_LISTS}
+    arrays = {
+        name: np.concatenate([getattr(batch, name) for batch in batches])
+        for name in ROW_ARRAYS
+        if getattr(first, name) is not None
+    }
+    return replace(first, **lists, **arrays)
 
 
 def read_ahead(batches: Generator[_Batch, None, None]) -> Iterator[_Batch]:

@@ -8,7 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
-from venn_admit.files.labels import LabelRows, read_label_table, read_labels
+from venn_admit.files.labels import LabelRows, read_label_batches, read_labels
 
 
 class LabelSource(Protocol):
@@ -56,9 +56,10 @@ class LabelTable:
         return self.name
 
     def read(self, *, class_names: Sequence[str], selection: str, retract: bool) -> LabelRows:
-        return read_label_table(
+        return read_label_batches(
             self.name,
-            self.table,
+            self.table.schema,
+            iter(self.table.to_batches()),
             class_names=class_names,
             selection=selection,
             retract=retract,

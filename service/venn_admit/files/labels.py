@@ -67,34 +67,19 @@ def read_labels(
             was expected and received.
     """
     check_is_file(path)
-    names, columns = _read(path, memory_budget)
+    match path.suffix.lower():
+        case ".csv":
+            names = _csv_names(path)
+            batches = _csv_batches(path, _wanted(path, names))
+        case ".parquet":
+            footer = read_footer(path, memory_budget)
+            names = footer.schema.names
+            batches = batches_within(path, footer, _wanted(path, names, footer.schema), _BATCH_ROWS, memory_budget)
+        case other:
+            got = repr(other) if other else "no ending"
+            raise InvalidInputError(f"{path}: expected a name ending in .csv or .parquet, got {got}")
+    columns = _collect(path, batches, memory_budget)
     return _checked(path, names, columns, class_names, selection, retract=retract)
-
-
-def read_label_table(
-    name: str,
-    table: pa.Table,
-    *,
-    class_names: Sequence[str],
-    selection: str,
-    retract: bool,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
-) -> LabelRows:
-    """Take labels from a table with the columns that a file of labels has; see `read_labels`.
-
-    Args:
-        name: What messages call the table.
-        memory_budget: Bytes that this may take, beside the table itself.
-    """
-    return read_label_batches(
-        name,
-        table.schema,
-        iter(table.to_batches()),
-        class_names=class_names,
-        selection=selection,
-        retract=retract,
-        memory_budget=memory_budget,
-    )
 
 
 def read_label_batches(
@@ -108,9 +93,7 @@ def read_label_batches(
     memory_budget: int,
 ) -> LabelRows:
     """Take labels from record batches with the columns that a file of labels has; see `read_labels`."""
-    wanted = _wanted(place, schema.names)
-    for column in wanted:
-        _check_type(place, column, schema.field(column).type)
+    wanted = _wanted(place, schema.names, schema)
     parts = (
         batch.slice(start, _BATCH_ROWS).select(wanted)
         for batch in batches
@@ -137,26 +120,6 @@ def _checked(
         _selections(place, columns["selection"]) if "selection" in columns else [selection] * len(external_ids),
         [name for name in names if name not in COLUMNS],
     )
-
-
-def _read(path: Path, memory_budget: int) -> tuple[list[str], dict[str, list[Any]]]:
-    """The names of all columns, and the values of the columns that are read."""
-    match path.suffix.lower():
-        case ".csv":
-            names = _csv_names(path)
-            return names, _collect(path, _csv_batches(path, _wanted(path, names)), memory_budget)
-        case ".parquet":
-            footer = read_footer(path, memory_budget)
-            names = footer.schema.names
-            wanted = _wanted(path, names)
-            for name in wanted:
-                _check_type(path, name, footer.schema.field(name).type)
-            return names, _collect(
-                path, batches_within(path, footer, wanted, _BATCH_ROWS, memory_budget), memory_budget
-            )
-        case other:
-            got = repr(other) if other else "no ending"
-            raise InvalidInputError(f"{path}: expected a name ending in .csv or .parquet, got {got}")
 
 
 def _csv_names(path: Path) -> list[str]:
@@ -196,13 +159,17 @@ def _csv_batches(path: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
             raise input_error(path, f"row {row.number - 2}", expected, row.actual_columns) from error
 
 
-def _wanted(place: Place, names: list[str]) -> list[str]:
-    """The names of the columns to read; InvalidInputError if one is missing or occurs twice."""
+def _wanted(place: Place, names: list[str], schema: pa.Schema | None = None) -> list[str]:
+    """The names of the columns to read; InvalidInputError if one is missing, occurs twice or is of a wrong type."""
     wanted = [name for name in names if name in COLUMNS]
     if sorted(set(wanted)) != sorted(wanted) or not {"external_id", "label"} <= set(wanted):
         expected = "external_id, label and optionally selection, each once"
         advice = "separate them by commas" if ";" in "".join(names) else ""
         raise input_error(place, "columns", expected, ", ".join(map(ascii, names)) or "none", advice)
+    for name in wanted if schema is not None else ():
+        accepts, expected = _TYPES[name]
+        if not accepts(schema.field(name).type):
+            raise input_error(place, f"column {name!r}", expected, schema.field(name).type, "cast it")
     return wanted
 
 
@@ -222,12 +189,6 @@ def _collect(place: Place, batches: Iterator[pa.RecordBatch], memory_budget: int
     if not row_count:
         raise input_error(place, "table", "at least one row", 0)
     return columns
-
-
-def _check_type(place: Place, name: str, kind: pa.DataType) -> None:
-    accepts, expected = _TYPES[name]
-    if not accepts(kind):
-        raise input_error(place, f"column {name!r}", expected, kind, "cast it")
 
 
 def _external_ids(place: Place, values: list[Any]) -> list[str]:

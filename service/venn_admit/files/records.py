@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, time
 from decimal import Decimal
+from itertools import compress
 from pathlib import Path
 from typing import Any, TypeGuard, cast
 
@@ -47,6 +48,10 @@ class ExemplarBatch:
     attributes: list[Attributes]
     digests: list[bytes]
     extractor: str | None = None
+
+
+ROW_LISTS, ROW_ARRAYS = ("external_ids", "document_ids", "attributes", "digests"), ("vectors", "logits", "labels")
+"""The fields of a batch that have an item for each row."""
 
 
 class DefaultIds:
@@ -164,18 +169,10 @@ def make_batch(
 
 def labelled_rows(batch: ExemplarBatch) -> ExemplarBatch:
     """Return a batch without the rows whose label is unknown; `first_row` stays that of the batch."""
-    known = np.flatnonzero(batch.labels >= 0)
-    rows = known.tolist()
-    return replace(
-        batch,
-        external_ids=[batch.external_ids[row] for row in rows],
-        document_ids=[batch.document_ids[row] for row in rows],
-        vectors=None if batch.vectors is None else batch.vectors[known],
-        logits=batch.logits[known],
-        labels=batch.labels[known],
-        attributes=[batch.attributes[row] for row in rows],
-        digests=[batch.digests[row] for row in rows],
-    )
+    known = batch.labels >= 0
+    lists = {name: list(compress(getattr(batch, name), known)) for name in ROW_LISTS}
+    arrays = {name: getattr(batch, name)[known] for name in ROW_ARRAYS if getattr(batch, name) is not None}
+    return replace(batch, **lists, **arrays)
 
 
 def is_version(extractor: str) -> bool:

@@ -37,10 +37,15 @@ def _is_left_behind(path: Path) -> bool:
     named = _NAME.match(path.name)
     if named is None or named["machine"] != socket.gethostname():
         return False
+    return not is_running(int(named["process"]))
+
+
+def is_running(process: int) -> bool:
+    """Return whether a process of this machine lives, whoever owns it."""
     try:
-        os.kill(int(named["process"]), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:  # it lives, as somebody else's
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
         pass
-    return False
+    return True

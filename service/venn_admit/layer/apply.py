@@ -1,6 +1,7 @@
 """Applying a memory layer: from token states to exemplars, streamed."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -109,19 +110,15 @@ def check_origin(model: MemoryModel, shards: StateShards) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """Exemplars of one document."""
+    """Exemplars of one document, which are the document itself if they have no `document_id`."""
 
-    def __init__(
-        self,
-        exemplars: Exemplars,
-        labels: IntArray,
-        external_ids: list[str],
-        document_id: str | None,
-        attributes: list[Attributes],
-    ) -> None:
-        self.exemplars, self.labels, self.external_ids = exemplars, labels, external_ids
-        self.document_ids, self.attributes = [document_id] * len(labels), attributes
+    exemplars: Exemplars
+    labels: IntArray
+    external_ids: list[str]
+    document_id: str | None
+    attributes: list[Attributes]
 
 
 class _Rows:
@@ -147,7 +144,7 @@ class _Rows:
             logits=np.concatenate([part.exemplars.logits for part in parts]),
             labels=np.concatenate([part.labels for part in parts]),
             external_ids=[value for part in parts for value in part.external_ids],
-            document_ids=[value for part in parts for value in part.document_ids],
+            document_ids=[part.document_id for part in parts for _ in part.labels],
             attributes=[value for part in parts for value in part.attributes],
         )
 

@@ -170,14 +170,9 @@ def _predicted_detections(label: IntArray, predicted: IntArray, class_count: int
 
 def _together(one: tuple[Detection, ...], other: tuple[Detection, ...]) -> tuple[Detection, ...]:
     """Detections of two batches of points as those of all."""
+    counts = ("found", "detected", "present", "tokens")
     return tuple(
-        Detection(
-            label=first.label,
-            found=first.found + second.found,
-            detected=first.detected + second.detected,
-            present=first.present + second.present,
-            tokens=first.tokens + second.tokens,
-        )
+        Detection(first.label, *(getattr(first, name) + getattr(second, name) for name in counts))
         for first, second in zip(one, other, strict=True)
     )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
@@ -22,14 +22,13 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.files.output.atomic import replacing, writing
 from venn_admit.files.records import check_is_file, input_error, reading
 from venn_admit.layer.settings import MemorySettings
-from venn_admit.layer.states.index import EncoderIdentity, Kind
+from venn_admit.layer.states.index import EncoderIdentity, Kind, Record, read_record
 
 MODEL_NAME = "model.json"
 WEIGHTS_NAME = "weights.safetensors"
 LOG_NAME = "log.json"
 PARAMETER_NAMES = ("filter_weight", "filter_bias", "head_weight", "head_bias")
 _ADVICE = "train it again, or copy the folder again"
-_MODEL_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +113,8 @@ class MemoryModel:
         return self.filter_weight.T.astype(np.float64, order="C"), self.head_weight.T.astype(np.float64, order="C")
 
 
-class _Description(BaseModel):
+class _Description(Record):
     """The content of `model.json`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     format: str = Field(pattern="^venn-admit memory layer$")
     version: int = Field(ge=1, le=1)
@@ -172,7 +169,7 @@ def load_training(folder: Path) -> tuple[MemoryModel, str, int, tuple[MemoryEpoc
 
 
 def _load(folder: Path) -> tuple[MemoryModel, _Description]:
-    described = _description(folder / MODEL_NAME)
+    described = read_record(folder / MODEL_NAME, _Description, "description of a memory layer", "train it again")
     settings = MemorySettings.from_json(described.settings)
     settings.check_classes(len(described.class_names))
     path = folder / WEIGHTS_NAME
@@ -202,20 +199,6 @@ def _load(folder: Path) -> tuple[MemoryModel, _Description]:
             folder / MODEL_NAME, "extractor_version", model.extractor_version, described.extractor_version, _ADVICE
         )
     return model, described
-
-
-def _description(path: Path) -> _Description:
-    check_is_file(path)
-    with reading(path, "description of a memory layer"), path.open("rb") as file:
-        text = file.read(_MODEL_BYTES)
-    try:
-        return _Description.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"])) or "content"
-        raise InvalidInputError(
-            f"{path}: {where}: expected the description of a memory layer, got: {first['msg']}; {_ADVICE}"
-        ) from error
 
 
 def _content(path: Path, sha256: str) -> bytes:

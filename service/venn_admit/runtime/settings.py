@@ -1,33 +1,28 @@
 """Settings from the environment (`VENN_ADMIT_*`). This is the one place that reads it, on behalf of the shells."""
 
-import hashlib
-import os
-import pwd
 import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from stat import S_IXOTH
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from venn_admit.errors import InvalidInputError
+from venn_admit.runtime.home import default_home
 
 PREFIX = "VENN_ADMIT_"
 _TEST_PREFIX = f"{PREFIX}TEST_"  # what the test suite reads
-_HOME_FOR_ROOT = Path("/var/lib/venn-admit")
-_DATABASE_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
+_DATABASE = r"(postgresql|postgres|postgresql\+psycopg)(://|\Z)"
 _SECRET = ("database_url", "broker_url", "monitor_webhook")
 _PASSWORD_FILE = f"{PREFIX}DATABASE_PASSWORD_FILE"
-
-
-_DAYS = re.compile(r"[1-9]\d{0,4}d")
+_DAYS = r"[1-9]\d{0,4}d\Z"
 MOST_DAYS = 99_999
+_DAYS_EXPECTED = f"a number of days from 1d to {MOST_DAYS}d, such as 90d"
 
 
 def days(text: str) -> timedelta:
@@ -36,39 +31,20 @@ def days(text: str) -> timedelta:
     Raises:
         InvalidInputError: It is none.
     """
-    if not _DAYS.fullmatch(text):
-        raise InvalidInputError(f"expected a number of days from 1d to {MOST_DAYS}d, such as 90d, got {text!r}")
+    if not re.match(_DAYS, text):
+        raise InvalidInputError(f"expected {_DAYS_EXPECTED}, got {text!r}")
     return timedelta(days=int(text[:-1]))
 
 
-def default_home() -> Path:
-    """Return the default folder: the XDG data folder on every platform, except for root.
+def _matching(pattern: str, expected: str) -> AfterValidator:
+    """A check that a text, if there is one, begins as a pattern says."""
 
-    macOS's own data folder has a space in its name, which Postgres' starter does not accept. The system user of root's
-    embedded Postgres must be able to reach the folder. If it cannot pass through the home, or if the home belongs to
-    somebody else, root gets a folder for this home alone. A folder that holds root's data already is used again.
-    """
-    usual = Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / "venn-admit"
-    if os.geteuid() or os.environ.get("XDG_DATA_HOME"):
-        return usual
-    home = Path.home().resolve()
-    owner = home.stat().st_uid if home.exists() else 0
-    data = usual.expanduser() / "postgres"
-    elsewhere = _outside(home, owner)
-    if data.exists() and data.stat().st_uid != owner:  # root's belong to the system user, the owner's to the owner
-        return usual
-    if owner != 0 or not home.exists() or (elsewhere / "postgres").exists():
-        return elsewhere
-    is_open = all(folder.stat().st_mode & S_IXOTH for folder in (home, *home.parents))
-    return usual if is_open else elsewhere
+    def check(value: str | None) -> str | None:
+        if value is not None and not re.match(pattern, value):
+            raise ValueError(f"expected {expected}")
+        return value
 
-
-def _outside(home: Path, owner: int) -> Path:
-    """Return the folder for root's data by a home that is not to hold them."""
-    if home == Path(pwd.getpwuid(0).pw_dir).resolve():
-        return _HOME_FOR_ROOT
-    key = hashlib.sha256(os.fsencode(f"{owner}:{home}")).hexdigest()[:12]
-    return _HOME_FOR_ROOT / "homes" / f"{re.sub(r'[^a-zA-Z0-9.-]+', '-', home.name)}-{key}"
+    return AfterValidator(check)
 
 
 class Settings(BaseSettings):
@@ -80,7 +56,7 @@ class Settings(BaseSettings):
         default_factory=default_home,
         description="Folder of the embedded Postgres, the caches and the logs; `~` is expanded.",
     )
-    database_url: str | None = Field(
+    database_url: Annotated[str | None, _matching(_DATABASE, "postgresql://user:password@host:port/database")] = Field(
         default=None,
         repr=False,
         description="postgresql://..., Postgres 15 or newer with pgvector 0.7 or newer; run `venn-admit db "
@@ -91,7 +67,9 @@ class Settings(BaseSettings):
         description="File with the password for database_url, such as a secret of Docker or Kubernetes; "
         "a line break at its end is ignored; unset: the address holds the password, or none is needed.",
     )
-    broker_url: str | None = Field(
+    broker_url: Annotated[
+        str | None, _matching(".*://", "redis://host:port/number or amqp://user:password@host:port//")
+    ] = Field(
         default=None,
         repr=False,
         description="redis://..., with `venn-admit[redis]` installed, or amqp://...; unset: the database serves as the "
@@ -131,13 +109,13 @@ class Settings(BaseSettings):
         description="How many of a setting's newest calibrations are kept, beside those that decisions or jobs refer "
         "to; unset: all.",
     )
-    keep_decisions: str | None = Field(
+    keep_decisions: Annotated[str | None, _matching(_DAYS, _DAYS_EXPECTED)] = Field(
         default=None,
         description="How many days jobs are kept after they ended, with the decisions that they asked for, such as "
         "90d; `venn-admit beat` has older ones removed, except for decisions on exemplars that have been labelled; "
         "unset: for ever.",
     )
-    monitor_webhook: str | None = Field(
+    monitor_webhook: Annotated[str | None, _matching("https?://", "https://host/path or http://host/path")] = Field(
         default=None,
         repr=False,
         description="https://... or http://..., to which `venn-admit beat` has each new alarm of a monitor sent, once; "
@@ -237,38 +215,10 @@ class Settings(BaseSettings):
         except RuntimeError as error:
             raise ValueError(f"{error}; give an absolute path") from error
 
-    @field_validator("database_url")
-    @classmethod
-    def _postgres_url(cls, url: str | None) -> str | None:
-        if url is not None and url.partition("://")[0] not in _DATABASE_SCHEMES:
-            raise ValueError("expected postgresql://user:password@host:port/database")
-        return url
-
-    @field_validator("broker_url")
-    @classmethod
-    def _broker_url(cls, url: str | None) -> str | None:
-        if url is not None and "://" not in url:
-            raise ValueError("expected redis://host:port/number or amqp://user:password@host:port//")
-        return url
-
-    @field_validator("keep_decisions")
-    @classmethod
-    def _days(cls, days: str | None) -> str | None:
-        if days is not None and not _DAYS.fullmatch(days):
-            raise ValueError(f"expected a number of days from 1d to {MOST_DAYS}d, such as 90d")
-        return days
-
     @property
     def decisions_kept_for(self) -> timedelta | None:
         """How long jobs and their decisions are kept; None: for ever."""
         return None if self.keep_decisions is None else days(self.keep_decisions)
-
-    @field_validator("monitor_webhook")
-    @classmethod
-    def _webhook_url(cls, url: str | None) -> str | None:
-        if url is not None and not url.startswith(("https://", "http://")):
-            raise ValueError("expected https://host/path or http://host/path")
-        return url
 
 
 @cache

@@ -39,7 +39,6 @@ class Runtime(Workspace):
         """Make the parts. This starts the embedded Postgres if the settings name no server, and connects to nothing.
 
         Args:
-            settings: The addresses of database and broker, and the limits.
             application_name: The name under which the server lists the sessions of this process.
             idle_in_transaction_seconds: As in `create_engine`.
 
@@ -103,11 +102,7 @@ class Runtime(Workspace):
 
     @cached_property
     def broker(self) -> "Celery":
-        """The application that sends messages; its queues exist.
-
-        Raises:
-            BrokerError: The broker does not answer.
-        """
+        """The application that sends messages; its queues exist. BrokerError if the broker does not answer."""
         from venn_admit import broker
 
         app = self.make_celery()

@@ -115,7 +115,7 @@ def test_nothing_is_sent_again_while_a_message_waits(
     assert relay(engine, app, resend_seconds=RESEND_SECONDS) == 0
     with app.connection_for_write() as connection:
         connection.default_channel.queue_purge("test-relay")
-    assert relay(engine, app, resend_seconds=RESEND_SECONDS) == broker.waiting_chunks(app) == len(CHUNKS)
+    assert relay(engine, app, resend_seconds=RESEND_SECONDS) == broker.waiting(app, chunks_only=True) == len(CHUNKS)
     said = [record.getMessage() for record in caplog.records if record.name == control.__name__]
     assert said == ["messages were lost: 3 chunks are sent again"]
     age(engine, job)

@@ -126,7 +126,7 @@ def object_bytes(array: pa.Array) -> int:
         return taken + sum(object_bytes(part.slice(first, last - first)) for part in (array.keys, array.items))
     if pa.types.is_struct(kind):
         return taken + sum(map(object_bytes, array.flatten()))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    if _is_list(kind):
         return taken + object_bytes(array.flatten())
     return taken
 

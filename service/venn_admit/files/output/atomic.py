@@ -12,6 +12,7 @@ from typing import IO
 
 from venn_admit.errors import InvalidInputError
 from venn_admit.file_lock import file_lock
+from venn_admit.files.temporary import is_running
 
 REPORT_ENDINGS = (".html", ".json", ".png")
 """The endings of the files in a folder of reports."""
@@ -87,7 +88,7 @@ def remove_partials(folder: Path) -> None:
     with writing(folder):
         for path in folder.iterdir():
             named = _PARTIAL.fullmatch(path.name)
-            if named and not _is_running(int(named["process"])):
+            if named and not is_running(int(named["process"])):
                 path.unlink(missing_ok=True)
 
 
@@ -120,16 +121,6 @@ def writing(path: Path) -> Iterator[None]:
         raise InvalidInputError(
             f"{path}: expected a place to write to, got {error}; check the folder, its permissions and its free space"
         ) from error
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:  # it is another user's
-        pass
-    return True
 
 
 def _check_name(path: Path) -> None:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from venn_admit.core.splits import assign_splits
 from venn_admit.core.types import HELD_OUT_SPLITS, UNKNOWN_LABEL, Split
 from venn_admit.errors import ConflictError
-from venn_admit.files import ExemplarBatch
+from venn_admit.files.records import ExemplarBatch
 from venn_admit.store.exemplars import labels
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.exemplars.labels import CarriedLabel

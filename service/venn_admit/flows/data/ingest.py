@@ -10,7 +10,7 @@ from venn_admit.core.approximation.knn import network_prediction
 from venn_admit.core.splits import assign_splits
 from venn_admit.core.types import IntArray, Split
 from venn_admit.errors import Code, ConflictError, InvalidInputError
-from venn_admit.files import ExemplarBatch
+from venn_admit.files.records import ExemplarBatch
 from venn_admit.files.sources import ExemplarSource
 from venn_admit.flows.data.carried_labels import CarriedLabels, labels_carried_to
 from venn_admit.flows.data.create import check_extractor

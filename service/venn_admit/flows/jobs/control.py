@@ -80,7 +80,7 @@ def take_due(engine: Engine, app: Celery, job_id: int | None, resend_seconds: fl
     """
     with at_once(engine) as connection:
         overdue = jobs.overdue(connection, resend_seconds)
-    are_lost = overdue > 0 and broker.waiting_chunks(app) == 0
+    are_lost = overdue > 0 and broker.waiting(app, chunks_only=True) == 0
     with at_once(engine) as connection:
         unsent = jobs.take_unsent(connection, job_id)
         lost = jobs.take_overdue(connection, resend_seconds) if are_lost else []

@@ -13,6 +13,7 @@ Either format has labels of what is labelled alone: a file with labels of docume
 
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,38 +41,35 @@ _LABEL_COLUMNS: dict[Kind, str] = {"document": "label", "token": "token_labels"}
 
 def holds_states(path: Path) -> bool:
     """Return whether a file is one of states, rather than of texts: an npz, or a Parquet file with states."""
-    if path.suffix.lower() == ".npz":
-        return True
-    if path.suffix.lower() != ".parquet" or not path.is_file():
-        return False
-    try:
-        return "states" in read_footer(path, DEFAULT_MEMORY_BUDGET).schema.names
-    except InvalidInputError:  # the reader of texts says what is wrong
-        return False
+    ending = path.suffix.lower()
+    if ending != ".parquet" or not path.is_file():
+        return ending == ".npz"
+    with suppress(InvalidInputError):  # the reader of texts says what is wrong
+        return "states" in _names(path)
+    return False
 
 
 def labelled_in(path: Path) -> frozenset[Kind]:
     """Return what a file of states labels: documents, tokens, or neither; nothing for another or a damaged file."""
-    if not holds_states(path):
-        return frozenset()
-    try:
-        if path.suffix.lower() == ".npz":
-            by_kind = _LABEL_ARRAYS
-            with open_arrays(path) as arrays:
-                names = set(arrays)
-        else:
-            by_kind, names = _LABEL_COLUMNS, set(read_footer(path, DEFAULT_MEMORY_BUDGET).schema.names)
-    except InvalidInputError:  # the reader of the file says what is wrong
-        return frozenset()
-    return frozenset(kind for kind, name in by_kind.items() if name in names)
+    by_kind = _LABEL_ARRAYS if path.suffix.lower() == ".npz" else _LABEL_COLUMNS
+    if holds_states(path):
+        with suppress(InvalidInputError):  # the reader of the file says what is wrong
+            names = _names(path)
+            return frozenset(kind for kind, name in by_kind.items() if name in names)
+    return frozenset()
 
 
 def has_ids(path: Path, *, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> bool:
     """Return whether a file of states has ids; otherwise they follow from its name."""
+    return ("id" if path.suffix.lower() == ".npz" else "external_id") in _names(path, memory_budget)
+
+
+def _names(path: Path, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> set[str]:
+    """The names of arrays or columns."""
     if path.suffix.lower() == ".npz":
         with open_arrays(path) as arrays:
-            return "id" in arrays
-    return "external_id" in read_footer(path, memory_budget).schema.names
+            return set(arrays)
+    return set(read_footer(path, memory_budget).schema.names)
 
 
 def document_ids(path: Path, *, kind: Kind, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> Iterator[str]:

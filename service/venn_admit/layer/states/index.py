@@ -7,7 +7,7 @@ interrupted writer goes on.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -20,7 +20,7 @@ INDEX_NAME = "index.json"
 UNFINISHED_NAME = "unfinished.json"
 Kind = Literal["document", "token"]
 """What is labelled, and so what an exemplar will be: a whole document, or each of its tokens."""
-_INDEX_BYTES = 64 << 20
+_RECORD_BYTES = 64 << 20
 _Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _Count = Annotated[int, Field(ge=1, le=1 << 48)]
 NOT_A_WORD = -2
@@ -29,11 +29,16 @@ TOKENS_CUT = "tokens_cut"
 """The attribute of a document with more tokens than the encoder reads: how many are left out."""
 
 
-class _Record(BaseModel):
+class Record(BaseModel):
+    """What a file of a folder holds, checked as it is read."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class EncoderIdentity(_Record):
+RecordType = TypeVar("RecordType", bound=Record)
+
+
+class EncoderIdentity(Record):
     """The network that the states are of. States of encoders that are not equal must not be mixed.
 
     Attributes:
@@ -49,7 +54,7 @@ class EncoderIdentity(_Record):
     max_tokens: int = Field(default=0, ge=0)
 
 
-class ShardEntry(_Record):
+class ShardEntry(Record):
     """One shard: its file, SHA-256 and counts. cut: documents with tokens that the encoder could not read."""
 
     file: str = Field(pattern=r"^shard-[0-9]{5,}\.safetensors$")
@@ -59,7 +64,7 @@ class ShardEntry(_Record):
     cut: int = Field(default=0, ge=0)
 
 
-class StatesIndex(_Record):
+class StatesIndex(Record):
     """The content of `index.json`.
 
     Attributes:
@@ -99,21 +104,28 @@ class StatesIndex(_Record):
 
 def read_index(path: Path) -> StatesIndex:
     """Read and check an index."""
+    return read_record(path, StatesIndex, "index of a folder of states", "write the states again")
+
+
+def read_record(path: Path, kind: type[RecordType], called: str, advice: str) -> RecordType:
+    """Read and check a record in a file of its own.
+
+    Args:
+        called: What messages call what was expected.
+        advice: What to do about a file that is invalid, apart from copying its folder again.
+    """
     check_is_file(path)
-    with reading(path, "index of shards"), path.open("rb") as file:
-        text = file.read(_INDEX_BYTES + 1)
-    if len(text) > _INDEX_BYTES:
-        raise InvalidInputError(
-            f"{path}: expected at most {_INDEX_BYTES:,} bytes, got more; write fewer documents to a folder"
-        )
+    with reading(path, called), path.open("rb") as file:
+        text = file.read(_RECORD_BYTES + 1)
+    if len(text) > _RECORD_BYTES:
+        raise InvalidInputError(f"{path}: expected at most {_RECORD_BYTES:,} bytes, got more; divide the documents")
     try:
-        return StatesIndex.model_validate_json(text)
+        return kind.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "content"
         raise InvalidInputError(
-            f"{path}: {where}: expected the index of a folder of states, got: {first['msg']}; "
-            "write the states again, or copy the folder again"
+            f"{path}: {where}: expected the {called}, got: {first['msg']}; {advice}, or copy the folder again"
         ) from error
 
 

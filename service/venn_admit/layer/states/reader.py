@@ -12,7 +12,6 @@ from venn_admit.files.records import input_error
 from venn_admit.layer.states.index import (
     INDEX_NAME,
     UNFINISHED_NAME,
-    EncoderIdentity,
     Kind,
     StateDocument,
     StatesIndex,
@@ -27,8 +26,8 @@ class StateShards:
     Memory: some tens of bytes a document, and the document that is read; the states stay in the files.
 
     Attributes:
-        folder: The folder.
-        index: What `index.json` says.
+        index: What `index.json` says; `kind`, `width`, `encoder`, `class_names` and both counts are from there.
+        cut_count: The number of documents with more tokens than the encoder reads.
         lengths: (n,) int64, T >= 1 of each document.
         labels: (n,) int64, of each document, -1 if unknown and where tokens are labelled.
     """
@@ -46,47 +45,16 @@ class StateShards:
                 "run what wrote it again, which goes on from there"
             )
         self.index: StatesIndex = read_index(folder / INDEX_NAME)
+        self.kind: Kind = self.index.kind
+        self.width, self.encoder, self.class_names = self.index.width, self.index.encoder, self.index.class_names
+        self.document_count, self.token_count = self.index.documents, self.index.tokens
+        self.cut_count = sum(entry.cut for entry in self.index.shards)
         self._shards = [Shard(folder / entry.file, entry, self.index) for entry in self.index.shards]
         if not self._shards:
             raise input_error(folder / INDEX_NAME, "shards", "at least one", 0)
         self._first_rows = np.cumsum([0] + [entry.documents for entry in self.index.shards])
         self.lengths: IntArray = np.concatenate([np.diff(shard.offsets) for shard in self._shards])
         self.labels: IntArray = np.concatenate([shard.labels for shard in self._shards])
-
-    @property
-    def kind(self) -> Kind:
-        """What is labelled: documents or tokens."""
-        return self.index.kind
-
-    @property
-    def width(self) -> int:
-        """H, the length of a state."""
-        return self.index.width
-
-    @property
-    def document_count(self) -> int:
-        """The number of documents, n."""
-        return self.index.documents
-
-    @property
-    def token_count(self) -> int:
-        """The number of tokens of all documents."""
-        return self.index.tokens
-
-    @property
-    def cut_count(self) -> int:
-        """The number of documents with more tokens than the encoder reads."""
-        return sum(entry.cut for entry in self.index.shards)
-
-    @property
-    def encoder(self) -> EncoderIdentity:
-        """The network that the states are of."""
-        return self.index.encoder
-
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        """The C names of the classes."""
-        return self.index.class_names
 
     @cached_property
     def external_ids(self) -> list[str]:
