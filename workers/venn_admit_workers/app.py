@@ -26,12 +26,7 @@ def make_app(settings: Settings) -> Celery:
     app = runtime.make_celery()
     app.life = Life(app, runtime)
     app.life.follow_signals()
-    log_as_json_from_the_start()
+    setup_logging.connect(log_as_json)  # instead of Celery's own
     add_tasks(app, runtime)
     add_schedule(app)
     return app
-
-
-def log_as_json_from_the_start() -> None:
-    """Make Celery set up its logging by `log_as_json`."""
-    setup_logging.connect(log_as_json)

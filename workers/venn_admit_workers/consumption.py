@@ -34,7 +34,7 @@ class Consumption:
         self._consumer = consumer
         self._turned_at = self._fine_at = time.monotonic()
 
-    def count_message(self) -> None:
+    def count_message(self, **_: object) -> None:
         """Note that the consumer received a message."""
         self._received += 1
 

@@ -44,7 +44,7 @@ class Life:
         """Have Celery call the methods below. Celery holds only weak references, so this ends with its application."""
         worker_init.connect(self._prepare)
         worker_ready.connect(self._announce)
-        task_received.connect(self._count)
+        task_received.connect(self.consumption.count_message)
         worker_shutting_down.connect(self._leave)
         worker_process_shutdown.connect(self._end_telemetry)
 
@@ -78,9 +78,6 @@ class Life:
     def _announce(self, sender: Any, **_: object) -> None:
         self.consumption.begin(sender)
         self._presence.announce()
-
-    def _count(self, **_: object) -> None:
-        self.consumption.count_message()
 
     def _end_telemetry(self, **_: object) -> None:
         """Export the spans of a child that ends in good order."""

@@ -17,11 +17,11 @@ from venn_admit.core.types import UNKNOWN_LABEL, IntArray
 from venn_admit.errors import Code, InvalidInputError
 from venn_admit.files.arrow.batches import DAMAGE
 from venn_admit.files.arrow.types import is_label, is_name, is_text, object_bytes, to_list
-from venn_admit.files.budget import OBJECT_BYTES, Place, too_large
+from venn_admit.files.inputs import OBJECT_BYTES, Place, check_is_file, input_error, reading, too_large
 from venn_admit.files.label_values import ClassNumbers
 from venn_admit.files.parquet.footer import read_footer
 from venn_admit.files.parquet.reader import batches_within
-from venn_admit.files.records import check_is_file, duplicate_ids, input_error, reading
+from venn_admit.files.records import duplicate_ids
 
 SELECTIONS = ("random", "selected")
 COLUMNS = ("external_id", "label", "selection")

@@ -2,13 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time
 from decimal import Decimal
 from itertools import compress
-from pathlib import Path
 from typing import Any, TypeGuard, cast
 
 import numpy as np
@@ -19,7 +17,7 @@ from venn_admit.core.content import content_digests
 from venn_admit.core.names import ID_LENGTH_LIMIT, check_new_id, check_printable, check_text, is_title
 from venn_admit.core.types import UNKNOWN_LABEL, Float32Array, IntArray
 from venn_admit.errors import Code, InvalidInputError
-from venn_admit.files.budget import Place
+from venn_admit.files.inputs import Place, input_error
 from venn_admit.files.label_values import ClassNumbers
 
 NESTING_LIMIT = 100
@@ -94,13 +92,6 @@ class Layout:
     label: str = "label"
     external_id: str = "external_id"
     document_id: str = "document_id"
-
-
-def input_error(
-    place: Place, where: str, expected: str, got: object, advice: str = "", code: Code | None = None
-) -> InvalidInputError:
-    """Return the error for one part of an input, ready to be raised."""
-    return InvalidInputError(f"{place}: {where}: expected {expected}, got {got}{advice and '; '}{advice}", code=code)
 
 
 def unwanted_vectors(place: Place, where: str, got: object) -> InvalidInputError:
@@ -194,28 +185,6 @@ def duplicate_ids(external_ids: Iterable[str]) -> dict[str, list[int]]:
     for row, external_id in enumerate(external_ids):
         rows_of.setdefault(external_id, []).append(row)
     return {external_id: rows for external_id, rows in rows_of.items() if len(rows) > 1}
-
-
-@contextmanager
-def reading(place: Place, kind: str, *damage: type[Exception]) -> Iterator[None]:
-    """Turn the errors that a library raises on a damaged or unreadable file of this kind into InvalidInputError."""
-    unreadable: tuple[type[Exception], ...] = (OSError, *damage)
-    try:
-        yield
-    except unreadable as error:
-        raise InvalidInputError(
-            f"{place}: expected a readable {kind}, got {type(error).__name__}: {error}; "
-            "it may be truncated or damaged, write or copy it again"
-        ) from error
-
-
-def check_is_file(path: Path) -> None:
-    """Raise InvalidInputError unless the path is a regular file."""
-    with reading(path, "exemplar file"):
-        if path.is_file():
-            return
-        found = "a directory" if path.is_dir() else "something else" if path.exists() else "no such file"
-    raise InvalidInputError(f"{path}: expected a file, got {found}; check the path")
 
 
 def _as_float32(layout: Layout, first_row: int, column: str, values: npt.NDArray[np.floating[Any]]) -> Float32Array:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 # Nothing that is received lasts as long; on another machine, nobody can tell whether the process lives.
-LEFT_BEHIND_SECONDS = 24 * 60 * 60
+ABANDONED_SECONDS = 24 * 60 * 60
 UPLOADS = "uploads"
 """The folder in the home in which bodies of requests are kept while they are taken in."""
 _NAME = re.compile(r"(?P<machine>.+)\.(?P<process>\d+)-[0-9a-f]{16}")
@@ -20,19 +20,19 @@ def temporary_name(ending: str) -> str:
     return f"{socket.gethostname()}.{os.getpid()}-{secrets.token_hex(8)}{ending}"
 
 
-def remove_left_behind(folder: Path) -> int:
+def remove_abandoned(folder: Path) -> int:
     """Remove the files of processes of this machine that are dead, and what is a day old; return how many."""
     removed = 0
     for path in folder.iterdir() if folder.is_dir() else ():
         with suppress(FileNotFoundError):
-            if _is_left_behind(path):
+            if _is_abandoned(path):
                 path.unlink()
                 removed += 1
     return removed
 
 
-def _is_left_behind(path: Path) -> bool:
-    if time.time() - path.stat().st_mtime > LEFT_BEHIND_SECONDS:
+def _is_abandoned(path: Path) -> bool:
+    if time.time() - path.stat().st_mtime > ABANDONED_SECONDS:
         return True
     named = _NAME.match(path.name)
     if named is None or named["machine"] != socket.gethostname():

@@ -10,7 +10,7 @@ import numpy as np
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
 from venn_admit.core.types import KnnParameters
 from venn_admit.errors import Code, InvalidInputError
-from venn_admit.files.records import check_is_file
+from venn_admit.files.inputs import check_is_file
 
 _SIZE_LIMIT = 4 << 20
 MOST_BYTES = 64 << 20

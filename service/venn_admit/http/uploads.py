@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
 from venn_admit.files.received import STREAM_ENDING, ReceivedFile
-from venn_admit.files.temporary import UPLOADS, remove_left_behind, temporary_name
+from venn_admit.files.temporary import UPLOADS, remove_abandoned, temporary_name
 from venn_admit.flows.keys.keys import Caller
 from venn_admit.http.limits import allow
 from venn_admit.http.problems import Problem, Refused
@@ -156,7 +156,7 @@ def temporary_file(home: Path, ending: str) -> Iterator[Path]:
 def _prepare(folder: Path) -> None:
     """Make the folder, for its owner alone, and remove what was left behind."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    remove_left_behind(folder)
+    remove_abandoned(folder)
 
 
 def _create(path: Path) -> IO[bytes]:

@@ -124,7 +124,7 @@ class Classifier(ClassifierInterface):
         for job_id in done.jobs:
             self._shell.run_job(job_id, "Searching neighbours again")
         if done.is_done:
-            self._runtime.remove_left_behind()
+            self._runtime.remove_abandoned()
         return done
 
     @advising()

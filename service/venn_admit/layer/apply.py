@@ -170,10 +170,10 @@ def document_label(token_labels: IntArray, background: int | None) -> int:
 def _own_exemplar(model: MemoryModel, document: StateDocument) -> _Part:
     """The exemplar of a document, with what carries its prediction."""
     exemplar, found = exemplar_with_contributions(model, document.states, document.tokens)
-    carried = contributions_to_margin(model, found)
+    to_margin = contributions_to_margin(model, found)
     given = document.token_labels
     label = document.label if given is None else document_label(given, model.settings.background)
-    attributes = {**document.attributes, ATTRIBUTE: carried.as_attribute()}
+    attributes = {**document.attributes, ATTRIBUTE: to_margin.as_attribute()}
     return _Part(exemplar, np.array([label]), [document.external_id], None, [attributes])
 
 

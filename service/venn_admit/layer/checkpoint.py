@@ -9,8 +9,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
 from venn_admit.errors import InvalidInputError
+from venn_admit.files.inputs import reading
 from venn_admit.files.output.atomic import replacing, writing
-from venn_admit.files.records import reading
 from venn_admit.layer.layer import MemoryLayer
 from venn_admit.layer.model import PARAMETER_NAMES, MemoryEpoch
 

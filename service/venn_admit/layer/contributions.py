@@ -172,10 +172,10 @@ def own_contributions(
     found = contributions_in(attributes, class_names[predicted])
     if found is None:
         return None
-    behind = {name: logit for name, logit in zip(class_names, network_logits, strict=True) if name != found.class_name}
-    nearest, largest = max(behind.values()), network_logits[predicted]
+    others = {name: logit for name, logit in zip(class_names, network_logits, strict=True) if name != found.class_name}
+    nearest, largest = max(others.values()), network_logits[predicted]
     tolerance = _MARGIN_TOLERANCE * max(1.0, abs(nearest), abs(largest))
-    is_own = behind.get(found.runner_up) == nearest and abs(found.margin - (largest - nearest)) <= tolerance
+    is_own = others.get(found.runner_up) == nearest and abs(found.margin - (largest - nearest)) <= tolerance
     return found if is_own else None
 
 

@@ -34,7 +34,6 @@ class Detection:
     """How well the tokens of one class are found.
 
     Attributes:
-        label: The class.
         found: Tokens of this label that are detected.
         detected: Tokens that are detected.
         present: Tokens of this label.
@@ -78,12 +77,7 @@ class Detection:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PredictionMeasures:
-    """How well predictions fit labels.
-
-    Attributes:
-        accuracy: Accuracy and F0.5 of the predictions.
-        detections: The same predictions as detections of each class: precision, recall and F0.5.
-    """
+    """How well predictions fit labels: of all points, and as detections of each class."""
 
     accuracy: PointAccuracy
     detections: tuple[Detection, ...]
@@ -131,14 +125,11 @@ class LevelEvaluation:
 
 
 def count_detections(label: IntArray, detected: BoolArray) -> tuple[Detection, ...]:
-    """Count how well the tokens of each class are found.
+    """Count how well the tokens of each of C classes are found.
 
     Args:
         label: (n,) int64 in [0, C), or -1 for a token of no class that can be detected.
         detected: (n, C) bool, whether the token is detected as one of the class; several classes may be.
-
-    Returns:
-        C long.
 
     Examples:
         >>> one, two = count_detections(np.array([0, 1, 1]), np.array([[True, False], [True, True], [False, False]]))
@@ -193,11 +184,9 @@ def evaluate_layer(
     some tens of bytes a point.
 
     Args:
-        shards: States of its encoder, with its classes.
         level: What a point is; None: what an exemplar is for the layer.
         rows: (m,) int64, the documents that are evaluated; None: all.
         knn: Over training exemplars of the same level.
-        memory_budget: Bytes that this may take beside the points.
 
     Raises:
         InvalidInputError: The states are of another encoder or have other classes, or a layer for tokens was asked for
@@ -213,7 +202,7 @@ def evaluate_layer(
 
 @dataclass(slots=True)
 class _Points:
-    """Columns of the points, batch after batch; evidence: of those with a label, counted, which takes C for each."""
+    """Columns of the points, batch after batch; evidence counts tokens with a label, which takes C numbers for each."""
 
     model: MemoryModel
     level: Kind
@@ -254,9 +243,9 @@ class _Points:
                 "label some. Documents of labelled words have labels if the layer has a background class. If all "
                 "documents serve the fit, give others for it"
             )
-        kept = np.flatnonzero(labelled) if has_labels else np.arange(len(label))
-        label, network = label[kept], _joined(self.network)[kept]
-        code = document_codes([self.documents[row] for row in kept.tolist()])
+        chosen = np.flatnonzero(labelled) if has_labels else np.arange(len(label))
+        label, network = label[chosen], _joined(self.network)[chosen]
+        code = document_codes([self.documents[row] for row in chosen.tolist()])
         count = int(code.max()) + 1
         documents = Documents(code, count) if count < len(code) else None
         class_count = len(self.model.class_names)
@@ -270,9 +259,9 @@ class _Points:
             )
 
         if knn is None:
-            return LevelEvaluation(level, len(kept), count, measured(network), self.evidence, None, None, None)
-        predicted, q = _joined(self.knn)[kept], _joined(self.match_count)[kept]
-        d = np.concatenate(self.distance)[kept]
+            return LevelEvaluation(level, len(chosen), count, measured(network), self.evidence, None, None, None)
+        predicted, q = _joined(self.knn)[chosen], _joined(self.match_count)[chosen]
+        d = np.concatenate(self.distance)[chosen]
         (agreement,) = tally_groupings([Grouping(np.zeros_like(label), predicted == network, 1)], documents)
 
         def grid(right: BoolArray) -> AccuracyGrid:
@@ -281,7 +270,7 @@ class _Points:
 
         return LevelEvaluation(
             level,
-            len(kept),
+            len(chosen),
             count,
             measured(network),
             self.evidence,

@@ -19,8 +19,8 @@ from safetensors.numpy import load, save
 
 from venn_admit.core.types import Float32Array, FloatArray
 from venn_admit.errors import InvalidInputError
+from venn_admit.files.inputs import check_is_file, input_error, reading
 from venn_admit.files.output.atomic import replacing, writing
-from venn_admit.files.records import check_is_file, input_error, reading
 from venn_admit.layer.settings import MemorySettings
 from venn_admit.layer.states.index import EncoderIdentity, Kind, Record, read_record
 

@@ -122,13 +122,13 @@ def exemplar_with_contributions(
 
 def contributions_to_margin(model: MemoryModel, found: TokenContributions) -> Contributions:
     """Return what each token contributes to the margin of the predicted class over the runner-up."""
-    ahead = found.predicted
-    behind = max((number for number in range(len(found.logits)) if number != ahead), key=found.logits.__getitem__)
+    first = found.predicted
+    second = max((number for number in range(len(found.logits)) if number != first), key=found.logits.__getitem__)
     return Contributions.of_tokens(
-        model.class_names[ahead],
-        model.class_names[behind],
-        float(found.intercept[ahead] - found.intercept[behind]),
-        found.contributions[:, ahead] - found.contributions[:, behind],
+        model.class_names[first],
+        model.class_names[second],
+        float(found.intercept[first] - found.intercept[second]),
+        found.contributions[:, first] - found.contributions[:, second],
         found.tokens,
     )
 

@@ -21,7 +21,7 @@ import torch
 from venn_admit.core.approximation.training import torch_threads
 from venn_admit.core.types import IntArray
 from venn_admit.errors import ConflictError, InvalidInputError
-from venn_admit.files.budget import too_large
+from venn_admit.files.inputs import too_large
 from venn_admit.files.output.atomic import locked, remove_partials, writing
 from venn_admit.layer.batches import MiniBatch, epoch_batches, read_batches, split_dev
 from venn_admit.layer.checkpoint import CHECKPOINT_NAME, TrainingState, restore_checkpoint, save_checkpoint

@@ -65,11 +65,11 @@ class Runtime(Workspace):
             database_url=url,
         )
 
-    def remove_left_behind(self) -> None:
+    def remove_abandoned(self) -> None:
         """Remove bodies of requests that processes of this machine kept in the home when they were killed."""
-        from venn_admit.files.temporary import UPLOADS, remove_left_behind
+        from venn_admit.files.temporary import UPLOADS, remove_abandoned
 
-        remove_left_behind(self.settings.home / UPLOADS)
+        remove_abandoned(self.settings.home / UPLOADS)
 
     def check_server(self) -> None:
         """Raise DatabaseError unless the server can be reached and is recent enough; its schema may be any."""

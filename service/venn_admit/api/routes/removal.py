@@ -43,7 +43,7 @@ def post_forget(request: Request, classifier: ClassifierName, given: ExemplarsTo
         on_stored=keeping(request, as_json),
     )
     if done.is_done:
-        runtime.remove_left_behind()
+        runtime.remove_abandoned()
     return as_json(done)
 
 

@@ -18,7 +18,7 @@ from venn_admit.core.types import BoolArray, FloatArray, IntArray
 _INTEGERS = {torch.bfloat16: torch.int16, torch.float32: torch.int32}
 _SUPPORT_ROWS, _QUERY_ROWS, _GROUP_ROWS = 8192, 256, 32
 # Candidates kept beyond K: enough for the gap behind the K-th distance to exceed the error of the bounds.
-KEPT_BEYOND = 16
+EXTRA_CANDIDATES = 16
 # Smaller blocks would cost more in calls than they save in memory.
 _LEAST_ROWS = 16
 # A list may hold this many times what is kept: it grows longer if bounds are equal or rows share a group.

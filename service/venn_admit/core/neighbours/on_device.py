@@ -15,7 +15,7 @@ import torch
 
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.neighbours.bounds import UNREACHED, RoundedQueries, product_rounding, slices
-from venn_admit.core.neighbours.candidates import KEPT_BEYOND, Candidates
+from venn_admit.core.neighbours.candidates import EXTRA_CANDIDATES, Candidates
 from venn_admit.core.neighbours.index import NeighbourIndex
 from venn_admit.core.neighbours.search import check_arguments, exact_neighbours, search
 from venn_admit.core.types import Float32Array, IntArray, Neighbours
@@ -79,7 +79,7 @@ def _listed_there(
     device: torch.device, queries: Float32Array, support: Float32Array, neighbour_count: int, memory_budget: int
 ) -> Neighbours:
     index = NeighbourIndex.of(support, precision=torch.bfloat16)
-    lists = DeviceLists(device, index, neighbour_count + KEPT_BEYOND, memory_budget)
+    lists = DeviceLists(device, index, neighbour_count + EXTRA_CANDIDATES, memory_budget)
     return search(queries, index, neighbour_count, memory_budget=memory_budget, list_on_device=lists)[0]
 
 

@@ -12,7 +12,7 @@ import torch
 
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.neighbours.bounds import RoundedQueries, slices
-from venn_admit.core.neighbours.candidates import KEPT_BEYOND, Candidates, ListSizes, list_candidates
+from venn_admit.core.neighbours.candidates import EXTRA_CANDIDATES, Candidates, ListSizes, list_candidates
 from venn_admit.core.neighbours.distances import first_of_each, none_found
 from venn_admit.core.neighbours.index import NeighbourIndex, check_finite
 from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray, Neighbours
@@ -94,7 +94,7 @@ def search(
     """
     check_finite("queries", queries)
     queries = np.asarray(queries)  # A plain view of a memory map.
-    sizes = ListSizes.within(memory_budget, index, neighbour_count + KEPT_BEYOND)
+    sizes = ListSizes.within(memory_budget, index, neighbour_count + EXTRA_CANDIDATES)
     shape = (len(queries), neighbour_count)
     found = Neighbours(indices=np.empty(shape, dtype=np.int64), distances=np.empty(shape))
     rescanned = 0

@@ -20,17 +20,8 @@ import pyarrow.compute as pc
 
 from venn_admit.core.types import UNKNOWN_LABEL
 from venn_admit.files.arrow.types import OTHER_TYPES, TYPES, affordable_batches, is_text, to_list
-from venn_admit.files.budget import batch_bytes
-from venn_admit.files.records import (
-    Attributes,
-    ExemplarBatch,
-    Layout,
-    input_error,
-    make_batch,
-    reading,
-    stating,
-    unwanted_vectors,
-)
+from venn_admit.files.inputs import batch_bytes, input_error, reading
+from venn_admit.files.records import Attributes, ExemplarBatch, Layout, make_batch, stating, unwanted_vectors
 
 EXTRACTOR_KEY = b"venn_admit.extractor"
 _BATCH_ROWS = 8192

@@ -17,8 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from venn_admit.files.arrow.batches import DAMAGE
-from venn_admit.files.budget import Place, too_large
-from venn_admit.files.records import reading
+from venn_admit.files.inputs import Place, reading, too_large
 
 KIND = "Arrow stream"
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from venn_admit.files.budget import OBJECT_BYTES, Place, too_large
+from venn_admit.files.inputs import OBJECT_BYTES, Place, too_large
 
 # A value in a list: itself and its two levels, in buffers that double as they grow.
 LISTED_VALUE_BYTES = 16

@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from venn_admit.files.records import check_is_file, reading
+from venn_admit.files.inputs import check_is_file, reading
 
 # The errors that zipfile, its decompressors and numpy's header parser raise on damaged bytes.
 DAMAGE = (

@@ -16,16 +16,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from venn_admit.files.budget import OBJECT_BYTES, Place, batch_bytes, too_large
+from venn_admit.files.inputs import OBJECT_BYTES, Place, batch_bytes, input_error, reading, too_large
 from venn_admit.files.npz.archive import DAMAGE, StoredArray, open_arrays
 from venn_admit.files.records import (
     VERSION_RULE,
     Attributes,
     ExemplarBatch,
     Layout,
-    input_error,
     make_batch,
-    reading,
     stating,
     unwanted_vectors,
 )

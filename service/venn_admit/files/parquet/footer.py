@@ -17,8 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from venn_admit.files.arrow.batches import DAMAGE
-from venn_admit.files.budget import too_large
-from venn_admit.files.records import check_is_file, reading
+from venn_admit.files.inputs import check_is_file, reading, too_large
 
 _MAGIC = b"PAR1"
 _LENGTH_BYTES = 4

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from venn_admit.files.arrow.types import LISTED_VALUE_BYTES
-from venn_admit.files.budget import too_large
+from venn_admit.files.inputs import too_large
 from venn_admit.files.parquet.footer import I32, Chunk, CompactReader, Footer, Struct
 
 # A column of lists that does not fit into memory is considered a trap beyond this compression.

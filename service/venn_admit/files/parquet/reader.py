@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.files.arrow.batches import DAMAGE, check_schema, to_batch, with_extractor
 from venn_admit.files.arrow.types import affordable_batches, to_list
-from venn_admit.files.budget import batch_bytes, too_large
+from venn_admit.files.inputs import batch_bytes, input_error, reading, too_large
 from venn_admit.files.parquet.footer import Footer, read_footer
 from venn_admit.files.parquet.limits import affordable_rows, dictionary_columns
-from venn_admit.files.records import ExemplarBatch, Layout, input_error, reading
+from venn_admit.files.records import ExemplarBatch, Layout
 
 _STREAM_BYTES = 1 << 20
 _COLUMN_LIMIT = 1000

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from venn_admit.errors import InvalidInputError
-from venn_admit.files.budget import too_large
+from venn_admit.files.inputs import reading, too_large
 from venn_admit.files.output.atomic import locked, replacing, writing
-from venn_admit.files.records import reading
 from venn_admit.flows.extraction.options import SourceOptions, background_number
 from venn_admit.flows.extraction.states import Display, classes_found, open_states
 from venn_admit.flows.extraction.train import train_layer

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from venn_admit.errors import InvalidInputError
-from venn_admit.files.records import input_error
+from venn_admit.files.inputs import input_error
 from venn_admit.files.sources import plain_list
 from venn_admit.interface.arrays import column_of
 from venn_admit.interface.hooks.arguments import Arguments

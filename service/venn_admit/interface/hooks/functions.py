@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from venn_admit.files.records import input_error
+from venn_admit.files.inputs import input_error
 from venn_admit.interface.arrays import array_of
 from venn_admit.interface.hooks.arguments import Arguments, Parameters, parameters_of
 from venn_admit.interface.hooks.model import Outputs

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from venn_admit.files.records import input_error
+from venn_admit.files.inputs import input_error
 from venn_admit.interface.hooks.arguments import Arguments, Parameters
 
 Floats = npt.NDArray[Any]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from venn_admit.errors import InvalidInputError
-from venn_admit.files.records import input_error
+from venn_admit.files.inputs import input_error
 from venn_admit.interface.arrays import array_of
 from venn_admit.interface.hooks.arguments import Arguments, Parameters, parameters_of
 from venn_admit.interface.hooks.model import Outputs, two_logits

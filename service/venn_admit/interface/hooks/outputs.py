@@ -9,8 +9,9 @@ import numpy as np
 
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.batches import merged
+from venn_admit.files.inputs import input_error
 from venn_admit.files.label_values import ClassNumbers
-from venn_admit.files.records import ExemplarBatch, Layout, input_error, unwanted_vectors
+from venn_admit.files.records import ExemplarBatch, Layout, unwanted_vectors
 from venn_admit.files.sources import ArraySource, ExemplarSource, array_layout, plain_list, rows_at_once
 from venn_admit.interface.hooks.columns import BatchColumns
 from venn_admit.interface.hooks.model import Model, check_outputs

@@ -14,7 +14,7 @@ import torch
 
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import Float32Array
-from venn_admit.files.budget import batch_bytes, too_large
+from venn_admit.files.inputs import batch_bytes, too_large
 from venn_admit.layer.encoders.local import TextEncoder, padded_length
 from venn_admit.layer.states.index import TOKENS_CUT, StateDocument
 from venn_admit.layer.texts.document import TextDocument

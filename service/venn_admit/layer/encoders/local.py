@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from venn_admit.errors import InvalidInputError
-from venn_admit.files.records import reading
+from venn_admit.files.inputs import reading
 from venn_admit.layer.states.index import EncoderIdentity
 
 if TYPE_CHECKING:

@@ -25,12 +25,12 @@ from venn_admit.core.types import UNKNOWN_LABEL, Float32Array, IntArray
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.arrow.batches import DAMAGE as PARQUET_DAMAGE
 from venn_admit.files.arrow.types import to_list
-from venn_admit.files.budget import batch_bytes, too_large
+from venn_admit.files.inputs import batch_bytes, input_error, reading, too_large
 from venn_admit.files.label_values import ClassNumbers
 from venn_admit.files.npz.archive import DAMAGE, StoredArray, open_arrays
 from venn_admit.files.parquet.footer import read_footer
 from venn_admit.files.parquet.reader import batches_within, read_rows
-from venn_admit.files.records import Attributes, input_error, plain_attributes, reading
+from venn_admit.files.records import Attributes, plain_attributes
 from venn_admit.layer.states.index import NOT_A_WORD, EncoderIdentity, Kind, StateDocument
 from venn_admit.layer.states.writer import ShardWriter
 

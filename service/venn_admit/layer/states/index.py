@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import InvalidInputError
+from venn_admit.files.inputs import check_is_file, reading
 from venn_admit.files.output.atomic import replacing, writing
-from venn_admit.files.records import check_is_file, reading
 
 INDEX_NAME = "index.json"
 UNFINISHED_NAME = "unfinished.json"

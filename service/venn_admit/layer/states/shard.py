@@ -25,8 +25,8 @@ from safetensors.numpy import save
 
 from venn_admit.core.types import UNKNOWN_LABEL, Float32Array, IntArray
 from venn_admit.errors import InvalidInputError
+from venn_admit.files.inputs import check_is_file, input_error, reading
 from venn_admit.files.output.atomic import replacing, writing
-from venn_admit.files.records import check_is_file, input_error, reading
 from venn_admit.layer.states.index import NOT_A_WORD, TOKENS_CUT, ShardEntry, StateDocument, StatesIndex
 
 _HEADER_BYTES = 1 << 16

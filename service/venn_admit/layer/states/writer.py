@@ -10,8 +10,9 @@ import numpy as np
 from venn_admit.core.budget import BLOCK_SHARE, DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import UNKNOWN_LABEL
 from venn_admit.errors import InvalidInputError
+from venn_admit.files.inputs import input_error
 from venn_admit.files.output.atomic import remove_partials, writing
-from venn_admit.files.records import check_id, input_error
+from venn_admit.files.records import check_id
 from venn_admit.layer.states.index import (
     INDEX_NAME,
     NOT_A_WORD,

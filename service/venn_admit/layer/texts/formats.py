@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from venn_admit.errors import InvalidInputError
+from venn_admit.files.inputs import check_is_file, input_error, reading
 from venn_admit.files.parquet import reader as parquet_rows
-from venn_admit.files.records import check_is_file, input_error, reading
 from venn_admit.layer.texts.document import RawDocument
 
 TABLE_ENDINGS = (".csv", ".jsonl", ".parquet")

@@ -12,7 +12,8 @@ import numpy as np
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.names import check_text
 from venn_admit.errors import InvalidInputError
-from venn_admit.files.records import check_id, input_error, plain_attributes
+from venn_admit.files.inputs import input_error
+from venn_admit.files.records import check_id, plain_attributes
 from venn_admit.layer.states.index import TOKENS_CUT, Kind
 from venn_admit.layer.texts.document import ClassLabels, RawDocument, TextDocument, label_text
 from venn_admit.layer.texts.formats import CONLL_ENDINGS, TABLE_ENDINGS, read_conll, read_rows

@@ -75,7 +75,7 @@ def forget(
         for job_id in done.jobs:
             shell.run_job(job_id, "Searching neighbours again")
     if done.is_done:
-        session.remove_left_behind()
+        session.remove_abandoned()
     print_result(as_json, json_of(done), *_forgotten_lines(done))
 
 
