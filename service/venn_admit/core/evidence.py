@@ -38,7 +38,6 @@ class Field:
 
     Attributes:
         name: Its column in the database, its key in JSON, and its array in what decides.
-        kind: What it holds.
         words: What tables for people call it.
         meaning: What it is, for the reference of tables and that of the HTTP service.
         example: A value, for the latter.
@@ -62,7 +61,6 @@ class MethodEvidence:
     """What the decisions of one method rest on, besides what every decision has.
 
     Attributes:
-        method: Its name.
         table: Where it is kept, by decision.
         fields: The first is never null.
     """

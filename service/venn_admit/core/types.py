@@ -84,7 +84,6 @@ class TrainingEpoch:
     Attributes:
         epoch: The number of the epoch; 0 is the start, before any step.
         loss: Mean over the points that the loss was taken over; NaN for epoch 0.
-        masked: Whether the loss was taken over discrepant points only.
         discrepancies: Prediction discrepancies on the dev half.
         parameters: (P,) float64, namely beta, gamma and eta for the KNN, or eta_loc for the localizer.
     """
@@ -233,8 +232,6 @@ class SelectiveMethod:
     """What a method of selective classification makes of n points; it admits a prediction or rejects it.
 
     Attributes:
-        predicted: (n,) int64, its point predictions.
-        admitted: (n,) bool, whether it admits them.
         confidence: (n,) float64, finite, by which it ranks the predictions; None if it has no ranking of its own.
     """
 

@@ -23,10 +23,8 @@ class ReceivedFile:
     """A file of exemplars, .parquet or .arrows (an Arrow IPC stream), or of labels, which may be .csv as well.
 
     Attributes:
-        path: Where it lies.
         name: What is recorded as the source of what it holds.
         called: What messages call it.
-        memory_budget: Bytes that reading it may take.
         extractor: The version of what its vectors come from, if it is stated apart from the file.
     """
 

@@ -92,7 +92,6 @@ class ArrowSource:
     Attributes:
         name: What it is called, in messages too.
         data: The table, or a reader of record batches, which is read once.
-        memory_budget: Bytes that reading it may take, beside the data themselves.
         extractor: The version of what its vectors come from, if it is stated apart from the data.
     """
 
@@ -127,10 +126,7 @@ class ArraySource:
         labels: (n,), class numbers with -1 or NaN for an unknown label, or n class names with None; None if unknown.
         ids: n texts or integers; None for ids that follow from the content.
         documents: n texts or integers, None for an exemplar of no document; None if no exemplar has one.
-        attributes: Further columns of n values each.
         row_attributes: Instead of them, n dictionaries, which need not have the same keys.
-        memory_budget: Bytes that reading may take, beside the arrays themselves.
-        extractor: The version of what the vectors come from, if it is stated.
     """
 
     name: str

@@ -40,7 +40,6 @@ class TrainingExemplars:
 
     Attributes:
         index: Their vectors, in a file, ready to be searched.
-        external_ids: N ids.
         document_ids: The id of the document that each belongs to, itself if it is one.
     """
 
@@ -120,14 +119,7 @@ def training_exemplars(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedKnn:
-    """A KNN over training exemplars.
-
-    Attributes:
-        training: Its neighbours to be.
-        neighbour_count: K.
-        parameters: beta, gamma and eta.
-        fit_count: Exemplars that it was fitted on, of both halves.
-    """
+    """A KNN over training exemplars."""
 
     training: TrainingExemplars
     neighbour_count: int

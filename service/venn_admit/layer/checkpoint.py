@@ -23,10 +23,7 @@ class TrainingState:
     """What goes on from epoch to epoch. `layer` and `optimizer` change in place.
 
     Attributes:
-        layer: The layer, as the last epoch left it.
-        optimizer: Adam, of its parameters.
         best: Its parameters after the best epoch, by name.
-        log: One line for each epoch.
         best_epoch: The earliest epoch with the lowest loss on the dev split; 0 before the first.
     """
 

@@ -53,8 +53,6 @@ class SumRow:
 
     Attributes:
         position: The position of a token; None for another row.
-        name: The name of a token, its text; otherwise what the row is.
-        figure: With its sign.
         is_sum: Whether it is the sum of those above it.
     """
 
@@ -72,13 +70,9 @@ class Contributions:
     six decimals, and the rest is what makes the sum exact.
 
     Attributes:
-        class_name: The class.
         runner_up: The class with the next largest logit.
-        margin: The logit of the class less that of the runner-up.
         intercept: What belongs to no token.
         tokens: The largest by amount first; tokens that contribute nothing are never among them.
-        rest: What the other tokens contribute together.
-        rest_count: How many other tokens there are.
     """
 
     class_name: str

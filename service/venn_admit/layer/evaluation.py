@@ -35,7 +35,6 @@ class Detection:
 
     Attributes:
         found: Tokens of this label that are detected.
-        detected: Tokens that are detected.
         present: Tokens of this label.
         tokens: All tokens that are labelled.
     """
@@ -89,8 +88,6 @@ class Partitions:
 
     Attributes:
         network: Points that the network predicts right; None without labels.
-        knn: Points that the KNN predicts right.
-        agreement: Points for which both predict the same.
     """
 
     network: AccuracyGrid | None
@@ -103,15 +100,12 @@ class LevelEvaluation:
     """How well a memory layer does at one level.
 
     Attributes:
-        level: What a point is: a document or a token.
         points: How many were evaluated: those with a label, or all if none has one.
-        documents: Their documents.
         network: The predictions argmax f; None without labels.
         evidence: Tokens of a layer for documents whose local score, less the background's, exceeds 0, which
             may be evidence for several classes, or for none; empty otherwise.
         knn: The KNN's predictions; None without labels, or without a KNN.
         agreement: The share of points for which KNN and network predict the same; None without a KNN.
-        partitions: None without a KNN.
     """
 
     level: Kind

@@ -36,9 +36,7 @@ class MemoryEpoch:
     """One line of a training log; the losses are means over the labelled exemplars, weighted by class.
 
     Attributes:
-        epoch: From 1.
         loss: On what is trained on, while the parameters change.
-        dev_loss: On the dev split, after the epoch.
         dev_accuracy: Share of the dev split whose prediction is right, in [0, 1].
         dev_f_half: F0.5 on the dev split, the mean over the classes that occur, in [0, 1].
     """
@@ -55,9 +53,6 @@ class MemoryModel:
     """A memory layer as it is stored and applied.
 
     Attributes:
-        settings: The settings of the layer and its training.
-        class_names: The C names.
-        encoder: The network whose states it takes.
         filter_weight: (M, H) float32, W.
         filter_bias: (M,) float32, b.
         head_weight: (C, M) float32, V.

@@ -31,7 +31,6 @@ class TokenContributions:
             less the same for the background class if there is one.
         detected: (T, C) bool, whether the token is evidence for the class: its score exceeds 0; never the background.
         representative: The token that stands for the document: the first with the largest score of the predicted class.
-        logits: (C,) float64, f.
         predicted: argmax f; ties go to the lower class.
     """
 

@@ -36,7 +36,6 @@ class MemorySettings:
     """The settings of a memory layer. The same settings and data give the same layer, bit for bit, on one thread.
 
     Attributes:
-        form: What an exemplar is.
         filters: M >= 1, the number of filters, and so the length of an exemplar vector. The source has 1,000.
         with_representative: Whether the vector of a document is followed by the filters of its representative token,
             for 2 M numbers in all. Documents only.

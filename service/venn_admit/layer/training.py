@@ -39,9 +39,7 @@ class TrainingProgress:
 
     Attributes:
         epoch: The epoch under way, from 1.
-        max_epochs: The last epoch that there can be.
         tokens: Tokens that this epoch has read, of the dev split too.
-        total_tokens: Tokens that an epoch reads.
         finished: The line of the log for this epoch, once it is complete.
     """
 
@@ -57,8 +55,6 @@ class Trained:
     """A finished training.
 
     Attributes:
-        model: With the parameters of the best epoch.
-        log: One line for each epoch.
         best_epoch: The earliest epoch with the lowest loss on the dev split.
     """
 

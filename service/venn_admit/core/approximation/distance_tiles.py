@@ -60,7 +60,6 @@ class SupportTiles:
     """The support of distances, cut into tiles.
 
     Attributes:
-        support: (n, D) float32.
         centre: (D,), about the middle of the support; the distances are of its dtype.
     """
 

@@ -65,10 +65,7 @@ class _Block:
     """Some rows with their ranked classes. Ranks lie along the first axis, so that a step over them is contiguous.
 
     Attributes:
-        rows: The rows.
-        logits: (b, C), as given.
         negated: (b, C), the negatives of the logits in ascending order.
-        draws: (b,).
         exponentials: (C, b), of each rank.
         cumulative: (C + 1, b), their sums up to each rank, starting with 0.
     """

@@ -28,12 +28,7 @@ class ViewedPoints:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOutPoints:
-    """The labelled points of one split.
-
-    Attributes:
-        keys: The document id of each point, or its external id if it has no document.
-        label: (n,) int64 in [0, C).
-    """
+    """The labelled points of one split."""
 
     keys: Sequence[str]
     label: IntArray

@@ -44,12 +44,7 @@ class ComparisonCalibration:
     """n labelled points to calibrate on; the arrays may be memory maps.
 
     Attributes:
-        keys: The document id of each point, or its external id if it has no document.
-        label: (n,) int64 in [0, C).
-        network_logits: (n, C) float32, f.
         nonconformity: (n,) float64 in [0, 1], 1 - pi^y under the KNN; None if the classifier has logits only.
-        vectors: (n, D) float32, r; None for the same reason.
-        draws: (n,) float64 in [0, 1), from `uniform_draws`.
     """
 
     keys: Sequence[str]
@@ -70,7 +65,6 @@ class ComparisonParameters:
         temperature: T > 0, fitted once on all points and shared by APS and both RAPS, so that they differ in the
             penalty alone.
         conf_threshold: The threshold of Conf_BASE on the score 1 - pi; None if the classifier has logits only.
-        aps: Calibrated on all points.
         raps: Tuned on about 30 % of the points, with thresholds from the others.
     """
 
@@ -85,7 +79,6 @@ class ComparisonMethods:
     """The comparison methods' parameters and sets.
 
     Attributes:
-        parameters: What the methods took from the calibration points.
         sets: The sets of Conf_BASE, RAPS adaptiveness, RAPS size, APS and LocalConf_BASE, in this order; the first and
             the last rest on vectors.
     """

@@ -53,7 +53,6 @@ class Promise:
     """What is asked of the methods.
 
     Attributes:
-        alpha: The error level, exact decimal in (0, 1).
         thresholds: (C,) the least p0 of each predicted class, for Venn-Abers.
         confidence: Over the calibration data, for SGR and the certified policy.
     """

@@ -26,8 +26,6 @@ class CoverageBand:
 
     Attributes:
         count: (b,) int64, the number of points admitted at each place, ascending; b may be 0.
-        low: (b,) float64.
-        high: (b,) float64.
     """
 
     count: IntArray

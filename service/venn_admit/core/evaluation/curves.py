@@ -24,8 +24,6 @@ class Reliability:
     """A probability against the observed share right, in b bins.
 
     Attributes:
-        edges: (b + 1,) float64.
-        count: (b,) int64.
         mean_probability: (b,) float64, NaN for an empty bin.
         frequency: (b,) float64, the share right; NaN for an empty bin.
         interval_low: (b,) float64, the lower ends of the 95 % intervals of the frequency.

@@ -24,12 +24,7 @@ MOST_SINGLE_SIZES = 10
 
 @dataclass(frozen=True, slots=True)
 class ClassTallies:
-    """A share per class and over all points.
-
-    Attributes:
-        per_true_class: C long.
-        per_predicted_class: C long.
-    """
+    """A share per class and over all points."""
 
     per_true_class: tuple[Tally, ...]
     per_predicted_class: tuple[Tally, ...]
@@ -38,11 +33,7 @@ class ClassTallies:
 
 @dataclass(frozen=True, slots=True)
 class SizeStratum:
-    """Coverage of the sets of `least` to `most` classes.
-
-    Attributes:
-        covered: The share of its sets that hold the label.
-    """
+    """Coverage of the sets of `least` to `most` classes."""
 
     least: int
     most: int
@@ -69,12 +60,7 @@ class MethodMeasures:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What is admitted of labelled points, and how much of it is right.
-
-    Attributes:
-        admitted: The points that were admitted.
-        right: The admitted points whose prediction is right.
-    """
+    """What is admitted of labelled points, and how much of it is right."""
 
     admitted: Tally
     right: ClassTallies

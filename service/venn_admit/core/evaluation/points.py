@@ -36,7 +36,6 @@ class OwnMethod:
 
     Attributes:
         baseline: The row that admits all of its predictions, `KNN` or `NETWORK`.
-        predicted: (n,) int64, the predictions that it decides on.
         confidence: (n,) float64, the lower probability that it admits by; NaN for a point that it can never admit.
         bounds: Its lower and upper probabilities, (n,) float64 each, by the weights that they are taken with.
         has_bands: Whether partitions by q and d, as bands have them, say something about it.
@@ -55,14 +54,11 @@ class EvaluationPoints:
     """The labelled, scored points of one evaluation set: columns with one row per point.
 
     Attributes:
-        label: (n,) int64, y.
         network_predicted: (n,) int64, argmax f.
         view: The KNN's; None if the classifier has logits only, where the method that is judged must be given.
         localizer_predicted: (n,) int64, or None if the localizer was not evaluated.
         admit: The results of ADMIT and Venn-ADMIT; None if they are left out.
         comparisons: Other methods that give sets, on the same points, in the order shown.
-        selective: Other methods that admit or reject a prediction, in the same form.
-        documents: The document of each point, if points of one document are not independent.
         calibrated_by: The method that is judged, one of those above; None for weighted Venn-ADMIT.
     """
 
@@ -109,7 +105,6 @@ class PartitionCell:
 
     Attributes:
         threshold: The alpha-quantile of pi of the true class; NaN without points.
-        tally: Accuracy, and n of N.
     """
 
     threshold: float

@@ -46,9 +46,6 @@ class Tally:
     """`correct` of `count` points (n), which are part of the `total` points of the evaluation set (N).
 
     Attributes:
-        correct: The number of correct points.
-        count: n.
-        total: N.
         documents: The number of documents that hold the n points, if points of one document are not independent; else
             None.
         resampled: The 95 % interval of the share from resampled documents, if there are any.
@@ -130,7 +127,6 @@ class Grouping:
 
     Attributes:
         cell: (n,) int64 in [0, cell_count), or -1 for a point in none.
-        correct: (n,) bool.
     """
 
     cell: IntArray

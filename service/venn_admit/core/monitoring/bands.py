@@ -33,9 +33,6 @@ class SnapshotIndex:
     Attributes:
         vp_usable: The number of points of vp that lie in usable bands.
         vp_admitted: (n_vp,) bool, the points that plain probabilities admit, each without itself in its category.
-        vp_documents: None if no two points share one.
-        admit: The index of mc.
-        venn: The index of vp.
     """
 
     settings: CalibratorSettings
@@ -109,13 +106,7 @@ def lower_of_vp(venn: VennIndex, vp: CalibrationPoints, singleton: BoolArray) ->
 
 @dataclass(frozen=True, slots=True)
 class WeightedShare:
-    """What weighted Venn-ADMIT would admit of some points of vp, each decided on without itself.
-
-    Attributes:
-        plain: The number of these that plain probabilities would admit.
-        admitted: The number of these that weighted ones would admit.
-        right: The number of these whose prediction is the label.
-    """
+    """What weighted Venn-ADMIT would admit of some points of vp, each decided on without itself."""
 
     points: int
     plain: int

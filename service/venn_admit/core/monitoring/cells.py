@@ -27,9 +27,7 @@ class CellState:
     """What one cell, a bin of q and a predicted class, can admit.
 
     Attributes:
-        right: How many of them are predicted right.
         admitted: How many of them are admitted by bounds of the other folds.
-        threshold: The least p0 that admits; None for never.
         largest: The largest p0 that any score has; 0 in an empty cell.
         admits_from: The score from which on p0 reaches the threshold; None if no score does.
         lacking: The fewest further points, all of them right and with scores above all others, after which the highest
@@ -129,9 +127,7 @@ class CellView:
     """n points of mc, or of recent traffic, as they are compared.
 
     Attributes:
-        points: Predictions, q and scores.
         distance: (n,) float64, d; None without vectors, and then q is `NO_MATCH_COUNT`.
-        admitted: (n,) bool, whether the prediction would be admitted.
     """
 
     points: CellPoints
@@ -149,15 +145,8 @@ class TrafficPart:
     """One part of the calibration data and of recent traffic.
 
     Attributes:
-        kind: What is cut into parts: score, q or d.
-        predicted: The predicted class of the part; None for all.
         low: The lower end, which belongs to the part; -inf for none.
         high: The upper end, which does not; inf for none.
-        calibrated: The number of points of mc in it.
-        right: How many of these are predicted right.
-        admitted: How many of these would be admitted.
-        recent: The number of comparable points of recent traffic in it.
-        recent_admitted: How many of these would be admitted.
     """
 
     kind: str

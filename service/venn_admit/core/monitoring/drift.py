@@ -150,16 +150,11 @@ class DecidedPoints:
     """Recent traffic: the newest decision on each of n exemplars, whichever snapshot made it.
 
     Attributes:
-        exemplar_ids: (n,) int64.
         calibration_ids: (n,) int64, the snapshot that decided.
-        weighted: (n,) bool, the option that it used.
-        require_full_match: (n,) bool, the option that it used.
-        predicted: (n,) int64, the prediction that was decided on.
         approximation: The KNN's view: logits, prediction, q and d, as decided on.
         reason: (n,) int64, the code of a `Reason`, or `ADMITTED`.
         comparable: (n,) bool, whether q, d and logits rest on the same training data and KNN parameters as the
             snapshot's.
-        label: (n,) int64, -1 if unknown.
         is_random: (n,) bool, whether the label was chosen at random.
         seen_count: The number of exemplars left out because the snapshot that decided on them was made with them.
     """
@@ -182,7 +177,6 @@ class OutcomeCounts:
     """The outcome of `points` points under some options.
 
     Attributes:
-        require_full_match: Whether points with q < K are rejected.
         rejected: The number of points rejected for each reason, in the order of `Reason`.
     """
 

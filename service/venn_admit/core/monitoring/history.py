@@ -12,7 +12,6 @@ class LabelSelection:
     """Current labels of held-out and scored exemplars that were chosen in the same way, as their latest event says.
 
     Attributes:
-        selection: random or selected.
         first: When the earliest of these events arrived.
         newest: When the latest of them arrived.
     """
@@ -28,9 +27,7 @@ class SnapshotChanges:
     """How the labelled points of mc and vp, as they are now, differ from those of a snapshot.
 
     Attributes:
-        arrived: Points that are not in the snapshot.
         changed: Points that have another label in it, or are in the other split.
-        left: Points of the snapshot that are no longer in mc or vp.
     """
 
     arrived: int
@@ -82,9 +79,7 @@ class PointChanges:
     """How the points of a snapshot differ from those of the one before.
 
     Attributes:
-        arrived: Points that the one before did not have.
         relabelled: Points with another label, or in the other split.
-        gone: Points that it no longer has.
         moved: Points whose q or d is another.
     """
 
@@ -99,12 +94,8 @@ class SnapshotChange:
     """A snapshot, and what it changed against the one before it that is still kept.
 
     Attributes:
-        created_at: When it became current.
         is_current: Whether its setting still has it.
         previous: The number of the one before; None for the first.
-        points: What changed in the points; None for the first.
-        other_parameters: Whether the KNN parameters are others.
-        other_training: Whether the training data are others.
         other_settings: What was asked for otherwise, such as kappa.
         admitted: The share of its calibration data that it would admit; None if these are too many to count that here.
     """

@@ -93,14 +93,7 @@ def calibration_partitions(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedPoints:
-    """n points with their place, and what the calibration makes of them.
-
-    Attributes:
-        match_count: (n,) int64, q in [0, K].
-        distance: (n,) float64, d.
-        right: (n,) bool, yhat = y.
-        admitted: (n,) bool, whether the prediction would be admitted.
-    """
+    """n points with their place, and what the calibration makes of them."""
 
     match_count: IntArray
     distance: FloatArray

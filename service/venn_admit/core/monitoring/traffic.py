@@ -35,8 +35,6 @@ class Share:
     """A share of points.
 
     Attributes:
-        count: The points that count.
-        points: All points, >= 1.
         size: The number of independent points that they are worth; see `effective_size`.
     """
 
@@ -73,11 +71,7 @@ class SharePair:
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """`right` of `points` admitted predictions, and the interval of their share at confidence 1 - `LEVEL`.
-
-    Attributes:
-        predicted: The predicted class of the points; None for all classes.
-    """
+    """`right` of `points` admitted predictions, and the interval of their share at confidence 1 - `LEVEL`."""
 
     predicted: int | None
     right: int
@@ -95,9 +89,7 @@ class Comparison:
     """Comparable points of recent traffic against the calibration data of one split.
 
     Attributes:
-        points: The number of comparable points.
         reference: The split that they are compared with.
-        shifts: Shifts by quantity: q, d, or a score.
         shares: Shares by what makes a point count: that it is usable, or admitted.
     """
 
@@ -120,7 +112,6 @@ class Traffic:
         decided_by: The number of points by the snapshot that decided on them.
         outcomes: Under each of the options that were used.
         own_outcomes: The same for what the snapshot itself decided.
-        comparison: None if no point is comparable.
         accuracy: How often what the snapshot itself admitted is right, over all and for each predicted class that
             occurs; empty if no label that was chosen at random is known.
     """
@@ -161,11 +152,8 @@ class Sides:
     """What points are worth, on either side of a comparison.
 
     Attributes:
-        reference: The split of the calibration data.
         calibrated: The number of its points.
-        calibrated_documents: The documents of these points; None if no two share one.
         rows: (m,) int64, the comparable rows of recent traffic.
-        documents: The documents of all recent traffic, in the same form.
     """
 
     reference: Split

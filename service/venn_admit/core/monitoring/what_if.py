@@ -13,9 +13,6 @@ class ViewChanges:
 
     Attributes:
         touched: Those that have a changed training exemplar among their neighbours.
-        predicted: Those on which the KNN would predict another class.
-        match_count: Those that would have another q.
-        distance: Those that would have another d.
     """
 
     points: int
@@ -31,12 +28,7 @@ class ViewChanges:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFact:
-    """A property of a snapshot, as it is and as it would be.
-
-    Attributes:
-        before: In the current snapshot.
-        after: In the one that would follow.
-    """
+    """A property of a snapshot, as it is and as it would be."""
 
     name: str
     before: float | str
@@ -45,12 +37,7 @@ class SnapshotFact:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotCount:
-    """How many parts of a snapshot would differ.
-
-    Attributes:
-        changed: How many would differ.
-        total: How many there are in the snapshot that would follow.
-    """
+    """How many parts of a snapshot would differ."""
 
     name: str
     changed: int

@@ -99,7 +99,6 @@ class DistanceBounds:
     holds for all v above a value of that precision.
 
     Attributes:
-        precision: torch.bfloat16 or torch.float32.
         scale: A power of two.
         centre: (D,) float32. The bounds hold for any centre.
         usual_error: E. The bounds hold for any value, and are tight if it is about the largest error of most exemplars.

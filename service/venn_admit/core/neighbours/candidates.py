@@ -31,9 +31,7 @@ class ListSizes:
 
     Attributes:
         kept: The number of least bounds that a query keeps.
-        pair_limit: The number of pairs that a query may list in all.
         support_rows: Rows of a block of the support, a multiple of `group_rows`.
-        product_rows: Queries in a product.
     """
 
     kept: int

@@ -131,9 +131,7 @@ class DeviceLists:
     """Lists candidates on a device, as `list_candidates` does on the processor.
 
     Attributes:
-        device: Where products are computed.
         index: The support; its selecting bounds are those of bfloat16.
-        kept: The number of least bounds that a query keeps.
         memory_budget: In bytes, about, on the device. It is halved whenever the device has no memory left.
     """
 

@@ -61,7 +61,6 @@ class Piece:
     """What is encoded at once: a text, or a sentence or part of one.
 
     Attributes:
-        ids: The ids of its tokens.
         kept: The positions whose states are wanted.
         tokens: A text for each of these.
         cut: The number of tokens that are left out.

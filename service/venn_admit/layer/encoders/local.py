@@ -40,8 +40,6 @@ class TextEncoder:
     Attributes:
         identity: What states of it are marked with.
         width: H, the length of a state: the sum over the layers.
-        model: The network, in evaluation mode.
-        tokenizer: A fast tokenizer.
     """
 
     identity: EncoderIdentity

@@ -31,7 +31,6 @@ class TokenizedDocument:
     """What training needs of a document.
 
     Attributes:
-        ids: Token ids of each of its pieces.
         kept: The positions in each piece whose states count.
         labels: One of the document, or one of each kept position, int64; below 0 if there is none.
     """

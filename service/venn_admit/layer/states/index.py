@@ -42,7 +42,6 @@ class EncoderIdentity(Record):
     """The network that the states are of. States of encoders that are not equal must not be mixed.
 
     Attributes:
-        name: What people call it.
         digest: SHA-256 of its weights and tokenizer; empty for states that were computed elsewhere.
         layers: The numbers of the layers whose states are concatenated, counted from 1; empty if unknown.
         max_tokens: How many tokens of a text it reads; 0 if unknown.
@@ -68,15 +67,9 @@ class StatesIndex(Record):
     """The content of `index.json`.
 
     Attributes:
-        format: Always `venn-admit states`.
-        version: The version of the format.
-        kind: What is labelled.
         width: H, the length of a state.
-        dtype: The dtype of the states as they are stored.
         class_names: The C names; a label is the position of one.
-        encoder: The network that the states are of.
         source: A digest of what the states were computed from; empty if unknown.
-        shards: In the order of the documents.
     """
 
     format: Literal["venn-admit states"] = "venn-admit states"

@@ -66,7 +66,6 @@ class Shard:
     They are read, not mapped: of a mapping, what was touched would count as memory of the process. All else is mapped.
 
     Attributes:
-        offsets: (n + 1,) int64.
         labels: (n,) int64, -1 throughout where tokens are labelled.
     """
 

@@ -39,10 +39,7 @@ class RawDocument:
     Attributes:
         place: Where it is, such as `row 3`.
         external_id: None if the file gives none.
-        text: As in `TextDocument`.
         labels: One a document or one a word, as texts; None if unknown.
-        sentences: As in `TextDocument`.
-        attributes: JSON values of the other columns by name.
     """
 
     place: str

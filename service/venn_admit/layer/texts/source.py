@@ -42,9 +42,7 @@ class TextSummary:
     """What a file of texts holds.
 
     Attributes:
-        documents: Their number.
         labels: How often each label occurs, of documents or of words.
-        unlabelled: Documents, or words, without label.
         repeated: Documents whose text, or words, another document before them has.
         left_out: Documents that are none of these, because their text is one of `TextFile.without`.
         digest: SHA-256 of all that is read, which is the same for files of other formats with the same content.
@@ -66,11 +64,8 @@ class TextFile:
     """A file of texts: a table (.csv, .jsonl, .parquet) of documents, or labelled words in the columns of CoNLL.
 
     Attributes:
-        path: The file.
         kind: What is labelled: documents, of a table, or the tokens of a CoNLL file.
-        columns: The names of the table's columns.
         without: Digests of texts that are left out, as `TextSummary` has them.
-        memory_budget: Bytes that reading may take.
     """
 
     path: Path

@@ -31,10 +31,7 @@ class LabelledPoints:
         document: (n,) int64, ascending from 0 in the order in which documents count.
         draw: (n,) uint64, the hash by which points of a document are ordered.
         uniform: (n,) float64 in [0, 1), a hash by which ties of the point are smoothed.
-        predicted: (n,) int64 in [0, C), the prediction that was decided on.
-        label: (n,) int64 in [0, C).
         partition: (n,) int64 in [0, P), the group of q times C, plus the predicted class. P is 3C; without vectors, C.
-        admitted: (n,) bool.
     """
 
     document: IntArray

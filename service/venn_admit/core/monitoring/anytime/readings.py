@@ -61,13 +61,11 @@ class Reading:
 
     Attributes:
         number: The class; for a partition, the group of q times C, plus the predicted class.
-        documents: Documents that count in it.
         points: Admitted points of these with a label; for the mix, the documents whose drawn point is in the partition.
         right: The admitted points that are predicted right; None for the mix.
         lower_bound: The lower bound of the share right, at the confidence 0.95, whenever one looks; None for the mix.
         e_value: The e-value of the evidence now; None for a partition that is not tested.
         most: The largest e-value so far; None for a partition that is not tested.
-        needed: The e-value that lights the lamp.
         lit_at: The number of documents at which it was reached; None if it never was.
     """
 
