@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.files.hostile import CLASS_NAMES, DIMENSION
 from venn_admit.errors import VennAdmitError
 from venn_admit.files import read_exemplars
-from venn_admit.files.labels import read_labels
+from venn_admit.files.labels import LabelRules, read_labels
 from venn_admit.files.received import STREAM_ENDING, ReceivedFile
 
 STATUS = Path("/proc/self/status")
@@ -32,9 +32,9 @@ def read(path: Path, memory_budget: int) -> None:
     if path.name.startswith("label file"):
         if path.suffix == STREAM_ENDING:
             received = ReceivedFile(path, path.name, path.name, memory_budget)
-            received.read(class_names=CLASS_NAMES, selection="random", retract=False)
+            received.read(LabelRules(CLASS_NAMES, "random"))
             return
-        read_labels(path, class_names=CLASS_NAMES, selection="random", retract=False, memory_budget=memory_budget)
+        read_labels(path, LabelRules(CLASS_NAMES, "random"), memory_budget)
         return
     if path.suffix == STREAM_ENDING:
         received = ReceivedFile(path, path.name, path.name, memory_budget)

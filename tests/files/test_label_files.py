@@ -8,11 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from venn_admit.errors import InvalidInputError
-from venn_admit.files.labels import LabelRows, read_labels
+from venn_admit.files.labels import LabelRows, LabelRules, read_labels
 
 
 def read(path: Path, *, selection: str = "random", retract: bool = False) -> LabelRows:
-    return read_labels(path, class_names=("zero", "one", "two"), selection=selection, retract=retract)
+    return read_labels(path, LabelRules(("zero", "one", "two"), selection, retract))
 
 
 def csv(folder: Path, text: str) -> Path:
@@ -55,8 +55,8 @@ def test_class_names_and_whole_floats_are_labels(tmp_path: Path) -> None:
 def test_a_text_that_means_two_classes_is_refused(tmp_path: Path) -> None:
     path = csv(tmp_path, "external_id,label\na,1\n")
     with pytest.raises(InvalidInputError, match=r"row 0, label: .* the number of one class and the name of another"):
-        read_labels(path, class_names=("1", "2", "3"), selection="random", retract=False)
-    assert read_labels(path, class_names=("0", "1"), selection="random", retract=False).labels.tolist() == [1]
+        read_labels(path, LabelRules(("1", "2", "3"), "random"))
+    assert read_labels(path, LabelRules(("0", "1"), "random")).labels.tolist() == [1]
 
 
 def test_other_columns_are_named_and_left_alone(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from tests.files.samples import CLASS_COUNT, DIMENSION, ROWS, Columns, sample, write_parquet
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_sources import LabelFile, LabelSource, LabelTable
+from venn_admit.files.labels import LabelRules
 from venn_admit.files.records import ExemplarBatch
 from venn_admit.files.sources import ArraySource, ArrowSource, ExemplarSource, FileSource
 
@@ -158,15 +159,15 @@ class TestLabels:
         return LabelFile(path) if request.param == "file" else LabelTable("labels.parquet", table)
 
     def test_both_sources_give_the_same(self, source: LabelSource) -> None:
-        rows = source.read(class_names=CLASS_NAMES, selection="random", retract=False)
+        rows = source.read(LabelRules(CLASS_NAMES, "random"))
         assert (rows.external_ids, rows.labels.tolist(), rows.ignored) == (["a", "b", "c"], [0, 2, 2], ["note"])
         assert (source.name, rows.selections) == ("labels.parquet", ["random"] * 3)
 
     def test_a_label_that_is_no_class(self) -> None:
         table = pa.table({"external_id": ["a"], "label": ["purple"]})
         with pytest.raises(InvalidInputError, match=r"mine: row 0, label: expected a class number .*'purple'"):
-            LabelTable("mine", table).read(class_names=CLASS_NAMES, selection="random", retract=False)
+            LabelTable("mine", table).read(LabelRules(CLASS_NAMES, "random"))
 
     def test_a_table_without_labels(self) -> None:
         with pytest.raises(InvalidInputError, match="mine: columns: expected external_id, label and optionally"):
-            LabelTable("mine", pa.table({"id": ["a"]})).read(class_names=CLASS_NAMES, selection="random", retract=False)
+            LabelTable("mine", pa.table({"id": ["a"]})).read(LabelRules(CLASS_NAMES, "random"))

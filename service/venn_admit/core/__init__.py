@@ -25,6 +25,8 @@ Args:
     keys: The document of each point, or the point's own id if it has no document.
     label: (n,) int64 in [0, C), y.
     label_count: > 0, the number of random labels so far: the points of mc over the share of labels that goes there.
+    labels: (n,) int64 in [0, C), y.
+    logits: (n, C), f or KNN(x), finite.
     max_epochs: >= 0.
     memory_budget: The approximate size of temporaries, in bytes.
     neighbour_count: K, the number of nearest training exemplars, at least 1; None if the classifier has logits only.

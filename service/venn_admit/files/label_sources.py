@@ -1,6 +1,5 @@
 """Where labels come from: a file, or a table in memory."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -8,7 +7,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
-from venn_admit.files.labels import LabelRows, read_label_batches, read_labels
+from venn_admit.files.labels import LabelRows, LabelRules, read_label_batches, read_labels
 
 
 class LabelSource(Protocol):
@@ -19,8 +18,8 @@ class LabelSource(Protocol):
         """What is recorded as the source of the labels."""
         ...
 
-    def read(self, *, class_names: Sequence[str], selection: str, retract: bool) -> LabelRows:
-        """Read all rows; arguments and errors are those of `read_labels`."""
+    def read(self, rules: LabelRules) -> LabelRows:
+        """Read all rows; errors are those of `read_labels`."""
         ...
 
 
@@ -38,10 +37,8 @@ class LabelFile:
     def name(self) -> str:
         return self.path.name
 
-    def read(self, *, class_names: Sequence[str], selection: str, retract: bool) -> LabelRows:
-        return read_labels(
-            self.path, class_names=class_names, selection=selection, retract=retract, memory_budget=self.memory_budget
-        )
+    def read(self, rules: LabelRules) -> LabelRows:
+        return read_labels(self.path, rules, self.memory_budget)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,13 +52,5 @@ class LabelTable:
     def __str__(self) -> str:
         return self.name
 
-    def read(self, *, class_names: Sequence[str], selection: str, retract: bool) -> LabelRows:
-        return read_label_batches(
-            self.name,
-            self.table.schema,
-            iter(self.table.to_batches()),
-            class_names=class_names,
-            selection=selection,
-            retract=retract,
-            memory_budget=self.memory_budget,
-        )
+    def read(self, rules: LabelRules) -> LabelRows:
+        return read_label_batches(self.name, self.table.schema, self.table.to_batches(), rules, self.memory_budget)

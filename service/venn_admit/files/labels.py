@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,17 +50,31 @@ class LabelRows:
     ignored: list[str]
 
 
-def read_labels(
-    path: Path, *, class_names: Sequence[str], selection: str, retract: bool, memory_budget: int = DEFAULT_MEMORY_BUDGET
-) -> LabelRows:
+@dataclass(frozen=True, slots=True)
+class LabelRules:
+    """How the rows of labels are read.
+
+    Attributes:
+        class_names: Of the C classes, which labels name, or number 0..C-1.
+        selection: The selection of all rows if there is no such column; one of `SELECTIONS`.
+        retract: Whether an empty label retracts the stored one; otherwise it is refused.
+    """
+
+    class_names: Sequence[str]
+    selection: str
+    retract: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInputError at an unknown selection."""
+        if self.selection not in SELECTIONS:
+            raise InvalidInputError(f"selection: expected {' or '.join(SELECTIONS)}, got {self.selection!r}")
+
+
+def read_labels(path: Path, rules: LabelRules, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> LabelRows:
     """Read a whole file of labels, .csv or .parquet.
 
-    The columns are `external_id`, text or integer; `label`, one of the C `class_names` or its number 0..C-1; and
-    optionally `selection`, one of `SELECTIONS`. Other columns are ignored. In CSV, the first line names the columns.
-
-    Args:
-        selection: The selection of all rows, if the file has no such column.
-        retract: Whether an empty label retracts the stored one; otherwise it is refused.
+    The columns are `external_id`, text or integer; `label`, a class or its number; and optionally `selection`. Other
+    columns are ignored. In CSV, the first line names the columns.
 
     Raises:
         InvalidInputError: The file is invalid. The message names the row (counted from 0) and column, what
@@ -78,19 +92,11 @@ def read_labels(
         case other:
             got = repr(other) if other else "no ending"
             raise InvalidInputError(f"{path}: expected a name ending in .csv or .parquet, got {got}")
-    columns = _collect(path, batches, memory_budget)
-    return _checked(path, names, columns, class_names, selection, retract=retract)
+    return _checked(path, names, _collect(path, batches, memory_budget), rules)
 
 
 def read_label_batches(
-    place: Place,
-    schema: pa.Schema,
-    batches: Iterator[pa.RecordBatch],
-    *,
-    class_names: Sequence[str],
-    selection: str,
-    retract: bool,
-    memory_budget: int,
+    place: Place, schema: pa.Schema, batches: Iterable[pa.RecordBatch], rules: LabelRules, memory_budget: int
 ) -> LabelRows:
     """Take labels from record batches with the columns that a file of labels has; see `read_labels`."""
     wanted = _wanted(place, schema.names, schema)
@@ -99,25 +105,15 @@ def read_label_batches(
         for batch in batches
         for start in range(0, batch.num_rows, _BATCH_ROWS)
     )
-    return _checked(place, schema.names, _collect(place, parts, memory_budget), class_names, selection, retract=retract)
+    return _checked(place, schema.names, _collect(place, parts, memory_budget), rules)
 
 
-def _checked(
-    place: Place,
-    names: list[str],
-    columns: dict[str, list[Any]],
-    class_names: Sequence[str],
-    selection: str,
-    *,
-    retract: bool,
-) -> LabelRows:
-    if selection not in SELECTIONS:
-        raise InvalidInputError(f"selection: expected {' or '.join(SELECTIONS)}, got {selection!r}")
+def _checked(place: Place, names: list[str], columns: dict[str, list[Any]], rules: LabelRules) -> LabelRows:
     external_ids = _external_ids(place, columns["external_id"])
     return LabelRows(
         external_ids,
-        _labels(place, columns["label"], ClassNumbers(len(class_names), class_names), retract),
-        _selections(place, columns["selection"]) if "selection" in columns else [selection] * len(external_ids),
+        _labels(place, columns["label"], rules),
+        _selections(place, columns["selection"]) if "selection" in columns else [rules.selection] * len(external_ids),
         [name for name in names if name not in COLUMNS],
     )
 
@@ -216,14 +212,15 @@ def _selections(place: Place, values: list[Any]) -> list[str]:
     return values
 
 
-def _labels(place: Place, values: list[Any], classes: ClassNumbers, retract: bool) -> IntArray:
+def _labels(place: Place, values: list[Any], rules: LabelRules) -> IntArray:
+    classes = ClassNumbers(len(rules.class_names), rules.class_names)
     labels = np.empty(len(values), dtype=np.int64)
     for row, value in enumerate(values):
         stripped = value.strip() if isinstance(value, str) else value
         if stripped in (None, "") or (
             isinstance(value, float) and math.isnan(value)
         ):  # pandas writes a missing label as NaN
-            if not retract:
+            if not rules.retract:
                 remedy = "leave the row out, or ask for such labels to be retracted"
                 raise input_error(place, f"row {row}, label", "a label", "nothing", remedy, Code.LABEL_MISSING)
             labels[row] = UNKNOWN_LABEL

@@ -9,9 +9,8 @@ from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.arrow.batches import exemplar_batches
 from venn_admit.files.arrow.streams import open_stream
-from venn_admit.files.label_sources import LabelFile
 from venn_admit.files.label_values import ClassNumbers
-from venn_admit.files.labels import LabelRows, read_label_batches
+from venn_admit.files.labels import LabelRows, LabelRules, read_label_batches, read_labels
 from venn_admit.files.records import ExemplarBatch, Layout
 from venn_admit.files.sources import FileSource
 
@@ -56,23 +55,13 @@ class ReceivedFile:
                     dimension=dimension, class_count=class_count, class_names=class_names
                 )
 
-    def read(self, *, class_names: Sequence[str], selection: str, retract: bool) -> LabelRows:
-        """Read all rows of a file of labels; arguments and errors are those of `read_labels`."""
+    def read(self, rules: LabelRules) -> LabelRows:
+        """Read all rows of a file of labels; errors are those of `read_labels`."""
         with self._named():
             if self.path.suffix == STREAM_ENDING:
                 with open_stream(self.path, self.called, self.memory_budget) as stream:
-                    return read_label_batches(
-                        self.called,
-                        stream.schema,
-                        stream.batches,
-                        class_names=class_names,
-                        selection=selection,
-                        retract=retract,
-                        memory_budget=self.memory_budget,
-                    )
-            return LabelFile(self.path, self.memory_budget).read(
-                class_names=class_names, selection=selection, retract=retract
-            )
+                    return read_label_batches(self.called, stream.schema, stream.batches, rules, self.memory_budget)
+            return read_labels(self.path, rules, self.memory_budget)
 
     @contextmanager
     def _named(self) -> Iterator[None]:

@@ -3,7 +3,7 @@
 These arguments mean the same in all of its modules.
 
 Args:
-    labels: (n,) int64 in [0, C).
+    count: >= 1.
     logits: (n, C), C >= 2, finite.
     neighbours: (n, K), rows of the support.
     parameters: The parameters of C classes.

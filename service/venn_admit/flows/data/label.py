@@ -10,7 +10,7 @@ from venn_admit.core.splits import assign_splits
 from venn_admit.core.types import HELD_OUT_SPLITS, Split
 from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError
 from venn_admit.files.label_sources import LabelSource
-from venn_admit.files.labels import LabelRows
+from venn_admit.files.labels import LabelRows, LabelRules
 from venn_admit.records import Labelling
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers, exemplars, labels, support
@@ -55,7 +55,7 @@ def label(
         classifier = classifiers.by_name(connection, name)
         if join_train:
             classifiers.require_vectors(classifier, "training")
-        rows = source.read(class_names=classifier.class_names, selection=selection, retract=retract)
+        rows = source.read(LabelRules(classifier.class_names, selection, retract))
         # As ingestion does: who is stored, and in which split, stays so until this is done.
         every = exemplars.lock_ingestion_of_all(connection, classifier)
         classifier = classifiers.usable(connection, classifier)
