@@ -12,7 +12,7 @@ from tests.layer.made_up import ENCODER, draw_documents, draw_model, write_state
 from venn_admit.core.content import content_digests
 from venn_admit.errors import InvalidInputError
 from venn_admit.files import read_exemplars
-from venn_admit.files.output.exemplars import write_exemplars
+from venn_admit.files.output.tables import write_exemplars
 from venn_admit.files.records import ExemplarBatch
 from venn_admit.layer.apply import extract
 from venn_admit.layer.contributions import own_contributions

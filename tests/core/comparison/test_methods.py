@@ -95,13 +95,11 @@ def draw_vectors(seed: int, count: int) -> tuple[Float32Array, FloatArray]:
     return rng.integers(-2, 3, (count, 2)).astype(np.float32), rng.integers(0, 6, count) / 5
 
 
-def local_threshold(
-    query: Float32Array, support: Float32Array, score: FloatArray, eta_loc: float, own_weight: bool
-) -> float:
+def local_threshold(query: Float32Array, support: Float32Array, score: FloatArray, eta_loc: float) -> float:
     """The definition, for one query: the smallest score at which the weights of those up to it suffice."""
     distances = [float(np.linalg.norm(query.astype(np.float64) - vector)) for vector in support]
     weights = [float(np.exp(-distance / eta_loc)) for distance in distances]
-    total = sum(weights) + (1.0 if own_weight else 0.0)
+    total = sum(weights)
     for candidate in sorted(score.tolist()):
         reached = sum(weight for weight, value in zip(weights, score, strict=True) if value <= candidate)
         if reached / total >= 0.871:
@@ -127,32 +125,24 @@ def test_golden_local_conf(golden: dict[str, npt.NDArray[Any]]) -> None:
     _, included = sets_within(golden["score_logits"], thresholds)
     np.testing.assert_array_equal(included, golden["local_conf_set"])
 
-    infinite = local_thresholds(queries, support, score, alpha=ALPHA, eta_loc=eta_loc, infinite_mass=True)
-    assert sets_within(golden["score_logits"], infinite)[1].all()  # why it is not the default
 
-
-@given(
-    seed=SEEDS, count=st.integers(1, 40), eta_loc=st.sampled_from([0.05, 0.7, 3.0, 1e3]), infinite_mass=st.booleans()
-)
+@given(seed=SEEDS, count=st.integers(1, 40), eta_loc=st.sampled_from([0.05, 0.7, 3.0, 1e3]))
 @settings(max_examples=80, deadline=None)
-def test_local_thresholds_match_the_definition(seed: int, count: int, eta_loc: float, infinite_mass: bool) -> None:
+def test_local_thresholds_match_the_definition(seed: int, count: int, eta_loc: float) -> None:
     support, score = draw_vectors(seed, count)
     queries, _ = draw_vectors(seed + 1, 8)
     # An alpha that no ratio of small whole numbers of equal weights comes to.
-    found = local_thresholds(
-        queries, support, score, alpha=Decimal("0.129"), eta_loc=eta_loc, infinite_mass=infinite_mass
-    )
-    expected = [local_threshold(query, support, score, eta_loc, infinite_mass) for query in queries]
+    found = local_thresholds(queries, support, score, alpha=Decimal("0.129"), eta_loc=eta_loc)
+    expected = [local_threshold(query, support, score, eta_loc) for query in queries]
     np.testing.assert_array_equal(found, expected)
 
 
 def test_local_thresholds_of_far_points() -> None:
-    """All weights but the nearest's underflow; with a mass at infinity, so does that one."""
+    """All weights but the nearest's underflow."""
     support = np.array([[0.0], [1.0], [1e30]], dtype=np.float32)
     score = np.array([0.3, 0.2, 0.1])
     query = np.array([[5e4]], dtype=np.float32)
     assert local_thresholds(query, support, score, alpha=ALPHA, eta_loc=1e-3).tolist() == [0.2]
-    assert local_thresholds(query, support, score, alpha=ALPHA, eta_loc=1e-3, infinite_mass=True).tolist() == [np.inf]
 
 
 @pytest.mark.parametrize("memory_budget", [1, 2**23])

@@ -25,11 +25,14 @@ from venn_admit.core.approximation.distance_tiles import (
     SupportTiles,
     centre_of,
     centred,
+    check_eta,
+    check_vectors,
+    check_windows,
     distance_tiles,
     padded,
+    rows_are_alike,
     tile_product,
 )
-from venn_admit.core.approximation.localizer_inputs import check_eta, check_vectors, check_windows, rows_are_alike
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import Float32Array, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError

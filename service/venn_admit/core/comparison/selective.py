@@ -54,12 +54,10 @@ class Promise:
 
     Attributes:
         thresholds: (C,) the least p0 of each predicted class, for Venn-Abers.
-        confidence: Over the calibration data, for SGR and the certified policy.
     """
 
     alpha: Decimal
     thresholds: tuple[Decimal, ...]
-    confidence: Decimal = DEFAULT_CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,13 +148,12 @@ def _guaranteed(held_out: HeldOut, points: ViewedPoints, promise: Promise) -> tu
         np.concatenate([scaled_confidence(split.seen.network_logits, temperature) for split in splits]),
         np.concatenate([split.right for split in splits]),
         alpha=promise.alpha,
-        level=promise.confidence,
     )
     admitted: BoolArray = scaled_confidence(points.network_logits, temperature) >= found.threshold
     words = (
-        f"threshold {found.threshold:.4g}, at confidence {promise.confidence} at most {found.bound:.4g} wrong"
+        f"threshold {found.threshold:.4g}, at confidence {DEFAULT_CONFIDENCE} at most {found.bound:.4g} wrong"
         if found.admitted
-        else f"no threshold passed at confidence {promise.confidence}"
+        else f"no threshold passed at confidence {DEFAULT_CONFIDENCE}"
     )
     return admitted, words
 
@@ -188,7 +185,7 @@ class _VennAbers:
     def certified(self, lower: dict[ScoreKind, FloatArray], predicted: IntArray) -> tuple[BoolArray, str]:
         """What the certified policy admits of points with these p0, (n,) bool, and its parameters in words."""
         mc, vp, promise = self._held_out.mc, self._held_out.vp, self._promise
-        asked = f"confidence {promise.confidence}, predicted and true classes"
+        asked = f"confidence {DEFAULT_CONFIDENCE}, predicted and true classes"
         if min(len(set(mc.keys)), len(set(vp.keys))) < 2:
             return np.zeros(len(predicted), dtype=np.bool_), f"{asked}, not certified: a split has under two documents"
         settings = make_venn_abers_settings(
@@ -200,7 +197,7 @@ class _VennAbers:
             LabelledCells(self._mc[kind], mc.label, mc.keys),
             LabelledCells(self._scored(kind, vp.seen), vp.label, vp.keys),
             settings,
-            make_certification(tuple(ClassKind), promise.confidence),
+            make_certification(tuple(ClassKind), DEFAULT_CONFIDENCE),
             seed=self._seed,
         )
         asked = f"{asked}, score {kind}"

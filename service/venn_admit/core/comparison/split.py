@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from venn_admit.core.approximation.distance_tiles import QUERY_TILE, pairwise_distances
+from venn_admit.core.approximation.distance_tiles import QUERY_TILE, check_eta, pairwise_distances
 from venn_admit.core.approximation.knn import softmax
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, block_rows
 from venn_admit.core.calibrators.order_statistics import conformal_rank
@@ -34,8 +34,7 @@ def conformal_threshold(scores: FloatArray, alpha: Decimal) -> float:
         >>> conformal_threshold(np.arange(1.0, 20.0), Decimal("0.1"))
         18.0
     """
-    if not 0 < alpha < 1:
-        raise InvalidInputError(f"expected alpha in (0, 1), got {alpha}; 0.1 is usual")
+    _check_alpha(alpha)
     rank = int(conformal_rank(np.array([len(scores)]), alpha)[0])
     return float(np.partition(scores, rank - 1)[rank - 1]) if rank <= len(scores) else np.inf
 
@@ -74,7 +73,6 @@ def local_thresholds(
     *,
     alpha: Decimal,
     eta_loc: float,
-    infinite_mass: bool = False,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> FloatArray:
     """Return the smallest calibration score at which the localizer's weights reach 1 - alpha, for each query.
@@ -82,14 +80,9 @@ def local_thresholds(
         tau(x) = min { s : sum_j psi_j(x) [s_j <= s] >= 1 - alpha },    psi_j = e_j / sum_k e_k,
         e_j = exp(-dist(x, x_j) / eta_loc)
 
-    Guan's form (`infinite_mass`) gives x itself a share at an infinite score, because its own label is not known:
-
-        psi_j = e_j / (1 + sum_k e_k);    tau = inf if sum_j psi_j < 1 - alpha
-
-    The 1 is exp(0), the weight of a distance of 0. If weights fall off exponentially and distances to the nearest
-    points are several times eta_loc, it swamps all others, and the set is then all classes. On the `sentiment_small`
-    data that leaves no singleton, which is why it is not the default. The default form guarantees no coverage in finite
-    samples.
+    Guan gives x itself a share at an infinite score, because its own label is not known: 1 = exp(0) is added to the
+    sum over k. If the nearest points are several times eta_loc away, it swamps all others, and the set is all classes;
+    on the `sentiment_small` data that leaves no singleton. This form guarantees no coverage in finite samples.
 
     A result is independent, bit for bit, of the other queries. The computation goes in blocks of queries, of a
     share of the budget or, if that is more, 512 bytes per calibration point.
@@ -98,7 +91,6 @@ def local_thresholds(
         queries: (m, D) float32; may be a memory map.
         support: (n, D) float32, n >= 1, the calibration points; may be a memory map.
         score: (n,) float64, of the labels of the calibration points.
-        infinite_mass: Whether to use Guan's form.
 
     Returns:
         (m,) float64.
@@ -106,7 +98,11 @@ def local_thresholds(
     Raises:
         NotReadyError: There are no calibration points.
     """
-    _check(support, score, alpha, eta_loc)
+    check_lengths(support=support, score=score)
+    if not len(score):
+        raise NotReadyError("expected labelled points to take thresholds from, got none; ingest held-out data")
+    _check_alpha(alpha)
+    check_eta(eta_loc)
     order = np.argsort(score, kind="stable")
     ordered = np.append(score[order], np.inf)  # (n + 1,)
     confidence = float(1 - Fraction(alpha))
@@ -114,42 +110,19 @@ def local_thresholds(
     step = block_rows(memory_budget, 8 * len(support) * QUERY_TILE) * QUERY_TILE
     for start in range(0, len(queries), step):
         rows = slice(start, start + step)
-        places = _places(queries[rows], support, order, confidence, eta_loc, infinite_mass, memory_budget)
-        thresholds[rows] = ordered[places]
+        weights = pairwise_distances(queries[rows], support, memory_budget=memory_budget)  # (b, n)
+        # The nearest distance is subtracted, so that no eta_loc is too small; a far point may weigh 0.
+        np.subtract(weights.min(axis=1, keepdims=True), weights, out=weights)
+        with np.errstate(over="ignore"):
+            weights /= eta_loc
+        np.exp(weights, out=weights)
+        for number, weight in enumerate(weights, start=start):
+            reached = np.cumsum(weight[order])
+            # Equal scores are adjacent, so it does not matter at which of them the sum passes.
+            thresholds[number] = ordered[np.searchsorted(reached, confidence * reached[-1])]
     return thresholds
 
 
-def _places(
-    queries: Float32Array,
-    support: Float32Array,
-    order: IntArray,
-    confidence: float,
-    eta_loc: float,
-    infinite_mass: bool,
-    memory_budget: int,
-) -> IntArray:
-    """For each of some queries (b,): the first place in `order` (n,) at which the weights suffice, or n."""
-    weights = pairwise_distances(queries, support, memory_budget=memory_budget)  # (b, n)
-    nearest = weights.min(axis=1)
-    # The nearest distance is subtracted, so that no eta_loc is too small; a far point may weigh 0.
-    np.subtract(nearest[:, np.newaxis], weights, out=weights)
-    with np.errstate(over="ignore"):
-        weights /= eta_loc
-        own_weight = np.exp(nearest / eta_loc) if infinite_mass else np.zeros(len(nearest))
-    np.exp(weights, out=weights)
-    places = np.empty(len(queries), dtype=np.int64)
-    for row, own in enumerate(own_weight.tolist()):
-        reached = np.cumsum(weights[row, order])
-        # Equal scores are adjacent, so it does not matter at which of them the sum passes.
-        places[row] = np.searchsorted(reached, confidence * (reached[-1] + own))
-    return places
-
-
-def _check(support: Float32Array, score: FloatArray, alpha: Decimal, eta_loc: float) -> None:
-    check_lengths(support=support, score=score)
-    if not len(score):
-        raise NotReadyError("expected labelled points to take thresholds from, got none; ingest held-out data")
+def _check_alpha(alpha: Decimal) -> None:
     if not 0 < alpha < 1:
         raise InvalidInputError(f"expected alpha in (0, 1), got {alpha}; 0.1 is usual")
-    if not 0 < eta_loc < np.inf:
-        raise InvalidInputError(f"expected eta_loc > 0 and finite, got {eta_loc}; fit the localizer again")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from venn_admit.files.output.exemplars import write_exemplars
+from venn_admit.files.output.tables import write_exemplars
 from venn_admit.files.records import ExemplarBatch, labelled_rows
 from venn_admit.flows.extraction.states import Display, OpenedStates
 from venn_admit.layer.settings import MemorySettings
