@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,13 +34,13 @@ def _joined(batches: list[ExemplarBatch]) -> ExemplarBatch:
     first, *others = batches
     if not others:
         return first
-    lists = {name: list(chain.from_iterable(getattr(batch, name) for batch in batches)) for name in ROW_LISTS}
-    arrays = {
-        name: np.concatenate([getattr(batch, name) for batch in batches])
-        for name in ROW_ARRAYS
-        if getattr(first, name) is not None
+    columns: dict[str, Any] = {
+        name: list(chain.from_iterable(getattr(batch, name) for batch in batches)) for name in ROW_LISTS
     }
-    return replace(first, **lists, **arrays)
+    for name in ROW_ARRAYS:
+        if getattr(first, name) is not None:
+            columns[name] = np.concatenate([getattr(batch, name) for batch in batches])
+    return replace(first, **columns)
 
 
 def read_ahead(batches: Generator[_Batch, None, None]) -> Iterator[_Batch]:

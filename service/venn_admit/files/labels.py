@@ -162,10 +162,11 @@ def _wanted(place: Place, names: list[str], schema: pa.Schema | None = None) -> 
         expected = "external_id, label and optionally selection, each once"
         advice = "separate them by commas" if ";" in "".join(names) else ""
         raise input_error(place, "columns", expected, ", ".join(map(ascii, names)) or "none", advice)
-    for name in wanted if schema is not None else ():
-        accepts, expected = _TYPES[name]
-        if not accepts(schema.field(name).type):
-            raise input_error(place, f"column {name!r}", expected, schema.field(name).type, "cast it")
+    if schema is not None:
+        for name in wanted:
+            accepts, expected = _TYPES[name]
+            if not accepts(schema.field(name).type):
+                raise input_error(place, f"column {name!r}", expected, schema.field(name).type, "cast it")
     return wanted
 
 

@@ -161,9 +161,9 @@ def make_batch(
 def labelled_rows(batch: ExemplarBatch) -> ExemplarBatch:
     """Return a batch without the rows whose label is unknown; `first_row` stays that of the batch."""
     known = batch.labels >= 0
-    lists = {name: list(compress(getattr(batch, name), known)) for name in ROW_LISTS}
-    arrays = {name: getattr(batch, name)[known] for name in ROW_ARRAYS if getattr(batch, name) is not None}
-    return replace(batch, **lists, **arrays)
+    columns: dict[str, Any] = {name: list(compress(getattr(batch, name), known)) for name in ROW_LISTS}
+    columns |= {name: getattr(batch, name)[known] for name in ROW_ARRAYS if getattr(batch, name) is not None}
+    return replace(batch, **columns)
 
 
 def is_version(extractor: str) -> bool:
