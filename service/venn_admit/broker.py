@@ -251,7 +251,7 @@ def _named(url: str) -> str:
 
 
 def send_upkeep(app: Celery, task: str) -> None:
-    """Have a worker do now what beat has done from time to time. Raises BrokerError."""
+    """Have a worker run one of beat's tasks now. Raises BrokerError."""
     with _reachable(app):
         app.send_task(task, retry=True, retry_policy=SEND_RETRIES)
 

@@ -18,7 +18,7 @@ def file_lock(
 
     Args:
         path: The path of the lock file, which is made if it is missing, for its owner only, and stays.
-        on_wait: Is called before waiting, if the lock is held already.
+        on_wait: Called before waiting, if the lock is already held.
         patience_seconds: How long to wait at most; None: as long as it takes.
 
     Raises:

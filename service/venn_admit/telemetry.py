@@ -106,7 +106,7 @@ def is_on() -> bool:
 def span(
     name: str, kind: str, attributes: Mapping[str, Any], *, sent_with: Mapping[str, Any] | None = None
 ) -> "Iterator[Span | None]":
-    """Make a span of what the block does, within the one that is current.
+    """Make a span around a block, within the current one.
 
     Args:
         name: What is done; one of few.

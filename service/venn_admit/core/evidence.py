@@ -1,4 +1,4 @@
-"""What is kept of a decision, field by field: names, types and words, for all who store, write or show decisions."""
+"""The fields of a decision: names, types and words, for all modules that store, write or show decisions."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -225,7 +225,7 @@ def own_fields(stored: Mapping[str, Any]) -> tuple[Field, ...]:
 
 
 def decision_fields(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is kept of a decision, in order, without what other methods keep."""
+    """Return the fields of a decision, in order, without those of other methods."""
     return {field.name: stored[field.name] for field in (*PREDICTION, *VIEW, *own_fields(stored), *VERDICT)}
 
 

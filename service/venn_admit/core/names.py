@@ -1,4 +1,4 @@
-"""What ids and names may consist of, at whichever door they come in: files, tables, arguments, requests, forms.
+"""What ids and names may consist of, in files, tables, arguments, requests and forms alike.
 
 The checks raise ValueError, whose arguments are what was expected and what was received.
 """

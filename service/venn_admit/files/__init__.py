@@ -37,7 +37,7 @@ def read_exemplars(
         batch_rows: >= 1. Batches are smaller if rows are wide.
         memory_budget: Bytes that reading may take. A file that does not fit even in small batches is refused from its
             headers, before it is decoded.
-        extractor: The version of what the vectors come from, if it is stated apart from the file.
+        extractor: The version of the extractor, if it is stated apart from the file.
 
     Yields:
         Batches of checked rows.

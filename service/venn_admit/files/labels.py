@@ -55,7 +55,7 @@ class LabelRules:
     """How the rows of labels are read.
 
     Attributes:
-        class_names: Of the C classes, which labels name, or number 0..C-1.
+        class_names: The C classes, which labels name, or number 0..C-1.
         selection: The selection of all rows if there is no such column; one of `SELECTIONS`.
         retract: Whether an empty label retracts the stored one; otherwise it is refused.
     """

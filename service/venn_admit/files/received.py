@@ -1,4 +1,4 @@
-"""Files that were received from elsewhere: where they lie is nobody's business, so that no message names it."""
+"""Files that were uploaded: messages name them as their senders did, never by the path where they are kept."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,9 +22,9 @@ class ReceivedFile:
     """A file of exemplars, .parquet or .arrows (an Arrow IPC stream), or of labels, which may be .csv as well.
 
     Attributes:
-        name: What is recorded as the source of what it holds.
+        name: What is recorded as the source of its rows.
         called: What messages call it.
-        extractor: The version of what its vectors come from, if it is stated apart from the file.
+        extractor: The version of the extractor, if it is stated apart from the file.
     """
 
     path: Path
@@ -65,7 +65,7 @@ class ReceivedFile:
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Have errors call the file as messages are to."""
+        """Replace the path in messages of errors."""
         try:
             yield
         except InvalidInputError as error:

@@ -34,7 +34,7 @@ class ExemplarBatch:
     document_ids: n strings, or None if the file names no document. vectors: (n, D) float32, r, finite; None for a
     classifier with logits only. logits: (n, C) float32, f(x), finite. labels: (n,) int64, y in [0, C), -1 if unknown.
     attributes: n dictionaries of JSON values, empty if the file has none. digests: n digests of the content, as
-    `content_digests` makes them. extractor: the version of what all rows come from; None if it is not stated.
+    `content_digests` makes them. extractor: the version of the extractor of all rows; None if it is not stated.
     """
 
     first_row: int
@@ -77,7 +77,7 @@ class Layout:
     """A file or table of exemplars: the sizes that its rows must have, and the names of their columns in its format.
 
     place: what messages call it. dimension: None if they must have no vectors. memory_budget: bytes that reading it
-    may take. extractor: the version of what the rows come from, as far as it is stated.
+    may take. extractor: the version of their extractor, if it is stated.
     """
 
     place: Place

@@ -52,8 +52,8 @@ class ExemplarSource(Protocol):
 class FileSource:
     """A file, .npz or .parquet.
 
-    memory_budget: bytes that reading it may take. extractor: the version of what its vectors come from, if it is stated
-    apart from the file.
+    memory_budget: bytes that reading it may take. extractor: the version of the extractor, if it is stated apart from
+    the file.
     """
 
     path: Path
@@ -92,7 +92,7 @@ class ArrowSource:
     Attributes:
         name: What it is called, in messages too.
         data: The table, or a reader of record batches, which is read once.
-        extractor: The version of what its vectors come from, if it is stated apart from the data.
+        extractor: The version of the extractor, if it is stated apart from the data.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Temporary files in a folder of this program, and what of them processes left behind when they were killed."""
+"""Temporary files in a folder of this program, and the removal of those whose process was killed."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-# Nothing that is received lasts as long; on another machine, nobody can tell whether the process lives.
+# No upload takes as long. Whether a process on another machine lives cannot be told.
 ABANDONED_SECONDS = 24 * 60 * 60
 UPLOADS = "uploads"
 """The folder in the home in which bodies of requests are kept while they are taken in."""
@@ -41,7 +41,7 @@ def _is_abandoned(path: Path) -> bool:
 
 
 def is_running(process: int) -> bool:
-    """Return whether a process of this machine lives, whoever owns it."""
+    """Return whether a process of this machine lives, also that of another user."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):

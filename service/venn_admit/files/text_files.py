@@ -93,7 +93,7 @@ def read_ids(path: Path) -> list[str]:
     """Return the ids in a file, in its order; empty lines are left out.
 
     Raises:
-        InvalidInputError: It cannot be read, is no text in UTF-8, is too large, or holds no id.
+        InvalidInputError: It cannot be read, is not UTF-8, is too large, or holds no id.
     """
     try:
         if path.stat().st_size > MOST_BYTES:

@@ -158,8 +158,7 @@ def fit_on(
     Their labels are not looked at.
 
     Args:
-        shards: States of the documents to fit on.
-        rows: (m,) int64, those of the documents that are meant.
+        rows: (m,) int64, the documents to fit on.
         neighbour_count: K.
 
     Raises:

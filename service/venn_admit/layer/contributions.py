@@ -1,8 +1,8 @@
 """Which tokens carry the prediction of a document, as its exemplar keeps them: a few, and the rest as one figure.
 
-They stand in the attribute `contributions` of an exemplar that a memory layer made of a document. The reader
-takes nothing on trust: attributes come from files, and what has another form, does not add up, or is of another
-prediction than the network's, is no such record.
+They stand in the attribute `contributions` of an exemplar that a memory layer made of a document. Attributes come
+from files, so the reader checks them: a record of another form, one that does not add up, or one of another prediction
+than the network's is ignored.
 """
 
 import math
@@ -136,7 +136,7 @@ def contributions_in(attributes: Mapping[str, Any], class_name: str | None) -> C
     """Return the contributions to a prediction that attributes hold.
 
     Args:
-        attributes: The attributes of an exemplar, JSON values by name; they may come from anybody.
+        attributes: The attributes of an exemplar, JSON values by name, from any source.
         class_name: The class that the network of the classifier predicts for the exemplar; None if it is unknown.
 
     Returns:

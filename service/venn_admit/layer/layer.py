@@ -243,5 +243,5 @@ def min_max_losses(parts: Decomposition, labels: torch.Tensor, background: int |
 
 
 def _largest(scores: torch.Tensor, parts: Decomposition) -> torch.Tensor:
-    """The largest of scores (B, C, T) over the tokens that there are, (B, C)."""
+    """The largest of scores (B, C, T) over the tokens that are present, (B, C)."""
     return scores.masked_fill(~parts.present.unsqueeze(1), -torch.inf).amax(dim=2)

@@ -1,4 +1,4 @@
-"""What a stored memory layer says of a document: exemplar vectors, logits, and what each token contributes.
+"""The output of a stored memory layer for a document: exemplar vectors, logits, and contributions of tokens.
 
 Sources: as `layer` and `losses`, which compute the same in torch for mini-batches. Here each document is computed
 alone, in float64, and rounded to float32 at the end, so that it has the same bits whatever else is computed with it: an

@@ -229,7 +229,7 @@ class _Run:
 
 
 def _training_digest(shards: StateShards, settings: MemorySettings) -> str:
-    """A digest of what decides a training's result: the settings, and the data by the digests of their shards."""
+    """A digest of the settings, and of the data by the digests of their shards, which decide the result."""
     described = {"settings": settings.as_json(), "states": shards.index.model_dump(mode="json")}
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 

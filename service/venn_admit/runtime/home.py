@@ -15,7 +15,7 @@ def default_home() -> Path:
 
     macOS's own data folder has a space in its name, which Postgres' starter does not accept. The system user of root's
     embedded Postgres must be able to reach the folder. If it cannot pass through the home, or if the home belongs to
-    somebody else, root gets a folder for this home alone. A folder that holds root's data already is used again.
+    somebody else, root gets a folder for this home alone. A folder that already holds root's data is used again.
     """
     usual = Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / "venn-admit"
     if os.geteuid() or os.environ.get("XDG_DATA_HOME"):

@@ -29,7 +29,7 @@ def days(text: str) -> timedelta:
     """Return a number of days, such as `90d`, as a time.
 
     Raises:
-        InvalidInputError: It is none.
+        InvalidInputError: The text is not a number of days.
     """
     if not re.match(_DAYS, text):
         raise InvalidInputError(f"expected {_DAYS_EXPECTED}, got {text!r}")

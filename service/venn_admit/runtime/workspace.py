@@ -85,7 +85,7 @@ class Runtime(Workspace):
         require_device(self.settings.device)
 
     def open_schema(self, *, migrate: bool | None = None) -> None:
-        """See that the database has our schema.
+        """Make sure that the database has the schema of this program.
 
         Args:
             migrate: Whether to bring the schema up to date; None: only that of the embedded Postgres, which is ours.

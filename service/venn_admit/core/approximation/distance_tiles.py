@@ -211,7 +211,7 @@ def padded(values: Real, length: int, fill: float = 0.0) -> Real:
 
 
 def check_vectors(queries: Float32Array, support: Float32Array) -> None:
-    """Check that vectors can be compared, and that there are some to compare with."""
+    """Check that vectors can be compared, and that the support is not empty."""
     if queries.ndim != 2 or support.ndim != 2 or queries.shape[1] != support.shape[1]:
         raise InvalidInputError(
             f"expected queries (m, D) and support (n, D), got shapes {queries.shape} and {support.shape}; "

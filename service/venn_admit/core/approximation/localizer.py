@@ -192,7 +192,7 @@ def _rows_are_alike(length: int, dtype: str) -> bool:
 
 
 def _leave_out(tile: DistanceTile, left_out: IntArray) -> None:
-    """Move the row that each query of a tile is weighed without, if the tile holds it, to infinity; -1 is no row."""
+    """Move the row that each query leaves out, if the tile holds it, to infinity; -1 stands for no row."""
     column = left_out - tile.support.start
     held = np.flatnonzero((left_out >= 0) & (column >= 0) & (column < SUPPORT_TILE))
     tile.distances[held, column[held]] = np.inf

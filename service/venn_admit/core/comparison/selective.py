@@ -159,7 +159,7 @@ def _guaranteed(held_out: HeldOut, points: ViewedPoints, promise: Promise) -> tu
 
 
 class _VennAbers:
-    """Venn-Abers of held-out data by either score; kinds: the scores that there are."""
+    """Venn-Abers of held-out data by either score; kinds: the available scores."""
 
     def __init__(self, held_out: HeldOut, promise: Promise, neighbour_count: int | None, seed: int) -> None:
         self.kinds = (ScoreKind.NETWORK,) if neighbour_count is None else tuple(ScoreKind)

@@ -132,7 +132,7 @@ class Shift:
 
     Attributes:
         calibrated: (5,) float64, values at `QUANTILES` (inverse of the distribution function).
-        decided: (5,) float64, the same of what was decided.
+        decided: (5,) float64, the same for the points decided on.
     """
 
     calibrated: FloatArray

@@ -80,7 +80,7 @@ class PointChanges:
 
     Attributes:
         relabelled: Points with another label, or in the other split.
-        moved: Points whose q or d is another.
+        moved: Points with another q or d.
     """
 
     arrived: int

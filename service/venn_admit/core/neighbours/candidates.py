@@ -27,7 +27,7 @@ _PAIRS_PER_KEPT = 2
 
 @dataclass(frozen=True, slots=True)
 class ListSizes:
-    """The sizes of what is processed at a time.
+    """The sizes of blocks and lists.
 
     Attributes:
         kept: The number of least bounds that a query keeps.

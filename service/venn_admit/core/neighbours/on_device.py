@@ -2,7 +2,7 @@
 
 The device makes products and selects candidates; everything that decides is computed on the processor. The vectors are
 rounded to bfloat16 and multiplied as float32. A device may multiply float32 in TensorFloat-32 or in bfloat16, if
-somebody has allowed torch to: neither takes anything from numbers that bfloat16 holds, and a product of two of them is
+torch was allowed to: neither takes anything from numbers that bfloat16 holds, and a product of two of them is
 exact in float32. What is left is the rounding of the sum, in any order, for which the bounds allow (`bounds`). So no
 flag of torch can break the certificate, and none is set here.
 """

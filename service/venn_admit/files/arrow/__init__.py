@@ -1,1 +1,1 @@
-"""What record batches of Arrow hold, and what of it is taken."""
+"""Exemplars from record batches of Arrow: types, checks, and streams in files."""

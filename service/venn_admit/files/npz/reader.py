@@ -68,7 +68,7 @@ def count_rows(path: Path) -> int:
 def _with_extractor(layout: Layout, arrays: dict[str, StoredArray]) -> Layout:
     """Read and remove the version of the extractor, and return a layout with it, if it is among the arrays."""
     found = arrays.get(EXTRACTOR)
-    # If its shape or type is another, it is an attribute like any other.
+    # With another shape or type, it is an attribute like any other.
     if found is None or found.dtype.kind != "U" or found.shape not in ((), (1,)):
         return layout
     if found.size > _MOST_EXTRACTOR_BYTES:

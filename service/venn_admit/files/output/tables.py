@@ -163,7 +163,7 @@ def write_exemplars(path: Path, batches: Iterable[ExemplarBatch], *, extractor: 
     Args:
         path: Where to; a file there is replaced.
         batches: With vectors, and at least one row in all.
-        extractor: The version of what the vectors come from, which the file then states.
+        extractor: The version of their extractor, which the file then states.
 
     Returns:
         The number of rows.

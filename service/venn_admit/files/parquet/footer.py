@@ -4,8 +4,8 @@ A footer is a Thrift structure (parquet.thrift, FileMetaData). Arrow's reader en
 does not need, such as the statistics of sizes that come with each column, so that all of it is left out beforehand.
 
 Footer and page headers are written in Thrift's compact protocol. A structure is read by the types that its fields must
-have. Fields that nobody asks for are skipped; the others are also kept as they were written, so that Arrow can be given
-a structure that consists of them alone.
+have. Other fields are skipped; those that are read are also kept as they were written, so that Arrow can be given a
+structure that consists of them alone.
 """
 
 from collections.abc import Mapping

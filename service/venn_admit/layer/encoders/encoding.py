@@ -58,7 +58,7 @@ def encode(
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What is encoded at once: a text, or a sentence or part of one.
+    """A text, or a sentence or part of one, which is encoded at once.
 
     Attributes:
         kept: The positions whose states are wanted.

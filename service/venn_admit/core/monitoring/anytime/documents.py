@@ -1,6 +1,6 @@
 """Labelled documents in the order in which they count, and what each contributes.
 
-A document contributes once: its points depend on each other in a way that nobody knows. For shares of points it counts
+A document contributes once, because how its points depend on each other is unknown. For shares of points it counts
 with at most as many points as a document of the calibration data has; for ranks among documents, which need one value
 each, with one of its points. Both are drawn by a hash of the point's key, which depends on nothing that is observed.
 """

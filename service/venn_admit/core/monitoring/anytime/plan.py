@@ -12,7 +12,7 @@ from venn_admit.core.monitoring.anytime.documents import MATCH_GROUPS, LabelledP
 from venn_admit.core.types import BoolArray, IntArray
 
 LEVEL = 0.01
-"""The chance that a lamp is ever lit although nothing is amiss, for each lamp; its games share it equally."""
+"""The chance that a lamp is ever lit by mistake, for each lamp; its games share it equally."""
 
 CONFIDENCE = 0.95
 """The confidence of each lower bound by itself, at all times."""
