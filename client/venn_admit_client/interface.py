@@ -17,7 +17,7 @@ class ClassifierInterface(ABC):
     """A classifier that is stored."""
 
     def __init__(self, registered: Registered) -> None:
-        """Take how it was registered."""
+        """Make one that was registered so."""
         self._registered = registered
 
     def __repr__(self) -> str:
@@ -425,8 +425,8 @@ class ConnectionInterface(ABC):
     def delete(self, name: str, *, dry_run: bool = False) -> Deletion:
         """Delete a classifier with all that belongs to it, or a generation of it that is not current, for good.
 
-        From its first moment on the classifier cannot be used, and keys for it alone are revoked. After an
-        interruption, call it again.
+        The classifier cannot be used from then on, and keys for it alone are revoked. After an interruption, call it
+        again.
 
         Args:
             name: The classifier's name, for all its generations; or NAME@NUMBER, for that one.

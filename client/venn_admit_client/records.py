@@ -105,7 +105,7 @@ class Forgetting:
         ids: How many of the ids were found.
         exemplars: How many were removed, in all generations together.
         forgotten_before: How many of the ids were forgotten before.
-        unknown: How many of the ids nothing is stored under.
+        unknown: How many of the ids are unknown.
         rows: Removed, by table.
         calibrations_renewed: Calibrations that counted one of them, and are followed by one that does not.
         recalibrations_due: How many settings should be recalibrated for it.
@@ -216,8 +216,8 @@ class CertifiedClass:
         name: The class.
         admitted: The share of all points of vp that are of this class and admitted.
         right: The share of these that is right; None if there are none.
-        p_value: The smaller, the better vouched for; None for a predicted class that is never admitted, of which
-            nothing is promised.
+        p_value: The p-value of its test; None for a predicted class that is never admitted, of which nothing is
+            promised.
         documents_needed: If the class falls short, the documents of vp with which it is likely to pass at the rates
             seen; None if it passes, or if no number would do.
         labels_needed: The labels that these documents hold.
@@ -239,7 +239,7 @@ class Certificate:
     Attributes:
         is_certified: Whether a policy passed. If none did, everything is rejected.
         kinds: The classes for which it holds: `predicted`, `true` or both.
-        confidence: Over the calibration data, with which it holds.
+        confidence: The probability, over draws of the calibration data, with which it holds.
         test: How documents of several points were tested: `finite-sample` or `asymptotic`.
         thresholds: For each predicted class the least p0 at which it is admitted, None for never; None if nothing is
             certified.
@@ -390,7 +390,7 @@ class Replay:
     """A stored decision, computed again from its snapshot.
 
     Attributes:
-        number: That of the decision.
+        number: The number of the decision.
         id: The id of the exemplar.
         calibration: The number of the calibration that it was made by.
         differing: The fields that are not the same, bit for bit; it should be empty.
@@ -438,7 +438,7 @@ class Alarm:
     Attributes:
         id: Its number.
         lamp: What it is about: `promise`, `true_classes`, `partitions` or `mix`.
-        harmful: Whether it is an alarm: admitted predictions may be wrong more often than they should be. Otherwise it
+        harmful: Whether it is an alarm: admitted predictions may be wrong more often than they should be; otherwise it
             is a notice.
         label: The class that it is about: the true one for `true_classes`, otherwise the one predicted.
         match_counts: The values of q in the partition that it is about, such as `1-24`; None if it is about no

@@ -64,20 +64,20 @@ class Transport:
                 return
 
     def post(self, *path: str | int, body: Mapping[str, Any] | bytes | None = None) -> dict[str, Any]:
-        """Send JSON to a path, however often, to be executed once; return the answer."""
+        """Send JSON to a path until it is answered, to be executed once; return the answer."""
         content = body if isinstance(body, bytes | None) else json.dumps(body, allow_nan=False).encode()
         return self._send("POST", path, content=content)
 
     def put(self, *path: str | int, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Put JSON at a path, however often, to be executed once; return the answer."""
+        """Put JSON at a path until that is answered, to be executed once; return the answer."""
         return self._send("PUT", path, content=json.dumps(body, allow_nan=False).encode())
 
     def delete(self, *path: str | int, **query: Any) -> dict[str, Any]:
-        """Delete what is at a path, however often, to be executed once; return the answer."""
+        """Delete what is at a path, sending that until it is answered; return the answer."""
         return self._send("DELETE", path, query=_given(query))
 
     def upload(self, *path: str | int, file: IO[bytes], kind: str, **query: Any) -> dict[str, Any]:
-        """Send a file of a media type to a path, however often, to be taken once; return the answer."""
+        """Send a file of a media type to a path until it is answered, to be stored once; return the answer."""
         return self._send("POST", path, query=_given(query), content=file, kind=kind)
 
     def download(self, *path: str | int, kind: str, into: IO[bytes]) -> None:

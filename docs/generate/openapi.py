@@ -50,7 +50,7 @@ A calibration never changes, except that another becomes current. Its answer has
 `/v1/classifiers/NAME/calibration` again and again thus learn at little cost when another calibration is current.
 
 `/v1/classifiers/NAME/settings` has what of a classifier can be changed: its name, and which settings are retired. A
-change needs `If-Match` with the `ETag` of the settings as they were seen (status 428 without it). If somebody has
+change needs `If-Match` with the `ETag` of the settings as they were last read (status 428 without it). If somebody has
 changed them since, the status is 412, and nothing is changed. What changes by itself, such as which calibration is
 current, is not part of it."""
 

@@ -1,4 +1,4 @@
-"""What a request brings, as the flows take it: points, exemplars and labels."""
+"""The points, exemplars and labels of a request, as the flows take them."""
 
 from collections.abc import Sequence
 

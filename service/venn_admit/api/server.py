@@ -72,7 +72,7 @@ def require_key(runtime: Runtime, host: str) -> None:
 
 
 class Connection(H11Protocol):
-    """A connection that is closed if the head of a request, once it is awaited or has begun, does not come."""
+    """A connection that is closed if the head of the next request does not arrive in time."""
 
     _awaited: asyncio.TimerHandle | None = None
 

@@ -14,7 +14,7 @@ MOST_BODY_BYTES = 32 << 20
 RETRY_SECONDS = 1
 # What libraries send with a request that needs no body, such as {}, is shorter.
 MOST_UNUSED_BYTES = 4 << 10
-# A request may take this long, and longer by what its body takes at the least rate below.
+# A body may take this long, and as much longer as it takes at the least rate below.
 BODY_SECONDS = 20.0
 LEAST_BYTES_PER_SECOND = 64 << 10
 
@@ -31,7 +31,7 @@ def too_large(most: int) -> Refused:
 
 
 def too_slow() -> Refused:
-    """The refusal of a body that others would have to wait for."""
+    """The refusal of a body that arrives too slowly."""
     return Refused(
         408,
         Problem.BODY_TOO_SLOW,
@@ -42,7 +42,7 @@ def too_slow() -> Refused:
 
 
 def incomplete() -> Refused:
-    """The refusal of a body whose client left before its end; only the log and the metrics learn of it."""
+    """The refusal of a body whose client left before its end, for the log and the metrics."""
     return Refused(400, Problem.BODY_INCOMPLETE, "expected the whole body, got a part of it; send it again")
 
 

@@ -1,4 +1,4 @@
-"""What Prometheus is told of a process that serves HTTP."""
+"""The metrics of a process that serves HTTP, as Prometheus reads them."""
 
 from collections import Counter as Tally
 from collections.abc import Iterable, Mapping

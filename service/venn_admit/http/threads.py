@@ -30,7 +30,7 @@ class OwnThreads:
 
 # A key is looked up in much less time than most requests take.
 FOR_KEYS = OwnThreads("keys", 8)
-# It is asked every few seconds, but without a database it takes half a minute to find that out.
+# Readiness is asked for every few seconds, and takes half a minute if the database does not answer.
 FOR_READINESS = OwnThreads("readiness", 8)
 # All streams together look at their jobs no more often than this many threads can.
 FOR_EVENTS = OwnThreads("events", 4)

@@ -76,7 +76,7 @@ class Classifier(ClassifierInterface):
     ) -> Ingestion:
         from venn_admit.flows.data.ingest import ingest
 
-        given = self._source(data, source, vectors, logits, labels, ids, documents, attributes, extractor)
+        given = self._source(data, source, extractor, vectors, logits, labels, ids, documents, attributes)
         self._shell.show(f"Ingesting {given.name}", given.count_rows())
         return ingest(self._runtime.engine, self._stored.address, given, split, on_rows=self._shell.advance)
 
@@ -208,7 +208,7 @@ class Classifier(ClassifierInterface):
 
         if isinstance(data, HookedBatches):
             data.check_order()
-        given = self._source(data, source, vectors, logits, labels, ids, documents, attributes, extractor)
+        given = self._source(data, source, extractor, vectors, logits, labels, ids, documents, attributes)
         scored = score(
             self._runtime,
             self._stored.address,
@@ -280,12 +280,9 @@ class Classifier(ClassifierInterface):
         """
         from venn_admit.flows.reports.evaluate import evaluate
 
-        everything = all(one is None for one in (data, vectors, logits, labels, ids, documents, attributes))
-        given = (
-            None
-            if everything
-            else self._source(data, source, vectors, logits, labels, ids, documents, attributes, extractor)
-        )
+        columns, given = (vectors, logits, labels, ids, documents, attributes), None
+        if any(one is not None for one in (data, *columns)):
+            given = self._source(data, source, extractor, *columns)
         found = evaluate(
             self._runtime, self._stored.address, given, title=source, calibration_id=calibration, shell=self._shell
         )
@@ -393,24 +390,6 @@ class Classifier(ClassifierInterface):
         kind = check_export(what, path)
         return export_file(self._runtime.engine, self._stored.address, kind, path, calibration_id=calibration).rows
 
-    def _source(
-        self,
-        data: Any,
-        name: str | None,
-        vectors: Any,
-        logits: Any,
-        labels: Any,
-        ids: Any,
-        documents: Any,
-        attributes: Any,
-        extractor: str | None,
-    ) -> ExemplarSource:
-        columns = {
-            "vectors": vectors,
-            "logits": logits,
-            "labels": labels,
-            "ids": ids,
-            "documents": documents,
-            "attributes": attributes,
-        }
-        return exemplar_source(data, columns, name=name, memory_budget=self._runtime.memory_budget, extractor=extractor)
+    def _source(self, data: Any, name: str | None, extractor: str | None, *columns: Any) -> ExemplarSource:
+        named = dict(zip(("vectors", "logits", "labels", "ids", "documents", "attributes"), columns, strict=True))
+        return exemplar_source(data, named, name=name, memory_budget=self._runtime.memory_budget, extractor=extractor)

@@ -1,4 +1,4 @@
-"""What models are made of: texts that the database can hold, bounded numbers, and the form of an error."""
+"""Parts of models: texts that the database can hold, bounded numbers, answers made from records, and errors."""
 
 from collections.abc import Mapping
 from dataclasses import Field as DataclassField
@@ -83,7 +83,7 @@ def _json_type(kind: Any) -> Any:
 
 
 class Given(Model):
-    """What a request brings, or a part of it; a text that holds a number is no number, and true is not 1."""
+    """A request, or a part of it; a text that holds a number is no number, and true is not 1."""
 
     model_config = ConfigDict(strict=True)
 

@@ -113,7 +113,7 @@ _EVENT = {
     dependencies=[needs(Scope.READ)],
     responses={
         200: {"description": "The events.", "content": {MEDIA_TYPE: {"schema": _EVENT}}},
-        204: {"description": "The job is over, and the end of it was sent before."},
+        204: {"description": "The job is over, and its end was sent before."},
         **problems(404, 429),
     },
 )
@@ -126,7 +126,7 @@ async def get_job_events(
         Header(max_length=100, description="The id of the last event that was received.", examples=["512-running"]),
     ] = None,
 ) -> Response:
-    """Tell of a job as it advances, by server-sent events: `progress`, and `end` once it is over.
+    """Send the progress of a job as server-sent events: `progress`, and `end` once it is over.
 
     The data of an event are a JSON object: job, state, rows, rows_done and error.
     """

@@ -62,8 +62,8 @@ def delete_classifier(
 ) -> dict[str, Any]:
     """Delete a classifier with all that belongs to it, or a generation that is not current, NAME@NUMBER, for good.
 
-    From its first moment on it cannot be used, and keys for it alone are revoked. The answer comes once all is deleted;
-    if it was interrupted, send the request again.
+    It cannot be used from then on, and keys for it alone are revoked. The answer comes once all is deleted; after an
+    interruption, send the request again.
     """
     runtime = runtime_of(request)
     done = delete(runtime, classifier, dry_run=dry_run, by=request.state.caller, on_stored=keeping(request, as_json))

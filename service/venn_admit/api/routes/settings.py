@@ -1,4 +1,4 @@
-"""What of a classifier a client can change that has seen it as it is: its name, and the settings it is kept under."""
+"""A classifier's name and settings, which a client can change if it has read them as they are."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ SeenTag = Annotated[
     Header(
         alias="If-Match",
         max_length=1000,
-        description="The ETag of the settings as they were seen. Needed.",
+        description="Required: the ETag of the settings as they were last read.",
         examples=['"6f1d8a"'],
     ),
 ]
@@ -41,7 +41,7 @@ _TAG: dict[int | str, dict[str, Any]] = {
     responses={**problems(404), **_TAG},
 )
 def get_settings(request: Request, response: Response, classifier: ClassifierName) -> dict[str, Any]:
-    """Show what of a classifier can be changed; the ETag is what a change has to show in If-Match."""
+    """Show what can be changed of a classifier; a change must name the ETag in If-Match."""
     return _answer(response, show_settings(runtime_of(request).engine, classifier), _headers)
 
 
@@ -119,8 +119,8 @@ def _unchanged_since(seen: str | None) -> Check:
         raise Refused(
             428,
             Problem.PRECONDITION_REQUIRED,
-            "expected the header If-Match with the ETag of the settings, got none; GET them first, so that nothing is "
-            "changed that you have not seen",
+            "expected the header If-Match with the ETag of the settings, got none; GET them first, so that you "
+            "change nothing that you have not seen",
         )
     tags = {tag.strip() for tag in seen.split(",")}
 

@@ -1,4 +1,4 @@
-"""What a route asks of the key that it is shown; it is checked before anything else of a request is read."""
+"""What key a route needs, which is checked before anything else of a request is read."""
 
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any

@@ -73,7 +73,7 @@ class DigestedRequest:
 
 
 async def answer_once(request: Request, route: str, caller: str, answer: Answer, skip: Skip) -> Response:
-    """Answer a request; if it has the name of an earlier one of the same caller, with the answer to that one.
+    """Answer a request; if its caller has sent one of this name before, give the answer to that one again.
 
     Args:
         request: Its body is not read yet.
@@ -149,7 +149,7 @@ async def _whole(given: Response) -> Response:
 
 @asynccontextmanager
 async def _leased(runtime: Runtime, attempt: Attempt) -> AsyncIterator[None]:
-    """Keep an attempt running in the eyes of others, for as long as this process lives."""
+    """Extend the lease of an attempt while the block runs, so that no other attempt begins."""
     extending = asyncio.create_task(_extend(runtime, attempt))
     try:
         yield

@@ -1,4 +1,4 @@
-"""What the audit ledger is told of requests: each that stores something, and keys that were refused.
+"""The requests that the audit ledger records: each that stores something, and those whose keys were refused.
 
 No request is answered as done that is not in the ledger: if the ledger cannot be written, the answer is an error, and
 the request can be sent again. What a request held is not in the ledger.
@@ -34,7 +34,7 @@ class Asked:
 
 
 class Ledger:
-    """Tells the ledger of the requests of one application."""
+    """Records the requests of one application."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime

@@ -39,7 +39,7 @@ def hook(
             is r, a fitted transformer, or a function of the input; by default r is what the pipeline's last step sees,
             or the last hidden layer if that is a multilayer perceptron.
         take: For a module: whether r is the layer's `output` or its `input`, as for the last layer of a network.
-        reduce: For a module: how a vector comes of what the layer returns. `mean`, `max` or `first` of the states of a
+        reduce: For a module: how the output of the layer becomes a vector. `mean`, `max` or `first` of the states of a
             sequence, (n, T, D), over the positions that the attention mask has; `mean` or `max` of a feature map,
             (n, D, height, width); or a function of what the layer returns. A shape (n, D) or (n, D, 1, 1) needs none.
         logits: For a module: the name or position of the logits in its output, or a function of the output; by default
@@ -72,7 +72,7 @@ def hook(
 
 
 class Hook:
-    """A model whose vectors and logits can be had. It is made by `hook`."""
+    """A model whose vectors and logits can be read. It is made by `hook`."""
 
     def __init__(self, model: Model) -> None:
         """Use a model."""
@@ -93,7 +93,7 @@ class Hook:
         mask: str | int | Callable[[Any], Any] | None = None,
         batch_size: int = 256,
     ) -> HookedBatches:
-        """Say which batches, and what of each batch is what. Nothing is computed before `ingest` or `score` reads it.
+        """Name the batches, and what each member of one is. Nothing is computed before `ingest` or `score` reads them.
 
         A module runs in evaluation mode and without gradients, on its own device, and is left as it was. Each of
         `labels`, `ids`, `documents` and `attributes` is found in a batch by the name or the position of a member, or by
@@ -104,9 +104,9 @@ class Hook:
             data: A DataLoader or another iterable of batches, each a mapping, a tuple (inputs, labels), or the inputs
                 alone; or an array of rows, for an estimator also a DataFrame or a list of samples. A generator can be
                 read once.
-            inputs: What of a batch goes into the model, by names, positions, or a function that returns it, a tuple of
-                arguments or a mapping of them; by default what is left, of a mapping those members that the model takes
-                by name. If it is given, labels are not guessed.
+            inputs: The members of a batch that go into the model, by names or positions, or a function that returns
+                them, a tuple of arguments or a mapping of them; by default those that are left, from a mapping those
+                that the model takes by name. If it is given, labels are not guessed.
             labels: The default is `labels` or `label` of a mapping, and the second of two members. Those of an
                 estimator are as the estimator knows them.
             ids: Texts or integers; by default there are none.
