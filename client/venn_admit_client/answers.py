@@ -19,6 +19,7 @@ from .records import (
 
 Stored = TypeVar("Stored", Ingestion, Labelling)
 Certified = TypeVar("Certified", bound=Certificate)
+Monitored = TypeVar("Monitored", bound=Monitor)
 
 _NO_EVIDENCE = ("external_id", "neighbours", "class_names", "predicted_class", "decided_class", "calibration")
 
@@ -128,15 +129,16 @@ def decision_of(answer: Mapping[str, Any]) -> Decision:
     return from_json(Decision, answer, evidence=evidence)
 
 
-def monitor_of(answer: Mapping[str, Any]) -> Monitor:
-    """Return what a monitor says."""
-    return Monitor(
+def monitor_of(of: type[Monitored], answer: Mapping[str, Any], **rest: Any) -> Monitored:
+    """Return what a monitor says; of and rest as in `certificate_of`."""
+    return of(
         classifier=answer["classifier"],
         alarm=answer["alarm"],
         alarms=tuple(map(alarm_of, answer["alarms"])),
         documents=answer["documents"],
         points=answer["points"],
         document=answer,
+        **rest,
     )
 
 

@@ -10,7 +10,18 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Self
 
-from .records import Calibration, Decision, Deletion, Fit, Forgetting, Ingestion, Labelling, Registered
+from .records import (
+    Calibration,
+    Decision,
+    Deletion,
+    Fit,
+    Forgetting,
+    Ingestion,
+    Labelling,
+    Monitor,
+    Registered,
+    Report,
+)
 
 
 class ClassifierInterface(ABC):
@@ -292,7 +303,7 @@ class ClassifierInterface(ABC):
         """
 
     @abstractmethod
-    def report(self, *, calibration: int | None = None) -> object:
+    def report(self, *, calibration: int | None = None) -> Report:
         """Show how a calibration stands: partitions, drift, discrepancies, the labels it lacks, and what to do next.
 
         With logits only, it shows neither discrepancies nor anything by q or d.
@@ -305,7 +316,7 @@ class ClassifierInterface(ABC):
         """
 
     @abstractmethod
-    def monitor(self) -> object:
+    def monitor(self) -> Monitor:
         """Show whether the promise still holds, by the random labels that came for points that were decided on.
 
         It may be looked at after every label: the chance of a false alarm is limited over all looks together. With

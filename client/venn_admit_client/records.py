@@ -397,7 +397,7 @@ class Replay:
         stored: What is stored of it.
         computed: What was computed.
         neighbours: The nearest training exemplars of that time.
-        document: Everything, as the service answers it.
+        document: Everything, as JSON has it.
     """
 
     number: int = member(4711, "decision_id")
@@ -412,13 +412,13 @@ class Replay:
 
 @record
 class Report:
-    """How a calibration stands, and what to do next.
+    """How a calibration stands, and what to do next. As text, but not in the client, it is a report in tables.
 
     Attributes:
         classifier: The name of the classifier.
         calibration: The calibration, its setting and its size.
         advice: What to do next.
-        document: Every figure, as the service answers it.
+        document: Every figure, as JSON has it.
     """
 
     classifier: str = member("reviews")
@@ -460,7 +460,7 @@ class Alarm:
 
 @record
 class Monitor:
-    """Whether the promise still holds, as far as random labels tell.
+    """Whether the promise still holds, as far as random labels tell. As text, but not in the client, it is tables.
 
     Attributes:
         classifier: The name of the classifier.
@@ -468,7 +468,7 @@ class Monitor:
         alarms: The alarms and notices that stand.
         documents: How many documents with labels count.
         points: How many labelled points of theirs count.
-        document: Every figure, as the service answers it.
+        document: Every figure, as JSON has it.
     """
 
     classifier: str = member("reviews")

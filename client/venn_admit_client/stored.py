@@ -62,7 +62,7 @@ class StoredClassifier(ClassifierInterface):
         return from_json(Report, found, document=found)
 
     def monitor(self) -> Monitor:
-        return monitor_of(self._transport.get(*self._path("monitor")))
+        return monitor_of(Monitor, self._transport.get(*self._path("monitor")))
 
     def alarms(self) -> tuple[Alarm, ...]:
         """Return the alarms and notices of the monitor that stand.

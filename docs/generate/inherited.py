@@ -1,4 +1,4 @@
-"""The extension by which references show a method without a docstring with that of the class it is inherited from."""
+"""The extension by which a class or method without a docstring has that of what it is inherited from, in references."""
 
 from typing import Any
 
@@ -17,6 +17,8 @@ def _inherit(owner: griffe.Module | griffe.Class) -> None:
     for member in owner.members.values():
         if isinstance(member, griffe.Module | griffe.Class):
             _inherit(member)
+        if isinstance(member, griffe.Class) and not member.has_docstring:
+            member.docstring = next((base.docstring for base in member.mro() if base.has_docstring), None)
         elif isinstance(owner, griffe.Class) and isinstance(member, griffe.Function) and not member.has_docstring:
             found = (base.members[member.name] for base in owner.mro() if member.name in base.members)
             member.docstring = next((one.docstring for one in found if one.has_docstring), None)

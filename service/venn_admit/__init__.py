@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from venn_admit.interface.hooks.outputs import HookedBatches
     from venn_admit.interface.reports import Evaluation, Monitor, Report, TrainingWhatIf
     from venn_admit.records import (
+        Alarm,
         Calibration,
         Certificate,
         CertifiedClass,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 __all__ = [
+    "Alarm",
     "AlarmError",
     "BrokerError",
     "Calibration",
@@ -103,6 +105,7 @@ _HOMES = {
         "interface.hooks.outputs": ("HookedBatches",),
         "interface.reports": ("Evaluation", "Monitor", "Report", "TrainingWhatIf"),
         "records": (
+            "Alarm",
             "Calibration",
             "Certificate",
             "CertifiedClass",

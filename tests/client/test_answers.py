@@ -21,7 +21,7 @@ Served = tuple[Program, str, str]
 
 @pytest.mark.parametrize("name", sorted(set(venn_admit.__all__) & set(records.__all__)))
 def test_results_are_those_of_the_python_interface(name: str) -> None:
-    assert getattr(client, name) is getattr(venn_admit, name)
+    assert issubclass(getattr(venn_admit, name), getattr(client, name))
 
 
 @pytest.mark.parametrize("name", ["Classifier", "Connection"])

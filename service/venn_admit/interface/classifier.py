@@ -21,7 +21,7 @@ from venn_admit.interface.advice import advising, call
 from venn_admit.interface.comparison import Comparison, SettingsWhatIf, comparison_of
 from venn_admit.interface.hooks.outputs import HookedBatches
 from venn_admit.interface.inputs import exemplar_source, label_source, vector_of
-from venn_admit.interface.reports import Evaluation, Monitor, Report, TrainingWhatIf
+from venn_admit.interface.reports import Evaluation, Monitor, Report, TrainingWhatIf, monitor_of, report_of
 from venn_admit.interface.shell import ProcessShell
 from venn_admit.records import Calibration, Decision, Fit, Forgetting, Ingestion, Labelling
 from venn_admit.results import asked_json, calibrated_json, decided_json, registered
@@ -290,13 +290,13 @@ class Classifier(ClassifierInterface):
 
     @advising()
     def report(self, *, calibration: int | None = None) -> Report:
-        return Report(report(self._runtime, self._stored.address, calibration_id=calibration))
+        return report_of(report(self._runtime, self._stored.address, calibration_id=calibration))
 
     @advising()
     def monitor(self, *, restart: bool = False) -> Monitor:
         from venn_admit.flows.reports.monitor import update_monitor
 
-        return Monitor(update_monitor(self._runtime.engine, self._stored.address, restart=restart))
+        return monitor_of(update_monitor(self._runtime.engine, self._stored.address, restart=restart))
 
     @advising()
     def what_if_training(

@@ -1,16 +1,20 @@
 """What evaluating, reporting, monitoring and trying other training data return: each is a report in tables."""
 
 from collections.abc import Mapping
+from dataclasses import field
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, RenderableType
 
+from venn_admit import records
 from venn_admit.interface.advice import call
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.what_if.training import TrainingEffects
+from venn_admit_client import answers
+from venn_admit_client.members import from_json, record
 
 if TYPE_CHECKING:
     from venn_admit.report.monitoring.report import MonitorReport
@@ -58,23 +62,14 @@ class Evaluation:
         return write_evaluation(Path(folder), self._classifier, self._data, self._found)
 
 
-class Report:
-    """How a calibration stands, and what to do next. As text, it is a report in tables."""
-
-    def __init__(self, found: CalibrationReport) -> None:
-        """Wrap what a flow found."""
-        self._found = found
+@record
+class Report(records.Report):
+    _found: Any = field(repr=False, compare=False)
 
     def __str__(self) -> str:
         from venn_admit.report.calibration.wording import calibration_tables
 
         return text_of(calibration_tables(self._found, call))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return every figure, as `venn-admit report --json` prints it."""
-        from venn_admit.report.calibration.payload import calibration_payload
-
-        return calibration_payload(self._found, call)
 
     def write(self, folder: str | Path) -> Path:
         """Write a page, and the figures as JSON, into a folder; return the path of the page.
@@ -87,28 +82,29 @@ class Report:
         return write_calibration_report(Path(folder), self._found, call)
 
 
-class Monitor:
-    """Whether the promise still holds, as far as random labels tell. As text, it is tables and a verdict."""
-
-    def __init__(self, found: "MonitorReport") -> None:
-        """Wrap what a flow found."""
-        self._found = found
+@record
+class Monitor(records.Monitor):
+    _found: Any = field(repr=False, compare=False)
 
     def __str__(self) -> str:
         from venn_admit.report.monitoring.tables import monitor_tables
 
         return text_of(monitor_tables(self._found))
 
-    @property
-    def alarm(self) -> bool:
-        """Whether an alarm stands: admitted predictions may be wrong more often than they should be."""
-        return bool(self._found.harmful)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return every figure, as `venn-admit monitor --json` prints it; an infinite e-value is `inf`."""
-        from venn_admit.report.monitoring.payload import monitor_payload
+def report_of(found: CalibrationReport) -> Report:
+    """Return a report on a calibration."""
+    from venn_admit.report.calibration.payload import calibration_payload
 
-        return monitor_payload(self._found)
+    document = calibration_payload(found, call)
+    return from_json(Report, document, document=document, _found=found)
+
+
+def monitor_of(found: "MonitorReport") -> Monitor:
+    """Return what a monitor says."""
+    from venn_admit.report.monitoring.payload import monitor_payload
+
+    return answers.monitor_of(Monitor, monitor_payload(found), _found=found)
 
 
 class TrainingWhatIf:
