@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from venn_admit.advice import Step
 from venn_admit.core.calibrators.arguments import ALL_DECLARED, arguments_for, json_settings
-from venn_admit.core.evidence import decision_fields
 from venn_admit.core.method_names import VENN_ADMIT
-from venn_admit.core.types import Split
 from venn_admit.records import Registered, as_json
 
 if TYPE_CHECKING:  # most of these take long to import, and a shell that shows one result needs few of them
@@ -101,6 +99,8 @@ def switch_json(done: "Switch") -> dict[str, Any]:
 
 def classifier_json(found: "Shown") -> dict[str, Any]:
     """Return a classifier in detail."""
+    from venn_admit.core.types import Split
+
     classifier, holdings = found.classifier, found.holdings
     return {
         **created_json(classifier),
@@ -286,6 +286,8 @@ def listed_decision_json(row: "Row[Any]", class_names: Sequence[str]) -> dict[st
 
 def shown_decision_json(found: "ShownDecision") -> dict[str, Any]:
     """Return a stored decision with its evidence; what the other method has is left out."""
+    from venn_admit.core.evidence import decision_fields
+
     row, class_names = found.stored, found.classifier.class_names
     return {
         "decision_id": row.id,

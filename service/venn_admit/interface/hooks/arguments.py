@@ -1,4 +1,4 @@
-"""What of a batch a model is called with."""
+"""The members of a batch that a model is called with."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -46,7 +46,7 @@ def arguments_of(batch: Any, inputs: Any, used: frozenset[str | int], parameters
 
     Args:
         batch: A mapping, a tuple or list, or the input itself.
-        inputs: What of it goes in, as `Hook.over` describes it; None: what is left.
+        inputs: The members that go in, as `Hook.over` describes them; None: those that are left.
         used: The names and positions of members that are something else.
         parameters: What the model takes; None: one thing.
 

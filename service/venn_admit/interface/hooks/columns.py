@@ -1,4 +1,4 @@
-"""What of a batch are its labels, ids, documents and attributes."""
+"""Which members of a batch are its labels, ids, documents and attributes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class BatchColumns:
         return {name: choice for name, choice in named.items() if is_whole(choice)}
 
     def arguments(self, batch: Any, parameters: Parameters | None) -> Arguments:
-        """Return what the model is called with; errors as of `arguments_of`."""
+        """Return what the model is called with; errors are those of `arguments_of`."""
         attributes = self.attributes.values() if isinstance(self.attributes, Mapping) else ()
         choices = (self._labels(batch), self.ids, self.documents, *attributes)
         used = frozenset(choice for choice in choices if isinstance(choice, (str, int)))

@@ -20,7 +20,7 @@ class Outputs(NamedTuple):
 
 
 class Model(Protocol):
-    """A model whose vectors and logits can be had."""
+    """A model whose vectors and logits can be read."""
 
     @property
     def name(self) -> str:
@@ -49,7 +49,7 @@ class Model(Protocol):
         """Run it on a batch; mask: which positions of a sequence count, or None.
 
         Raises:
-            InvalidInputError: What comes out are no vectors or no logits.
+            InvalidInputError: The output has no vectors or no logits.
         """
         ...
 

@@ -160,7 +160,7 @@ class HookedModule:
 
 @contextmanager
 def evaluating(module: "Module") -> Iterator[None]:
-    """Have a module, with all of its parts, in evaluation mode, and each part back in its own mode in the end."""
+    """Keep a module and all of its parts in evaluation mode while the block runs, and restore the mode of each then."""
     modes = {part: part.training for part in module.modules()}
     if not any(modes.values()):
         yield
@@ -221,7 +221,7 @@ def _find_layer(module: "Module", module_name: str, layer: "str | Module") -> "t
 
 
 def _near(layer: str, names: list[str]) -> str:
-    """Name the layers that are most like a name: by its letters, or by its last part; or the first ones, of few."""
+    """Name the layers that are most like a name: by its letters, or by its last part; otherwise the first ones."""
     last = layer.rpartition(".")[2]
     near = get_close_matches(layer, names, n=_LISTED, cutoff=0.6)
     near += [name for name in names if name.rpartition(".")[2] == last or last in name.split(".")]
@@ -232,7 +232,7 @@ def _near(layer: str, names: list[str]) -> str:
 
 
 def _chosen(module_name: str, output: Any, choice: str | int | Callable[[Any], Any] | None) -> Any:
-    """Return what of a module's output are the logits."""
+    """Return the logits in a module's output."""
     if callable(choice):
         return choice(output)
     if choice is None:
