@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -9,15 +10,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import typer.main
 
 import venn_admit
 from tests.cli import samples
 from tests.cli.conftest import CALIBRATION, copied
 from tests.cli.program import PATIENCE_SECONDS, Program, check_refusal, contents, nothing_stored, wait_for
 from tests.cli.samples import NAME, SCORED_ROWS
+from venn_admit.cli.main import app
 from venn_admit.errors import DatabaseError, InvalidInputError, NotFoundError, NotReadyError, VennAdmitError
 from venn_admit.flows.data import create as create_flow
 from venn_admit.store.database import schema
@@ -25,42 +29,12 @@ from venn_admit.store.database import schema
 UNREACHABLE = DatabaseError.exit_code
 PASSWORD = "hunter2"
 
-VERBS = (
-    ("create",),
-    ("ingest",),
-    ("label",),
-    ("fit",),
-    ("calibrate",),
-    ("recalibrate",),
-    ("list",),
-    ("show",),
-    ("calibrations",),
-    ("rename",),
-    ("retire",),
-    ("score",),
-    ("decide",),
-    ("index", "create"),
-    ("index", "show"),
-    ("index", "audit"),
-    ("index", "drop"),
-    ("evaluate",),
-    ("report",),
-    ("monitor",),
-    ("what-if",),
-    ("replay",),
-    ("export",),
-    ("demo",),
-    ("jobs", "list"),
-    ("serve",),
-    ("key", "create"),
-    ("key", "list"),
-    ("key", "revoke"),
-    ("worker",),
-    ("beat",),
-    ("db", "upgrade"),
-    ("db", "check"),
-    ("db", "status"),
-)
+OF_PROGRAM: Any = typer.main.get_command(app)
+VERBS = [
+    path
+    for name, verb in OF_PROGRAM.commands.items()
+    for path in ([(name, under) for under in verb.commands] if hasattr(verb, "commands") else [(name,)])
+]
 
 
 @contextmanager
@@ -120,6 +94,12 @@ def test_help_of_every_verb(verb: tuple[str, ...]) -> None:
         outcome = Program({})(*verb, option)
         assert (outcome.code, outcome.stderr) == (0, "")
         assert f"Usage: venn-admit {' '.join(verb)} " in outcome.stdout
+
+
+def test_help_shows_arguments_as_they_are_typed_and_no_value_of_a_flag() -> None:
+    told = Program({})("decide", "--help").stdout
+    assert "Usage: venn-admit decide [OPTIONS] NAME [FILE]\n" in re.sub(" +\n", "\n", told)
+    assert "<bool>" not in told
 
 
 def test_version() -> None:

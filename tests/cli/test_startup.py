@@ -16,6 +16,9 @@ pytestmark = pytest.mark.processes
 HEAVY = {"alembic", "altair", "celery", "fastapi", "kombu", "matplotlib", "pyarrow", "scipy", "structlog", "torch"}
 # These serve the database.
 OF_DATABASE = {"numpy", "psycopg", "sqlalchemy"}
+# For waiting, and for workers.
+OF_JOBS = {"psutil", "rich.progress", "rich.status", "venn_admit.cli.waiting"}
+VERBS = "venn_admit.cli.verbs"
 RUN = """
 import sys
 from venn_admit.cli.main import main
@@ -58,4 +61,10 @@ def test_help_imports_neither_the_database_nor_what_computes(
     "verb", [("list",), ("show", NAME), ("calibrations", NAME), ("jobs", "list"), ("key", "list")], ids=" ".join
 )
 def test_what_only_shows_imports_nothing_that_computes_or_sends(calibrated: Program, verb: tuple[str, ...]) -> None:
-    assert imported(calibrated.environment, *verb) & HEAVY == set()
+    assert imported(calibrated.environment, *verb) & (HEAVY | OF_JOBS) == set()
+
+
+def test_a_verb_imports_no_other_verbs(calibrated: Program) -> None:
+    of_verbs = {module for module in imported(calibrated.environment, "list") if module.startswith(VERBS)}
+    assert of_verbs == {VERBS, f"{VERBS}.running", f"{VERBS}.running.catalogue"}
+    assert imported({}, "jobs", "list", "--help") & {f"{VERBS}.running.catalogue", "venn_admit.cli.session"} == set()

@@ -1,25 +1,82 @@
-"""The command line: each verb is a flow. Imports are late, so that `--help` costs little more than typer."""
+"""The command line: each verb is a flow. Imports are late, so that a command imports what it needs and no more."""
 
+import gc
 import os
 import sys
 import traceback
+from collections import UserDict
+from collections.abc import Mapping
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from venn_admit import __version__
 from venn_admit.cli.output import shown_lines, warn
-from venn_admit.cli.verbs.calibrating import calibrate, classifier, generation, index, recalibrate
-from venn_admit.cli.verbs.deciding import decide, monitor, report, scoring, what_if
-from venn_admit.cli.verbs.extracting import extract
-from venn_admit.cli.verbs.running import catalogue, demo, jobs, keys, operation, removal, serve, start
+from venn_admit.cli.verbs import VERBS, Group
 from venn_admit.errors import VennAdmitError
 from venn_admit.runtime import interruption
 
 
-class _Verbs(TyperGroup):
-    """The verbs. One that is interrupted ends in one line, with the exit code that the signal stands for."""
+class _Helped:
+    """Help that shows arguments as they are typed, NAME and [FILE], and no type beside flags, which take no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc] # beside a command of Typer's
+        for one in parameters:
+            if one.param_type_name == "argument":
+                one.metavar = one.metavar or one.name.upper()
+            elif one.is_flag:
+                one.metavar = ""
+        return parameters
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]  # type: ignore[misc] # as above
+
+
+class _Command(_Helped, TyperCommand):
+    """A verb."""
+
+
+class _Group(_Helped, TyperGroup):
+    """Verbs that share a first word."""
+
+
+class _Verbs(UserDict[str, Any]):
+    """The verbs of a group, each of which is imported and built when it is looked up."""
+
+    def __init__(self, verbs: Mapping[str, str | Group], panels: Mapping[str, str]) -> None:
+        super().__init__(verbs)
+        self._panels = panels
+
+    def __getitem__(self, name: str) -> Any:
+        found = self.data[name]
+        if isinstance(found, Group):
+            made = _Group(name=name, help=found.help, no_args_is_help=True, rich_help_panel=self._panels.get(name))
+            made.commands = _Verbs(found.verbs, {})
+            self.data[name] = made
+        elif isinstance(found, str):
+            self.data[name] = _built(name, found, self._panels.get(name))
+        return self.data[name]
+
+
+def _built(name: str, where: str, panel: str | None) -> Any:
+    module, function = where.split(":")
+    made = typer.Typer(add_completion=False)
+    made.command(name, cls=_Command, rich_help_panel=panel)(
+        getattr(import_module(f"venn_admit.cli.verbs.{module}"), function)
+    )
+    return typer.main.get_command(made)
+
+
+class _Program(_Group):
+    """All verbs. One that is interrupted ends in one line, with the exit code that the signal stands for."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        verbs = {name: verb for of_panel in VERBS.values() for name, verb in of_panel.items()}
+        self.commands = _Verbs(verbs, {name: panel for panel, of_panel in VERBS.items() for name in of_panel})
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -30,34 +87,21 @@ class _Verbs(TyperGroup):
             raise typer.Exit(interruption.exit_code(error)) from error
 
 
+# The names that scripts were promised; help shows those of today.
+_PROMISED_NAMES = {"no-weights": "unweighted", "q-equals-k": "require-full-match"}
+
 app = typer.Typer(
     name="venn-admit",
-    cls=_Verbs,
+    cls=_Program,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda name: _PROMISED_NAMES.get(name, name),
+    },
     help="May I act on this prediction? Admit or reject, so that the admitted ones of every class are right at "
     "least 1 - alpha of the time (ADMIT and Venn-ADMIT, Schmaltz & Rasooly 2022).",
 )
-classifier.register(app)
-extract.register(app)
-calibrate.register(app)
-generation.register(app)
-start.register(app)
-catalogue.register(app)
-recalibrate.register(app)
-scoring.register(app)
-decide.register(app)
-index.register(app)
-report.register(app)
-what_if.register(app)
-monitor.register(app)
-demo.register(app)
-jobs.register(app)
-serve.register(app)
-keys.register(app)
-removal.register(app)
-operation.register(app)
 
 
 class _Debug:
@@ -96,6 +140,7 @@ def main(arguments: list[str] | None = None) -> None:
     """
     if arguments is None:
         interruption.raise_on_request_to_end()
+        gc.set_threshold(10_000)  # imports make many objects and hardly any garbage
     # NumPy multiplies small tiles here: on shared cores, each further thread would mostly wait for the others.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:

@@ -10,14 +10,12 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
-
-Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
 # DEL and C1; separators of lines; embeddings, overrides and isolates of bidirectional text; lone surrogates.
 _BEYOND_C0 = "\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"

@@ -10,8 +10,6 @@ import time
 from pathlib import Path
 from typing import BinaryIO
 
-import psutil
-
 from venn_admit.errors import DatabaseError, JobError, NotReadyError
 from venn_admit.store.embedded.access import make_home
 
@@ -137,6 +135,8 @@ class OwnWorker:
 
 def _open_log(path: Path) -> BinaryIO:
     """Open a new log that only its owner can read, and delete all but the last few logs of commands that have ended."""
+    import psutil  # which takes as long to load as the rest of the module and its imports
+
     make_home(path.parents[1])
     path.parent.mkdir(mode=0o700, exist_ok=True)
     older = sorted(path.parent.glob("worker-*.log"), key=_time_of_change, reverse=True)

@@ -1,1 +1,109 @@
-"""The verbs, each one flow call and one printing."""
+"""The verbs of the program by name, with the function of each, under the headings of `--help`.
+
+Modules are named, not imported, because a verb needs few of them.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Group(NamedTuple):
+    """Verbs that share a first word."""
+
+    help: str
+    verbs: Mapping[str, str]
+
+
+VERBS: Mapping[str, Mapping[str, str | Group]] = {
+    "Set up and calibrate": {
+        "create": "calibrating.classifier:create",
+        "ingest": "calibrating.classifier:ingest",
+        "label": "calibrating.classifier:label",
+        "fit": "calibrating.classifier:fit",
+        "calibrate": "calibrating.calibrate:calibrate",
+        "start": "running.start:start",
+        "recalibrate": "calibrating.recalibrate:recalibrate",
+        "extract": Group(
+            "Make exemplars from texts, or from token states of your network, with a memory layer.",
+            {
+                "train": "extracting.extract:train",
+                "apply": "extracting.extract:apply",
+                "evaluate": "extracting.evaluate:evaluate",
+                "inspect": "extracting.inspect:inspect",
+                "tune": "extracting.tune:tune",
+            },
+        ),
+        "generation": Group(
+            "Create, list and switch generations of a classifier: one for each extractor that its vectors come from.",
+            {
+                "create": "calibrating.generation:create_generation",
+                "list": "calibrating.generation:list_generations",
+                "switch": "calibrating.generation:switch",
+                "extractor": "calibrating.generation:extractor",
+            },
+        ),
+    },
+    "See and manage what is stored": {
+        "export": "calibrating.classifier:export",
+        "list": "running.catalogue:list_classifiers",
+        "show": "running.catalogue:show",
+        "calibrations": "running.catalogue:calibrations",
+        "rename": "running.catalogue:rename",
+        "retire": "running.catalogue:retire",
+        "forget": "running.removal:forget",
+        "delete": "running.removal:delete",
+        "jobs": Group(
+            "List, show, cancel, resume and delete jobs.",
+            {
+                "list": "running.jobs:list_jobs",
+                "show": "running.jobs:show",
+                "cancel": "running.jobs:cancel",
+                "resume": "running.jobs:resume",
+                "delete": "running.jobs:delete",
+                "prune": "running.jobs:prune",
+            },
+        ),
+    },
+    "Decide and report": {
+        "score": "deciding.scoring:score",
+        "evaluate": "deciding.scoring:evaluate",
+        "replay": "deciding.scoring:replay",
+        "decide": "deciding.decide:decide",
+        "report": "deciding.report:report",
+        "what-if": "deciding.what_if:what_if",
+        "monitor": "deciding.monitor:monitor",
+    },
+    "Run and maintain": {
+        "demo": "running.demo:demo",
+        "serve": "running.serve:serve",
+        "worker": "running.operation:worker",
+        "beat": "running.operation:beat",
+        "index": Group(
+            "Create, show, audit or drop the HNSW index, which `decide` can search instead of all exemplars.",
+            {
+                "create": "calibrating.index:create",
+                "show": "calibrating.index:show",
+                "audit": "calibrating.index:audit",
+                "drop": "calibrating.index:drop",
+            },
+        ),
+        "key": Group(
+            "Create, list and revoke keys for the HTTP service.",
+            {
+                "create": "running.keys:create_key",
+                "list": "running.keys:list_keys",
+                "revoke": "running.keys:revoke_key",
+            },
+        ),
+        "db": Group(
+            "Upgrade the database schema, check what it holds, and let others use it.",
+            {
+                "upgrade": "running.operation:upgrade",
+                "status": "running.operation:status",
+                "check": "running.check:check",
+                "grant-reader": "running.operation:grant_reader",
+                "grant-service": "running.operation:grant_service",
+            },
+        ),
+    },
+}

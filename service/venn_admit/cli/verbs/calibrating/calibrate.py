@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from venn_admit.cli import panels
-from venn_admit.cli.output import Json, messages, output, print_result, warn
+from venn_admit.cli.options import Json, Name
+from venn_admit.cli.output import messages, output, print_result, warn
 from venn_admit.cli.setting_options import option_name, read_options, with_setting_options
-from venn_admit.cli.verbs.calibrating.classifier import Name
 from venn_admit.cli.waiting import Waiting
 from venn_admit.core.calibrators.settings import DEFAULT_ALPHA
 from venn_admit.core.method_names import VENN_ADMIT
@@ -18,11 +17,6 @@ from venn_admit.errors import InvalidInputError, NotReadyError
 if TYPE_CHECKING:
     from venn_admit.flows.calibration.calibrate import Calibrated, NearlyNothingUsable
     from venn_admit.methods.venn_admit.make import MadeByAdmit
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the program."""
-    app.command(rich_help_panel=panels.SETTING_UP)(calibrate)
 
 
 @with_setting_options

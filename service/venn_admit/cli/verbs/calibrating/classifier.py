@@ -5,30 +5,10 @@ from typing import Annotated
 
 import typer
 
-from venn_admit.cli import panels
 from venn_admit.cli.advice import due_lines
-from venn_admit.cli.output import Json, print_result, shown, warn
+from venn_admit.cli.options import Extractor, Json, Name, OwnExtractor
+from venn_admit.cli.output import print_result, shown, warn
 from venn_admit.cli.waiting import Waiting
-
-Name = Annotated[str, typer.Argument(help="The classifier's name, or NAME@NUMBER for a generation of it.")]
-Extractor = Annotated[
-    str | None,
-    typer.Option(help="Version of the extractor that the vectors come from, if the file does not state it."),
-]
-OwnExtractor = Annotated[
-    str | None,
-    typer.Option(
-        "--extractor",
-        help="Version of the extractor that its vectors come from. Default: the one that the first data state.",
-    ),
-]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs to the program."""
-    for verb in (create, ingest, label, fit):
-        app.command(rich_help_panel=panels.SETTING_UP)(verb)
-    app.command(rich_help_panel=panels.STORED)(export)
 
 
 def create(

@@ -5,27 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from venn_admit.advice import Verb
-from venn_admit.cli import panels
 from venn_admit.cli.advice import run
-from venn_admit.cli.output import Json, output, print_result
-from venn_admit.cli.verbs.calibrating.classifier import Name, OwnExtractor
+from venn_admit.cli.options import Json, Name, OwnExtractor
+from venn_admit.cli.output import output, print_result
 
 if TYPE_CHECKING:
     from venn_admit.flows.calibration.generations import Switch
     from venn_admit.flows.data.catalogue import Listed
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs to the program, as `generation`."""
-    generation = typer.Typer(
-        no_args_is_help=True,
-        help="Create, list and switch generations of a classifier: one for each extractor that its vectors come from.",
-    )
-    generation.command(name="create")(create_generation)
-    generation.command(name="list")(list_generations)
-    generation.command()(switch)
-    generation.command()(extractor)
-    app.add_typer(generation, name="generation", rich_help_panel=panels.SETTING_UP)
 
 
 def create_generation(

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from venn_admit.advice import Step, Verb
-from venn_admit.cli import panels
 from venn_admit.cli.advice import command
-from venn_admit.cli.output import Json, cell, messages, output, print_result, warn
-from venn_admit.cli.verbs.calibrating.classifier import Name
+from venn_admit.cli.options import Json, Name
+from venn_admit.cli.output import cell, messages, output, print_result, warn
 from venn_admit.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -17,17 +16,6 @@ if TYPE_CHECKING:
     from venn_admit.store.search.hnsw import HnswIndex
 
 EF_SEARCHES = "40,100,400"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs to the program, as `index`."""
-    index = typer.Typer(
-        no_args_is_help=True,
-        help="Create, show, audit or drop the HNSW index, which `decide` can search instead of all exemplars.",
-    )
-    for verb in (create, show, audit, drop):
-        index.command()(verb)
-    app.add_typer(index, name="index", rich_help_panel=panels.RUNNING)
 
 
 def create(

@@ -4,18 +4,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from venn_admit.cli import panels
-from venn_admit.cli.output import Json, print_result
+from venn_admit.cli.options import Json
+from venn_admit.cli.output import print_result
 from venn_admit.cli.waiting import Waiting
 from venn_admit.errors import NotReadyError
 
 if TYPE_CHECKING:
     from venn_admit.store.work.recalibrations import RecalibrationRequest
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the program."""
-    app.command(rich_help_panel=panels.SETTING_UP)(recalibrate)
 
 
 def recalibrate(

@@ -5,22 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from venn_admit.cli import panels
-from venn_admit.cli.output import Json, print_result
-from venn_admit.cli.verbs.calibrating.classifier import Extractor, Name
-from venn_admit.cli.verbs.deciding.scoring import (
-    MODE_OPTIONS,
-    RequireFullMatch,
-    Unweighted,
-    Weighted,
-    chosen_weights,
-)
+from venn_admit.cli.options import Extractor, Json, Name, RequireFullMatch, Unweighted, Weighted
+from venn_admit.cli.output import print_result
+from venn_admit.cli.verbs.deciding.scoring import chosen_weights
 from venn_admit.errors import InvalidInputError
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the program."""
-    app.command(rich_help_panel=panels.DECIDING, context_settings=MODE_OPTIONS)(decide)
 
 
 def decide(

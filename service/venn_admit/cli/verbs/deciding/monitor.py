@@ -5,15 +5,9 @@ from typing import Annotated
 
 import typer
 
-from venn_admit.cli import panels
-from venn_admit.cli.output import Json, messages, output, print_result, warn
-from venn_admit.cli.verbs.calibrating.classifier import Name
+from venn_admit.cli.options import Json, Name
+from venn_admit.cli.output import messages, output, print_result, warn
 from venn_admit.errors import AlarmError
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the program."""
-    app.command(rich_help_panel=panels.DECIDING)(monitor)
 
 
 def monitor(

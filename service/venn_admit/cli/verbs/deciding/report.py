@@ -5,15 +5,8 @@ from typing import Annotated
 
 import typer
 
-from venn_admit.cli import panels
-from venn_admit.cli.output import Json, make_report_folder, messages, output, print_result
-from venn_admit.cli.verbs.calibrating.classifier import Name
-from venn_admit.cli.verbs.deciding.scoring import Calibration
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the program."""
-    app.command(rich_help_panel=panels.DECIDING)(report)
+from venn_admit.cli.options import Calibration, Json, Name
+from venn_admit.cli.output import make_report_folder, messages, output, print_result
 
 
 def report(

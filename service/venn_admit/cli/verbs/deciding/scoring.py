@@ -1,13 +1,12 @@
 """Verbs that use a calibration: score, evaluate, replay."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from venn_admit.cli import panels
-from venn_admit.cli.output import Json, make_report_folder, output, print_result, shown
-from venn_admit.cli.verbs.calibrating.classifier import Extractor, Name
+from venn_admit.cli.options import Calibration, Extractor, Json, Name, RequireFullMatch, Unweighted, Weighted
+from venn_admit.cli.output import make_report_folder, output, print_result, shown
 from venn_admit.cli.waiting import Showing, Waiting
 from venn_admit.errors import InvalidInputError, VennAdmitError
 
@@ -18,27 +17,6 @@ if TYPE_CHECKING:
 
 class ReplayDiffersError(VennAdmitError):
     """A decision did not come out as it is stored."""
-
-
-Weighted = Annotated[
-    bool, typer.Option("--weighted", help="Weight probabilities by the localizer, the default of Venn-ADMIT.")
-]
-Unweighted = Annotated[
-    bool, typer.Option("--unweighted", help="Use plain Venn probabilities, the default of Venn-Abers.")
-]
-RequireFullMatch = Annotated[bool, typer.Option("--require-full-match", help="Reject every prediction with q < K.")]
-Calibration = Annotated[int | None, typer.Option(help="Id of a calibration; default: the current one.")]
-
-# The names that scripts were promised; help shows those of today.
-_PROMISED_NAMES = {"no-weights": "unweighted", "q-equals-k": "require-full-match"}
-MODE_OPTIONS: dict[str, Any] = {"token_normalize_func": lambda name: _PROMISED_NAMES.get(name, name)}
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs to the program."""
-    app.command(rich_help_panel=panels.DECIDING, context_settings=MODE_OPTIONS)(score)
-    app.command(rich_help_panel=panels.DECIDING)(evaluate)
-    app.command(rich_help_panel=panels.DECIDING)(replay)
 
 
 def score(

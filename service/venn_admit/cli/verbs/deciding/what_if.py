@@ -7,18 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from venn_admit.cli import panels
-from venn_admit.cli.output import LARGEST_LIMIT, Json, make_report_folder, messages, output, print_result, shown
-from venn_admit.cli.verbs.calibrating.classifier import Name
+from venn_admit.cli.options import Json, Name
+from venn_admit.cli.output import LARGEST_LIMIT, make_report_folder, messages, output, print_result, shown
 from venn_admit.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from venn_admit.report.what_if.training import TrainingEffects
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the program."""
-    app.command(name="what-if", rich_help_panel=panels.DECIDING)(what_if)
 
 
 def what_if(

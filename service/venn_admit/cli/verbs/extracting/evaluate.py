@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from venn_admit.cli.output import Json, output, print_result
+from venn_admit.cli.options import Json
+from venn_admit.cli.output import output, print_result
 from venn_admit.cli.verbs.extracting.options import (
     Encoder,
     IdColumn,

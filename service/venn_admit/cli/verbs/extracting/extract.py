@@ -5,10 +5,8 @@ from typing import Annotated
 
 import typer
 
-from venn_admit.cli import panels
-from venn_admit.cli.output import Json, counted, print_result, shown
-from venn_admit.cli.verbs.extracting.evaluate import evaluate
-from venn_admit.cli.verbs.extracting.inspect import inspect
+from venn_admit.cli.options import Json
+from venn_admit.cli.output import counted, print_result, shown
 from venn_admit.cli.verbs.extracting.options import (
     Background,
     Balanced,
@@ -39,26 +37,9 @@ from venn_admit.cli.verbs.extracting.options import (
     states_folder,
     with_background,
 )
-from venn_admit.cli.verbs.extracting.tune import tune
 from venn_admit.cli.waiting import Showing
 from venn_admit.errors import InvalidInputError
 from venn_admit.layer.settings import DEFAULT_EPOCHS, DEFAULT_FILTERS, DEFAULT_LEARNING_RATE, DEFAULT_PATIENCE
-
-_group = typer.Typer(
-    no_args_is_help=True,
-    help="Make exemplars from texts, or from token states of your network, with a memory layer.",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs to the program."""
-    app.add_typer(_group, name="extract", rich_help_panel=panels.SETTING_UP)
-    _group.command()(train)
-    _group.command()(apply)
-    _group.command()(evaluate)
-    _group.command()(inspect)
-    _group.command()(tune)
 
 
 def train(

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from venn_admit.cli.output import Json, print_result
+from venn_admit.cli.options import Json
+from venn_admit.cli.output import print_result
 from venn_admit.cli.verbs.extracting.options import Encoder, IdColumn, LabelColumn, TextColumn, states_folder
 from venn_admit.cli.waiting import Showing
 from venn_admit.errors import InvalidInputError

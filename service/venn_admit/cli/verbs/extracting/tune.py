@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from venn_admit.cli.output import Json, print_result
+from venn_admit.cli.options import Json
+from venn_admit.cli.output import print_result
 from venn_admit.cli.verbs.extracting.options import (
     Background,
     Balanced,

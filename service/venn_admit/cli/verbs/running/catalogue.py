@@ -7,18 +7,8 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from venn_admit.cli import panels
-from venn_admit.cli.output import LARGEST_LIMIT, Json, output, print_result
-from venn_admit.cli.verbs.calibrating.classifier import Name
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs to the program."""
-    app.command(name="list", rich_help_panel=panels.STORED)(list_classifiers)
-    app.command(rich_help_panel=panels.STORED)(show)
-    app.command(rich_help_panel=panels.STORED)(calibrations)
-    for verb in (rename, retire):
-        app.command(rich_help_panel=panels.STORED)(verb)
+from venn_admit.cli.options import Json, Name
+from venn_admit.cli.output import LARGEST_LIMIT, output, print_result
 
 
 def list_classifiers(as_json: Json = False) -> None:

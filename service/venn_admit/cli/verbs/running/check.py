@@ -2,7 +2,8 @@
 
 from rich.table import Table
 
-from venn_admit.cli.output import Json, cell, messages, output, print_result
+from venn_admit.cli.options import Json
+from venn_admit.cli.output import cell, messages, output, print_result
 from venn_admit.errors import Code, DatabaseError
 
 

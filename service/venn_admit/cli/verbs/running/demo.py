@@ -5,13 +5,6 @@ from typing import Annotated
 
 import typer
 
-from venn_admit.cli import panels
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the program."""
-    app.command(rich_help_panel=panels.RUNNING)(demo)
-
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("demo-report"),

@@ -5,20 +5,10 @@ from typing import Annotated
 
 import typer
 
-from venn_admit.cli import panels
-from venn_admit.cli.output import LARGEST_LIMIT, Json, output, print_result, progress
-from venn_admit.cli.waiting import Waiting
+from venn_admit.cli.options import Json
+from venn_admit.cli.output import LARGEST_LIMIT, output, print_result, progress
 
 JobId = Annotated[int, typer.Argument(help="Id of a job, from `venn-admit jobs list`.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs to the program, as `jobs`."""
-    jobs = typer.Typer(no_args_is_help=True, help="List, show, cancel, resume and delete jobs.")
-    jobs.command(name="list")(list_jobs)
-    for verb in (show, cancel, resume, delete, prune):
-        jobs.command()(verb)
-    app.add_typer(jobs, name="jobs", rich_help_panel=panels.STORED)
 
 
 def list_jobs(
@@ -83,6 +73,7 @@ def resume(
     """Finish a job that was interrupted, failed or cancelled; what is done already is not computed again."""
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.rows import headline
+    from venn_admit.cli.waiting import Waiting
     from venn_admit.files.output.tables import check_table_output
     from venn_admit.flows.decisions.score_file import resume as flow
     from venn_admit.records import as_json as json_of

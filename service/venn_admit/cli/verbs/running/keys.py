@@ -4,19 +4,10 @@ from typing import Annotated
 
 import typer
 
-from venn_admit.cli import panels
-from venn_admit.cli.output import Json, output, print_result
+from venn_admit.cli.options import Json
+from venn_admit.cli.output import output, print_result
 
 KeyId = Annotated[int, typer.Argument(help="Number of a key, from `venn-admit key list`.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs to the program, as `key`."""
-    keys = typer.Typer(no_args_is_help=True, help="Create, list and revoke keys for the HTTP service.")
-    keys.command(name="create")(create_key)
-    keys.command(name="list")(list_keys)
-    keys.command(name="revoke")(revoke_key)
-    app.add_typer(keys, name="key", rich_help_panel=panels.RUNNING)
 
 
 def create_key(

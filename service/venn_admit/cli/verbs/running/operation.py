@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from venn_admit.cli import panels
-from venn_admit.cli.output import Json, print_result
-from venn_admit.cli.verbs.running.check import check
+from venn_admit.cli.options import Json
+from venn_admit.cli.output import print_result
 from venn_admit.errors import NotReadyError
 
 if TYPE_CHECKING:
@@ -15,21 +14,6 @@ if TYPE_CHECKING:
     from venn_admit.store.database.schema import Group
 
 DatabaseRole = Annotated[str, typer.Argument(metavar="ROLE", help="A role of the database server.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs to the program."""
-    app.command(rich_help_panel=panels.RUNNING)(worker)
-    app.command(rich_help_panel=panels.RUNNING)(beat)
-    db = typer.Typer(
-        no_args_is_help=True, help="Upgrade the database schema, check what it holds, and let others use it."
-    )
-    db.command()(upgrade)
-    db.command()(status)
-    db.command()(check)
-    db.command()(grant_reader)
-    db.command()(grant_service)
-    app.add_typer(db, name="db", rich_help_panel=panels.RUNNING)
 
 
 def worker(

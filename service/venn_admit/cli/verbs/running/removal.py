@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from venn_admit.cli import panels
 from venn_admit.cli.advice import due_lines
-from venn_admit.cli.output import Json, print_result
-from venn_admit.cli.verbs.calibrating.classifier import Name
+from venn_admit.cli.options import Json, Name
+from venn_admit.cli.output import print_result
 from venn_admit.cli.waiting import Showing, Waiting
 from venn_admit.errors import InvalidInputError
 
@@ -19,12 +18,6 @@ if TYPE_CHECKING:
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, by table, and change nothing.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; required without a terminal.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs to the program."""
-    for verb in (forget, delete):
-        app.command(rich_help_panel=panels.STORED)(verb)
 
 
 def forget(

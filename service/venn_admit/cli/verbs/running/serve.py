@@ -6,16 +6,10 @@ import typer
 from rich.text import Text
 
 from venn_admit import telemetry
-from venn_admit.cli import panels
 from venn_admit.cli.output import messages, print_result, warn
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 8470
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the program."""
-    app.command(rich_help_panel=panels.RUNNING)(serve)
 
 
 def serve(

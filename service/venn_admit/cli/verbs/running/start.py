@@ -5,9 +5,7 @@ from typing import Annotated
 
 import typer
 
-from venn_admit.cli import panels
-from venn_admit.cli.output import Json
-from venn_admit.cli.verbs.calibrating.classifier import Name
+from venn_admit.cli.options import Json, Name
 from venn_admit.cli.verbs.extracting.options import (
     Background,
     Balanced,
@@ -26,11 +24,6 @@ from venn_admit.cli.verbs.extracting.options import (
     source_options,
 )
 from venn_admit.layer.settings import DEFAULT_EPOCHS, DEFAULT_FILTERS
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the program."""
-    app.command(rich_help_panel=panels.SETTING_UP)(start)
 
 
 def start(
