@@ -89,16 +89,19 @@ def ratio_text(count: int, total: int) -> str:
 
 
 def group_names(edges: Sequence[float]) -> list[str]:
-    """Return the names of the groups between some edges.
+    """Return the names of the groups between some edges, with four digits or as many as tell the edges apart.
 
     >>> group_names([1.2, 1.5])
     ['under 1.2', '1.2 to 1.5', '1.5 and over']
+    >>> group_names([0.99998, 1.0])
+    ['under 0.99998', '0.99998 to 1', '1 and over']
     >>> group_names([])
     ['any']
     """
-    cuts = [f"{edge:.4g}" for edge in edges]
-    if not cuts:
+    if not edges:
         return ["any"]
+    by_digits = ([f"{edge:.{digits}g}" for edge in edges] for digits in range(4, 18))
+    cuts = next(cuts for cuts in by_digits if len(set(cuts)) == len(set(edges)))
     between = [f"{low} to {high}" for low, high in pairwise(cuts)]
     return [f"under {cuts[0]}", *between, f"{cuts[-1]} and over"]
 
