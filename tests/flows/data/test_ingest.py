@@ -101,6 +101,7 @@ class TestSplits:
     def test_of_real_data_have_their_shares(self, bench: Bench) -> None:
         bench.create("reviews", dimension=128)
         done = bench.ingest("reviews", EXAMPLES / "valid.npz", "held-out")
+        assert list(done.new_per_split) == ["knn", "mc", "vp"], "in the order of the splits"
         counts = {split: count / done.rows for split, count in done.new_per_split.items()}
         assert counts == pytest.approx({"knn": 0.1, "mc": 0.45, "vp": 0.45}, abs=0.015)
 

@@ -94,7 +94,7 @@ def ingest(
             rows=rows,
             new=new,
             already_stored=rows - new,
-            new_per_split={str(split): count for split, count in per_split.items()},
+            new_per_split={str(split): per_split[split] for split in Split if per_split[split]},
             labels_carried=labels_carried,
             recalibrations_due=requests,
             training_waiting=waiting,
