@@ -11,7 +11,7 @@ from tests.cli.conftest import on_database
 from tests.cli.program import Outcome, Program, check_refusal
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES
-from venn_admit.cli.verbs.running.demo_steps import NAME, SETS
+from venn_admit.cli.verbs.running.demo import NAME, SETS
 from venn_admit.report.evaluation.wording import share_text
 from venn_admit.store.database.engine import create_engine
 

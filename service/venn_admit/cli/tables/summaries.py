@@ -1,15 +1,18 @@
-"""What was done, in a few lines: the decisions of a request, and the labels of a file."""
+"""What was done, in a few lines: the decisions of a request, the labels of a file, the texts that were encoded."""
 
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from venn_admit.cli.output import warn
+from venn_admit.cli.output import counted, warn
 from venn_admit.core.reasons import Reason
 from venn_admit.core.types import HELD_OUT_SPLITS, Split
 from venn_admit.records import Labelling
 from venn_admit.store.decisions.decisions import DecisionCount
+
+if TYPE_CHECKING:
+    from venn_admit.flows.extraction.states import OpenedStates
 
 
 class ScoreSummary:
@@ -86,7 +89,7 @@ def _ordered(counts: Counter[Any], order: type[Reason] | type[Split]) -> dict[st
     return {str(key): counts[key] for key in order if counts[key]}
 
 
-def lines(file: Path, done: Labelling) -> list[str]:
+def label_lines(file: Path, done: Labelling) -> list[str]:
     """Return lines for people; what did not happen has no line."""
     said_first = [f"{getattr(done, what):,} {what}" for what in ("new", "corrected", "retracted", "unchanged")]
     if done.put_to_use:
@@ -110,3 +113,18 @@ def lines(file: Path, done: Labelling) -> list[str]:
         f"{file.name}: {done.rows:,} labels, {', '.join(said_first)}.",
         *(text.format(f"{count:,}") for count, text in said if count),
     ]
+
+
+def encoded_lines(file: Path, states: "OpenedStates") -> list[str]:
+    """Return how much of a file was encoded and how much was cut, after how many of its texts were left out, if any."""
+    shards, summary = states.shards, states.summary
+    lines = []
+    if summary is not None and summary.left_out:
+        lines.append(f"{file.name}: texts left out because another file has them too: {summary.left_out:,}.")
+    line = f"{file.name}: {counted(shards.document_count, 'document')}, {counted(shards.token_count, 'token state')}"
+    if cut := shards.cut_count:
+        are, were = ("is", "was") if cut == 1 else ("are", "were")
+        line += f"; {cut:,} {are} longer than {shards.encoder.max_tokens:,} tokens, and {were} cut there"
+    if summary is not None and summary.repeated:
+        line += f"; {summary.repeated:,} {'repeats' if summary.repeated == 1 else 'repeat'} the text of another"
+    return [*lines, f"{line}."]

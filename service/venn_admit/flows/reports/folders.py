@@ -1,5 +1,6 @@
 """Reports as folders: a page with its charts, and the same as JSON."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from venn_admit.advice import Render
@@ -26,14 +27,31 @@ def write_evaluation(folder: Path, name: str, data: str, evaluation: DatasetRepo
     Raises:
         InvalidInputError: The folder cannot be written.
     """
-    facts = {"Classifier": name}
-    if evaluation.calibration is not None:
-        facts |= calibration_facts(evaluation.calibration)
     make_folder(folder)
     with filling(folder) as draft:
-        page, *_ = write_report(draft, f"{name} on {data}", facts, [evaluation])
+        page, *_ = write_report(draft, f"{name} on {data}", _facts(name, evaluation), [evaluation])
         write_json(draft / "evaluation.json", report_payload(evaluation))
     return folder / page.name
+
+
+def write_evaluations(
+    folder: Path, title: str, about: str, evaluations: Sequence[DatasetReport], next_steps: Sequence[str]
+) -> list[Path]:
+    """Write evaluations of one classifier on one page, as `write_evaluation` does; return the page and the charts.
+
+    Args:
+        about: What the classifier is.
+        evaluations: At least one.
+        next_steps: Commands to go on with.
+    """
+    with filling(folder) as draft:
+        written = write_report(draft, title, _facts(about, evaluations[0]), evaluations, next_steps)
+    return [folder / path.name for path in written]
+
+
+def _facts(classifier: str, evaluation: DatasetReport) -> dict[str, str]:
+    made = evaluation.calibration
+    return {"Classifier": classifier} | ({} if made is None else calibration_facts(made))
 
 
 def write_calibration_report(folder: Path, report: CalibrationReport, render: Render) -> Path:

@@ -126,7 +126,7 @@ def label(
 ) -> None:
     """Record labels of stored exemplars; the next recalibration uses them."""
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.tables import summaries
+    from venn_admit.cli.tables.summaries import label_lines
     from venn_admit.files.label_sources import LabelFile
     from venn_admit.flows.data.label import label as flow
     from venn_admit.records import as_json as json_of
@@ -145,7 +145,7 @@ def label(
     print_result(
         as_json,
         json_of(done),
-        *summaries.lines(file, done),
+        *label_lines(file, done),
         *due_lines(name, done.recalibrations_due),
     )
 

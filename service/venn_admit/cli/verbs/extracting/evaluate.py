@@ -13,8 +13,6 @@ from venn_admit.cli.verbs.extracting.options import (
     LabelColumn,
     Model,
     TextColumn,
-    encoded_line,
-    left_out_line,
     level_asked_for,
     states_folder,
 )
@@ -65,6 +63,7 @@ def evaluate(
     """
     from venn_admit.cli.tables.layer_json import evaluation_json
     from venn_admit.cli.tables.layer_tables import print_evaluation
+    from venn_admit.cli.tables.summaries import encoded_lines
     from venn_admit.flows.data.create import DEFAULT_NEIGHBOURS
     from venn_admit.flows.extraction.evaluate import KnnSources, check_is_new, evaluate_states, levels_of
     from venn_admit.flows.extraction.options import SourceOptions, check_options
@@ -119,7 +118,7 @@ def evaluate(
     if as_json:
         print_result(True, evaluation_json(layer, file, states.summary, found, k))
         return
-    print_result(False, {}, *left_out_line(file, states), encoded_line(file, states))
+    print_result(False, {}, *encoded_lines(file, states))
     for each in found:
         output.print()
         print_evaluation(layer.class_names, each)

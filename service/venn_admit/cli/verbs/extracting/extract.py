@@ -29,8 +29,6 @@ from venn_admit.cli.verbs.extracting.options import (
     Seed,
     Task,
     TextColumn,
-    encoded_line,
-    left_out_line,
     level_asked_for,
     memory_settings,
     source_options,
@@ -70,6 +68,7 @@ def train(
     States of texts are kept under VENN_ADMIT_HOME, in the folder `states`, and used again; it may be removed. If a
     training was interrupted, the same command goes on with it.
     """
+    from venn_admit.cli.tables.summaries import encoded_lines
     from venn_admit.flows.extraction.options import check_options
     from venn_admit.flows.extraction.states import open_states
     from venn_admit.flows.extraction.train import train_layer
@@ -120,7 +119,7 @@ def train(
             "dev_accuracy": best.dev_accuracy,
             "dev_f_half": best.dev_f_half,
         },
-        encoded_line(file, states),
+        *encoded_lines(file, states),
         f"Trained for {counted(len(trained.log), 'epoch')}; epoch {trained.best_epoch} is best: on the dev split, "
         f"accuracy {best.dev_accuracy:.3f}, F0.5 {best.dev_f_half:.3f}.",
         f"The memory layer is in {out}: {len(model.class_names)} classes "
@@ -157,6 +156,7 @@ def apply(
     a document has the tokens that carry its prediction in its attributes. Held-out exemplars must be new to the model:
     --without leaves out the texts that it was trained on.
     """
+    from venn_admit.cli.tables.summaries import encoded_lines
     from venn_admit.files.output.atomic import check_output
     from venn_admit.flows.extraction.options import SourceOptions, check_options, form_of
     from venn_admit.flows.extraction.states import open_states, text_digests
@@ -217,8 +217,7 @@ def apply(
             "dimension": layer.vector_length_at(asked),
             "extractor_version": layer.version_at(asked),
         },
-        *left_out_line(file, states),
-        encoded_line(file, states),
+        *encoded_lines(file, states),
         f"Wrote {counted(done.rows, 'exemplar')} to {out}; their extractor version is {layer.version_at(asked)}.",
         *accuracy,
     )

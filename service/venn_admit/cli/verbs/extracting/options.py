@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from venn_admit.cli.output import counted
 from venn_admit.errors import InvalidInputError
 from venn_admit.layer.settings import DEFAULT_LEARNING_RATE, DEFAULT_MIN_MAX_WEIGHT, DEFAULT_PATIENCE
 
 if TYPE_CHECKING:
     from venn_admit.flows.extraction.options import SourceOptions
-    from venn_admit.flows.extraction.states import OpenedStates
     from venn_admit.layer.settings import MemorySettings
     from venn_admit.layer.states.index import Kind
     from venn_admit.layer.texts.source import TextColumns
@@ -200,28 +198,6 @@ def states_folder() -> Path:
         make_home(home)
         make_private(home / "states", None)
     return home / "states"
-
-
-def encoded_line(file: Path, states: "OpenedStates") -> str:
-    """Return a line that says how much was encoded of a file, and how much was cut."""
-    shards = states.shards
-    line = f"{file.name}: {counted(shards.document_count, 'document')}, {counted(shards.token_count, 'token state')}"
-    if shards.cut_count:
-        one = shards.cut_count == 1
-        line += (
-            f"; {shards.cut_count:,} {'is' if one else 'are'} longer than {shards.encoder.max_tokens:,} tokens, and "
-        )
-        line += f"{'was' if one else 'were'} cut there"
-    if states.summary is not None and states.summary.repeated:
-        one = states.summary.repeated == 1
-        line += f"; {states.summary.repeated:,} {'repeats' if one else 'repeat'} the text of another"
-    return f"{line}."
-
-
-def left_out_line(file: Path, states: "OpenedStates") -> list[str]:
-    """Return a line that says how many texts of a file were left out; none if none was."""
-    left_out = 0 if states.summary is None else states.summary.left_out
-    return [f"{file.name}: texts left out because another file has them too: {left_out:,}."] if left_out else []
 
 
 def _kind(task: str, option: str = "task") -> "Kind":

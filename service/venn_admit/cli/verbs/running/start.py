@@ -1,11 +1,14 @@
 """The verb `start`."""
 
+import re
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from venn_admit.cli.options import Json, Name
+from venn_admit.cli.output import print_result, shown
 from venn_admit.cli.verbs.extracting.options import (
     Background,
     Balanced,
@@ -22,6 +25,7 @@ from venn_admit.cli.verbs.extracting.options import (
     TextColumn,
     memory_settings,
     source_options,
+    states_folder,
 )
 from venn_admit.layer.settings import DEFAULT_EPOCHS, DEFAULT_FILTERS
 
@@ -64,7 +68,13 @@ def start(
     It takes the setting that `calibrate --compare` proposes. If it was interrupted,
     the same command goes on with it.
     """
-    from venn_admit.cli.verbs.running.start_steps import StartFiles, run
+    from venn_admit.cli.advice import command
+    from venn_admit.cli.session import open_session
+    from venn_admit.cli.tables.start_findings import Told, print_next
+    from venn_admit.cli.waiting import Waiting
+    from venn_admit.core.calibrators.declaration import parse_decimal
+    from venn_admit.flows.start import StartFiles, Step
+    from venn_admit.flows.start import start as flow
     from venn_admit.layer.texts.source import TextColumns
 
     columns = TextColumns(text_column, label_column, id_column)
@@ -78,5 +88,28 @@ def start(
         background=background,
     )
     settings = memory_settings(task, filters=filters, epochs=epochs, balanced=balanced, seed=seed)
-    files = StartFiles(train, held_out, test, out)
-    run(name, files, options, settings, alpha, as_json=as_json)
+    files = StartFiles(train, held_out, test, out or Path(re.sub(r"[^\w.-]+", "-", name)))
+    level = parse_decimal("alpha", alpha)
+    session = open_session()
+    session.require_worker()
+    told = Told(name, files, as_json)
+    with Waiting(session) as shell, ExitStack() as workers:
+        for found in flow(
+            session,
+            name,
+            files,
+            options,
+            settings,
+            level,
+            kept_in=states_folder(),
+            test_title="" if test is None else shown(test.stem),
+            shell=shell,
+            render=command,
+        ):
+            if found is Step.STORE:
+                workers.enter_context(session.workers())
+            told.tell(found)
+    if as_json:
+        print_result(True, told.result)
+    else:
+        print_next(name, files, options)

@@ -1,0 +1,206 @@
+"""From labelled texts or token states to a calibrated classifier and its first report, step by step."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+
+from venn_admit.advice import Render
+from venn_admit.core.calibrators.settings import check_alpha
+from venn_admit.core.method_names import VENN_ABERS
+from venn_admit.core.types import TrainingEpoch
+from venn_admit.errors import ConflictError, NotFoundError
+from venn_admit.files.output.atomic import check_output, make_folder
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.calibration.calibrate import Calibrated, calibrate, settings_for
+from venn_admit.flows.calibration.compare import ComparedSettings, compare
+from venn_admit.flows.calibration.fit import fit
+from venn_admit.flows.data.catalogue import find
+from venn_admit.flows.data.create import check_name, create
+from venn_admit.flows.data.ingest import ingest
+from venn_admit.flows.extraction.options import SourceOptions, background_number, check_options
+from venn_admit.flows.extraction.states import OpenedStates, open_states
+from venn_admit.flows.extraction.train import Extracted, train_layer, write_extracted
+from venn_admit.flows.reports.evaluate import evaluate
+from venn_admit.flows.reports.folders import write_calibration_report, write_evaluation
+from venn_admit.flows.reports.report import report
+from venn_admit.flows.shell import Shell
+from venn_admit.layer.model import MemoryModel
+from venn_admit.layer.settings import MemorySettings
+from venn_admit.layer.training import Trained
+from venn_admit.records import Ingestion
+from venn_admit.report.calibration.report import CalibrationReport
+from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.store.exemplars.approximations import FitRecord
+from venn_admit.store.workspace import Workspace
+
+STORED = ("train", "held-out")
+"""The files whose exemplars are stored, by what they are for; all of these need a label."""
+
+
+class Step(Enum):
+    """What is done, in order."""
+
+    READ = "Read and encode"
+    TRAIN = "Train a memory layer, and extract the exemplars"
+    STORE = "Create the classifier, and store its exemplars"
+    CALIBRATE = "Fit and calibrate"
+    REPORT = "Report"
+
+
+@dataclass(frozen=True, slots=True)
+class StartFiles:
+    """The files that are read, and the folder that is filled. test: to compare the methods on; None without."""
+
+    train: Path
+    held_out: Path
+    test: Path | None
+    folder: Path
+
+    def inputs(self) -> dict[str, Path]:
+        """The files to read, by what they are for."""
+        files = {"train": self.train, "held-out": self.held_out}
+        return files if self.test is None else {**files, "test": self.test}
+
+    def exemplars(self, part: str) -> Path:
+        """The file for the exemplars of one of them."""
+        return self.folder / f"{part}.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class OfFile:
+    """What was read, extracted or stored of a file."""
+
+    part: str
+    path: Path
+    done: OpenedStates | Extracted | Ingestion
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A report, and its page in the folder."""
+
+    found: CalibrationReport | DatasetReport
+    page: Path
+
+
+Found = Step | OfFile | Trained | FitRecord | ComparedSettings | Calibrated | Reported
+
+
+def start(
+    workspace: Workspace,
+    name: str,
+    files: StartFiles,
+    options: SourceOptions,
+    settings: MemorySettings,
+    alpha: Decimal,
+    *,
+    kept_in: Path,
+    test_title: str,
+    shell: Shell,
+    render: Render,
+) -> Iterator[Found]:
+    """Do every step, each announced before what it finds; states, layer and exemplars of an earlier run are used again.
+
+    Args:
+        options: How the files are read.
+        settings: Of the memory layer, without its background class.
+        kept_in: A folder for states.
+        test_title: What the evaluation calls the test file.
+        render: Says how users of the shell take a step.
+
+    Raises:
+        InvalidInputError: An option or a file is invalid.
+        ConflictError: There is another classifier of this name.
+        NotReadyError: There are too few labels.
+        JobError: A job failed.
+    """
+    check_name(name)
+    check_alpha(alpha)
+    inputs = files.inputs()
+    check_options(options, *inputs.values())
+    make_folder(files.folder, *inputs.values())
+    for part in inputs:
+        check_output(files.exemplars(part), (".parquet",), *inputs.values())
+    budget = workspace.memory_budget
+    yield Step.READ
+    states: dict[str, OpenedStates] = {}
+    without = frozenset[bytes]()
+    for part, path in inputs.items():
+        opened = open_states(path, options, kept_in=kept_in, display=shell, memory_budget=budget, without=without)
+        options = replace(options, class_names=opened.shards.class_names)
+        if opened.summary is not None:
+            without |= opened.summary.text_digests
+        states[part] = opened
+        yield OfFile(part, path, opened)
+        if part in STORED:
+            opened.require_labels(part)
+    yield Step.TRAIN
+    class_names = states["train"].shards.class_names
+    if options.background is not None:
+        settings = replace(settings, background=background_number(options.background, class_names))
+    trained = train_layer(states["train"], settings, files.folder / "model", display=shell, memory_budget=budget)
+    yield trained
+    for part, opened in states.items():
+        path = files.exemplars(part)
+        yield OfFile(
+            part,
+            path,
+            write_extracted(
+                trained.model, opened, path, labelled_only=part in STORED, display=shell, memory_budget=budget
+            ),
+        )
+    yield Step.STORE
+    _make(workspace, name, trained.model)
+    for part in STORED:
+        source = FileSource(files.exemplars(part), budget)
+        shell.show(f"Ingesting {source.name}", source.count_rows())
+        yield OfFile(part, source.path, ingest(workspace.engine, name, source, part, on_rows=shell.advance))
+    yield Step.CALIBRATE
+    yield from _calibrated(workspace, name, alpha, shell)
+    yield Step.REPORT
+    state = report(workspace, name, calibration_id=None)
+    if files.test is not None:
+        source = FileSource(files.exemplars("test"), budget)
+        evaluation = evaluate(workspace, name, source, title=test_title, calibration_id=None, shell=shell)
+        shell.show("Drawing the evaluation")
+        yield Reported(evaluation, write_evaluation(files.folder / "evaluation", name, test_title, evaluation))
+    yield Reported(state, write_calibration_report(files.folder / "report", state, render))
+
+
+def _make(workspace: Workspace, name: str, model: MemoryModel) -> None:
+    """Create the classifier, unless an earlier run did."""
+    try:
+        known = find(workspace.engine, name)
+    except NotFoundError:
+        create(workspace.engine, name, model.class_names, dimension=model.vector_length, seed=model.settings.seed)
+        return
+    if (known.class_names, known.knn and known.knn.dimension) != (model.class_names, model.vector_length):
+        raise ConflictError(
+            f"classifier {name!r} exists, with other classes or vectors of another length than the memory layer has; "
+            "choose another name"
+        )
+
+
+def _calibrated(workspace: Workspace, name: str, alpha: Decimal, shell: Shell) -> Iterator[Found]:
+    """Fit, and calibrate under the setting that admits most of mc."""
+
+    def show(model: str, line: TrainingEpoch) -> None:
+        shell.show(f"Fitting the {model}: epoch {line.epoch}")
+
+    yield fit(workspace, name, shell=shell, on_epoch=show).record
+    compared = compare(workspace, name, alpha, shell=shell)
+    yield compared
+    proposed = compared.proposal()
+    done = calibrate(
+        workspace,
+        compared.classifier,
+        # Without a proposal, the method that needs the fewest points.
+        settings_for(compared.classifier, VENN_ABERS, {"alpha": alpha}) if proposed is None else proposed.settings,
+        shell=shell,
+        reason="asked for by start",
+        even_if_nearly_nothing_is_usable=True,
+    )
+    assert isinstance(done, Calibrated), "nothing was to stop it"
+    yield done
