@@ -105,7 +105,7 @@ def start(
 
     Args:
         options: How the files are read.
-        settings: Of the memory layer, without its background class.
+        settings: The settings of the memory layer, without a background class.
         kept_in: A folder for states.
         test_title: What the evaluation calls the test file.
         render: Says how users of the shell take a step.
