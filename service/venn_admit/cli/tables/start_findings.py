@@ -15,13 +15,13 @@ from venn_admit.flows.extraction.train import Extracted
 from venn_admit.flows.start import Found, OfFile, Reported, StartFiles, Step
 from venn_admit.layer.texts.source import DEFAULT_COLUMNS
 from venn_admit.layer.training import Trained
-from venn_admit.results import calibrated_json
 from venn_admit.records import as_json
 from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.wording import calibration_tables
 from venn_admit.report.evaluation.payload import report_payload
 from venn_admit.report.evaluation.terminal import report_tables
+from venn_admit.results import calibrated_json
 from venn_admit.store.exemplars.approximations import FitRecord
 
 
