@@ -87,6 +87,27 @@ def reviews(server_url: str, reviews_template: str, tmp_path: Path) -> Iterator[
         engine.dispose()
 
 
+@pytest.fixture(scope="session")
+def few_reviews_template(
+    server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """As `reviews_template`, with a quarter of the held-out data."""
+    with fresh_database(server_url, template_database) as url:
+        engine = create_engine(url)
+        make_reviews(Bench(engine, tmp_path_factory.mktemp("few-reviews")), held_out_rows=4000)
+        engine.dispose()
+        yield make_url(url).database or ""
+
+
+@pytest.fixture
+def few_reviews(server_url: str, few_reviews_template: str, tmp_path: Path) -> Iterator[Bench]:
+    """As `reviews`, with a quarter of the held-out data."""
+    with fresh_database(server_url, few_reviews_template) as url:
+        engine = create_engine(url)
+        yield Bench(engine, tmp_path)
+        engine.dispose()
+
+
 @pytest.fixture
 def unattended_app(edge: Bench) -> Iterator[Celery]:
     """What messages are sent by; nobody takes them."""

@@ -16,6 +16,7 @@ from sqlalchemy import Engine
 from tests.conftest import fresh_database
 from tests.running import Bench
 from venn_admit import flows
+from venn_admit.core.approximation.training import train
 from venn_admit.core.budget import BLOCK_SHARE, DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.settings import CalibratorSettings, make_settings
 from venn_admit.core.types import KnnParameters
@@ -171,7 +172,10 @@ def long(server_url: str, template_database: str, tmp_path_factory: pytest.TempP
         engine.dispose()
 
 
-def test_a_fit_holds_no_vectors(long: Bench) -> None:
+def test_a_fit_holds_no_vectors(long: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two epochs, since all take the same memory."""
+    monkeypatch.setattr("venn_admit.core.approximation.fit.train", lambda *given: train(*given[:4], 2, given[5]))
+
     def run(dimension: int) -> int:
         name = str(dimension)
         long.run(request_neighbours(long.workspace(), name))
@@ -191,7 +195,7 @@ def test_an_evaluation_holds_no_vectors(long: Bench) -> None:
         name = str(dimension)
         long.adopt(name, KnnParameters(np.zeros(2), np.ones(2), 1.0), 1.0)
         long.calibrate_abers(name, score="network")
-        path = long.write("evaluate.npz", made(5000, 4, classes=2, dimension=dimension))
+        path = long.write("evaluate.npz", made(500, 4, classes=2, dimension=dimension))
         request = request_evaluation_of_source(long.workspace(), name, FileSource(path), calibration_id=None)
         assert request.job_id is not None
         long.run(request.job_id)

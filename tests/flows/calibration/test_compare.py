@@ -39,32 +39,32 @@ def url(bench: Bench) -> str:
     return bench.engine.url.render_as_string(hide_password=False)
 
 
-def test_vp_bears_on_nothing_and_nothing_is_stored(reviews: Bench) -> None:
-    before = contents(url(reviews))
-    found = compared(reviews)
-    assert contents(url(reviews)) == before
-    change(reviews.engine, "UPDATE exemplar SET label = 1 - label WHERE split = 'vp'")
-    assert compared(reviews) == found
-    change(reviews.engine, "DELETE FROM calibration")
+def test_vp_bears_on_nothing_and_nothing_is_stored(few_reviews: Bench) -> None:
+    before = contents(url(few_reviews))
+    found = compared(few_reviews)
+    assert contents(url(few_reviews)) == before
+    change(few_reviews.engine, "UPDATE exemplar SET label = 1 - label WHERE split = 'vp'")
+    assert compared(few_reviews) == found
+    change(few_reviews.engine, "DELETE FROM calibration")
     for table in ("approximation", "neighbours", "exemplar_vector", "label_event", "calibration_point", "job_row"):
         change(
-            reviews.engine,
+            few_reviews.engine,
             f"DELETE FROM {table} USING exemplar WHERE exemplar_id = exemplar.id AND exemplar.split = 'vp'",
         )
-    change(reviews.engine, "DELETE FROM exemplar WHERE split = 'vp'")
-    assert compared(reviews) == found
-    change(reviews.engine, "UPDATE exemplar SET label = 1 - label WHERE split = 'mc' AND id % 7 = 0")
-    assert compared(reviews).compared != found.compared
+    change(few_reviews.engine, "DELETE FROM exemplar WHERE split = 'vp'")
+    assert compared(few_reviews) == found
+    change(few_reviews.engine, "UPDATE exemplar SET label = 1 - label WHERE split = 'mc' AND id % 7 = 0")
+    assert compared(few_reviews).compared != found.compared
 
 
-def test_no_statement_asks_for_vp(reviews: Bench) -> None:
+def test_no_statement_asks_for_vp(few_reviews: Bench) -> None:
     asked: list[Any] = []
 
-    @event.listens_for(reviews.engine, "before_cursor_execute")
+    @event.listens_for(few_reviews.engine, "before_cursor_execute")
     def note(_connection: Any, _cursor: Any, said: str, parameters: Any, *_others: Any) -> None:
         asked.append((said, parameters))
 
-    compared(reviews)
+    compared(few_reviews)
     splits = [given["split"] for _, given in asked if isinstance(given, dict) and "split" in given]
     listed = [given["splits"] for _, given in asked if isinstance(given, dict) and "splits" in given]
     assert set(splits) == {"mc"}

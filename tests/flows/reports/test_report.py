@@ -318,10 +318,10 @@ class TestDiscrepancies:
         assert (agreement.scored.differing, agreement.scored.points) == (self.differing(scored, "'scored'"), COUNT)
         assert not any("KNN and network differ" in line for line in advice(report(scored), command))
 
-    def test_after_a_fit_there_is_nothing_to_advise(self, reviews: Bench) -> None:
-        record = reviews.fit("reviews").record
-        reviews.calibrate("reviews", kappa=100)
-        found = report(reviews)
+    def test_after_a_fit_there_is_nothing_to_advise(self, few_reviews: Bench) -> None:
+        record = few_reviews.fit("reviews").record
+        few_reviews.calibrate("reviews", kappa=100)
+        found = report(few_reviews)
         at_fit = agreement_of(found).at_fit
         assert at_fit is not None
         assert (at_fit.differing, at_fit.points) == (record.dev_discrepancies, record.dev_count)

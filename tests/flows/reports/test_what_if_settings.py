@@ -32,55 +32,55 @@ def shares(found: SettingsTried) -> list[float]:
     return [one.admission.admitted.share for one in found.tried]
 
 
-def test_vp_bears_on_nothing_and_nothing_is_stored(reviews: Bench) -> None:
-    url = reviews.engine.url.render_as_string(hide_password=False)
+def test_vp_bears_on_nothing_and_nothing_is_stored(few_reviews: Bench) -> None:
+    url = few_reviews.engine.url.render_as_string(hide_password=False)
     before = contents(url)
-    found = what_if(reviews, "alpha", ALPHAS)
+    found = what_if(few_reviews, "alpha", ALPHAS)
     assert contents(url) == before
     assert [(one.value, one.is_current) for one in found.tried] == [("0.05", False), ("0.1", True), ("0.2", False)]
     assert shares(found) == sorted(shares(found))
-    change(reviews, "UPDATE exemplar SET label = 1 - label WHERE split = 'vp'")
-    assert what_if(reviews, "alpha", ALPHAS) == found
-    change(reviews, "UPDATE exemplar SET label = 1 - label WHERE split = 'mc' AND id % 7 = 0")
-    assert shares(what_if(reviews, "alpha", ALPHAS)) != shares(found)
+    change(few_reviews, "UPDATE exemplar SET label = 1 - label WHERE split = 'vp'")
+    assert what_if(few_reviews, "alpha", ALPHAS) == found
+    change(few_reviews, "UPDATE exemplar SET label = 1 - label WHERE split = 'mc' AND id % 7 = 0")
+    assert shares(what_if(few_reviews, "alpha", ALPHAS)) != shares(found)
 
 
-def test_it_agrees_with_a_comparison_of_settings(reviews: Bench) -> None:
+def test_it_agrees_with_a_comparison_of_settings(few_reviews: Bench) -> None:
     """Where both try the same settings: every kappa, with every q a bin of its own."""
     compared = {
         one.settings: one.admission
-        for one in compare_on_stored(reviews.workspace(), "reviews", Decimal("0.1")).compared
+        for one in compare_on_stored(few_reviews.workspace(), "reviews", Decimal("0.1")).compared
         if isinstance(one.settings, CalibratorSettings) and len(one.settings.q_bins) == 26
     }
-    found = what_if(reviews, "kappa", [one.kappa for one in compared])
+    found = what_if(few_reviews, "kappa", [one.kappa for one in compared])
     assert {one.settings: one.admission for one in found.tried} == compared
     assert [one.value for one in found.tried] == ["30", "50", "100", "300", "1,000"]
-    assert (found.point_count, found.document_count) == (7265, 7265)
+    assert (found.point_count, found.document_count) == (1832, 1832)
 
 
-def test_thresholds_follow_alpha_unless_they_are_of_their_own(reviews: Bench) -> None:
-    found = what_if(reviews, "alpha", ALPHAS)
+def test_thresholds_follow_alpha_unless_they_are_of_their_own(few_reviews: Bench) -> None:
+    found = what_if(few_reviews, "alpha", ALPHAS)
     assert [one.settings.thresholds for one in found.tried] == [
         (Decimal(least),) * 2 for least in ("0.95", "0.9", "0.8")
     ]
-    reviews.calibrate("reviews", kappa=100, thresholds=(Decimal("0.9"), Decimal("0.97")))
-    found = what_if(reviews, "alpha", [*ALPHAS, Decimal("0.02")])
+    few_reviews.calibrate("reviews", kappa=100, thresholds=(Decimal("0.9"), Decimal("0.97")))
+    found = what_if(few_reviews, "alpha", [*ALPHAS, Decimal("0.02")])
     assert [one.settings.thresholds for one in found.tried] == [
         (Decimal("0.98"), Decimal("0.98")),
         (Decimal("0.95"), Decimal("0.97")),
         (Decimal("0.9"), Decimal("0.97")),
         (Decimal("0.8"), Decimal("0.97")),
     ]
-    tried = what_if(reviews, "thresholds", [Decimal("0.92")]).tried
+    tried = what_if(few_reviews, "thresholds", [Decimal("0.92")]).tried
     assert [(one.value, one.is_current) for one in tried] == [("0.92", False), ("as they are", True)]
     assert tried[1].settings.thresholds == (Decimal("0.9"), Decimal("0.97"))
 
 
-def test_delta_and_bins(reviews: Bench) -> None:
-    wide = what_if(reviews, "delta", [float("inf"), 0.5])
+def test_delta_and_bins(few_reviews: Bench) -> None:
+    wide = what_if(few_reviews, "delta", [float("inf"), 0.5])
     assert [one.value for one in wide.tried] == ["0.5", "1", "inf"]
     assert shares(wide) == sorted(shares(wide)), "a wider band holds kappa points sooner"
-    bins = what_if(reviews, "q_bins", [(0,), (0, 1, 25)])
+    bins = what_if(few_reviews, "q_bins", [(0,), (0, 1, 25)])
     assert [one.value for one in bins.tried] == ["one bin", "0,1,25", "every q"]
 
 

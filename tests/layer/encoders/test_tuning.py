@@ -180,7 +180,7 @@ def test_a_finished_training_is_read(reviews: Path, tuned: tuple[Path, Tuned], m
 
 
 def test_an_encoder_that_training_spoils_is_not_written(reviews: Path, tmp_path: Path) -> None:
-    trained_long = replace(DOCUMENTS, max_epochs=60)
+    trained_long = replace(DOCUMENTS, max_epochs=30)
     found = run(reviews, tmp_path / "encoder", trained_long, TuningSettings(rounds=3, learning_rate=1.0))
     assert (found.best_round, len(found.rounds)) == (0, 2), "a round that does not help is the last"
     start = reviews.parent / "network"
