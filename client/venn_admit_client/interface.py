@@ -28,7 +28,7 @@ class ClassifierInterface(ABC):
     """A classifier that is stored."""
 
     def __init__(self, registered: Registered) -> None:
-        """Make one that was registered so."""
+        """Describe it as it was registered."""
         self._registered = registered
 
     def __repr__(self) -> str:

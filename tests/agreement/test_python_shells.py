@@ -1,0 +1,28 @@
+"""The Python interface and the client have the same records, and say the same of what both do."""
+
+import inspect
+
+import pytest
+
+import venn_admit
+import venn_admit_client as client
+from venn_admit import records
+from venn_admit_client import interface
+
+
+@pytest.mark.parametrize("name", sorted(set(venn_admit.__all__) & set(records.__all__)))
+def test_results_are_the_same_records(name: str) -> None:
+    assert issubclass(getattr(venn_admit, name), getattr(client, name))
+
+
+@pytest.mark.parametrize("name", ["Classifier", "Connection"])
+def test_what_both_do_is_said_once(name: str) -> None:
+    """And each says what is its own."""
+    there, here = getattr(venn_admit, name), getattr(client, name)
+    both = [one for one in vars(getattr(interface, f"{name}Interface")) if not one.startswith("_")]
+    assert len(both) > 5
+    for one in both:
+        assert inspect.getdoc(getattr(there, one)) == inspect.getdoc(getattr(here, one)), one
+        for own in (there, here):
+            redefined = vars(own).get(one)
+            assert redefined is None or not redefined.__doc__, one
