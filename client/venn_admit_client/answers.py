@@ -77,16 +77,19 @@ def certificate_of(of: type[Certified], document: Mapping[str, Any], **rest: Any
         document: What JSON says of it.
         rest: What else that has.
     """
-    chosen, thresholds = document["chosen"], document["thresholds"]
-    shown = _closest(document)
+    thresholds = document["thresholds"]
     return of(
         is_certified=document["certified"],
         kinds=tuple(document["kinds"]),
         confidence=Decimal(document["confidence"]),
         test=document["test"],
         thresholds=None if thresholds is None else dict(zip(document["classes"], thresholds, strict=True)),
-        admitted=None if chosen is None else shown["vp_share"],
-        classes=tuple(_certified_class(document, one) for one in shown["classes"]),
+        admitted=document["share"],
+        classes=tuple(
+            _certified_class(document, one, is_promised=name == "promised")
+            for name in ("promised", "lacking")
+            for one in document[name]
+        ),
         documents_needed=document["documents_needed"],
         labels_needed=document["labels_needed"],
         document=document,
@@ -94,32 +97,17 @@ def certificate_of(of: type[Certified], document: Mapping[str, Any], **rest: Any
     )
 
 
-def _closest(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The policy that is certified; otherwise the failed one that lacks the fewest documents, or the first, if any."""
-    proposals = document["proposals"]
-    if document["chosen"] is not None:
-        return proposals[document["chosen"]]  # type: ignore[no-any-return]
-    failed = [one for one in proposals if one["p_value"] > _level(document)]
-    passable = [one for one in failed if one["documents_needed"] is not None]
-    return min(passable, key=lambda one: one["documents_needed"], default=next(iter(failed), {"classes": ()}))
-
-
-def _level(document: Mapping[str, Any]) -> float:
-    return float(1 - Decimal(document["confidence"]))
-
-
-def _certified_class(document: Mapping[str, Any], found: Mapping[str, Any]) -> CertifiedClass:
-    documents, points = document["vp_documents"], document["vp_points"]
-    falls_short = found["p_value"] is not None and found["p_value"] > _level(document)
-    needed = found["documents_needed"] if falls_short else None
+def _certified_class(document: Mapping[str, Any], found: Mapping[str, Any], *, is_promised: bool) -> CertifiedClass:
+    needed = None if is_promised else found["documents_needed"]
     return CertifiedClass(
         kind=found["kind"],
         name=document["classes"][found["class"]],
-        admitted=found["vp_admitted"] / points,
-        right=found["vp_share"],
+        is_promised=is_promised,
+        admitted=found["admitted"] / document["points"],
+        right=found["right"] / found["admitted"] if found["admitted"] else None,
         p_value=found["p_value"],
         documents_needed=needed,
-        labels_needed=None if needed is None else -(-needed * points // documents),
+        labels_needed=None if needed is None else -(-needed * document["points"] // document["documents"]),
     )
 
 

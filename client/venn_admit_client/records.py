@@ -209,22 +209,23 @@ class Neighbour:
 
 @record
 class CertifiedClass:
-    """What a test on split vp found for one class under one policy.
+    """What a test on splits mc and vp found for one class under one policy.
 
     Attributes:
         kind: `predicted` or `true`.
         name: The class.
-        admitted: The share of all points of vp that are of this class and admitted.
+        is_promised: Whether something is promised for the class. If not, the rest is the policy nearest to one.
+        admitted: The share of all points of mc and vp that are of this class and admitted.
         right: The share of these that is right; None if there are none.
-        p_value: The p-value of its test; None for a predicted class that is never admitted, of which nothing is
-            promised.
-        documents_needed: If the class falls short, the documents of vp with which it is likely to pass at the rates
-            seen; None if it passes, or if no number would do.
+        p_value: The smaller, the stronger the evidence; None if nothing was tested.
+        documents_needed: If nothing is promised, the documents of mc and vp with which the class is likely to pass at
+            the rates seen; None if it passed, or if no number would do.
         labels_needed: The labels that these documents hold.
     """
 
     kind: str
     name: str
+    is_promised: bool
     admitted: float
     right: float | None
     p_value: float | None
@@ -241,14 +242,14 @@ class Certificate:
         kinds: The classes for which it holds: `predicted`, `true` or both.
         confidence: The probability, over draws of the calibration data, with which it holds.
         test: How documents of several points were tested: `finite-sample` or `asymptotic`.
-        thresholds: For each predicted class the least p0 at which it is admitted, None for never; None if nothing is
+        thresholds: For each predicted class the least score at which it is admitted, None for never; None if nothing is
             certified.
-        admitted: The share of split vp that the policy admits; None if nothing is certified.
-        classes: The results of the certified policy, or of the one that came closest.
-        documents_needed: The documents of vp with which a policy is likely to pass at the rates seen; None if one did,
-            or if no number would do.
+        admitted: The share of splits mc and vp that the policy admits; None if nothing is certified.
+        classes: The results of the classes that something is promised for, then, for the others, the nearest to a promise.
+        documents_needed: The documents of mc and vp with which a policy is likely to pass at the rates seen; None if
+            one did, or if no number would do.
         labels_needed: The labels that these documents hold.
-        document: Everything, with each policy that was proposed and tested, as JSON holds it.
+        document: Everything, with each policy that was tested, as JSON holds it.
     """
 
     is_certified: bool
@@ -288,8 +289,8 @@ class Calibration:
         id: Its number.
         method: `venn-admit` or `venn-abers`.
         alpha: The error level.
-        thresholds: The least lower probability that admits each predicted class, that of the policy if a certificate
-            was asked for; None for a class that is never admitted.
+        thresholds: The least lower probability that admits each predicted class or, if a certificate was asked for, the
+            least score; None for a class that is never admitted.
         q_bins: The lower edges of the bins of q.
         mc_points: Points of split mc.
         vp_points: Points of split vp, which Venn-Abers uses for a certificate alone.

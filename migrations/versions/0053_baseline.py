@@ -148,7 +148,7 @@ def upgrade() -> None:
         for statement in table_statements(room):
             op.execute(statement)
     for routine in ROUTINES:
-        for statement in routine_statements(routine):
+        for statement in routine_statements(routine, of_baseline=True):
             op.execute(statement)
     # A migration that takes away or changes what programs use replaces it.
     op.execute(f"CREATE FUNCTION venn_admit.oldest_program() RETURNS text LANGUAGE sql IMMUTABLE RETURN '{revision}'")

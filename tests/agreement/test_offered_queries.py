@@ -289,25 +289,40 @@ def of_discrepancies(_report: CalibrationReport, rows: Rows) -> Cells:
     ]
 
 
+def of_certified_cells(report: CalibrationReport, rows: Rows) -> Cells:
+    """Scores decide, so nothing is said of p0."""
+    return [(*row[:3], *row[5:]) for row in of_cells(report, rows)]
+
+
 def of_policy_classes(_report: CalibrationReport, rows: Rows) -> Cells:
     return [
-        (f"{row.kind} {row.class_name}", share(row.admitted), share(row.share_right), share(row.class_p_value))
+        (f"{row.kind} {row.class_name}", share(row.admitted), share(row.share_right), share(row.p_value))
         for row in rows
-        if row.is_chosen
+        if row.has_passed
     ]
 
 
-def of_proposals(_report: CalibrationReport, rows: Rows) -> Cells:
+def of_tests(_report: CalibrationReport, rows: Rows) -> Cells:
     return [
         (
-            str(row.proposal),
-            f"{row.margin:g}",
-            f"{row.standard_errors:g}",
-            *map(share, (row.mc_share, row.vp_share, row.least_right, row.p_value)),
-            "certified" if row.is_chosen else None,
+            None,
+            str(row.step),
+            None,
+            f"{row.admitted:,}",
+            *map(share, (row.least_right, row.p_value, row.level)),
+            "passed" if row.has_passed else "failed",
         )
-        for row in rows
+        for row in first_and_last(rows)
     ]
+
+
+def first_and_last(rows: Rows) -> Rows:
+    """The first and the last three policies of each chain, which the page shows."""
+    found: list[Any] = []
+    for chain in sorted({row.chain for row in rows}):
+        of_chain = [row for row in rows if row.chain == chain]
+        found += [*of_chain[:1], *of_chain[1:][-3:]]
+    return found
 
 
 def of_parts(_report: CalibrationReport, rows: Rows) -> Cells:
@@ -338,7 +353,7 @@ CHECKS: dict[int, Checks] = {
     1: EVERY | BANDS,
     2: EVERY | BANDS,
     3: EVERY | CELLS,
-    4: EVERY | CELLS | {"policy_classes": of_policy_classes, "policy_proposals": of_proposals},
+    4: EVERY | CELLS | {"cells": of_certified_cells} | {"policy_classes": of_policy_classes, "policy_tests": of_tests},
     5: EVERY | CELLS | {"cell_budget": of_cell_budget, "lamps": of_lamps},
 }
 

@@ -183,12 +183,11 @@ def test_a_certified_policy_admits_in_sql_what_it_admits(engine: Engine, tmp_pat
         with connect(bench.engine) as connection:
             policy = venn_abers.policy_of(connection, calibration.id)
         of_mc, of_vp = (CellPoints(of.points.predicted, of.points.match_count, of.points.score) for of in (mc, vp))
-        index = VennAbersIndex(of_mc, of_mc.predicted == mc.points.label, class_count=2)
         assert (policy is None) == (calibration.abers_settings.alpha < Decimal("0.01"))
         rows = bench.rows(PARTITIONS, calibration=calibration.id)
         for split, points in (("mc", of_mc), ("vp", of_vp)):
             found = [row for row in rows if row.split == split]
-            admitted = 0 if policy is None else int(admit(index.bounds(points).lower, points.predicted, policy).sum())
+            admitted = 0 if policy is None else int(admit(points.score, points.predicted, policy).sum())
             assert sum(row.admitted or 0 for row in found) == admitted
             assert sum(row.points for row in found) == len(points.predicted)
 

@@ -97,7 +97,7 @@ def test_the_policy(scored: tuple[Service, Program]) -> None:
     service, _ = scored
     told = service.get(f"{OWN}/policy").json()
     assert (told["classifier"], told["calibration"]) == (NAME, 2)
-    assert set(told) >= {"score", "q_bins", "confidence", "thresholds", "proposals"}
+    assert set(told) >= {"score", "q_bins", "confidence", "thresholds", "chains"}
     refused = service.get(f"{OWN}/policy", params={"calibration": 1})
     check_problem(refused, 422, "invalid-input", "was asked for no certificate")
 

@@ -15,19 +15,21 @@ from tests.running import EXAMPLES, REVIEW_ETA_LOC, REVIEW_PARAMETERS
 from venn_admit.core.calibrators.certified.certificate import from_document
 from venn_admit.core.calibrators.certified.policies import admit
 from venn_admit.core.calibrators.settings import make_venn_abers_settings
-from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
-from venn_admit.core.calibrators.venn_abers.crossfit import LabelledCells, certify_cells
+from venn_admit.core.calibrators.venn_abers.cells import CellPoints
+from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells, certify_cells
 from venn_admit.core.calibrators.venn_abers.scores import network_score
 
 CLASSES, SEED = 2, 3
 
 
-def cells(rows: list[dict[str, Any]], split: str, documents: dict[str, str]) -> LabelledCells:
-    own = [row for row in rows if row["split"] == split]
-    columns = [np.array([row[name] for row in own]) for name in ("predicted", "q", "score")]
-    return LabelledCells(
-        CellPoints(*columns), np.array([row["label"] for row in own]), [documents[row["external_id"]] for row in own]
-    )
+def cells(rows: list[dict[str, Any]], held_out: dict[str, tuple[str, int, npt.NDArray[np.float32]]]) -> LabelledCells:
+    """The points of the export, which are evidence, and the others of the file, which propose."""
+    evidence = {row["external_id"]: row for row in rows}
+    every = [*evidence, *(name for name in held_out if name not in evidence)]
+    logits = np.array([held_out[name][2] for name in every])
+    points = CellPoints(logits.argmax(axis=1), np.zeros(len(every), dtype=np.int64), network_score(logits))
+    assert points.score[: len(evidence)].tolist() == [row["score"] for row in rows]
+    return LabelledCells(points, np.array([held_out[name][1] for name in every]), [held_out[name][0] for name in every])
 
 
 def shares(admitted: npt.NDArray[np.bool_], right: npt.NDArray[np.bool_], *classes: npt.NDArray[Any]) -> list[float]:
@@ -62,27 +64,27 @@ def test_admitted_and_right_are_as_the_core_computes(program: Program, tmp_path:
 
     rows = pq.read_table(points).to_pylist()
     with np.load(EXAMPLES / "valid.npz") as arrays:
-        documents = dict(zip(arrays["id"].astype(str).tolist(), arrays["doc"].astype(str).tolist(), strict=True))
-    mc, vp = (cells(rows, split, documents) for split in ("mc", "vp"))
+        columns = (arrays["doc"].astype(str).tolist(), arrays["y"].tolist(), arrays["f"].astype(np.float32))
+        held_out = dict(zip(arrays["id"].astype(str).tolist(), zip(*columns, strict=True), strict=True))
+    every = cells(rows, held_out)
     settings = make_venn_abers_settings(
         CLASSES, 25, certify=["predicted", "true"], confidence=Decimal("0.9"), score="network"
     )
-    index = VennAbersIndex(mc.points, mc.points.predicted == mc.label, class_count=CLASSES)
     assert settings.certification is not None
-    assert certify_cells(index, mc, vp, settings, settings.certification, seed=SEED) == certificate
+    proposing = np.arange(len(every.keys)) >= len(rows)
+    assert certify_cells(every, proposing, settings, settings.certification) == certificate
     assert certificate.policy is not None
 
     with np.load(EXAMPLES / "test.npz") as arrays:
         logits, label = arrays["f"].astype(np.float32), arrays["y"]
     predicted = logits.argmax(axis=1)
-    none = np.zeros(len(label), dtype=np.int64)
-    lower = index.bounds(CellPoints(predicted, none, network_score(logits))).lower
-    admitted, right = admit(lower, predicted, certificate.policy), predicted == label
+    score = network_score(logits)
+    admitted, right = admit(score, predicted, certificate.policy), predicted == label
     assert sum(summary["admitted"].values()) == admitted.sum()
     table = pq.read_table(scores).to_pydict()
     decided = np.array([decision is not None for decision in table["decision"]])
     assert decided.tolist() == admitted.tolist()
-    assert table["lower"] == lower.tolist()
+    assert table["score"] == score.tolist()
     of_rows = np.array(table["predicted"]) == label
     assert shares(decided, of_rows, np.array(table["predicted"]), label) == shares(admitted, right, predicted, label)
     assert admitted.mean() > 0.75

@@ -124,7 +124,7 @@ def test_a_reader_gets_the_answers_of_the_server(pair: Pair) -> None:
     found = answers(pair.reader)
     assert found == answers(pair.primary.url)
     empty = {source for source, rows in found.items() if not rows}
-    unused = ("policy_v1", "policy_proposal_v1", "alarm_v1", "label_budget_v1", "audit_v1")
+    unused = ("policy_v2", "policy_test_v1", "alarm_v1", "label_budget_v1", "audit_v1")
     assert empty <= {f"report.{view}" for view in unused}
 
 

@@ -1,6 +1,6 @@
 """Simulated: a certified policy falls short of its promise in at most eps of the draws of calibration data.
 
-The laws are finite: a point has a predicted class and one of a few values of p0, and is right with a probability that
+The laws are finite: a point has a predicted class and one of a few scores, and is right with a probability that
 belongs to both, so that the share right under any policy is known exactly. The points of a document share their
 outcomes to a degree. In the hard laws the largest admissible share right of one class is just below 1 - alpha.
 """
@@ -29,11 +29,11 @@ PREDICTED, BOTH = (ClassKind.PREDICTED,), tuple(ClassKind)
 class Law:
     """A law of documents.
 
-    weight: (C, 6), the probability of each predicted class and value of p0.
+    weight: (C, 6), the probability of each predicted class and score.
     right: (C, 6), the probability that such a point is right; a wrong point is of the next class.
-    size, documents: The points of a document, and the documents of `mc` and of `vp`.
+    size, documents: The points of a document, and the documents of evidence; a fifth as many propose.
     dependence: The probability that a point takes the uniform number of its document instead of its own.
-    draws: How many draws of both splits are certified.
+    draws: How many draws of both are certified.
     """
 
     weight: FloatArray
@@ -44,12 +44,12 @@ class Law:
     dependence: float = 0.0
     draws: int = 1000
 
-    def draw(self, rng: np.random.Generator) -> CertificatePoints:
-        count = self.documents * self.size
+    def draw(self, rng: np.random.Generator, documents: int) -> CertificatePoints:
+        count = documents * self.size
         class_count, level_count = self.weight.shape
         cell = rng.choice(self.weight.size, count, p=self.weight.ravel())
         predicted, level = np.divmod(cell, level_count)
-        shared = np.repeat(rng.random(self.documents), self.size)
+        shared = np.repeat(rng.random(documents), self.size)
         uniform = np.where(rng.random(count) < self.dependence, shared, rng.random(count))
         label = np.where(uniform < self.right.ravel()[cell], predicted, (predicted + 1) % class_count)
         return CertificatePoints(LEVELS[level], predicted, label, np.arange(count) // self.size)
@@ -98,8 +98,8 @@ def test_a_certified_policy_seldom_falls_short(name: str) -> None:
     for draw in range(law.draws):
         rng = np.random.default_rng(draw)
         certificate = certify(
-            law.draw(rng),
-            law.draw(rng),
+            law.draw(rng, law.documents // 5),
+            law.draw(rng, law.documents),
             class_count=len(law.weight),
             alpha=ALPHA,
             kinds=law.kinds,
@@ -186,19 +186,14 @@ def test_a_rare_document_all_wrong_fools_the_asymptotic_test_only() -> None:
     known, tested = wrong(), wrong()
     admitted = np.full((documents, REPETITIONS), size)
     assert tested.sum() > ERROR_SHARE * admitted.sum()
-    finite = betting_p_values(
-        tested.astype(np.float64) - ERROR_SHARE * size,
-        np.full(REPETITIONS, (1 - ERROR_SHARE) * size),
-        known.astype(np.float64) - ERROR_SHARE * size,
-        level=TEST_LEVEL,
-        uniform=1 - rng.random(REPETITIONS),
-    )
+    bound = np.full(REPETITIONS, (1 - ERROR_SHARE) * size)
+    excess, before = (of.astype(np.float64) - ERROR_SHARE * size for of in (tested, known))
+    finite = betting_p_values(excess, bound, before, level=TEST_LEVEL, uniform=1 - rng.random(REPETITIONS))
     asymptotic = class_p_values(
+        excess,
         admitted,
-        tested,
-        mc_admitted=admitted,
-        mc_wrong=known,
-        single_points=False,
+        known=before,
+        bound=bound,
         alpha=ERROR_SHARE,
         level=TEST_LEVEL,
         test=DocumentTest.ASYMPTOTIC,

@@ -1,6 +1,6 @@
 -- The cells of every snapshot by Venn-Abers, current or not, that hold points of mc: a bin of q and a predicted class,
 -- and the score from which it admits.
-CREATE VIEW report.cell_v1 AS
+CREATE OR REPLACE VIEW report.cell_v1 AS
 SELECT
     -- Name of the classifier.
     cell.classifier,
@@ -16,12 +16,12 @@ SELECT
     cell.points,
     -- Points of mc whose prediction is right.
     cell.correct,
-    -- Least lower probability that admits; null for never.
+    -- Least lower probability or, by a policy that bounds it, least score that admits; null for never.
     cell.threshold,
     -- Lower probability of the highest scores.
     step.largest,
-    -- Score from which the lower probability reaches the threshold; null if none does.
-    step.admits_from
+    -- Score from which predictions are admitted; null if none are.
+    CASE WHEN certificate.bounded = 'score' THEN cell.threshold ELSE step.admits_from END AS admits_from
 FROM (
     SELECT
         classifier,
@@ -51,6 +51,7 @@ FROM (
         thresholds,
         policy
 ) AS cell
+LEFT JOIN venn_admit.certificate AS certificate ON cell.calibration = certificate.calibration_id
 CROSS JOIN
     LATERAL (
         SELECT

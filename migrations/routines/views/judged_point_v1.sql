@@ -1,7 +1,7 @@
 -- The calibration points of every snapshot, and whether it admits them by plain probabilities: the points of vp under
 -- the method venn-admit, each left out of its own category, and all under venn-abers, by the certified policy if one
 -- was asked for. Null for mc of venn-admit.
-CREATE VIEW venn_admit.judged_point_v1 AS
+CREATE OR REPLACE VIEW venn_admit.judged_point_v1 AS
 WITH counted AS (
     SELECT
         point.classifier_id,
@@ -130,13 +130,14 @@ SELECT
     point.is_singleton,
     -- The threshold is null if the policy never admits the class, or none is certified.
     coalesce(
-        coalesce(step.lower, 0) >= CASE
+        CASE WHEN certificate.bounded = 'score' THEN point.score ELSE coalesce(step.lower, 0) END >= CASE
             WHEN point.certify IS NULL THEN point.thresholds[point.predicted + 1]::double precision
             ELSE point.policy[point.predicted + 1]
         END,
         FALSE
     ) AS is_admitted
 FROM venn_admit.snapshot_point_v1 AS point
+LEFT JOIN venn_admit.certificate AS certificate ON point.calibration = certificate.calibration_id
 LEFT JOIN
     LATERAL (
         SELECT found.lower

@@ -53,6 +53,12 @@ class Reason(StrEnum):
         "The lower probability that the prediction is right is below the least that admits its class.",
         "Let a person decide; a lower threshold admits more, and more of it is wrong.",
     )
+    SCORE_BELOW_THRESHOLD = (
+        "score below threshold",
+        6,
+        "The score is below the least for which enough predictions of its class were shown to be right.",
+        "Let a person decide; with more labels, certified thresholds are lower.",
+    )
     MATCH_COUNT_BELOW_K = (
         "q below K",
         5,

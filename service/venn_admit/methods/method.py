@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
+from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.calibrators.settings import MethodSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows
 from venn_admit.core.monitoring.what_if import SnapshotEffects
@@ -65,12 +66,13 @@ class PointsToDecide:
 class AppliedPolicy:
     """What the policy of a calibration that was asked for a certificate says of one prediction.
 
-    is_certified: whether there is a certified policy. threshold: of p0 for the predicted class; None if that class is
-    never admitted, or if no policy is certified.
+    is_certified: whether there is a certified policy. threshold: for the predicted class; None if that class is never
+    admitted, or if no policy is certified. bounded: what the threshold bounds; None without a policy.
     """
 
     is_certified: bool
     threshold: float | None
+    bounded: Bounded | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class CellBasis:
     q_bin: the number of the bin of q. cell_size, cell_right: the points of mc in the cell of that bin and the predicted
     class, and how many of them are right. step_from, step_below: the scores between which the point's step holds, which
     may be infinite. before, own, after: that step, and those on either side; None if there is none. threshold: the
-    lower probability that admits; None for never.
+    lower probability or, by a policy that bounds it, the score that admits; None for never.
     """
 
     score_kind: str

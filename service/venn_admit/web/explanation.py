@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.evidence import own_fields, scalar_fields
 from venn_admit.core.reasons import Reason
 
@@ -31,7 +32,8 @@ def steps(
     """Return the steps of a decision, up to the one that rejects it if there is such a step.
 
     stored: the fields of a decision. policy: as in JSON; None if no certificate was asked for. least: the least
-    lower probability with which the predicted class is admitted; None if it never is.
+    lower probability or, by a policy that bounds it, the least score with which the predicted class is admitted; None
+    if it never is.
     """
     predicted = class_names[stored["predicted"]]
     reason = None if stored["reason"] is None else Reason(stored["reason"])
@@ -52,11 +54,13 @@ def steps(
         found.append(ExplainedStep("Probability", bounds + weight, "said"))
     if policy is not None:
         found.append(ExplainedStep("Policy", _policy_text(policy), "said"))
+    by_score = policy is not None and policy["bounded"] == Bounded.SCORE
+    compared = _compared(stored["score" if by_score else "lower"], least, "score" if by_score else "probability")
     if reason is None:
-        said = f"Admitted as {class_names[stored['decision']]}: {_compared(stored['lower'], least)}."
+        said = f"Admitted as {class_names[stored['decision']]}: {compared}."
         return [*found, ExplainedStep("Decision", said, "passed")]
-    is_compared = reason is Reason.PROBABILITY_BELOW_THRESHOLD
-    why = f" {_compared(stored['lower'], least).capitalize()}." if is_compared else ""
+    is_compared = reason in {Reason.PROBABILITY_BELOW_THRESHOLD, Reason.SCORE_BELOW_THRESHOLD}
+    why = f" {compared.capitalize()}." if is_compared else ""
     return [*found, ExplainedStep("Decision", f"Rejected: {reason}. {reason.meaning}{why} {reason.remedy}", "stopped")]
 
 
@@ -85,8 +89,8 @@ def _near_text(match_count: int, distance: float) -> str:
     return f"{near} is d = {distance:.6g}."
 
 
-def _compared(lower: float, least: Decimal | None) -> str:
-    """Compare a lower probability with the least that admits, with as many digits as it takes to see the difference.
+def _compared(value: float, least: Decimal | None, what: str = "probability") -> str:
+    """Compare a value with the least that admits, with as many digits as it takes to see the difference.
 
     >>> _compared(0.9071, Decimal("0.9"))
     '0.907 is at least 0.9'
@@ -96,13 +100,13 @@ def _compared(lower: float, least: Decimal | None) -> str:
     'no probability admits this class'
     """
     if least is None:
-        return "no probability admits this class"
+        return f"no {what} admits this class"
     bound = float(least)
     shown = next(
-        (text for digits in range(3, 17) if (float(text := f"{lower:.{digits}f}") < bound) == (lower < bound)),
-        repr(lower),
+        (text for digits in range(3, 17) if (float(text := f"{value:.{digits}f}") < bound) == (value < bound)),
+        repr(value),
     )
-    return f"{shown} is {'below' if lower < bound else 'at least'} {least.normalize():f}"
+    return f"{shown} is {'below' if value < bound else 'at least'} {least.normalize():f}"
 
 
 def _of_bands(stored: Mapping[str, Any], class_names: Sequence[str]) -> list[ExplainedStep]:
@@ -129,4 +133,5 @@ def _policy_text(policy: Mapping[str, Any]) -> str:
         return "No policy is certified."
     if policy["threshold"] is None:
         return "The certified policy never admits this class."
-    return f"The certified policy admits this class from a lower probability of {policy['threshold']:.6g}."
+    what = "score" if policy["bounded"] == Bounded.SCORE else "lower probability"
+    return f"The certified policy admits this class from a {what} of {policy['threshold']:.6g}."

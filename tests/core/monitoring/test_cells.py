@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.calibrators.venn_abers.isotonic import bounds_of
+from venn_admit.core.calibrators.certified.policies import Bounded, Policy
 from venn_admit.core.calibrators.settings import VennAbersSettings, make_venn_abers_settings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.core.monitoring.cells import CellState, cell_states
@@ -17,13 +18,17 @@ from venn_admit.core.types import BoolArray, FloatArray
 SETTINGS = make_venn_abers_settings(2, 5)
 
 
+def policy_of(settings: VennAbersSettings) -> Policy:
+    return Policy(tuple(map(float, settings.thresholds)), Bounded.LOWER)
+
+
 def states(score: FloatArray, right: BoolArray, settings: VennAbersSettings = SETTINGS) -> tuple[CellState, ...]:
     zeros = np.zeros(len(score), dtype=np.int64)
     return cell_states(
         CellPoints(zeros, zeros, score),
         right,
         right,
-        thresholds=settings.thresholds,
+        policy=policy_of(settings),
         q_bins=settings.q_bins,
         label_count=10.0 * len(score),
     )
@@ -70,7 +75,7 @@ def test_cells_are_told_apart_by_bin_and_class_and_a_threshold_of_one_is_never_r
     predicted, match_count = np.array([0, 0, 1, 1, 1]), np.array([0, 3, 0, 4, 5])
     points = CellPoints(predicted, match_count, np.array([0.5, 0.6, 0.7, 0.8, 0.9]))
     right, admitted = np.array([True, True, False, True, True]), np.array([False, True, False, True, False])
-    found = cell_states(points, right, admitted, thresholds=settings.thresholds, q_bins=settings.q_bins, label_count=50)
+    found = cell_states(points, right, admitted, policy=policy_of(settings), q_bins=settings.q_bins, label_count=50)
     assert [(state.q_bin, state.predicted, state.points, state.right, state.admitted) for state in found] == [
         (0, 0, 1, 1, 0),
         (0, 1, 1, 0, 0),
@@ -79,3 +84,13 @@ def test_cells_are_told_apart_by_bin_and_class_and_a_threshold_of_one_is_never_r
     ]
     assert [state.lacking for state in found] == [inf, 9, inf, 7]
     assert found[3].labels == pytest.approx(7 * 50 / 2)
+
+
+def test_a_policy_that_bounds_scores_says_itself_from_which_score_it_admits() -> None:
+    score, right = np.linspace(0.5, 0.9, 9), np.full(9, True)
+    zeros = np.zeros(9, dtype=np.int64)
+    first, never = cell_states(
+        CellPoints(zeros, zeros, score), right, score >= 0.7, policy=Policy((0.7, None)), q_bins=(0,), label_count=90.0
+    )
+    assert (first.admits_from, first.admitted, first.lacking) == (0.7, 5, 0)
+    assert (never.admits_from, never.lacking) == (None, 0)

@@ -60,11 +60,9 @@ def assert_refused(bench: Bench, message: str, code: Code, **asked: Any) -> None
         assert bench.value(f"SELECT count(*) FROM {table}") == 0
 
 
-@pytest.mark.parametrize("split", ["mc", "vp"])
-def test_a_true_class_without_points_is_named(shapes: Bench, split: str) -> None:
-    parts = {name: points(name, evenly(300, CLASSES - (name == split))) for name in ("mc", "vp")}
-    hold(shapes, mc=parts["mc"], vp=parts["vp"])
-    message = f"split {split} of 'shapes' holds no exemplar of class 'class 2': a certificate for true classes needs"
+def test_a_true_class_without_points_is_named(shapes: Bench) -> None:
+    hold(shapes, mc=points("mc", evenly(300, 2)), vp=points("vp", evenly(300, 2)))
+    message = "splits mc and vp of 'shapes' hold no exemplar of class 'class 2': a certificate for true classes needs"
     assert_refused(shapes, message, Code.NOT_CERTIFIABLE, certify=BOTH)
 
 
@@ -75,11 +73,11 @@ def test_a_predicted_class_without_points_is_never_admitted(shapes: Bench) -> No
     assert [threshold is None for threshold in policy.thresholds] == [False, False, True]
 
 
-@pytest.mark.parametrize("split", ["mc", "vp"])
-def test_a_single_document_is_refused(shapes: Bench, split: str) -> None:
-    parts = {name: points(name, evenly(60), documents=1 if name == split else 20) for name in ("mc", "vp")}
-    hold(shapes, mc=parts["mc"], vp=parts["vp"])
-    message = f"split {split} of 'shapes' holds 1 document: expected at least two"
+def test_too_few_documents_are_refused(shapes: Bench) -> None:
+    hold(shapes, mc=points("mc", evenly(60), documents=1), vp=points("vp", evenly(60), documents=2))
+    message = (
+        r"the held-out data of 'shapes' hold \d documents? (to propose policies|as evidence): expected at least two"
+    )
     assert_refused(shapes, message, Code.NOT_CERTIFIABLE, certify=("predicted",))
 
 
@@ -93,10 +91,10 @@ def test_all_right_is_certified(shapes: Bench, size: int) -> None:
     n = 900
     hold(shapes, mc=points("mc", evenly(n), documents=n // size), vp=points("vp", evenly(n), documents=n // size))
     certificate = certificate_of(shapes.calibrate_abers(NAME, score="network", certify=BOTH))
-    assert (certificate.single_points, certificate.vp_documents) == (size == 1, n // size)
+    assert certificate.single_points == (size == 1)
+    assert certificate.points + certificate.proposing == 2 * n
     assert certificate.policy is not None
-    chosen = certificate.proposals[certificate.chosen or 0]
-    assert {result.vp_share for result in chosen.classes} == {1.0}
+    assert {result.share for result in certificate.classes} == {1.0}
 
 
 def test_all_wrong_is_not_certified_and_no_number_of_labels_would_do(shapes: Bench) -> None:
@@ -121,7 +119,7 @@ def test_one_class_wrong_is_never_admitted(shapes: Bench) -> None:
     assert policy.thresholds[2] is None
     scores = shapes.score(NAME, shapes.write("scored.npz", points("scored", np.full(5, 1), right=False)), weighted=None)
     assert scores.column("predicted").tolist() == [2] * 5
-    assert scores.column("reason").tolist() == ["probability below threshold"] * 5
+    assert scores.column("reason").tolist() == ["score below threshold"] * 5
 
 
 def test_a_reliability_without_a_model_certifies_as_the_network_does(shapes: Bench) -> None:
@@ -157,19 +155,18 @@ def test_labels_that_arrive_are_certified_anew(certified: Bench, due: Due) -> No
     first, second = certified.rows(SNAPSHOTS)
     assert [(row.number, row.state) for row in (first, second)] == [(1, "retired"), (2, "current")]
     assert first.document != second.document
-    assert first.document["vp_points"] == second.document["vp_points"]
 
 
 def test_a_certificate_that_the_labels_no_longer_allow_is_said_and_leaves_the_snapshot(
     certified: Bench, due: Due
 ) -> None:
     (number, *_) = np.unique(EDGE["vp_y"]).tolist()
-    rows = np.flatnonzero(EDGE["vp_y"] == number).tolist()
+    of_class = [(split, row) for split in ("mc", "vp") for row in np.flatnonzero(EDGE[f"{split}_y"] == number).tolist()]
     path = certified.folder / "labels.csv"
-    path.write_text("\n".join(["external_id,label", *(f"vp-{row}," for row in rows)]) + "\n")
+    path.write_text("\n".join(["external_id,label", *(f"{split}-{row}," for split, row in of_class)]) + "\n")
     label(certified.engine, "edge", LabelFile(path), selection="random", retract=True)
     age(certified, 1000.0)
     errors = [step.error for step in due() if step.error is not None]
     assert len(errors) == 1
-    assert f"split vp of 'edge' holds no exemplar of class 'class {number}'" in errors[0]
+    assert f"splits mc and vp of 'edge' hold no exemplar of class 'class {number}'" in errors[0]
     assert [row.state for row in certified.rows(SNAPSHOTS)] == ["current"]

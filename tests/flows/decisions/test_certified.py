@@ -13,8 +13,8 @@ from tests.running import EXAMPLES, Bench, certificate_of
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.policies import admit
-from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
-from venn_admit.core.calibrators.venn_abers.crossfit import crossfitted_lower, fold_of
+from venn_admit.core.calibrators.venn_abers.cells import CellPoints
+from venn_admit.core.calibrators.venn_abers.scores import network_score
 from venn_admit.core.documents import document_codes
 from venn_admit.errors import InvalidInputError
 from venn_admit.flows.calibration.calibrate import Calibrated
@@ -33,6 +33,12 @@ INNER JOIN exemplar ON exemplar.id = exemplar_id
 INNER JOIN calibration ON calibration.calibrator_id = point.calibrator_id
 WHERE calibration.id = :id AND is_in_snapshot_v1(number, valid_from, valid_until)
 ORDER BY md5(external_id)
+"""
+KNN = """
+SELECT network_logits, label, document_id, external_id
+FROM exemplar
+INNER JOIN approximation ON exemplar_id = id
+WHERE split = 'knn' AND label IS NOT NULL
 """
 
 
@@ -54,8 +60,7 @@ def uncertified(reviews: Bench) -> Calibrated:
     return reviews.calibrate_abers("reviews", score="network", alpha=Decimal("0.01"), certify=BOTH)
 
 
-def of_split(rows: list[Row[Any]], split: str) -> tuple[CellPoints, np.ndarray[Any, Any], list[str]]:
-    own = [row for row in rows if row.split == split]
+def cells_of(own: list[Row[Any]]) -> tuple[CellPoints, np.ndarray[Any, Any], list[str]]:
     points = CellPoints(
         np.array([row.predicted for row in own]),
         np.array([row.match_count for row in own]),
@@ -65,17 +70,21 @@ def of_split(rows: list[Row[Any]], split: str) -> tuple[CellPoints, np.ndarray[A
 
 
 def test_the_certificate_is_that_of_the_stored_points(reviews: Bench, certified: Calibrated) -> None:
-    """Proposals on cross-fitted p0 of mc, tests on p0 of vp, from nothing else than rows of the database."""
+    """The order from knn, tests on mc and vp, from nothing else than rows of the database."""
     rows = reviews.rows(POINTS, id=certified.calibration_id)
     assert {row.admit_set for row in rows} == {None}
-    mc, mc_label, mc_keys = of_split(rows, "mc")
-    vp, vp_label, vp_keys = of_split(rows, "vp")
-    assert (len(mc_keys), len(vp_keys)) == (certified.mc_count, certified.vp_count)
-    lower = crossfitted_lower(mc, mc.predicted == mc_label, fold_of(mc_keys, seed=0), class_count=CLASSES)
-    index = VennAbersIndex(mc, mc.predicted == mc_label, class_count=CLASSES)
+    evidence, label, keys = cells_of(rows)
+    assert len(keys) == certified.mc_count + certified.vp_count
+    knn = reviews.rows(KNN)
+    logits = np.array([row.network_logits for row in knn], dtype=np.float32)
     expected = certify(
-        CertificatePoints(lower, mc.predicted, mc_label, document_codes(mc_keys)),
-        CertificatePoints(index.bounds(vp).lower, vp.predicted, vp_label, document_codes(vp_keys)),
+        CertificatePoints(
+            network_score(logits),
+            logits.argmax(axis=1),
+            np.array([row.label for row in knn]),
+            document_codes([row.document_id or row.external_id for row in knn]),
+        ),
+        CertificatePoints(evidence.score, evidence.predicted, label, document_codes(keys)),
         class_count=CLASSES,
         alpha=Decimal("0.1"),
         kinds=BOTH,
@@ -86,27 +95,27 @@ def test_the_certificate_is_that_of_the_stored_points(reviews: Bench, certified:
     with connect(reviews.engine) as connection:
         assert venn_abers.certificate_of(connection, certified.calibration_id) == expected
         assert venn_abers.policy_of(connection, certified.calibration_id) == expected.policy
-    (row,) = reviews.rows("SELECT * FROM report.policy_v1 WHERE calibration = :id", id=certified.calibration_id)
-    chosen = expected.proposals[expected.chosen or 0]
-    assert (row.is_certified, tuple(row.thresholds), row.vp_share) == (
+    (row,) = reviews.rows("SELECT * FROM report.policy_v2 WHERE calibration = :id", id=certified.calibration_id)
+    assert (row.is_certified, tuple(row.thresholds), row.bounded, row.share, row.documents) == (
         True,
         expected.policy.thresholds,
-        chosen.vp_share,
+        "score",
+        expected.share,
+        expected.documents,
     )
     assert (row.certify, row.confidence, row.document_test) == (list(BOTH), Decimal("0.9"), "finite-sample")
 
 
 def test_more_is_admitted_than_pointwise_and_enough_is_right(reviews: Bench, certified: Calibrated) -> None:
-    """The policy decides, which has thresholds below 1 - alpha; the data are a sample, so .9 is met up to chance."""
+    """The data are a sample, so .9 is met up to chance."""
     policy = certificate_of(certified).policy
     assert policy is not None
-    assert min(threshold for threshold in policy.thresholds if threshold is not None) < 0.9
     scores = reviews.score("reviews", EXAMPLES / "test.npz", weighted=None, calibration_id=certified.calibration_id)
-    predicted, lower = scores.column("predicted").astype(int), scores.column("lower")
-    admitted = admit(lower, predicted, policy)
+    predicted, score = scores.column("predicted").astype(int), scores.column("score")
+    admitted = admit(score, predicted, policy)
     rows = scores.table.to_pylist()
     assert [row["decision"] is not None for row in rows] == admitted.tolist()
-    assert {row["reason"] for row in rows} == {None, "probability below threshold"}
+    assert {row["reason"] for row in rows} == {None, "score below threshold"}
     with np.load(EXAMPLES / "test.npz") as arrays:
         label = arrays["y"]
     assert admitted.mean() > 0.7
@@ -147,7 +156,7 @@ def test_one_point_is_that_of_a_job_and_replays(
         assert reasons == {"policy not certified"}
         assert certificate.policy is None
     else:
-        expected = {None, "probability below threshold"} | ({"q below K"} if require_full_match else set())
+        expected = {None, "score below threshold"} | ({"q below K"} if require_full_match else set())
         assert reasons == expected
     for row in stored[::20]:
         again = replay(reviews.workspace(), row.id)

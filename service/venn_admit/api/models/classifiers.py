@@ -207,7 +207,7 @@ class Calibrations(AnswerPage):
 
 
 class PolicyAnswer(Model):
-    """A certified policy, with all that was proposed; the members are those of `export --what policy`."""
+    """A certified policy, with all that was tested; the members are those of `export --what policy`."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -90,8 +90,11 @@ class Applied(Model):
     """What a policy says of a prediction."""
 
     is_certified: bool = Field(description="Whether there is a certified policy.", examples=[True])
-    threshold: Number | None = Field(
-        description="Least lower probability that admits this class; null: never.", examples=[0.93]
+    threshold: Number | None = Field(description="Least value that admits this class; null: never.", examples=[0.93])
+    bounded: str | None = Field(
+        description="What the threshold bounds: `score`, or `lower` for the lower probability in older certificates; "
+        "null without a policy.",
+        examples=["score"],
     )
 
 

@@ -8,6 +8,7 @@ from rich.table import Table
 from venn_admit.cli.output import cell, output
 from venn_admit.cli.tables.calibration_tables import print_basis
 from venn_admit.cli.tables.layer_tables import attributes_line, print_contributions
+from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.evidence import PREDICTION, VERDICT, VIEW, Field, Kind, own_fields, scalar_fields
 from venn_admit.core.reasons import Reason
 from venn_admit.flows.decisions.replay import Replayed
@@ -93,7 +94,8 @@ def _policy_text(policy: AppliedPolicy) -> str:
         return "none is certified"
     if policy.threshold is None:
         return "certified; this class is never admitted"
-    return f"certified; admits this class from a lower probability of {_number(policy.threshold)}"
+    what = "score" if policy.bounded is Bounded.SCORE else "lower probability"
+    return f"certified; admits this class from a {what} of {_number(policy.threshold)}"
 
 
 def _print_classes(table: tuple[list[str], list[tuple[str, ...]]] | None) -> None:

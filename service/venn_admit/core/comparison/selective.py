@@ -14,8 +14,9 @@ from venn_admit.core.approximation.knn import network_prediction, softmax
 from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, make_certification
 from venn_admit.core.calibrators.certified.policies import admit
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings, make_venn_abers_settings
-from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
-from venn_admit.core.calibrators.venn_abers.crossfit import LabelledCells, certify_cells, cross_fit
+from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex, join_points
+from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells, certify_cells, proposing_rows
+from venn_admit.core.calibrators.venn_abers.crossfit import cross_fit
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel, fit_reliability, scored_points
 from venn_admit.core.checks import check_lengths
@@ -90,8 +91,8 @@ def selective_methods(
     - SGR: the softmax with T fitted on `knn` (1 if it has no points), and a threshold from `mc` and `vp` together.
     - Venn-Abers: the pointwise promise, plain, with one bin of q; the reliability score is fitted on `knn`, and `mc`
       calibrates.
-    - Certified: predicted and true classes, with the score that `auto` takes on `mc`, tested on `vp`. Nothing is
-      admitted if no policy passes, or if a split has fewer than two documents.
+    - Certified: predicted and true classes, with the score that `auto` takes on `knn`, tested on `mc` and `vp`. Nothing
+      is admitted if no policy passes, or if there are fewer than two documents.
 
     Args:
         temperature: T > 0, fitted on all held-out points, for the softmax.
@@ -108,7 +109,7 @@ def selective_methods(
         on_method(VENN_ABERS[kind])
         lower[kind] = venn.lower(kind, points)
     on_method(CERTIFIED)
-    certified, certified_words = venn.certified(lower, predicted)
+    certified, certified_words = venn.certified(points, predicted)
     return SelectiveMethods(
         (
             SelectiveMethod(SOFTMAX, predicted, plain >= float(1 - promise.alpha), plain),
@@ -182,40 +183,46 @@ class _VennAbers:
         """p0 of some points, (n,) float64."""
         return self._index[kind].bounds(self._scored(kind, points)).lower
 
-    def certified(self, lower: dict[ScoreKind, FloatArray], predicted: IntArray) -> tuple[BoolArray, str]:
-        """What the certified policy admits of points with these p0, (n,) bool, and its parameters in words."""
+    def certified(self, points: ViewedPoints, predicted: IntArray) -> tuple[BoolArray, str]:
+        """What the certified policy admits of some points, (n,) bool, and its parameters in words."""
         mc, vp, promise = self._held_out.mc, self._held_out.vp, self._promise
         asked = f"confidence {DEFAULT_CONFIDENCE}, predicted and true classes"
-        if min(len(set(mc.keys)), len(set(vp.keys))) < 2:
-            return np.zeros(len(predicted), dtype=np.bool_), f"{asked}, not certified: a split has under two documents"
+        parts = (self._held_out.knn, mc, vp)
+        keys = [key for part in parts for key in part.keys]
+        of_knn = np.repeat([True, False, False], [len(part.keys) for part in parts])
+        proposing = proposing_rows(keys, of_knn, seed=self._seed)
+        documents = set(zip(proposing.tolist(), keys, strict=True))
+        if min(sum(proposes is of for proposes, _ in documents) for of in (True, False)) < 2:
+            return np.zeros(len(predicted), dtype=np.bool_), f"{asked}, not certified: under two documents"
         settings = make_venn_abers_settings(
             self._class_count, self._neighbour_count, alpha=promise.alpha, thresholds=promise.thresholds
         )
-        kind = self._chosen(settings)
+
+        def cells(kind: ScoreKind) -> LabelledCells:
+            scored = [self._scored(kind, part.seen) for part in parts]
+            return LabelledCells(join_points(scored), np.concatenate([part.label for part in parts]), keys)
+
+        kind = self._chosen(lambda kind: cells(kind).take(proposing), settings)
         certificate = certify_cells(
-            self._index[kind],
-            LabelledCells(self._mc[kind], mc.label, mc.keys),
-            LabelledCells(self._scored(kind, vp.seen), vp.label, vp.keys),
-            settings,
-            make_certification(tuple(ClassKind), DEFAULT_CONFIDENCE),
-            seed=self._seed,
+            cells(kind), proposing, settings, make_certification(tuple(ClassKind), DEFAULT_CONFIDENCE)
         )
         asked = f"{asked}, score {kind}"
         if certificate.policy is None:
             needed = certificate.labels_needed
-            more = "" if needed is None else f"; about {needed:,} labels in vp would do, at the rates seen"
+            more = "" if needed is None else f"; about {needed:,} labels would do, at the rates seen"
             return np.zeros(len(predicted), dtype=np.bool_), f"{asked}, no policy passed{more}"
         thresholds = ", ".join("never" if t is None else f"{t:.4g}" for t in certificate.policy.thresholds)
         words = f"{asked}, thresholds {thresholds}" if self._class_count <= _MOST_LISTED else asked
-        return admit(lower[kind], predicted, certificate.policy), words
+        return admit(self._scored(kind, points).score, predicted, certificate.policy), words
 
-    def _chosen(self, settings: VennAbersSettings) -> ScoreKind:
-        """The score that `auto` takes on mc."""
+    def _chosen(self, cells: Callable[[ScoreKind], LabelledCells], settings: VennAbersSettings) -> ScoreKind:
+        """The score that `auto` takes on the proposing points."""
         if self.kinds == (ScoreKind.NETWORK,):
             return ScoreKind.NETWORK
-        network, reliability = self._mc[ScoreKind.NETWORK], self._mc[ScoreKind.RELIABILITY]
-        mc = self._held_out.mc
-        return cross_fit(network, reliability, mc.right, mc.keys, seed=self._seed, settings=settings).choice.kind
+        network, reliability = (cells(kind) for kind in ScoreKind)
+        right = network.points.predicted == network.label
+        found = cross_fit(network.points, reliability.points, right, network.keys, seed=self._seed, settings=settings)
+        return found.choice.kind
 
     def _scored(self, kind: ScoreKind, points: ViewedPoints) -> CellPoints:
         return scored_points(

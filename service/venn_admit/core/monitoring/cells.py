@@ -10,6 +10,7 @@ from math import ceil, inf
 import numpy as np
 
 from venn_admit.core.calibrators.bands import bin_of
+from venn_admit.core.calibrators.certified.policies import Bounded, Policy
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex, cell_numbers
 from venn_admit.core.checks import check_lengths
 from venn_admit.core.documents import Documents
@@ -28,8 +29,9 @@ class CellState:
 
     Attributes:
         admitted: How many of them are admitted by bounds of the other folds.
+        threshold: The least p0, or score if the policy bounds it, that admits; None for never.
         largest: The largest p0 that any score has; 0 in an empty cell.
-        admits_from: The score from which on p0 reaches the threshold; None if no score does.
+        admits_from: The score from which on predictions are admitted; None if none are.
         lacking: The fewest further points, all of them right and with scores above all others, after which the highest
             score is admitted; 0 if it is or never shall be, inf if no number would do.
         labels: The number of random labels that this takes at least, in expectation; inf if there is no rate.
@@ -52,7 +54,7 @@ def cell_states(
     right: BoolArray,
     admitted: BoolArray,
     *,
-    thresholds: Sequence[Decimal | None],
+    policy: Policy,
     q_bins: tuple[int, ...],
     label_count: float,
 ) -> tuple[CellState, ...]:
@@ -67,31 +69,34 @@ def cell_states(
     Args:
         points: n points of `mc`.
         admitted: (n,) bool, which of them are admitted by bounds of the other folds.
-        thresholds: (C,) the least p0 of each predicted class that admits; None for never.
+        policy: The thresholds that admit. If they bound the score, nothing is lacking that p0 could tell.
 
     Examples:
         >>> points = CellPoints(np.zeros(4, np.int64), np.zeros(4, np.int64), np.array([0.6, 0.7, 0.8, 0.9]))
         >>> right = np.array([False, True, True, True])
-        >>> least = [Decimal("0.9")] * 2
-        >>> first, _ = cell_states(points, right, ~right, thresholds=least, q_bins=(0,), label_count=40)
+        >>> policy = Policy((0.9, 0.9), Bounded.LOWER)
+        >>> first, _ = cell_states(points, right, ~right, policy=policy, q_bins=(0,), label_count=40)
         >>> first.largest, first.lacking, first.labels
         (0.75, 6, 80.0)
     """
     check_lengths(predicted=points.predicted, right=right, admitted=admitted)
-    class_count = len(thresholds)
+    class_count, by_score = len(policy.thresholds), policy.bounded is Bounded.SCORE
     index = VennAbersIndex(points, right, class_count=class_count, q_bins=q_bins)
     cell = cell_numbers(points, class_count=class_count, q_bins=q_bins)
     kept = np.bincount(cell[admitted], minlength=len(index.cell_size))
     found = []
     for number, (size, hits) in enumerate(zip(index.cell_size.tolist(), index.cell_right.tolist(), strict=True)):
         q_bin, predicted = divmod(number, class_count)
-        threshold = thresholds[predicted]
+        threshold = policy.thresholds[predicted]
         steps = index.steps.take(np.flatnonzero(index.steps.cell == number))
-        reached = np.flatnonzero(steps.lower >= (np.inf if threshold is None else float(threshold)))
+        reached = np.flatnonzero(steps.lower >= (np.inf if threshold is None else threshold))
         members = np.flatnonzero(cell == number)
         lacking: float = 0
-        if threshold is not None and not reached.size:
-            lacking = _lacking(points.score[members], right[members], threshold)
+        admits_from = float(steps.score[reached[0]]) if reached.size else None
+        if by_score:
+            admits_from = threshold
+        elif threshold is not None and not reached.size:
+            lacking = _lacking(points.score[members], right[members], Decimal(repr(threshold)))
         found.append(
             CellState(
                 q_bin=q_bin,
@@ -99,9 +104,9 @@ def cell_states(
                 points=size,
                 right=hits,
                 admitted=int(kept[number]),
-                threshold=threshold,
+                threshold=None if threshold is None else Decimal(repr(threshold)),
                 largest=float(steps.lower[-1]) if len(steps.lower) else 0.0,
-                admits_from=float(steps.score[reached[0]]) if reached.size else None,
+                admits_from=admits_from,
                 lacking=lacking,
                 labels=lacking * label_count / hits if hits else inf if lacking else 0.0,
             )

@@ -1,7 +1,6 @@
 """What a decision of Venn-Abers rests on besides what is stored of it: features, its cell, and the steps around it."""
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from math import inf
 
 from venn_admit.core.calibrators.settings import ScoreKind
@@ -17,7 +16,7 @@ def cell_basis(
     *,
     kind: ScoreKind,
     features: Mapping[str, float],
-    thresholds: Sequence[Decimal | None],
+    thresholds: Sequence[float | None],
 ) -> CellBasis:
     """Return the basis of one point. features: as `score_features` gives them. thresholds: (C,), those that admit."""
     q_bin, predicted = divmod(int(evidence.cell[0]), len(thresholds))
@@ -39,7 +38,7 @@ def cell_basis(
         before=bounds(evidence.lower_before, evidence.upper_before) if step_from > -inf else None,
         own=bounds(evidence.bounds.lower, evidence.bounds.upper),
         after=bounds(evidence.lower_after, evidence.upper_after) if step_below < inf else None,
-        threshold=None if threshold is None else float(threshold),
+        threshold=threshold,
     )
 
 

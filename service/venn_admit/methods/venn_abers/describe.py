@@ -7,7 +7,6 @@ from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.crossfit import crossfitted_lower, fold_of
-from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.core.comparison.band_rival import admit_rival
 from venn_admit.core.comparison.selective import VENN_ABERS, by_bins, certified_for
 from venn_admit.core.documents import documents_of
@@ -46,7 +45,7 @@ def describe(connection: Connection, given: CalibrationToDescribe) -> Described:
     mc = CellView(
         points,
         None if neighbour_count is None else held.points.distance,
-        reaches_threshold(lower, held.points.predicted, context.thresholds),
+        context.admitted(points, lower),
     )
     index = VennAbersIndex(points, right, class_count=class_count, q_bins=settings.q_bins)
     recent = _recent(connection, given, context, index)
@@ -62,7 +61,7 @@ def describe(connection: Connection, given: CalibrationToDescribe) -> Described:
             points,
             right,
             mc.admitted,
-            thresholds=context.thresholds,
+            policy=context.deciding,
             q_bins=settings.q_bins,
             label_count=given.label_count,
         ),
@@ -76,7 +75,7 @@ def describe(connection: Connection, given: CalibrationToDescribe) -> Described:
         certificate=venn_abers.certificate_of(connection, calibration.id),
     )
     # Where the calibration admits is shown by its own bounds, as anybody can ask of the stored points.
-    by_own = reaches_threshold(index.bounds(points).lower, points.predicted, context.thresholds)
+    by_own = context.admitted(points, index.bounds(points).lower)
     return Described(
         part,
         compare_cells(mc, documents, recent, given.decided, given.decided_documents),
@@ -96,7 +95,7 @@ def _recent(
     view = given.decided.approximation.take(rows) if has_vectors else None
     logits = exemplars.network_logits(connection, given.classifier, given.decided.exemplar_ids[rows])
     points = context.scored(PointsToDecide(view, None, logits))
-    admitted = reaches_threshold(index.bounds(points).lower, points.predicted, context.thresholds)
+    admitted = context.admitted(points, index.bounds(points).lower)
     return CellView(points, None if view is None else view.distance, admitted)
 
 

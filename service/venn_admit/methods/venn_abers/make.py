@@ -1,19 +1,22 @@
 """A snapshot of Venn-Abers: the scores of mc, the bounds of each cell as steps, and the certificate if one is asked."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, join_rows
-from venn_admit.core.calibrators.venn_abers.cells import VennAbersIndex
-from venn_admit.core.calibrators.venn_abers.crossfit import LabelledCells, ScoreChoice, certify_cells, cross_fit
+from venn_admit.core.calibrators.venn_abers.cells import VennAbersIndex, join_points
+from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells, certify_cells, proposing_rows
+from venn_admit.core.calibrators.venn_abers.crossfit import ScoreChoice, cross_fit
 from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.core.types import Split
 from venn_admit.errors import Code, NotReadyError
-from venn_admit.methods.venn_abers.split_points import SplitPoints, read_split, require_evidence
+from venn_admit.methods.venn_abers.split_points import SplitPoints, read_knn, read_split, require_evidence
 from venn_admit.store.calibrations import venn_abers
 from venn_admit.store.calibrations.venn_abers import StoredChoice
 from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
@@ -53,7 +56,12 @@ def make(
     if settings.score is not ScoreKind.NETWORK:
         require_model(classifier, parameters)
     mc = read_split(connection, classifier, parameters, Split.MC, memory_budget, instead)
-    choice = _choice(connection, mc, settings)
+    evidence = None
+    if settings.certification is not None:
+        vp = read_split(connection, classifier, parameters, Split.VP, memory_budget, instead)
+        knn = read_knn(connection, classifier, parameters, memory_budget, instead)
+        evidence = CertificateSplits(connection, knn, mc, vp)
+    choice = _choice(connection, mc, settings) if evidence is None else evidence.choice(settings)
     points = mc.scored(choice.kind)
     index = VennAbersIndex(
         points,
@@ -63,17 +71,37 @@ def make(
     )
     rows = mc.rows(points, settings.q_bins)
     certificate = None
-    if settings.certification is not None:
-        # The score is chosen by now: nothing else may look at vp.
-        vp = read_split(connection, classifier, parameters, Split.VP, memory_budget, instead)
-        vp_points = vp.scored(choice.kind)
-        rows = join_rows([rows, vp.rows(vp_points, settings.q_bins)])
-        of_mc = LabelledCells(points, mc.label, mc.keys(connection))
-        of_vp = LabelledCells(vp_points, vp.label, vp.keys(connection))
-        for split, of_split in ((Split.MC, of_mc), (Split.VP, of_vp)):
-            require_evidence(classifier, settings.certification, split, of_split)
-        certificate = certify_cells(index, of_mc, of_vp, settings, settings.certification, seed=classifier.seed)
+    if evidence is not None:
+        rows = join_rows([rows, evidence.vp.rows(evidence.vp.scored(choice.kind), settings.q_bins)])
+        certificate = evidence.certificate(choice.kind, settings)
     return MadeByAbers(rows, index.steps, choice, certificate)
+
+
+class CertificateSplits:
+    """The points that a certificate rests on. What proposes is not tested on, so that the score is chosen by it too."""
+
+    def __init__(self, connection: Connection, knn: SplitPoints | None, mc: SplitPoints, vp: SplitPoints) -> None:
+        self.vp = vp
+        self._splits = [mc, vp] if knn is None else [knn, mc, vp]
+        self._keys = [key for split in self._splits for key in split.keys(connection)]
+        of_knn = np.concatenate([np.full(len(split.label), split.split is Split.KNN) for split in self._splits])
+        self._seed = mc.classifier.seed
+        self._proposing = proposing_rows(self._keys, of_knn, seed=self._seed)
+
+    def choice(self, settings: VennAbersSettings) -> StoredChoice:
+        """Return the score asked for, or the one that admits more of the proposing points."""
+        return _chosen(lambda kind: self._cells(kind).take(self._proposing), settings, seed=self._seed)
+
+    def certificate(self, kind: ScoreKind, settings: VennAbersSettings) -> Certificate:
+        """Return the certificate under a score. Raises NotReadyError if the points cannot serve one."""
+        assert settings.certification is not None, "one was asked for"
+        cells = self._cells(kind)
+        require_evidence(self.vp.classifier, settings.certification, cells, self._proposing)
+        return certify_cells(cells, self._proposing, settings, settings.certification)
+
+    def _cells(self, kind: ScoreKind) -> LabelledCells:
+        points = join_points([split.scored(kind) for split in self._splits])
+        return LabelledCells(points, np.concatenate([split.label for split in self._splits]), self._keys)
 
 
 def require_model(classifier: Classifier, parameters: StoredParameters | None) -> None:
@@ -89,15 +117,25 @@ def require_model(classifier: Classifier, parameters: StoredParameters | None) -
 
 
 def _choice(connection: Connection, mc: SplitPoints, settings: VennAbersSettings) -> StoredChoice:
+    keys = mc.keys(connection)
+
+    def cells(kind: ScoreKind) -> LabelledCells:
+        return LabelledCells(mc.scored(kind), mc.label, keys)
+
+    return _chosen(cells, settings, seed=mc.classifier.seed)
+
+
+def _chosen(cells: Callable[[ScoreKind], LabelledCells], settings: VennAbersSettings, *, seed: int) -> StoredChoice:
+    """The score asked for, or the one that admits more by cross-fitting; cells: the same points under a score."""
     if settings.score is not None:
         return StoredChoice(settings.score, None, None, None, None)
-    network, reliability = (mc.scored(kind) for kind in ScoreKind)
+    network, reliability = (cells(kind) for kind in ScoreKind)
     found: ScoreChoice = cross_fit(
-        network,
-        reliability,
-        network.predicted == mc.label,
-        mc.keys(connection),
-        seed=mc.classifier.seed,
+        network.points,
+        reliability.points,
+        network.points.predicted == network.label,
+        network.keys,
+        seed=seed,
         settings=settings,
     ).choice
     error = None if math.isnan(found.standard_error) else found.standard_error

@@ -1,13 +1,12 @@
 """A snapshot of Venn-Abers that decides: the points of mc by cell, and their vectors once something is weighted."""
 
 from dataclasses import dataclass, replace
-from decimal import Decimal
 
 import numpy as np
 from sqlalchemy import Connection
 
 from venn_admit.core.approximation.localizer import Weigh, category_weight
-from venn_admit.core.calibrators.certified.policies import Policy
+from venn_admit.core.calibrators.certified.policies import Bounded, Policy, admit
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.upweights import upweights
 from venn_admit.core.calibrators.venn_abers.cells import Bounds, CellEvidence, CellPoints, VennAbersIndex
@@ -15,7 +14,7 @@ from venn_admit.core.calibrators.venn_abers.decide import select, select_certifi
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel, scored_points
 from venn_admit.core.evidence import VIEW
 from venn_admit.core.method_names import VENN_ABERS
-from venn_admit.core.types import Float32Array, FloatArray, IntArray, Selection, Split
+from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray, Selection, Split
 from venn_admit.methods.method import AppliedPolicy, Explained, PointsToDecide
 from venn_admit.methods.venn_abers.basis import cell_basis, score_features
 from venn_admit.store.calibrations import calibrations, venn_abers
@@ -62,19 +61,21 @@ class AbersContext:
         """Return the verdicts by the promise that the calibration was asked for."""
         full_match = points.match_count == self.neighbour_count if require_full_match else None
         if self.calibration.is_asked_for_certificate:
-            return select_certified(bounds, points.predicted, self.policy, full_match=full_match)
+            return select_certified(bounds, points.score, points.predicted, self.policy, full_match=full_match)
         thresholds = self.calibration.abers_settings.thresholds
         return select(bounds, points.predicted, thresholds, full_match=full_match)
 
     @property
-    def thresholds(self) -> tuple[Decimal | None, ...]:
-        """(C,) the least plain p0 at which each predicted class is admitted; None for never."""
-        settings = self.calibration.abers_settings
+    def deciding(self) -> Policy:
+        """The thresholds that decide, whether they were certified or asked for; without a certificate, all never."""
         if not self.calibration.is_asked_for_certificate:
-            return settings.thresholds
-        if self.policy is None:
-            return (None,) * self.class_count
-        return tuple(None if value is None else Decimal(repr(value)) for value in self.policy.thresholds)
+            return Policy(tuple(map(float, self.calibration.abers_settings.thresholds)), Bounded.LOWER)
+        return self.policy or Policy((None,) * self.class_count)
+
+    def admitted(self, points: CellPoints, lower: FloatArray) -> BoolArray:
+        """Return which of n points are admitted; lower: (n,) float64, their p0."""
+        policy = self.deciding
+        return admit(points.score if policy.bounded is Bounded.SCORE else lower, points.predicted, policy)
 
     def decided(
         self,
@@ -120,8 +121,10 @@ class AbersContext:
         """Return what the policy says of a prediction; None if no certificate was asked for."""
         if not self.calibration.is_asked_for_certificate:
             return None
+        if self.policy is None:
+            return AppliedPolicy(is_certified=False, threshold=None, bounded=None)
         return AppliedPolicy(
-            self.policy is not None, None if self.policy is None else self.policy.thresholds[predicted]
+            is_certified=True, threshold=self.policy.thresholds[predicted], bounded=self.policy.bounded
         )
 
 
@@ -170,7 +173,7 @@ class AbersSnapshot:
             evidence,
             kind=context.kind,
             features=score_features(context.kind, context.model, points, context.neighbour_count),
-            thresholds=context.thresholds,
+            thresholds=context.deciding.thresholds,
         )
         (explained,) = context.explained(decided)
         return replace(explained, basis=basis)

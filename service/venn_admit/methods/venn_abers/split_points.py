@@ -9,10 +9,11 @@ from venn_admit.core.calibrators.certification import Certification, ClassKind
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, rows_of_split
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, bins_of
-from venn_admit.core.calibrators.venn_abers.crossfit import LabelledCells
+from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
 from venn_admit.core.calibrators.venn_abers.reliability import scored_points
 from venn_admit.core.types import (
     Approximation,
+    BoolArray,
     CalibrationPoints,
     Float32Array,
     IntArray,
@@ -96,24 +97,42 @@ def read_split(
     )
 
 
-def require_evidence(classifier: Classifier, certification: Certification, split: Split, points: LabelledCells) -> None:
-    """Raise NotReadyError if a split cannot serve a certificate, however it turns out.
+def read_knn(
+    connection: Connection,
+    classifier: Classifier,
+    parameters: StoredParameters | None,
+    memory_budget: int,
+    instead: Replacements | None = None,
+) -> SplitPoints | None:
+    """Read the labelled points of `knn` as `read_split` does; None if there are none, as without vectors."""
+    if parameters is None or not len(exemplars.split_keys(connection, classifier, Split.KNN).ids):
+        return None
+    return read_split(connection, classifier, parameters, Split.KNN, memory_budget, instead)
 
-    That takes two documents and, if true classes are asked for, points of each of them. A predicted class without
-    points is never admitted.
+
+def require_evidence(
+    classifier: Classifier, certification: Certification, cells: LabelledCells, proposing: BoolArray
+) -> None:
+    """Raise NotReadyError if the points cannot serve a certificate, however it turns out.
+
+    That takes two documents that propose, two as evidence and, if true classes are asked for, evidence of each of them.
     """
-    documents = len(set(points.keys))
-    if documents < 2:
-        raise _not_certifiable(
-            classifier, f"split {split} of {classifier.name!r} holds {documents} document: expected at least two"
-        )
-    lacking = np.flatnonzero(np.bincount(points.label, minlength=classifier.class_count) == 0)
+    evidence = cells.take(~proposing)
+    for part, what in ((cells.take(proposing), "to propose policies"), (evidence, "as evidence")):
+        documents = len(set(part.keys))
+        if documents < 2:
+            raise _not_certifiable(
+                classifier,
+                f"the held-out data of {classifier.name!r} hold {documents} document{'' if documents == 1 else 's'} "
+                f"{what}: expected at least two",
+            )
+    lacking = np.flatnonzero(np.bincount(evidence.label, minlength=classifier.class_count) == 0)
     if lacking.size and ClassKind.TRUE in certification.kinds:
         names = ", ".join(repr(classifier.class_names[number]) for number in lacking[:_MOST_NAMED].tolist())
         more = f" and {lacking.size - _MOST_NAMED} more" if lacking.size > _MOST_NAMED else ""
         raise _not_certifiable(
             classifier,
-            f"split {split} of {classifier.name!r} holds no exemplar of class {names}{more}: a certificate for true "
+            f"splits mc and vp of {classifier.name!r} hold no exemplar of class {names}{more}: a certificate for true "
             "classes needs some of each; certify predicted classes alone",
         )
 

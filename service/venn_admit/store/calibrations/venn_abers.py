@@ -8,7 +8,7 @@ import numpy.typing as npt
 from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.certified.certificate import Certificate, from_document, to_document
-from venn_admit.core.calibrators.certified.policies import Policy
+from venn_admit.core.calibrators.certified.policies import Bounded, Policy
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.store.database.binary_copy import (
@@ -32,16 +32,16 @@ _COLUMNS: dict[str, FixedColumn] = {
 
 def add_certificate(connection: Connection, calibration_id: int, certificate: Certificate) -> None:
     """Store the certificate of a new snapshot."""
-    chosen = None if certificate.chosen is None else certificate.proposals[certificate.chosen]
+    policy = certificate.policy
     execute(
         connection,
         "certificates.add_certificate",
         calibration_id=calibration_id,
-        thresholds=None if chosen is None else list(chosen.policy.thresholds),
-        p_value=None if chosen is None else chosen.p_value,
-        mc_share=None if chosen is None else chosen.mc_share,
-        vp_share=None if chosen is None else chosen.vp_share,
-        vp_documents=certificate.vp_documents,
+        thresholds=None if policy is None else list(policy.thresholds),
+        bounded=None if policy is None else policy.bounded,
+        p_value=certificate.p_value,
+        share=certificate.share,
+        documents=certificate.documents,
         documents_needed=certificate.documents_needed,
         document=json.dumps(to_document(certificate), allow_nan=False),
     )
@@ -55,8 +55,8 @@ def certificate_of(connection: Connection, calibration_id: int) -> Certificate |
 
 def policy_of(connection: Connection, calibration_id: int) -> Policy | None:
     """Return the certified policy of a snapshot that was asked for a certificate; None if none is certified."""
-    thresholds = execute(connection, "certificates.thresholds", calibration_id=calibration_id).scalar_one()
-    return None if thresholds is None else Policy(tuple(thresholds))
+    row = execute(connection, "certificates.policy", calibration_id=calibration_id).one()
+    return None if row.thresholds is None else Policy(tuple(row.thresholds), Bounded(row.bounded))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,20 +3,20 @@
 INSERT INTO certificate (
     calibration_id,
     thresholds,
+    bounded,
     p_value,
-    mc_share,
-    vp_share,
-    vp_documents,
+    share,
+    documents,
     documents_needed,
     document
 )
 VALUES (
     :calibration_id,
     :thresholds ::double precision[],
+    :bounded,
     :p_value,
-    :mc_share,
-    :vp_share,
-    :vp_documents,
+    :share,
+    :documents,
     :documents_needed,
     CAST(:document AS jsonb)
 );
@@ -27,8 +27,10 @@ SELECT document
 FROM certificate
 WHERE calibration_id = :calibration_id;
 
--- name: thresholds
--- The thresholds of a snapshot's certified policy; null if none is certified.
-SELECT thresholds
+-- name: policy
+-- The thresholds of a snapshot's certified policy, and what they bound; nulls if none is certified.
+SELECT
+    thresholds,
+    bounded
 FROM certificate
 WHERE calibration_id = :calibration_id;

@@ -339,36 +339,34 @@ WHERE
 ORDER BY found.is_scored;
 
 -- name: policy_classes
--- The classes that each proposed policy was tested on; the page shows those of the one that is certified, or came
--- closest.
-SELECT
-    proposed.proposal,
-    proposed.is_chosen,
-    proposed.kind,
-    proposed.class_name,
-    proposed.vp_admitted / made.vp_count::double precision AS admitted,
-    proposed.vp_right / nullif(proposed.vp_admitted, 0)::double precision AS share_right,
-    proposed.class_p_value
-FROM report.policy_proposal_v1 AS proposed
-INNER JOIN report.calibration_v2 AS made ON proposed.calibration = made.calibration
-WHERE proposed.calibration = :calibration
-ORDER BY proposed.proposal, proposed.kind, proposed.class;
+-- The classes that something is promised for, or for which it came closest: the last policy of each chain that passed,
+-- or the first that failed.
+SELECT DISTINCT ON (tested.kind, tested.class)
+    tested.kind,
+    tested.class_name,
+    tested.has_passed,
+    tested.class_admitted / tested.points::double precision AS admitted,
+    tested.class_right / nullif(tested.class_admitted, 0)::double precision AS share_right,
+    tested.p_value
+FROM report.policy_test_v1 AS tested
+WHERE tested.calibration = :calibration
+ORDER BY tested.kind ASC, tested.class ASC, tested.has_passed DESC, tested.admitted DESC;
 
--- name: policy_proposals
--- The policies that were proposed, in the order in which they are tested.
+-- name: policy_tests
+-- The policies that were tested, in order, chain by chain.
 SELECT
-    proposal,
-    margin,
-    standard_errors,
-    mc_share,
-    vp_share,
-    min(vp_right / nullif(vp_admitted, 0)::double precision) FILTER (WHERE class_p_value IS NOT NULL) AS least_right,
-    p_value,
-    is_chosen
-FROM report.policy_proposal_v1
+    chain,
+    chain_name,
+    step,
+    admitted,
+    min(class_right / nullif(class_admitted, 0)::double precision) AS least_right,
+    max(p_value) AS p_value,
+    level,
+    has_passed
+FROM report.policy_test_v1
 WHERE calibration = :calibration
-GROUP BY proposal, margin, standard_errors, mc_share, vp_share, p_value, is_chosen
-ORDER BY proposal;
+GROUP BY chain, chain_name, step, admitted, level, has_passed
+ORDER BY chain, step;
 
 -- name: parts_by_q
 -- Calibration data and recent traffic by q. The page says what this calibration would admit of either.

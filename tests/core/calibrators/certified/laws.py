@@ -1,4 +1,4 @@
-"""Laws of points with a confidence, whose true shares are known or can be counted on a large draw."""
+"""Laws of points with a score, whose true shares are known or can be counted on a large draw."""
 
 import numpy as np
 
@@ -6,9 +6,9 @@ from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.types import FloatArray, IntArray
 
 
-def points_of(p0: FloatArray, predicted: IntArray, label: IntArray, *, size: int = 1) -> CertificatePoints:
+def points_of(score: FloatArray, predicted: IntArray, label: IntArray, *, size: int = 1) -> CertificatePoints:
     """Points in documents of one size, one after the other."""
-    return CertificatePoints(p0, predicted, label, np.arange(len(p0)) // size)
+    return CertificatePoints(score, predicted, label, np.arange(len(score)) // size)
 
 
 def graded_points(
@@ -20,24 +20,24 @@ def graded_points(
     sharpness: float = 4.0,
     dependence: float = 0.0,
 ) -> CertificatePoints:
-    """Points whose confidence is the probability of being right, in [0.4, 1].
+    """Points whose score is the probability of being right, in [0.4, 1].
 
     Args:
         rng: The generator.
         documents: The number of documents.
         size: The number of points in each.
         frequencies: (C,) of the predicted classes; a wrong point's label is of another class, by the same frequencies.
-        sharpness: > 0; the mean confidence rises with it.
+        sharpness: > 0; the mean score rises with it.
         dependence: In [0, 1), the part of an outcome that the points of a document share: with probability
             `dependence` a point takes the document's uniform number instead of one of its own.
     """
     count = documents * size
     class_count = len(frequencies)
     predicted = rng.choice(class_count, count, p=frequencies)
-    confidence = np.round(1 - 0.6 * rng.beta(1, sharpness, count), 3)
+    score = np.round(1 - 0.6 * rng.beta(1, sharpness, count), 3)
     shared = np.repeat(rng.random(documents), size)
     uniform = np.where(rng.random(count) < dependence, shared, rng.random(count))
     other = rng.choice(class_count, count, p=frequencies)
     other = np.where(other == predicted, (predicted + 1) % class_count, other)
-    label = np.where(uniform < confidence, predicted, other)
-    return points_of(confidence, predicted, label, size=size)
+    label = np.where(uniform < score, predicted, other)
+    return points_of(score, predicted, label, size=size)

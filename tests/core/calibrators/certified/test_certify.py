@@ -13,7 +13,7 @@ from venn_admit.core.calibrators.certification import ClassKind, DocumentTest
 from venn_admit.core.calibrators.certified.certificate import Certificate, from_document, to_document
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.points import CertificatePoints
-from venn_admit.core.calibrators.certified.policies import admit
+from venn_admit.core.calibrators.certified.policies import Bounded, Policy, admit
 from venn_admit.errors import InvalidInputError
 
 TENTH = Decimal("0.1")
@@ -46,99 +46,115 @@ def test_neither_the_order_of_rows_nor_the_numbers_of_documents_matter(
     rng = np.random.default_rng(seed)
 
     def shuffled(points: CertificatePoints) -> CertificatePoints:
-        rows = rng.permutation(len(points.p0))
+        rows = rng.permutation(len(points.score))
         renumbered = rng.permutation(int(points.document.max()) + 1)[points.document] * 7 - 3
-        return CertificatePoints(points.p0[rows], points.predicted[rows], points.label[rows], renumbered[rows])
+        return CertificatePoints(points.score[rows], points.predicted[rows], points.label[rows], renumbered[rows])
 
     assert certified(mc, vp, test=test) == certified(shuffled(mc), shuffled(vp), test=test)
 
 
-@pytest.mark.parametrize("size", [1, 3])
 @pytest.mark.parametrize("test", DocumentTest)
 def test_how_many_policies_are_tested_together_does_not_matter(
-    monkeypatch: pytest.MonkeyPatch, size: int, test: DocumentTest
+    monkeypatch: pytest.MonkeyPatch, test: DocumentTest
 ) -> None:
-    mc, vp = two_draws(1, 300, size, 0.3)
+    mc, vp = two_draws(0, 2000, 3, 0.3)
     together = certified(mc, vp, test=test)
-    assert len(together.proposals) > 1
-    monkeypatch.setattr("venn_admit.core.calibrators.certified.points.TOGETHER_BYTES", 1)
+    assert sum(len(chain.steps) for chain in together.chains) > 2
+    monkeypatch.setattr("venn_admit.core.calibrators.certified.certify.TOGETHER_BYTES", 1)
     assert certified(mc, vp, test=test) == together
 
 
 @pytest.mark.parametrize("size", [1, 5])
-def test_the_chosen_policy_is_the_passed_one_that_admits_most(size: int) -> None:
-    mc, vp = two_draws(0, 2000, size, 0.2)
-    certificate = certified(mc, vp)
-    assert certificate.chosen is not None
+@pytest.mark.parametrize("kinds", [BOTH[:1], BOTH])
+def test_the_policy_is_that_of_the_last_steps_that_passed(size: int, kinds: tuple[ClassKind, ...]) -> None:
+    certificate = certified(*two_draws(0, 2000, size, 0.2), kinds=kinds)
     assert certificate.single_points == (size == 1)
-    passed = [proposal for proposal in certificate.proposals if proposal.passed]
-    chosen = certificate.proposals[certificate.chosen]
-    assert chosen.mc_share == max(proposal.mc_share for proposal in passed)
-    assert chosen.mc_share > 0.9
-    assert certificate.policy == chosen.policy
-    # Passing ends for good at the first failure.
-    passes = [proposal.passed for proposal in certificate.proposals]
-    assert passes == sorted(passes, reverse=True)
-    assert all(proposal.p_value <= 0.05 for proposal in passed)
+    assert certificate.policy is not None
+    passed = [(chain, chain.last_passed) for chain in certificate.chains if chain.last_passed is not None]
+    if kinds == BOTH:
+        passed = [max(passed, key=lambda one: one[1].admitted)]
+        assert certificate.admitted == passed[0][1].admitted
+    for chain, step in passed:
+        for number, threshold in zip(chain.predicted, step.thresholds, strict=True):
+            assert certificate.policy.thresholds[number] == threshold
+        assert step.p_value <= chain.level
+        assert set(step.classes) <= set(certificate.classes)
+    assert certificate.share is not None
+    assert certificate.share > 0.7
 
 
 def test_counts_are_those_of_the_policy() -> None:
-    mc, vp = two_draws(1, 1500)
-    for proposal in certified(mc, vp).proposals:
-        for points, share, prefix in ((mc, proposal.mc_share, "mc"), (vp, proposal.vp_share, "vp")):
-            taken = admit(points.p0, points.predicted, proposal.policy)
-            assert share == taken.mean()
-            for result in proposal.classes:
-                classes = points.predicted if result.kind is ClassKind.PREDICTED else points.label
+    proposing, evidence = two_draws(1, 1500)
+    for chain in certified(proposing, evidence).chains:
+        for step in chain.steps:
+            taken = admit(evidence.score, evidence.predicted, Policy(step.thresholds))
+            assert step.admitted == taken.sum()
+            for result in step.classes:
+                classes = evidence.predicted if result.kind is ClassKind.PREDICTED else evidence.label
                 of_class = taken & (classes == result.number)
-                assert getattr(result, f"{prefix}_admitted") == of_class.sum()
-                assert getattr(result, f"{prefix}_right") == (of_class & (points.predicted == points.label)).sum()
-        assert proposal.p_value == max(result.p_value for result in proposal.classes if result.p_value is not None)
+                assert result.admitted == of_class.sum()
+                assert result.right == (of_class & (evidence.predicted == evidence.label)).sum()
+
+
+def test_documents_beyond_the_largest_that_proposed_are_counted() -> None:
+    proposing, evidence = two_draws(3, 400, 3, 0.2)
+    giant = points_of(np.full(60, 0.99), np.zeros(60, dtype=np.int64), np.zeros(60, dtype=np.int64), size=60)
+    joined = CertificatePoints(
+        np.r_[evidence.score, giant.score],
+        np.r_[evidence.predicted, giant.predicted],
+        np.r_[evidence.label, giant.label],
+        np.r_[evidence.document, giant.document + 10_000],
+    )
+    assert certified(proposing, evidence).capped == 0
+    assert certified(proposing, joined).capped == 1
 
 
 def test_with_few_labels_nothing_is_certified_and_the_number_needed_is_told() -> None:
-    mc, vp = two_draws(2, 20)
-    certificate = certified(mc, vp)
+    proposing, _ = two_draws(2, 2000)
+    _, evidence = two_draws(3, 40)
+    certificate = certified(proposing, evidence, kinds=BOTH[:1])
     assert certificate.policy is None
-    assert certificate.chosen is None
     needed = certificate.labels_needed
     assert needed is not None
-    assert needed > 20
+    assert needed > 40
     assert certified(*two_draws(2, 2000)).labels_needed is None
 
 
 def test_labels_needed_are_unknown_if_more_would_not_help() -> None:
     wrong = points_of(np.full(60, 0.99), np.zeros(60, dtype=np.int64), np.ones(60, dtype=np.int64))
     certificate = certified(wrong, wrong)
-    assert certificate.proposals == ()
     assert certificate.policy is None
     assert certificate.labels_needed is None
 
 
 def test_everything_right_is_certified_by_enough_points_of_each_class() -> None:
-    """.9 ** 29 is the first power of .9 below .05."""
-    right = points_of(np.full(58, 0.99), np.arange(58) % 2, np.arange(58) % 2)
-    few = points_of(np.full(56, 0.99), np.arange(56) % 2, np.arange(56) % 2)
-    many = points_of(np.full(200, 0.99), np.arange(200) % 2, np.arange(200) % 2)
-    assert certified(many, right).policy is not None
-    assert certified(many, few).policy is None
+    """.9 ** 36 is the first power of .9 below .025, the level of each of two paths; the better foretold is taken."""
+    right = points_of(np.full(400, 0.99), np.arange(400) % 2, np.arange(400) % 2)
+
+    def passes(count: int) -> bool:
+        return (
+            certified(right, points_of(np.full(count, 0.99), np.arange(count) % 2, np.arange(count) % 2)).policy
+            is not None
+        )
+
+    assert passes(72)
+    assert not passes(56)
 
 
-def test_a_true_class_without_points_of_vp_cannot_be_certified() -> None:
+def test_a_true_class_without_evidence_cannot_be_certified() -> None:
     mc, vp = two_draws(4, 1000)
     rows = vp.label == 0
-    only_zero = CertificatePoints(vp.p0[rows], vp.predicted[rows], vp.label[rows], vp.document[rows])
+    only_zero = CertificatePoints(vp.score[rows], vp.predicted[rows], vp.label[rows], vp.document[rows])
     certificate = certified(mc, only_zero, kinds=(ClassKind.TRUE,))
     assert certificate.policy is None
-    assert {
-        result.p_value for proposal in certificate.proposals for result in proposal.classes if result.number == 1
-    } == {1.0}
+    results = [result for chain in certificate.chains for step in chain.steps for result in step.classes]
+    assert {result.p_value for result in results if result.number == 1} == {1.0}
 
 
-def test_a_predicted_class_without_points_of_mc_is_never_admitted() -> None:
+def test_a_predicted_class_that_nothing_proposes_is_never_admitted() -> None:
     mc, vp = two_draws(5, 1000)
     rows = mc.predicted == 0
-    only_zero = CertificatePoints(mc.p0[rows], mc.predicted[rows], mc.label[rows], mc.document[rows])
+    only_zero = CertificatePoints(mc.score[rows], mc.predicted[rows], mc.label[rows], mc.document[rows])
     certificate = certified(only_zero, vp, kinds=(ClassKind.PREDICTED,))
     assert certificate.policy is not None
     assert certificate.policy.thresholds[0] is not None
@@ -153,6 +169,32 @@ def test_a_certificate_survives_json(seed: int, kinds: tuple[ClassKind, ...]) ->
     document = json.loads(json.dumps(to_document(certificate), allow_nan=False))
     assert from_document(document) == certificate
     assert document["thresholds"] == (None if certificate.policy is None else list(certificate.policy.thresholds))
+
+
+def test_a_certificate_from_before_there_were_chains_is_read() -> None:
+    """As revision 0054 wrote it."""
+    tested = {"kind": "predicted", "mc_admitted": 9, "mc_right": 9, "mc_share": 1.0, "documents_needed": 30}
+    found = from_document(
+        {
+            "alpha": "0.1", "confidence": "0.95", "kinds": ["predicted"], "test": "finite-sample",
+            "vp_documents": 100, "vp_points": 100, "chosen": 0, "thresholds": [0.8, None], "documents_needed": None,
+            "labels_needed": None,
+            "proposals": [
+                {
+                    "margin": "0", "standard_errors": 1.0, "thresholds": [0.8, None], "mc_share": 0.4, "vp_share": 0.42,
+                    "p_value": 0.01, "passed": True, "documents_needed": 30,
+                    "classes": [
+                        {**tested, "class": 0, "vp_admitted": 42, "vp_right": 42, "vp_share": 1.0, "p_value": 0.01},
+                        {**tested, "class": 1, "vp_admitted": 0, "vp_right": 0, "vp_share": None, "p_value": None},
+                    ],
+                }
+            ],
+        }
+    )  # fmt: skip
+    assert found.policy == Policy((0.8, None), Bounded.LOWER)
+    assert (found.share, found.p_value, found.admitted, found.proposing) == (0.42, 0.01, 42, 0)
+    assert [(result.number, result.admitted, result.share) for result in found.classes] == [(0, 42, 1.0), (1, 0, None)]
+    assert from_document(to_document(found)) == found
 
 
 def test_a_document_of_something_else_is_refused() -> None:
@@ -176,16 +218,31 @@ POINTS = points_of(np.array([0.9, 0.8]), np.array([0, 1]), np.array([0, 1]))
         ({"kinds": ()}, "got neither"),
         ({"kinds": ("predicted", "each")}, "got each"),
         ({"test": "t"}, "finite-sample or asymptotic"),
-        ({"mc": points_of(np.array([0.9, 0.8]), np.array([0, 1]), np.array([0, 1]), size=2)}, "two documents in mc"),
-        ({"vp": points_of(np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))}, "got 0"),
-        ({"mc": points_of(np.array([0.9, np.nan]), np.array([0, 1]), np.array([0, 1]))}, "p0 of mc .* row 1"),
-        ({"vp": points_of(np.array([0.9, 1.1]), np.array([0, 1]), np.array([0, 1]))}, "p0 of vp"),
-        ({"vp": points_of(np.array([0.9, 1.0]), np.array([0, 2]), np.array([0, 1]))}, "predicted must lie"),
-        ({"vp": points_of(np.array([0.9, 1.0]), np.array([0, 1]), np.array([0, -1]))}, "label must lie"),
-        ({"vp": points_of(np.array([0.9, 1.0]), np.array([0, 1]), np.array([0]))}, "one length"),
+        (
+            {"proposing": points_of(np.array([0.9, 0.8]), np.array([0, 1]), np.array([0, 1]), size=2)},
+            "two documents in the proposing points",
+        ),
+        ({"evidence": points_of(np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))}, "got 0"),
+        (
+            {"proposing": points_of(np.array([0.9, np.nan]), np.array([0, 1]), np.array([0, 1]))},
+            "the score of the proposing points .* row 1",
+        ),
+        (
+            {"evidence": points_of(np.array([0.9, 1.1]), np.array([0, 1]), np.array([0, 1]))},
+            "the score of the evidence",
+        ),
+        ({"evidence": points_of(np.array([0.9, 1.0]), np.array([0, 2]), np.array([0, 1]))}, "predicted must lie"),
+        ({"evidence": points_of(np.array([0.9, 1.0]), np.array([0, 1]), np.array([0, -1]))}, "label must lie"),
+        ({"evidence": points_of(np.array([0.9, 1.0]), np.array([0, 1]), np.array([0]))}, "one length"),
     ],
 )
 def test_bad_arguments_are_refused(changed: dict[str, object], message: str) -> None:
-    arguments: dict[str, object] = {"mc": POINTS, "vp": POINTS, "class_count": 2, "alpha": TENTH, "kinds": BOTH}
+    arguments: dict[str, object] = {
+        "proposing": POINTS,
+        "evidence": POINTS,
+        "class_count": 2,
+        "alpha": TENTH,
+        "kinds": BOTH,
+    }
     with pytest.raises(InvalidInputError, match=message):
         certify(**(arguments | changed))  # type: ignore[arg-type]

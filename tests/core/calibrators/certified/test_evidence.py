@@ -27,7 +27,7 @@ def test_with_the_documents_needed_a_class_passes_about_as_often_as_meant(size: 
     large = differences(100_000, 1)
     bound = (1 - ALPHA) * size
     wrong = np.rint(large + ALPHA * size).astype(np.int64)
-    boundary = float(boundary_deviation(np.full_like(wrong, size), wrong, ALPHA)[0])
+    boundary = float(boundary_deviation(large, np.full_like(wrong, size), ALPHA)[0])
     needed = documents_needed(float(-large.mean()), float(large.std()), boundary, bound, level=LEVEL, bounded=True)
     assert needed is not None
     p_values = betting_p_values(
@@ -53,12 +53,14 @@ def test_a_large_document_that_could_be_wrong_asks_for_more() -> None:
 
 def test_what_is_reserved_is_expected_to_pass_by_as_much() -> None:
     deviation, bound = np.array([0.3, 2.0, 0.1]), np.array([0.9, 0.9, 20.0])
-    for evidence in (Evidence(400, bounded=True), Evidence(400, bounded=False)):
+    for evidence in (Evidence(400, 800, bounded=True), Evidence(400, 800, bounded=False)):
         gain = evidence.reserve(2.5, deviation, bound)
         assert evidence.expected(gain, deviation, bound) == pytest.approx(2.5)
 
 
 def test_nothing_admitted_and_nothing_gained_promise_nothing() -> None:
-    expected = Evidence(400, bounded=True).expected(np.array([0.0, -0.1]), np.array([0.0, 0.5]), np.array([1.0, 1.0]))
+    expected = Evidence(400, 800, bounded=True).expected(
+        np.array([0.0, -0.1]), np.array([0.0, 0.5]), np.array([1.0, 1.0])
+    )
     assert expected[0] == 0
     assert expected[1] < 0

@@ -15,8 +15,9 @@ from venn_admit.core.calibrators.certified.hypothesis_tests import (
     betting_p_values,
     binomial_tail,
     class_p_values,
+    document_excess,
     document_variance,
-    largest_excess,
+    largest_passing,
 )
 from venn_admit.core.types import FloatArray, IntArray
 
@@ -42,15 +43,14 @@ def test_the_binomial_tail_of_nothing_is_one() -> None:
     assert binomial_tail(0, 0, ALPHA) == 1.0
 
 
-def p_values(
-    admitted: IntArray, wrong: IntArray, *, single_points: bool = False, test: DocumentTest = DocumentTest.FINITE_SAMPLE
-) -> FloatArray:
+def p_values(admitted: IntArray, wrong: IntArray, *, test: DocumentTest = DocumentTest.FINITE_SAMPLE) -> FloatArray:
+    most = np.maximum(admitted.max(axis=0), 1)
+    excess = document_excess(admitted, wrong, most, ALPHA)
     return class_p_values(
+        excess,
         admitted,
-        wrong,
-        mc_admitted=admitted,
-        mc_wrong=wrong,
-        single_points=single_points,
+        known=excess,
+        bound=(1 - ALPHA) * most,
         alpha=ALPHA,
         level=0.05,
         test=test,
@@ -58,19 +58,18 @@ def p_values(
     )
 
 
-def test_single_points_are_tested_by_the_binomial_tail_of_each_class() -> None:
-    admitted = np.array([[1, 0]] * 40 + [[0, 1]] * 40 + [[0, 0]] * 5)
-    wrong = np.zeros_like(admitted)
-    wrong[0, 0] = 1
-    expected = [stats.binom.cdf(1, 40, ALPHA), stats.binom.cdf(0, 40, ALPHA)]
-    assert p_values(admitted, wrong, single_points=True) == pytest.approx(expected)
+@settings(deadline=None)
+@given(trials=st.integers(0, 3000), probability=st.floats(0.01, 0.9), level=st.floats(0.001, 0.9))
+def test_the_largest_count_that_passes_is_scipys(trials: int, probability: float, level: float) -> None:
+    found = largest_passing(trials, probability, level)
+    assert found == -1 or binomial_tail(found, trials, probability) <= level
+    assert found == trials or binomial_tail(found + 1, trials, probability) > level
 
 
 @pytest.mark.parametrize("test", DocumentTest)
-@pytest.mark.parametrize("single_points", [True, False])
-def test_a_class_of_which_nothing_is_admitted_has_no_evidence(test: DocumentTest, single_points: bool) -> None:
+def test_a_class_of_which_nothing_is_admitted_has_no_evidence(test: DocumentTest) -> None:
     nothing = np.zeros((50, 1), dtype=np.int64)
-    assert p_values(nothing, nothing, single_points=single_points, test=test).tolist() == [1.0]
+    assert p_values(nothing, nothing, test=test).tolist() == [1.0]
 
 
 @pytest.mark.parametrize("test", DocumentTest)
@@ -92,12 +91,13 @@ def test_the_asymptotic_test_is_a_score_test_if_errors_are_fewer_than_chance_exp
 
 def test_variance_is_over_documents() -> None:
     admitted = np.array([[4], [4], [4], [4]])
-    wrong = np.array([[0], [4], [0], [4]])
-    assert document_variance(admitted, wrong, ALPHA) == pytest.approx([np.var([0, 4, 0, 4], ddof=1)])
+    excess = np.array([[0], [4], [0], [4]]) - ALPHA * admitted
+    assert document_variance(excess, admitted, ALPHA) == pytest.approx([np.var([0, 4, 0, 4], ddof=1)])
 
 
-def test_a_document_counts_for_at_most_the_excess_of_the_largest_of_mc() -> None:
-    assert largest_excess(np.array([[3, 0], [1, 0]]), ALPHA) == pytest.approx([2.7, 0.9])
+def test_a_large_document_counts_as_the_largest_that_proposed() -> None:
+    admitted, wrong = np.array([[2], [60]]), np.array([[1], [60]])
+    assert document_excess(admitted, wrong, np.array([3]), ALPHA) == pytest.approx(np.array([[0.8], [2.7]]))
 
 
 @settings(deadline=None, max_examples=40)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from venn_admit.core.calibrators.certified.policies import Policy
+from venn_admit.core.calibrators.certified.policies import Bounded, Policy
 from venn_admit.core.calibrators.settings import ScoreKind, make_venn_abers_settings
 from venn_admit.core.calibrators.venn_abers.cells import Bounds
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold, select, select_certified
@@ -62,14 +62,14 @@ def test_a_class_without_threshold_is_refused() -> None:
         reaches_threshold(np.array([0.9]), np.array([1]), (Decimal("0.9"),))
 
 
-THRESHOLDS = Policy((0.75, None))
-
-
 @pytest.mark.parametrize("full_match", [None, np.array([True, False, True, True])])
-def test_a_certified_policy_admits_by_its_own_thresholds(full_match: BoolArray | None) -> None:
-    bounds = Bounds(lower=np.array([0.75, 0.9, np.nextafter(0.75, 0), 1.0]), upper=np.ones(4))
-    found = select_certified(bounds, np.array([0, 0, 0, 1]), THRESHOLDS, full_match=full_match)
-    below = Reason.PROBABILITY_BELOW_THRESHOLD
+@pytest.mark.parametrize("bounded", Bounded)
+def test_a_certified_policy_admits_by_what_it_bounds(full_match: BoolArray | None, bounded: Bounded) -> None:
+    value, other = np.array([0.75, 0.9, np.nextafter(0.75, 0), 1.0]), np.array([0.0, 0.0, 1.0, 1.0])
+    lower, score = (value, other) if bounded is Bounded.LOWER else (other, value)
+    policy = Policy((0.75, None), bounded)
+    found = select_certified(Bounds(lower, np.ones(4)), score, np.array([0, 0, 0, 1]), policy, full_match=full_match)
+    below = {Bounded.LOWER: Reason.PROBABILITY_BELOW_THRESHOLD, Bounded.SCORE: Reason.SCORE_BELOW_THRESHOLD}[bounded]
     second = (0, None) if full_match is None else (-1, Reason.MATCH_COUNT_BELOW_K)
     assert found.decision.tolist() == [0, second[0], -1, -1]
     assert [Reason.of_code(code) for code in found.reason.tolist()] == [None, second[1], below, below]
@@ -78,6 +78,6 @@ def test_a_certified_policy_admits_by_its_own_thresholds(full_match: BoolArray |
 @pytest.mark.parametrize("full_match", [None, np.array([True, False])])
 def test_without_a_certified_policy_nothing_is_admitted(full_match: BoolArray | None) -> None:
     bounds = Bounds(lower=np.array([1.0, 0.0]), upper=np.ones(2))
-    found = select_certified(bounds, np.array([0, 1]), None, full_match=full_match)
+    found = select_certified(bounds, np.ones(2), np.array([0, 1]), None, full_match=full_match)
     assert found.decision.tolist() == [-1, -1]
     assert {Reason.of_code(code) for code in found.reason.tolist()} == {Reason.POLICY_NOT_CERTIFIED}

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from tests.core.calibrators.venn_abers.test_scores import made_up
 from venn_admit.core.approximation.knn import network_prediction
-from venn_admit.core.calibrators.venn_abers.logistic import fit_logistic, row_order
+from venn_admit.core.calibrators.logistic import fit_logistic, row_order
 from venn_admit.core.calibrators.venn_abers.reliability import (
     ReliabilityModel,
     fit_reliability,

@@ -1,4 +1,4 @@
-"""Certificates: the records of what was proposed, tested and chosen, and their form for storage and export."""
+"""Certificates: the records of what was tested and certified, and their form for storage and export."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from venn_admit.core.calibrators.certification import ClassKind, DocumentTest
-from venn_admit.core.calibrators.certified.policies import Policy
+from venn_admit.core.calibrators.certified.policies import Bounded, Policy
 from venn_admit.errors import InvalidInputError
 
 
@@ -15,64 +15,86 @@ class ClassResult:
     """What was found for one class of one kind under one policy.
 
     Attributes:
-        mc_admitted: The number of its points of `mc` that are admitted.
-        mc_right: How many of them are right.
-        vp_admitted: The number of its points of `vp` that are admitted.
-        vp_right: How many of them are right.
+        admitted: The number of its points of the evidence that are admitted.
+        right: How many of them are right.
         p_value: In [0, 1]; None for a predicted class that is never admitted, of which nothing is promised.
-        documents_needed: The number of documents of `vp` with which the class passes with a chance of 0.8, at the rates
-            seen there; None if it fails at any number, or nothing is tested.
+        documents_needed: The number of documents of evidence with which the class passes with a chance of 0.8, at the
+            rates seen there; None if it fails at any number.
     """
 
     kind: ClassKind
     number: int
-    mc_admitted: int
-    mc_right: int
-    vp_admitted: int
-    vp_right: int
+    admitted: int
+    right: int
     p_value: float | None
     documents_needed: int | None
 
     @property
-    def mc_share(self) -> float | None:
-        """The share that is right of the admitted points of `mc`; None if there are none."""
-        return self.mc_right / self.mc_admitted if self.mc_admitted else None
-
-    @property
-    def vp_share(self) -> float | None:
-        """The share that is right of the admitted points of `vp`; None if there are none."""
-        return self.vp_right / self.vp_admitted if self.vp_admitted else None
+    def share(self) -> float | None:
+        """The share that is right of the admitted points; None if there are none."""
+        return self.right / self.admitted if self.admitted else None
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
-    """A policy that was proposed on `mc`, and its test on `vp`.
+class Step:
+    """A policy of a chain, and its test.
 
     Attributes:
-        margin: How far the asked shares were to exceed 1 - alpha on `mc`.
-        standard_errors: How many standard errors of their estimate on `vp` they were to exceed it by.
-        mc_share: The share of the points of `mc` that is admitted.
-        vp_share: The share of the points of `vp` that is admitted.
-        classes: The results of the classes of each kind asked for.
-        p_value: The largest of the p-values of the classes.
-        passed: Whether its p-value, and that of every proposal before it, is at most 1 - confidence.
+        shares: The thresholds on g, the share right that is foretold, for the predicted classes of the chain; None is
+            never.
+        thresholds: Those on the score that follow.
+        admitted: The number of points of the evidence that it admits.
+        classes: The results of the classes that it is tested for.
+        passed: Whether its p-value, and that of every step before it, is at most the level of the chain.
     """
 
-    margin: Decimal
-    standard_errors: float
-    policy: Policy
-    mc_share: float
-    vp_share: float
+    shares: tuple[float | None, ...]
+    thresholds: tuple[float | None, ...]
+    admitted: int
     classes: tuple[ClassResult, ...]
-    p_value: float
     passed: bool
 
     @property
+    def p_value(self) -> float:
+        """The largest of the p-values of the classes."""
+        return max(result.p_value for result in self.classes if result.p_value is not None)
+
+    @property
     def documents_needed(self) -> int | None:
-        """The number of documents of `vp` with which every class is likely to pass; None if one fails at any number."""
+        """The documents of evidence with which every class is likely to pass; None if one fails at any number."""
         tested = [result.documents_needed for result in self.classes if result.p_value is not None]
         known = [number for number in tested if number is not None]
         return max(known) if known and len(known) == len(tested) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Policies that were tested in an order fixed beforehand, up to the first that failed.
+
+    Attributes:
+        name: `class` for the thresholds of one predicted class; `one threshold` or `by class` for policies of all
+            classes; `proposals` in certificates made before there were chains, in which all were tested.
+        predicted: The predicted classes that it sets thresholds for.
+        level: The level of its tests, its part of 1 - confidence.
+    """
+
+    name: str
+    predicted: tuple[int, ...]
+    level: float
+    steps: tuple[Step, ...]
+
+    @property
+    def last_passed(self) -> Step | None:
+        """The most liberal policy that passed."""
+        return next((step for step in reversed(self.steps) if step.passed), None)
+
+    @property
+    def closest(self) -> Step:
+        """That policy or, if none passed, the failed one that lacks the fewest documents."""
+        if self.last_passed is not None:
+            return self.last_passed
+        passable = [step for step in self.steps if step.documents_needed is not None]
+        return min(passable, key=lambda step: step.documents_needed or 0, default=self.steps[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,65 +105,72 @@ class Certificate:
         confidence: 1 - eps, over the calibration data.
         kinds: The kinds of classes among whose admitted points 1 - alpha are right.
         test: How documents of several points were tested.
-        single_points: Whether every document of `vp` was one point, so that the test was the exact binomial one.
-        proposals: In the order in which they were tested.
-        chosen: The position of the passed proposal that admits most of `mc`; None if none passed.
+        documents: The number of documents of evidence.
+        points: The number of points in them.
+        proposing: The number of points that fixed the order of the tests.
+        capped: The number of documents of evidence that count for fewer points of some class than they hold.
+        policy: The certified policy, or None: then nothing may be admitted.
+        admitted: The number of points of evidence that it admits.
+        classes: The results of the classes that something is promised for.
+        lacking: For the others, the policy nearest to a promise, with the documents that it would take.
     """
 
     alpha: Decimal
     confidence: Decimal
     kinds: tuple[ClassKind, ...]
     test: DocumentTest
-    single_points: bool
-    vp_documents: int
-    vp_points: int
-    proposals: tuple[Proposal, ...]
-    chosen: int | None
+    documents: int
+    points: int
+    proposing: int
+    capped: int
+    policy: Policy | None
+    admitted: int
+    classes: tuple[ClassResult, ...]
+    lacking: tuple[ClassResult, ...]
+    chains: tuple[Chain, ...]
 
     @property
-    def policy(self) -> Policy | None:
-        """The certified policy, or None: then nothing may be admitted."""
-        return None if self.chosen is None else self.proposals[self.chosen].policy
+    def single_points(self) -> bool:
+        """Whether every document is one point, so that the test was the exact binomial one."""
+        return self.documents == self.points
 
     @property
-    def level(self) -> float:
-        """eps, which the p-value of a policy must not exceed."""
-        return float(1 - self.confidence)
+    def share(self) -> float | None:
+        """The share of the evidence that the policy admits; None if nothing is certified."""
+        return None if self.policy is None else self.admitted / self.points
 
     @property
-    def closest(self) -> Proposal | None:
-        """The certified proposal or, if there is none, the failed one that lacks the fewest documents.
-
-        If no number of documents would do, it is the most promising one; None if nothing was proposed.
-        """
-        if self.chosen is not None:
-            return self.proposals[self.chosen]
-        failed = [proposal for proposal in self.proposals if proposal.p_value > self.level]
-        passable = [proposal for proposal in failed if proposal.documents_needed is not None]
-        return min(passable, key=lambda proposal: proposal.documents_needed or 0, default=next(iter(failed), None))
+    def p_value(self) -> float | None:
+        """The largest p-value of a class under the policy; None if nothing is certified."""
+        if self.policy is None:
+            return None
+        return max(result.p_value for result in self.classes if result.p_value is not None)
 
     @property
     def documents_needed(self) -> int | None:
-        """The number of documents of `vp` with which some proposal that failed its test is likely to pass.
-
-        None if a policy is certified, or if no number would do at the rates seen.
-        """
-        if self.chosen is not None:
+        """The documents of evidence with which some policy is likely to pass; None if one did, or none would do."""
+        if self.policy is not None:
             return None
-        return None if self.closest is None else self.closest.documents_needed
+        if self.kinds == (ClassKind.PREDICTED,):
+            needed = [result.documents_needed for result in self.lacking]
+        else:
+            needed = [chain.closest.documents_needed for chain in self.chains]
+            if not needed and all(result.documents_needed for result in self.lacking):
+                needed = [max((result.documents_needed or 0 for result in self.lacking), default=None)]
+        return min((number for number in needed if number is not None), default=None)
 
     @property
     def labels_needed(self) -> int | None:
-        """The number of points in `documents_needed` documents, at the mean size of those of `vp`."""
+        """The number of points in `documents_needed` documents, at the mean size of those of the evidence."""
         return None if self.documents_needed is None else self.points_in(self.documents_needed)
 
     def points_in(self, documents: int) -> int:
-        """Return the number of points in `documents`, at the mean size of those of `vp`, rounded up.
+        """Return the number of points in some documents, at the mean size of those of the evidence, rounded up.
 
         Args:
             documents: >= 0.
         """
-        return -(-documents * self.vp_points // self.vp_documents)
+        return -(-documents * self.points // self.documents)
 
 
 def to_document(certificate: Certificate) -> dict[str, Any]:
@@ -150,51 +179,59 @@ def to_document(certificate: Certificate) -> dict[str, Any]:
     Args:
         certificate: The certificate.
     """
+    policy = certificate.policy
     return {
         "alpha": str(certificate.alpha),
         "confidence": str(certificate.confidence),
         "kinds": [str(kind) for kind in certificate.kinds],
         "test": str(certificate.test),
         "single_points": certificate.single_points,
-        "vp_documents": certificate.vp_documents,
-        "vp_points": certificate.vp_points,
-        "chosen": certificate.chosen,
-        "thresholds": None if certificate.policy is None else list(certificate.policy.thresholds),
+        "documents": certificate.documents,
+        "points": certificate.points,
+        "proposing": certificate.proposing,
+        "capped": certificate.capped,
+        "thresholds": None if policy is None else list(policy.thresholds),
+        "bounded": None if policy is None else str(policy.bounded),
+        "admitted": certificate.admitted,
+        "share": certificate.share,
         "documents_needed": certificate.documents_needed,
         "labels_needed": certificate.labels_needed,
-        "proposals": [
+        "promised": [_result_document(result) for result in certificate.classes],
+        "lacking": [_result_document(result) for result in certificate.lacking],
+        "chains": [
             {
-                "margin": str(proposal.margin),
-                "standard_errors": proposal.standard_errors,
-                "thresholds": list(proposal.policy.thresholds),
-                "mc_share": proposal.mc_share,
-                "vp_share": proposal.vp_share,
-                "p_value": proposal.p_value,
-                "passed": proposal.passed,
-                "documents_needed": proposal.documents_needed,
-                "classes": [
+                "name": chain.name,
+                "predicted": list(chain.predicted),
+                "level": chain.level,
+                "steps": [
                     {
-                        "kind": str(result.kind),
-                        "class": result.number,
-                        "mc_admitted": result.mc_admitted,
-                        "mc_right": result.mc_right,
-                        "mc_share": result.mc_share,
-                        "vp_admitted": result.vp_admitted,
-                        "vp_right": result.vp_right,
-                        "vp_share": result.vp_share,
-                        "p_value": result.p_value,
-                        "documents_needed": result.documents_needed,
+                        "shares": list(step.shares),
+                        "thresholds": list(step.thresholds),
+                        "admitted": step.admitted,
+                        "passed": step.passed,
+                        "classes": [_result_document(result) for result in step.classes],
                     }
-                    for result in proposal.classes
+                    for step in chain.steps
                 ],
             }
-            for proposal in certificate.proposals
+            for chain in certificate.chains
         ],
     }
 
 
+def _result_document(result: ClassResult) -> dict[str, Any]:
+    return {
+        "kind": str(result.kind),
+        "class": result.number,
+        "admitted": result.admitted,
+        "right": result.right,
+        "p_value": result.p_value,
+        "documents_needed": result.documents_needed,
+    }
+
+
 def from_document(document: Mapping[str, Any]) -> Certificate:
-    """Return the certificate that `to_document` made a document of.
+    """Return the certificate that `to_document` made a document of, or the program before there were chains.
 
     Args:
         document: As JSON holds it.
@@ -203,43 +240,91 @@ def from_document(document: Mapping[str, Any]) -> Certificate:
         InvalidInputError: A field is absent or has a value that no certificate has.
     """
     try:
+        if "proposals" in document:
+            return _of_proposals(document)
+        thresholds = document["thresholds"]
         return Certificate(
-            alpha=Decimal(document["alpha"]),
-            confidence=Decimal(document["confidence"]),
-            kinds=tuple(ClassKind(kind) for kind in document["kinds"]),
-            test=DocumentTest(document["test"]),
-            single_points=document["single_points"],
-            vp_documents=document["vp_documents"],
-            vp_points=document["vp_points"],
-            proposals=tuple(_proposal(proposal) for proposal in document["proposals"]),
-            chosen=document["chosen"],
+            **_asked(document),
+            documents=document["documents"],
+            points=document["points"],
+            proposing=document["proposing"],
+            capped=document["capped"],
+            policy=None if thresholds is None else Policy(tuple(thresholds), Bounded(document["bounded"])),
+            admitted=document["admitted"],
+            classes=tuple(map(_result, document["promised"])),
+            lacking=tuple(map(_result, document["lacking"])),
+            chains=tuple(
+                Chain(
+                    name=chain["name"],
+                    predicted=tuple(chain["predicted"]),
+                    level=chain["level"],
+                    steps=tuple(
+                        Step(
+                            shares=tuple(step["shares"]),
+                            thresholds=tuple(step["thresholds"]),
+                            admitted=step["admitted"],
+                            classes=tuple(map(_result, step["classes"])),
+                            passed=step["passed"],
+                        )
+                        for step in chain["steps"]
+                    ),
+                )
+                for chain in document["chains"]
+            ),
         )
-    except (KeyError, TypeError, ValueError, ArithmeticError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, ArithmeticError) as error:
         raise InvalidInputError(
             f"expected the document of a certificate, got one that fails at {error!r}; recalibrate to write it again"
         ) from error
 
 
-def _proposal(document: Mapping[str, Any]) -> Proposal:
-    return Proposal(
-        margin=Decimal(document["margin"]),
-        standard_errors=document["standard_errors"],
-        policy=Policy(tuple(document["thresholds"])),
-        mc_share=document["mc_share"],
-        vp_share=document["vp_share"],
-        classes=tuple(
-            ClassResult(
-                kind=ClassKind(result["kind"]),
-                number=result["class"],
-                mc_admitted=result["mc_admitted"],
-                mc_right=result["mc_right"],
-                vp_admitted=result["vp_admitted"],
-                vp_right=result["vp_right"],
-                p_value=result["p_value"],
-                documents_needed=result["documents_needed"],
-            )
-            for result in document["classes"]
-        ),
+def _asked(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "alpha": Decimal(document["alpha"]),
+        "confidence": Decimal(document["confidence"]),
+        "kinds": tuple(ClassKind(kind) for kind in document["kinds"]),
+        "test": DocumentTest(document["test"]),
+    }
+
+
+def _result(document: Mapping[str, Any]) -> ClassResult:
+    return ClassResult(
+        kind=ClassKind(document["kind"]),
+        number=document["class"],
+        admitted=document["admitted"],
+        right=document["right"],
         p_value=document["p_value"],
-        passed=document["passed"],
+        documents_needed=document["documents_needed"],
+    )
+
+
+def _of_proposals(document: Mapping[str, Any]) -> Certificate:
+    """A certificate made before there were chains: thresholds on p0, proposed on `mc` and tested on `vp`."""
+    confidence, points = Decimal(document["confidence"]), document["vp_points"]
+    steps = tuple(
+        Step(
+            shares=(),
+            thresholds=tuple(proposal["thresholds"]),
+            admitted=round(proposal["vp_share"] * points),
+            classes=tuple(
+                _result({**result, "admitted": result["vp_admitted"], "right": result["vp_right"]})
+                for result in proposal["classes"]
+            ),
+            passed=proposal["passed"],
+        )
+        for proposal in document["proposals"]
+    )
+    level, chosen = float(1 - confidence), document["chosen"]
+    chains = (Chain("proposals", tuple(range(len(steps[0].thresholds))), level, steps),) if steps else ()
+    return Certificate(
+        **_asked(document),
+        documents=document["vp_documents"],
+        points=points,
+        proposing=0,
+        capped=0,
+        policy=None if chosen is None else Policy(steps[chosen].thresholds, Bounded.LOWER),
+        admitted=0 if chosen is None else steps[chosen].admitted,
+        classes=() if chosen is None else steps[chosen].classes,
+        lacking=chains[0].closest.classes if chains and chosen is None else (),
+        chains=chains,
     )

@@ -1,36 +1,42 @@
-"""Certification: policies are proposed on `mc` and tested on `vp` in turn; of those that pass, one is chosen.
+"""Certification: chains of policies, fixed by the proposing points, are tested on all other calibration points.
 
-Sources: Angelopoulos, Bates, Candès, Jordan & Lei (2022), *Learn then test*; Laufer-Goldshtein, Fisch, Barzilay &
-Jaakkola (2023), *Efficiently controlling multiple risks with Pareto testing*; docs/explanation/certificate.md.
+Sources: docs/PROCEDURE.md, section 9; Bretz, Maurer, Brannath & Posch (2009), *A graphical approach to sequentially
+rejective multiple test procedures*; docs/explanation/certificate.md.
 """
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import islice, pairwise
 
 import numpy as np
 
 from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, DocumentTest, make_certification
-from venn_admit.core.calibrators.certified.certificate import Certificate, ClassResult, Proposal
+from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult, Step
+from venn_admit.core.calibrators.certified.chains import Forecast, Order, class_chains, path_chains
+from venn_admit.core.calibrators.certified.curves import fit_curves
 from venn_admit.core.calibrators.certified.evidence import Evidence, documents_needed
-from venn_admit.core.calibrators.certified.hypothesis_tests import boundary_deviation, class_p_values, largest_excess
-from venn_admit.core.calibrators.certified.points import (
-    CertificatePoints,
-    Tallies,
-    canonical,
-    check_points,
-    policies_together,
-    tally,
+from venn_admit.core.calibrators.certified.hypothesis_tests import (
+    VARIANCE_FACTOR,
+    binomial_tail,
+    boundary_deviation,
+    class_p_values,
+    document_excess,
 )
-from venn_admit.core.calibrators.certified.policies import ProposedPolicy, admit, propose, vacuous
-from venn_admit.core.types import FloatArray
+from venn_admit.core.calibrators.certified.points import CertificatePoints, canonical, check_points
+from venn_admit.core.calibrators.certified.policies import Policy, admit
+from venn_admit.core.types import FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
+
+TOGETHER_BYTES = 8 << 20
+"""Policies of documents are tested together whose counts take about as much."""
+MOST_TOGETHER = 16
 
 
 def certify(
-    mc: CertificatePoints,
-    vp: CertificatePoints,
+    proposing: CertificatePoints,
+    evidence: CertificatePoints,
     *,
     class_count: int,
     alpha: Decimal,
@@ -40,13 +46,18 @@ def certify(
 ) -> Certificate:
     """Certify a policy: with the given confidence, at least 1 - alpha of the admitted points of each class are right.
 
+    For predicted classes alone, each has a chain of its own, and an equal part of 1 - confidence; a class that fails
+    stops no other, and a chain that passed to its end leaves its part to the rest. If true classes are asked for, each
+    policy of a path is tested for every class at once. A document counts for at most as many points of a class as the
+    largest proposing one holds.
+
     The result depends on the content of the points only, neither on the order of rows nor on how documents are
-    numbered. A predicted class of which `mc` has no point is never admitted. A true class of which nothing is admitted
-    on `vp` cannot be certified, and no policy passes.
+    numbered. A predicted class that has no chance to pass is never admitted.
 
     Args:
-        mc: Labelled points with p0 from models that were not fitted to their own documents.
-        vp: Labelled points with p0 as scored points get it; they serve no other end.
+        proposing: Labelled points that serve no other end here; the scores may have been fitted on them.
+        evidence: Labelled points, exchangeable with those to be decided on, on which neither the scores nor anything
+            else before was fitted.
         class_count: C >= 2.
         alpha: In (0, 1).
         kinds: `predicted`, `true` or both: the classes for which it shall hold.
@@ -55,165 +66,320 @@ def certify(
             `asymptotic` has more power, and is valid for very many only.
 
     Raises:
-        InvalidInputError: An argument or an array is out of range, or a split has fewer than two documents.
+        InvalidInputError: An argument or an array is out of range, or there are fewer than two documents.
     """
-    _check_frame(class_count, alpha)
-    asked = make_certification(kinds, confidence, test)
-    check_points("mc", mc, class_count)
-    check_points("vp", vp, class_count)
-    mc, _ = canonical(mc)
-    vp, generator = canonical(vp)
-    setting = _Setting(
-        mc=mc,
-        vp=vp,
-        class_count=class_count,
-        alpha=float(alpha),
-        level=float(1 - confidence),
-        kinds=asked.kinds,
-        test=asked.test,
-        single_points=vp.document_count == len(vp.p0),
-        seed=int(generator.integers(2**63)),
-    )
-    proposed = propose(mc, alpha=alpha, kinds=asked.kinds, class_count=class_count, evidence=setting.evidence)
-    proposals: list[Proposal] = []
-    for one, results in _tested(proposed, setting):
-        passing = not proposals or proposals[-1].passed
-        proposals.append(_proposal(one, results, setting, margin=one.aim.margin * alpha, passing=passing))
-    passed = [position for position, proposal in enumerate(proposals) if proposal.passed]
-    return Certificate(
-        alpha=alpha,
-        confidence=confidence,
-        kinds=asked.kinds,
-        test=asked.test,
-        single_points=setting.single_points,
-        vp_documents=vp.document_count,
-        vp_points=len(vp.p0),
-        proposals=tuple(proposals),
-        chosen=max(passed, key=lambda position: proposals[position].mc_share, default=None),
-    )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Setting:
-    """What all proposals of a certificate are tested under.
-
-    Attributes:
-        seed: Drawn from the content of `vp`: every proposal is tested with the same order and the same uniform number.
-    """
-
-    mc: CertificatePoints
-    vp: CertificatePoints
-    class_count: int
-    alpha: float
-    level: float
-    kinds: tuple[ClassKind, ...]
-    test: DocumentTest
-    single_points: bool
-    seed: int
-
-    @property
-    def bounded(self) -> bool:
-        return self.single_points or self.test is DocumentTest.FINITE_SAMPLE
-
-    @property
-    def evidence(self) -> Evidence:
-        return Evidence(self.vp.document_count, self.bounded)
-
-
-def _tested(
-    proposed: Sequence[ProposedPolicy], setting: _Setting
-) -> Iterator[tuple[ProposedPolicy, tuple[ClassResult, ...]]]:
-    """Each proposal with the results of its classes; several are tested together, and no class bears on another."""
-    larger = max(setting.mc, setting.vp, key=lambda points: len(points.p0))
-    step = policies_together(larger, setting.kinds, setting.class_count)
-    for start in range(0, len(proposed), step):
-        batch = proposed[start : start + step]
-        results = _batch_results(batch, setting)
-        width = len(results) // len(batch)
-        for place, one in enumerate(batch):
-            yield one, tuple(results[place * width : (place + 1) * width])
-
-
-def _batch_results(batch: Sequence[ProposedPolicy], setting: _Setting) -> list[ClassResult]:
-    """The results of the classes of each proposal; the counts, which are large, are given up before the next batch."""
-
-    def count(points: CertificatePoints) -> Tallies:
-        admitted = np.stack([admit(points.p0, points.predicted, one.policy) for one in batch])
-        return tally(points, admitted, setting.kinds, setting.class_count)
-
-    mc, vp = count(setting.mc), count(setting.vp)
-    p_values = class_p_values(
-        vp.admitted,
-        vp.wrong,
-        mc_admitted=mc.admitted,
-        mc_wrong=mc.wrong,
-        single_points=setting.single_points,
-        alpha=setting.alpha,
-        level=setting.level,
-        test=setting.test,
-        generator=np.random.default_rng(setting.seed),
-    )
-    nothing_asked = np.concatenate([vacuous(one.policy, setting.kinds) for one in batch])
-    return _class_results(mc, vp, np.where(nothing_asked, np.nan, p_values), setting)
-
-
-def _proposal(
-    proposed: ProposedPolicy, results: tuple[ClassResult, ...], setting: _Setting, *, margin: Decimal, passing: bool
-) -> Proposal:
-    """What was found of one proposal; it passes only if all before it did."""
-    # A policy that admits something has a class that is tested: a predicted one with a threshold, or every true one.
-    p_value = max(result.p_value for result in results if result.p_value is not None)
-    of_one_kind = results[: setting.class_count]  # each admitted point is of one class of each kind
-    return Proposal(
-        margin=margin,
-        standard_errors=proposed.aim.standard_errors,
-        policy=proposed.policy,
-        mc_share=sum(result.mc_admitted for result in of_one_kind) / len(setting.mc.p0),
-        vp_share=sum(result.vp_admitted for result in of_one_kind) / len(setting.vp.p0),
-        classes=results,
-        p_value=p_value,
-        passed=passing and p_value <= setting.level,
-    )
-
-
-def _class_results(mc: Tallies, vp: Tallies, p_values: FloatArray, setting: _Setting) -> list[ClassResult]:
-    """The results of the classes of several policies; a p-value is NaN if nothing is asked of the class."""
-    mc_admitted, mc_wrong = mc.admitted.sum(axis=0).tolist(), mc.wrong.sum(axis=0).tolist()
-    vp_admitted, vp_wrong = vp.admitted.sum(axis=0).tolist(), vp.wrong.sum(axis=0).tolist()
-    gain = (setting.alpha * vp.admitted - vp.wrong).mean(axis=0).tolist()
-    deviation = np.std(vp.wrong - setting.alpha * vp.admitted, axis=0, ddof=1).tolist()
-    boundary = boundary_deviation(vp.admitted, vp.wrong, setting.alpha).tolist()
-    bound = largest_excess(mc.admitted, setting.alpha).tolist()
-    results = []
-    for place, p_value in enumerate(p_values.tolist()):
-        kind, number = divmod(place, setting.class_count)
-        needed = None
-        if not math.isnan(p_value):
-            needed = documents_needed(
-                gain[place],
-                deviation[place],
-                boundary[place],
-                bound[place],
-                level=setting.level,
-                bounded=setting.bounded,
-            )
-        results.append(
-            ClassResult(
-                kind=setting.kinds[kind % len(setting.kinds)],
-                number=number,
-                mc_admitted=mc_admitted[place],
-                mc_right=mc_admitted[place] - mc_wrong[place],
-                vp_admitted=vp_admitted[place],
-                vp_right=vp_admitted[place] - vp_wrong[place],
-                p_value=None if math.isnan(p_value) else p_value,
-                documents_needed=needed,
-            )
-        )
-    return results
-
-
-def _check_frame(class_count: int, alpha: Decimal) -> None:
     if class_count < 2:
         raise InvalidInputError(f"a classifier needs at least 2 classes; got {class_count}")
     if not (alpha.is_finite() and 0 < alpha < 1):
         raise InvalidInputError(f"alpha must lie strictly between 0 and 1; got {alpha}")
+    asked = make_certification(kinds, confidence, test)
+    check_points("the proposing points", proposing, class_count)
+    check_points("the evidence", evidence, class_count)
+    proposing, _ = canonical(proposing)
+    evidence, generator = canonical(evidence)
+    level = float(1 - confidence)
+    shown = Evidence(evidence.document_count, len(evidence.score), asked.test is DocumentTest.FINITE_SAMPLE)
+    curves = fit_curves(proposing, class_count)
+    forecast = Forecast(proposing, curves, class_count, float(alpha), shown)
+    if asked.kinds == (ClassKind.PREDICTED,):
+        plan = class_chains(forecast, curves, class_count, float(alpha), level)
+    else:
+        plan = path_chains(forecast, curves, class_count, float(alpha), asked.kinds, level)
+    setting = _Setting(proposing, evidence, float(alpha), asked.test, shown, int(generator.integers(2**63)))
+    chains = _tested(plan.orders, setting, level)
+    untested = [ClassResult(kind, number, 0, 0, None, needed) for (kind, number), needed in plan.untested]
+    return _certificate(chains, untested, setting, class_count, alpha, confidence, asked.kinds)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Setting:
+    """What all policies of a certificate are tested under.
+
+    Attributes:
+        seed: Drawn from the content of the evidence: every policy is tested with the same order of its documents and
+            the same uniform number.
+    """
+
+    proposing: CertificatePoints
+    evidence: CertificatePoints
+    alpha: float
+    test: DocumentTest
+    shown: Evidence
+    seed: int
+
+
+class _Running:
+    """A chain that is being tested: its policies are tested as far as they are needed, and each once."""
+
+    def __init__(self, order: Order, setting: _Setting, level: float) -> None:
+        self._order, self._level = order, level
+        self._results = _results(order, setting, level)
+        self._tested: list[tuple[int, tuple[ClassResult, ...]]] = []
+        self._passed = 0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether every policy passed."""
+        return self._passed == len(self._order.shares)
+
+    def run(self, level: float) -> None:
+        """Go on while policies pass at a level that is at least the one before."""
+        self._level = level
+        while not self.has_ended:
+            if len(self._tested) == self._passed:
+                self._tested.append(next(self._results))
+            p_values = [one.p_value for one in self._tested[-1][1] if one.p_value is not None]
+            if max(p_values) > level:
+                return
+            self._passed += 1
+
+    @property
+    def chain(self) -> Chain:
+        steps = tuple(
+            Step(
+                shares=_finite(self._order.shares[place]),
+                thresholds=_finite(self._order.scores[place]),
+                admitted=admitted,
+                classes=results,
+                passed=place < self._passed,
+            )
+            for place, (admitted, results) in enumerate(self._tested)
+        )
+        return Chain(self._order.name, tuple(self._order.predicted.tolist()), self._level, steps)
+
+
+def _tested(orders: list[Order], setting: _Setting, level: float) -> list[Chain]:
+    """Test the chains; one that has ended leaves its part of the level to the others."""
+    running = [_Running(order, setting, level / len(orders)) for order in orders]
+    waiting = running
+    while waiting:
+        part = level / len(waiting)
+        for one in waiting:
+            one.run(part)
+        left = [one for one in waiting if not one.has_ended]
+        if len(left) == len(waiting):
+            break
+        waiting = left
+    return [one.chain for one in running]
+
+
+def _results(order: Order, setting: _Setting, level: float) -> Iterator[tuple[int, tuple[ClassResult, ...]]]:
+    """Yield the points that each policy admits, and the results of the classes that it is tested for."""
+    if setting.shown.single_points:
+        for tally in _tallies(setting.evidence, order, by_document=False):
+            yield tally.total, _of_points(order, tally, setting, level)
+        return
+    tallies = zip(_tallies(setting.evidence, order), _tallies(setting.proposing, order), strict=True)
+    together = max(1, min(MOST_TOGETHER, TOGETHER_BYTES // (8 * setting.shown.documents * len(order.columns))))
+    while batch := list(islice(tallies, together)):
+        for (tally, _), results in zip(batch, _of_documents(order, batch, setting, level), strict=True):
+            yield tally.total, results
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tally:
+    """What a policy admits.
+
+    total: all points. admitted, wrong: (documents, h) int64, those of each class asked for; one row if documents are
+    not told apart.
+    """
+
+    total: int
+    admitted: IntArray
+    wrong: IntArray
+
+
+def _tallies(points: CertificatePoints, order: Order, *, by_document: bool = True) -> Iterator[_Tally]:
+    """Count what each policy admits; every policy adds the points that enter with it to those of the one before."""
+    policies = len(order.scores)
+    enters = np.full(len(points.score), policies)
+    for place, number in enumerate(order.predicted.tolist()):
+        rows = np.flatnonzero(points.predicted == number)
+        enters[rows] = np.searchsorted(-order.scores[:, place], -points.score[rows], side="left")
+    by_entry = np.argsort(enters, kind="stable")
+    bounds = np.searchsorted(enters[by_entry], np.arange(policies + 1)).tolist()
+    missed = points.predicted != points.label
+    document = points.document if by_document else np.zeros(len(points.score), dtype=np.int64)
+    columns = []
+    for kind, classes in ((ClassKind.PREDICTED, points.predicted), (ClassKind.TRUE, points.label)):
+        place_of = np.full(1 + max(int(classes.max()), *(number for _, number in order.columns)), -1)
+        for place, (of_kind, number) in enumerate(order.columns):
+            if of_kind is kind:
+                place_of[number] = place
+        columns.append(place_of[classes])
+    admitted, wrong = (np.zeros((1 + int(document.max()), len(order.columns)), dtype=np.int64) for _ in range(2))
+    for start, end in pairwise(bounds):
+        admitted, wrong, entering = admitted.copy(), wrong.copy(), by_entry[start:end]
+        for column in columns:
+            rows = entering[column[entering] >= 0]
+            np.add.at(admitted, (document[rows], column[rows]), 1)
+            rows = rows[missed[rows]]
+            np.add.at(wrong, (document[rows], column[rows]), 1)
+        yield _Tally(end, admitted, wrong)
+
+
+def _of_points(order: Order, tally: _Tally, setting: _Setting, level: float) -> tuple[ClassResult, ...]:
+    """The results of a policy if every document is one point, by exact binomial tests."""
+    alpha, n = setting.alpha, setting.shown.documents
+    admitted, wrong = tally.admitted[0], tally.wrong[0]
+    mean = (wrong - alpha * admitted) / n
+    square = (wrong * (1 - alpha) ** 2 + (admitted - wrong) * alpha**2) / n
+    variance = (square - np.square(mean)) * n / (n - 1)
+    return _class_results(
+        order,
+        admitted,
+        wrong,
+        np.array([binomial_tail(e, a, alpha) for e, a in zip(wrong.tolist(), admitted.tolist(), strict=True)]),
+        gain=-mean,
+        deviation=np.sqrt(variance),
+        boundary=np.sqrt(np.maximum(VARIANCE_FACTOR * variance, alpha * (1 - alpha) * admitted / n)),
+        bound=np.full(len(admitted), 1 - alpha),
+        shown=setting.shown,
+        level=level,
+    )
+
+
+def _of_documents(
+    order: Order, batch: list[tuple[_Tally, _Tally]], setting: _Setting, level: float
+) -> Iterator[tuple[ClassResult, ...]]:
+    """The results of some policies; those of many classes side by side take little longer than of one."""
+    alpha, width = setting.alpha, len(order.columns)
+    admitted, wrong = (
+        np.concatenate([getattr(of_evidence, name) for of_evidence, _ in batch], axis=1)
+        for name in ("admitted", "wrong")
+    )
+    known_admitted, known_wrong = (
+        np.concatenate([getattr(of_known, name) for _, of_known in batch], axis=1) for name in ("admitted", "wrong")
+    )
+    most = np.maximum(known_admitted.max(axis=0), 1)
+    excess, bound = document_excess(admitted, wrong, most, alpha), (1 - alpha) * most
+    p_values = class_p_values(
+        excess,
+        admitted,
+        known=document_excess(known_admitted, known_wrong, most, alpha),
+        bound=bound,
+        alpha=alpha,
+        level=level,
+        test=setting.test,
+        generator=np.random.default_rng(setting.seed),
+    )
+    deviation = np.std(excess, axis=0, ddof=1)
+    boundary = boundary_deviation(excess, admitted, alpha)
+    for start in range(0, width * len(batch), width):
+        of_policy = slice(start, start + width)
+        yield _class_results(
+            order,
+            admitted[:, of_policy].sum(axis=0),
+            wrong[:, of_policy].sum(axis=0),
+            p_values[of_policy],
+            gain=-excess[:, of_policy].mean(axis=0),
+            deviation=deviation[of_policy],
+            boundary=boundary[of_policy],
+            bound=bound[of_policy],
+            shown=setting.shown,
+            level=level,
+        )
+
+
+def _class_results(
+    order: Order,
+    admitted: IntArray,
+    wrong: IntArray,
+    p_values: FloatArray,
+    *,
+    gain: FloatArray,
+    deviation: FloatArray,
+    boundary: FloatArray,
+    bound: FloatArray,
+    shown: Evidence,
+    level: float,
+) -> tuple[ClassResult, ...]:
+    return tuple(
+        ClassResult(
+            kind=kind,
+            number=number,
+            admitted=int(admitted[place]),
+            right=int(admitted[place] - wrong[place]),
+            p_value=float(p_values[place]),
+            documents_needed=documents_needed(
+                float(gain[place]),
+                float(deviation[place]),
+                float(boundary[place]),
+                float(bound[place]),
+                level=level,
+                bounded=shown.bounded or shown.single_points,
+            ),
+        )
+        for place, (kind, number) in enumerate(order.columns)
+    )
+
+
+def _certificate(
+    chains: list[Chain],
+    untested: list[ClassResult],
+    setting: _Setting,
+    class_count: int,
+    alpha: Decimal,
+    confidence: Decimal,
+    kinds: tuple[ClassKind, ...],
+) -> Certificate:
+    """What is certified: the union of the chains of single classes, or the better of the paths."""
+    thresholds: list[float | None] = [None] * class_count
+    passed = [(chain, chain.last_passed) for chain in chains]
+    if kinds != (ClassKind.PREDICTED,):
+        passed = sorted(passed, key=lambda one: -1 if one[1] is None else -one[1].admitted)[:1]
+    certified: list[ClassResult] = []
+    lacking = list(untested)
+    for chain, step in passed:
+        if step is None:
+            lacking += chain.closest.classes
+            continue
+        certified += step.classes
+        for number, threshold in zip(chain.predicted, step.thresholds, strict=True):
+            thresholds[number] = threshold
+    policy = Policy(tuple(thresholds)) if certified else None
+    evidence = setting.evidence
+    admitted = np.zeros(len(evidence.score), dtype=np.bool_)
+    if policy is not None:
+        admitted = admit(evidence.score, evidence.predicted, policy)
+    return Certificate(
+        alpha=alpha,
+        confidence=confidence,
+        kinds=kinds,
+        test=setting.test,
+        documents=setting.shown.documents,
+        points=setting.shown.points,
+        proposing=len(setting.proposing.score),
+        capped=_capped(setting, policy, kinds),
+        policy=policy,
+        admitted=int(np.count_nonzero(admitted)),
+        classes=tuple(certified),
+        lacking=tuple(lacking),
+        chains=tuple(chains),
+    )
+
+
+def _capped(setting: _Setting, policy: Policy | None, kinds: tuple[ClassKind, ...]) -> int:
+    """The number of documents of evidence of which more points of a class are admitted than of any proposing one."""
+    if policy is None or setting.shown.single_points:
+        return 0
+    capped = np.zeros(setting.shown.documents, dtype=np.bool_)
+
+    def counts(points: CertificatePoints, classes: IntArray) -> IntArray:
+        rows = admit(points.score, points.predicted, policy)
+        found = np.zeros((points.document_count, len(policy.thresholds)), dtype=np.int64)
+        np.add.at(found, (points.document[rows], classes[rows]), 1)
+        return found
+
+    proposing, evidence = setting.proposing, setting.evidence
+    for kind in kinds:
+        of_known, of_evidence = (
+            counts(points, points.predicted if kind is ClassKind.PREDICTED else points.label)
+            for points in (proposing, evidence)
+        )
+        capped |= (of_evidence > np.maximum(of_known.max(axis=0), 1)).any(axis=1)
+    return int(np.count_nonzero(capped))
+
+
+def _finite(thresholds: FloatArray) -> tuple[float | None, ...]:
+    return tuple(None if math.isinf(value) else value for value in thresholds.tolist())

@@ -1,7 +1,4 @@
-"""What a number of documents can show, by the normal approximation.
-
-No test rests on the approximation.
-"""
+"""What a number of documents can show, by the normal approximation, on which no test rests."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +14,7 @@ POWER = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the documents of `vp` can show.
+    """What the documents of the evidence can show.
 
     A class whose errors fall short of alpha of the admitted by g points a document, with a standard deviation s, passes
     by about g sqrt(n) / s standard errors. If a document counts for an excess of errors up to b, no valid test can have
@@ -25,12 +22,19 @@ class Evidence:
     that would make up for g.
 
     Attributes:
-        documents: n, the number of documents of `vp`.
+        documents: n, the number of documents.
+        points: The number of points in them.
         bounded: Whether the test allows for such documents.
     """
 
     documents: int
+    points: int
     bounded: bool
+
+    @property
+    def single_points(self) -> bool:
+        """Whether every document is one point, for which the test is the exact binomial one."""
+        return self.documents == self.points
 
     def reserve(self, standard_errors: float, deviation: FloatArray, bound: FloatArray) -> FloatArray:
         """The gain g of a document from which a class is expected to pass by some standard errors.

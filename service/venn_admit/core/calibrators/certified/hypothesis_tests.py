@@ -1,7 +1,8 @@
 """Tests of the promise for each class, on documents (docs/explanation/certificate.md).
 
 For a class, let e be the number of wrong and a that of all admitted points of one document. The hypothesis is
-E(e - alpha a) >= 0 over documents: fewer than 1 - alpha of the admitted points are right, or exactly as many.
+E((e - alpha a) min(1, M / a)) >= 0 over documents: fewer than 1 - alpha of the admitted points are right, or exactly as
+many, where a document with more than M of them counts as M. M is the largest a of a proposing document.
 
 The betting test is a game against the hypothesis, valid in finite samples. Sources: Waudby-Smith & Ramdas (2024),
 *Estimating means of bounded random variables by betting*; Browne (1999), *Reaching goals by a deadline: digital options
@@ -23,103 +24,93 @@ LARGEST_STEP_COUNT = 2000
 
 
 def class_p_values(
+    excess: FloatArray,
     admitted: IntArray,
-    wrong: IntArray,
     *,
-    mc_admitted: IntArray,
-    mc_wrong: IntArray,
-    single_points: bool,
+    known: FloatArray,
+    bound: FloatArray,
     alpha: float,
     level: float,
     test: DocumentTest,
     generator: np.random.Generator,
 ) -> FloatArray:
-    """Return the p-value of each class: small if the promise holds for it.
+    """Return the p-value of each class for documents of several points: small if the promise holds for it.
 
     A class of which nothing is admitted has the p-value 1, since nothing speaks for it.
 
     Args:
-        admitted: (documents, h) int64, the admitted points of each document of `vp` and each class.
-        wrong: (documents, h) int64, those of them that are wrong.
-        mc_admitted: (documents of `mc`, h) int64.
-        mc_wrong: (documents of `mc`, h) int64.
-        single_points: Whether every document of `vp` is one point.
+        excess: (documents, h) float64, as `document_excess` gives it.
+        admitted: (documents, h) int64, the admitted points of each document and class.
+        known: (documents of `knn`, h) float64, the excess of the proposing documents.
+        bound: (h,) float64, (1 - alpha) M.
         level: 1 - confidence, which bets aim at.
-        test: For documents of several points.
-        generator: Seeded by the content of `vp`; every call must get one in the same state, so that all policies are
-            tested with the same order of documents and the same uniform number.
+        generator: Seeded by the content of the evidence; every call must get one in the same state, so that all
+            policies are tested with the same order of documents and the same uniform number.
 
     Returns:
         (h,) float64 in [0, 1].
     """
-    if single_points:
-        tails = [
-            binomial_tail(int(k), int(n), alpha) for k, n in zip(wrong.sum(axis=0), admitted.sum(axis=0), strict=True)
-        ]
-        return np.array(tails)
-    differences = wrong - alpha * admitted
     nothing: BoolArray = admitted.sum(axis=0) == 0
     if test is DocumentTest.ASYMPTOTIC:
-        deviation = np.sqrt(document_variance(admitted, wrong, alpha))
+        deviation = np.sqrt(document_variance(excess, admitted, alpha))
         standardised = np.divide(
-            differences.mean(axis=0) * math.sqrt(len(admitted)), deviation, out=np.zeros(len(nothing)), where=~nothing
+            excess.mean(axis=0) * math.sqrt(len(excess)), deviation, out=np.zeros(len(nothing)), where=~nothing
         )
         p_values = np.array([0.5 * math.erfc(-value / math.sqrt(2)) for value in standardised])
     else:
-        order = generator.permutation(len(differences))
-        p_values = betting_p_values(
-            differences[order],
-            largest_excess(mc_admitted, alpha),
-            mc_wrong - alpha * mc_admitted,
-            level=level,
-            uniform=1.0 - generator.random(),
-        )
+        order = generator.permutation(len(excess))
+        p_values = betting_p_values(excess[order], bound, known, level=level, uniform=1.0 - generator.random())
     return np.where(nothing, 1.0, p_values)
 
 
-def largest_excess(mc_admitted: IntArray, alpha: float) -> FloatArray:
-    """The largest e - alpha a that a document counts for: that of one as large as any of `mc`, all wrong.
+def document_excess(admitted: IntArray, wrong: IntArray, most: IntArray, alpha: float) -> FloatArray:
+    """The excess of errors of each document, e - alpha a, where more than M admitted points count as M.
 
     Args:
-        mc_admitted: (documents of `mc`, h) int64.
+        admitted: (documents, h) int64, a.
+        wrong: (documents, h) int64, e.
+        most: (h,) int64 > 0, M.
 
     Returns:
-        (h,) float64 > 0.
+        (documents, h) float64.
+
+    Examples:
+        >>> document_excess(np.array([[2], [10]]), np.array([[0], [10]]), np.array([2]), 0.1).tolist()
+        [[-0.2], [1.8]]
     """
-    largest: FloatArray = (1 - alpha) * np.maximum(mc_admitted.max(axis=0), 1)
-    return largest
+    excess: FloatArray = (wrong - alpha * admitted) * np.minimum(1.0, most / np.maximum(admitted, 1))
+    return excess
 
 
-def document_variance(admitted: IntArray, wrong: IntArray, alpha: float) -> FloatArray:
-    """The variance of e - alpha a over documents, at least that of independent points of which alpha are wrong.
+def document_variance(excess: FloatArray, admitted: IntArray, alpha: float) -> FloatArray:
+    """The variance of the excess over documents, at least that of independent points of which alpha are wrong.
 
     Args:
+        excess: (documents, h) float64.
         admitted: (documents, h) int64.
-        wrong: (documents, h) int64.
 
     Returns:
         (h,) float64.
     """
-    seen = np.var(wrong - alpha * admitted, axis=0, ddof=1)
     least = alpha * (1 - alpha) * admitted.mean(axis=0)
-    larger: FloatArray = np.maximum(seen, least)
+    larger: FloatArray = np.maximum(np.var(excess, axis=0, ddof=1), least)
     return larger
 
 
-def boundary_deviation(admitted: IntArray, wrong: IntArray, alpha: float) -> FloatArray:
-    """The standard deviation of e - alpha a that the finite-sample tests reckon with, (h,) float64.
+def boundary_deviation(excess: FloatArray, admitted: IntArray, alpha: float) -> FloatArray:
+    """The standard deviation of the excess that the finite-sample tests reckon with, (h,) float64.
 
     Args:
+        excess: (documents, h) float64.
         admitted: (documents, h) int64.
-        wrong: (documents, h) int64.
     """
-    seen = VARIANCE_FACTOR * np.var(wrong - alpha * admitted, axis=0, ddof=1)
+    seen = VARIANCE_FACTOR * np.var(excess, axis=0, ddof=1)
     deviation: FloatArray = np.sqrt(np.maximum(seen, alpha * (1 - alpha) * admitted.mean(axis=0)))
     return deviation
 
 
 def binomial_tail(count: int, trials: int, probability: float) -> float:
-    """P(X <= count) for a binomial X, summed in logarithms.
+    """P(X <= count) for a binomial X.
 
     Args:
         count: In [0, trials].
@@ -130,13 +121,43 @@ def binomial_tail(count: int, trials: int, probability: float) -> float:
         >>> round(binomial_tail(0, 29, 0.1), 4)
         0.0471
     """
-    if count >= trials:
-        return 1.0
-    k = np.arange(1, count + 1)
+    return float(binomial_tails(trials, probability, most=count)[count])
+
+
+def binomial_tails(trials: int, probability: float, *, most: int) -> FloatArray:
+    """P(X <= k) for a binomial X and k = 0, ..., most, summed in logarithms, (most + 1,) float64.
+
+    Args:
+        trials: >= 0.
+        probability: In (0, 1).
+        most: In [0, trials].
+    """
+    k = np.arange(1, most + 1)
     ratios = np.log(trials - k + 1) - np.log(k) + math.log(probability) - math.log1p(-probability)
     logs = trials * math.log1p(-probability) + np.r_[0.0, np.cumsum(ratios)]
     largest = float(logs.max())
-    return min(1.0, math.exp(largest + math.log(math.fsum(np.exp(logs - largest)))))
+    tails: FloatArray = np.minimum(1.0, np.cumsum(np.exp(logs - largest)) * math.exp(largest))
+    if most == trials:
+        tails[-1] = 1.0
+    return tails
+
+
+def largest_passing(trials: int, probability: float, level: float) -> int:
+    """Return the largest k with P(X <= k) <= level for a binomial X; -1 if there is none.
+
+    Args:
+        trials: >= 0.
+        probability: In (0, 1).
+        level: In (0, 1).
+
+    Examples:
+        >>> [largest_passing(trials, 0.1, 0.05) for trials in (28, 29, 46)]
+        [-1, 0, 1]
+    """
+    # By Hoeffding's inequality the tail is above the level from here on.
+    beyond = math.ceil(trials * probability + math.sqrt(-trials * math.log1p(-level) / 2))
+    tails = binomial_tails(trials, probability, most=min(trials, beyond))
+    return int(np.searchsorted(tails, level, side="right")) - 1
 
 
 def betting_p_values(

@@ -3,6 +3,7 @@
 The cell of a point is its bin of q and its predicted class, which is the network's.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -37,6 +38,19 @@ class CellPoints:
             rows: (m,) int64, row numbers, or (n,) bool.
         """
         return CellPoints(self.predicted[rows], self.match_count[rows], self.score[rows])
+
+
+def join_points(parts: Sequence[CellPoints]) -> CellPoints:
+    """Return the points of several parts one after the other.
+
+    Args:
+        parts: At least one.
+    """
+    return CellPoints(
+        np.concatenate([part.predicted for part in parts]),
+        np.concatenate([part.match_count for part in parts]),
+        np.concatenate([part.score for part in parts]),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

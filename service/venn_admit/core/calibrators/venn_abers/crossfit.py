@@ -1,4 +1,4 @@
-"""p0 of calibration points by cross-fitting, the choice of a score by it, and the certificate that it proposes.
+"""p0 of calibration points by cross-fitting, and the choice of a score by it.
 
 Source: docs/PROCEDURE.md, section 9.
 """
@@ -9,10 +9,6 @@ from math import sqrt
 
 import numpy as np
 
-from venn_admit.core.calibrators.certification import Certification
-from venn_admit.core.calibrators.certified.certificate import Certificate
-from venn_admit.core.calibrators.certified.certify import certify
-from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
@@ -50,10 +46,10 @@ def crossfitted_lower(
     q_bins: tuple[int, ...] = (0,),
     upweight: FloatArray | None = None,
 ) -> FloatArray:
-    """Return p0 of each point of `mc`, from the points of the other folds.
+    """Return p0 of each point, from the points of the other folds.
 
     Args:
-        points: n points of `mc`.
+        points: n labelled points, usually of `mc`.
         right: (n,) bool, yhat = y.
         fold: (n,) int64, as `fold_of` gives it.
         upweight: (n,) float64, w of each point, where psi' is taken over the other folds; None for plain bounds.
@@ -79,7 +75,7 @@ class ScoreChoice:
     """What `auto` chose, and on what ground.
 
     Attributes:
-        network_share: The share of mc that the `network` score admits by cross-fitting; NaN without points.
+        network_share: The share of the points that the `network` score admits by cross-fitting; NaN without points.
         reliability_share: That of the `reliability` score.
         standard_error: The standard error, over documents, of the difference between the shares; NaN with fewer than
             two documents.
@@ -94,7 +90,7 @@ class ScoreChoice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrossFit:
-    """Cross-fitted p0 of n points of `mc` under each score, and the choice that follows.
+    """Cross-fitted p0 of n points under each score, and the choice that follows.
 
     Attributes:
         fold: (n,) int64.
@@ -119,7 +115,7 @@ def cross_fit(
     """Cross-fit plain p0 under both scores, and choose one of them by the settings' thresholds.
 
     Args:
-        network: n points of `mc` with the `network` score.
+        network: n points of `mc`, or of those that propose a certificate, with the `network` score.
         reliability: The same points with the `reliability` score.
         right: (n,) bool, yhat = y.
         keys: The document id of each point, or its external id if it has no document.
@@ -183,67 +179,3 @@ def choose_score(
 
 def _share(admitted: BoolArray) -> float:
     return int(np.count_nonzero(admitted)) / len(admitted) if len(admitted) else float("nan")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LabelledCells:
-    """n labelled points of one split.
-
-    Attributes:
-        points: As Venn-Abers sees them, under the snapshot's score.
-        label: (n,) int64 in [0, C).
-        keys: The document id of each point, or its external id if it has no document.
-    """
-
-    points: CellPoints
-    label: IntArray
-    keys: Sequence[str]
-
-
-def certify_cells(
-    index: VennAbersIndex,
-    mc: LabelledCells,
-    vp: LabelledCells,
-    settings: VennAbersSettings,
-    certification: Certification,
-    *,
-    seed: int,
-) -> Certificate:
-    """Certify a policy on the plain p0 of a snapshot. Neither the order of the points nor their batch matters.
-
-    The p0 of a point of `mc` comes from the other folds, that of a point of `vp` from all of `mc`, as for any point
-    that is scored.
-
-    Args:
-        index: The index of the points of `mc`.
-        mc: The same points.
-        vp: Points that served nothing before.
-        certification: What is asked for.
-        seed: The classifier's seed, for the folds.
-
-    Raises:
-        InvalidInputError: An array is out of range, or a split has fewer than two documents.
-    """
-    class_count = len(settings.thresholds)
-    lower = crossfitted_lower(
-        mc.points,
-        mc.points.predicted == mc.label,
-        fold_of(mc.keys, seed=seed),
-        class_count=class_count,
-        q_bins=settings.q_bins,
-    )
-    return certify(
-        _certificate_points(lower, mc),
-        _certificate_points(index.bounds(vp.points).lower, vp),
-        class_count=class_count,
-        alpha=settings.alpha,
-        kinds=certification.kinds,
-        confidence=certification.confidence,
-        test=certification.test,
-    )
-
-
-def _certificate_points(p0: FloatArray, points: LabelledCells) -> CertificatePoints:
-    return CertificatePoints(
-        p0=p0, predicted=points.points.predicted, label=points.label, document=document_codes(points.keys)
-    )

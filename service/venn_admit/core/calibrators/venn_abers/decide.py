@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from venn_admit.core.calibrators.certified.policies import Policy, admit
+from venn_admit.core.calibrators.certified.policies import Bounded, Policy, admit
 from venn_admit.core.calibrators.venn_abers.cells import Bounds
 from venn_admit.core.checks import check_classes, check_lengths
 from venn_admit.core.reasons import ADMITTED, Reason
@@ -61,19 +61,26 @@ def select(
 
 
 def select_certified(
-    bounds: Bounds, predicted: IntArray, policy: Policy | None, *, full_match: BoolArray | None = None
+    bounds: Bounds,
+    score: FloatArray,
+    predicted: IntArray,
+    policy: Policy | None,
+    *,
+    full_match: BoolArray | None = None,
 ) -> Selection:
     """Admit the predictions that a certified policy admits; without one, none.
 
     Args:
         bounds: The bounds of m points, plain.
+        score: (m,) float64, their scores.
         predicted: (m,) int64 in [0, C), yhat.
         policy: The policy of C classes; None if none could be certified.
         full_match: As in `select`.
 
     Returns:
         The verdicts. Without a policy, the reason is `Reason.POLICY_NOT_CERTIFIED`; otherwise the reasons are those of
-        `select`, and no probability reaches the threshold of a class that is never admitted.
+        `select`, or `Reason.SCORE_BELOW_THRESHOLD` if the policy bounds scores; a class that is never admitted has no
+        threshold to reach.
 
     Raises:
         InvalidInputError: The arrays have other lengths or ranges.
@@ -82,8 +89,9 @@ def select_certified(
         check_lengths(lower=bounds.lower, predicted=predicted)
         none = np.zeros(len(predicted), dtype=np.bool_)
         return _selection(none, Reason.POLICY_NOT_CERTIFIED, predicted, full_match)
-    reached = admit(bounds.lower, predicted, policy)
-    return _selection(reached, Reason.PROBABILITY_BELOW_THRESHOLD, predicted, full_match)
+    if policy.bounded is Bounded.SCORE:
+        return _selection(admit(score, predicted, policy), Reason.SCORE_BELOW_THRESHOLD, predicted, full_match)
+    return _selection(admit(bounds.lower, predicted, policy), Reason.PROBABILITY_BELOW_THRESHOLD, predicted, full_match)
 
 
 def _selection(reached: BoolArray, otherwise: Reason, predicted: IntArray, full_match: BoolArray | None) -> Selection:

@@ -10,16 +10,14 @@ from typing import Any, Self
 import numpy as np
 
 from venn_admit.core.approximation.knn import network_prediction
+from venn_admit.core.calibrators.logistic import enough_points, fit_logistic, linear, row_order, sigmoid
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints
-from venn_admit.core.calibrators.venn_abers.logistic import fit_logistic, linear, row_order, sigmoid
 from venn_admit.core.calibrators.venn_abers.scores import FEATURES, network_score, reliability_features
 from venn_admit.core.checks import check_classes, check_lengths
 from venn_admit.core.types import NO_MATCH_COUNT, Approximation, BoolArray, Float32Array, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 
-LEAST_POINTS = 50
-LEAST_OF_EACH = 5
 ALL_CLASSES = "all"
 
 
@@ -119,7 +117,7 @@ def fit_reliability(
     groups = {str(number): predicted == number for number in range(logits.shape[1])}
     groups[ALL_CLASSES] = np.ones(len(label), dtype=np.bool_)
     models = {
-        key: _fit_class(features[:, rows], right[rows]) for key, rows in groups.items() if _enough_points(right[rows])
+        key: _fit_class(features[:, rows], right[rows]) for key, rows in groups.items() if enough_points(right[rows])
     }
     return ReliabilityModel(median_distance=median_distance, models=models)
 
@@ -161,11 +159,6 @@ def reliability_score(
     coefficients = np.stack([table.coefficients for table in tables], axis=1)[:, predicted]
     intercept = np.array([table.intercept for table in tables])[predicted]
     return sigmoid(linear((features - mean) / sd, coefficients, intercept))
-
-
-def _enough_points(right: BoolArray) -> bool:
-    right_count = int(np.count_nonzero(right))
-    return len(right) >= LEAST_POINTS and min(right_count, len(right) - right_count) >= LEAST_OF_EACH
 
 
 def _fit_class(features: FloatArray, right: BoolArray) -> ClassModel:

@@ -1,9 +1,11 @@
-"""What is shown of a certificate: the outcome class by class, and the policies that were proposed."""
+"""What is shown of a certificate: the outcome class by class, and the policies that were tested."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from venn_admit.core.calibrators.certified.certificate import Certificate, ClassResult, Proposal, to_document
+from venn_admit.core.calibrators.certification import ClassKind
+from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult, to_document
+from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.report.calibration.sections import Section, TextTable, ratio_text
 from venn_admit.report.evaluation.wording import share_text
 
@@ -13,55 +15,39 @@ MOST_CLASSES = 20
 MOST_LISTED = 6
 """With more classes than these, the thresholds are not listed."""
 
+MOST_STEPS = 4
+"""At most this many policies of a chain are shown: the first, and those before the end."""
+
 TOO_MANY = 10**9
 """A number of documents that no one will ever have."""
 
 
 def certificate_section(certificate: Certificate, class_names: Sequence[str]) -> Section:
     """Return the outcome: whether a policy is certified, what it does in each class, and what is lacking."""
-    shown = certificate.closest
     parts: list[str | TextTable] = [outcome_text(certificate)]
-    if shown is None:
-        parts.append("No policy was proposed: none that admits anything has enough right on mc.")
+    if certificate.policy is not None:
+        parts.append(_thresholds(certificate, class_names))
+    results = (*certificate.classes, *certificate.lacking)
+    if not results:
+        parts.append("No policy was tested: by the data that propose, none has a chance to pass.")
         return Section("Certificate", tuple(parts))
-    if certificate.chosen is None:
-        parts.append(f"The policy that came closest would admit {share_text(shown.vp_share)} of vp:")
-    parts += [_thresholds(shown, class_names), _classes(certificate, shown, class_names)]
-    return Section("Certificate", tuple(parts), tuple(_notes(certificate, shown)))
+    parts.append(_classes(certificate, results, class_names))
+    return Section("Certificate", tuple(parts), tuple(_notes(certificate, results)))
 
 
-def proposals_section(certificate: Certificate) -> Section:
-    """Return the policies that were proposed, in the order in which they were tested."""
-    rows = tuple(
-        (
-            str(number),
-            f"{float(proposal.margin):g}",
-            f"{proposal.standard_errors:g}",
-            share_text(proposal.mc_share),
-            share_text(proposal.vp_share),
-            _least_right(proposal),
-            share_text(proposal.p_value),
-            _verdict(certificate, number - 1),
-        )
-        for number, proposal in enumerate(certificate.proposals, start=1)
-    )
-    columns = (
-        "",
-        "margin",
-        "standard\nerrors",
-        "admits\nof mc",
-        "admits\nof vp",
-        "least\nright",
-        "p-value",
-        "outcome",
-    )
+def section_of_tests(certificate: Certificate, class_names: Sequence[str]) -> Section:
+    """Return the policies that were tested, in order, chain by chain."""
+    shown = certificate.chains[:MOST_CLASSES]
+    rows = tuple(row for number, chain in enumerate(shown, start=1) for row in _steps(number, chain, class_names))
+    columns = ("chain", "", "foretold\nright", "admitted", "least\nright", "p-value", "level", "outcome")
     return Section(
-        "Policies proposed",
-        (TextTable(columns, rows, query="policy_proposals"),) if rows else ("None.",),
+        "Policies tested",
+        (TextTable(columns, rows, query="policy_tests"),) if rows else ("None.",),
         (
-            "margin, standard errors: how far each was to exceed 1 - alpha on mc. least right: the "
-            "lowest share right on vp of a class that is tested. They are tested in this order, until one fails; of "
-            "those that passed, the one that admits most of mc is certified.",
+            "Each chain is tested from strict to liberal, in an order fixed by the data that propose, up to the first "
+            "failure. foretold right: the least share right that those data foretell of a prediction admitted; "
+            "admitted: points of the evidence; least right: the lowest share right of a class that is tested; level: "
+            "what the p-value may be at most. The first and the last policies of each chain are shown.",
         ),
     )
 
@@ -69,7 +55,7 @@ def proposals_section(certificate: Certificate) -> Section:
 def certificate_payload(certificate: Certificate, class_names: Sequence[str]) -> dict[str, Any]:
     """Return a certificate as JSON has it."""
     return {
-        "certified": certificate.chosen is not None,
+        "certified": certificate.policy is not None,
         "classes": list(class_names),
         **to_document(certificate),
     }
@@ -92,104 +78,123 @@ def kinds_text(certificate: Certificate) -> str:
 def outcome_text(certificate: Certificate) -> str:
     """Return what is certified; otherwise that nothing is, and how many labels would do."""
     target, confidence = 1 - certificate.alpha, certificate.confidence
-    if certificate.chosen is not None:
-        chosen = certificate.proposals[certificate.chosen]
+    if certificate.policy is not None:
+        share = share_text(certificate.admitted / certificate.points)
         return (
             f"Certified with confidence {confidence}: of what is admitted, at least {target} is right in "
-            f"{kinds_text(certificate)}. The policy admits {share_text(chosen.vp_share)} of vp."
+            f"{kinds_text(certificate)}. The policy admits {share} of the {certificate.points:,} points of "
+            f"{evidence_text(certificate)}."
         )
     said = (
         f"Not certified: no policy passed at confidence {confidence} for {kinds_text(certificate)}, so everything is "
         "rejected. "
     )
-    return f"{said}At the rates seen, {_lacking(certificate)}."
+    return f"{said}At the rates seen, {_needed_text(certificate)}."
 
 
-def _lacking(certificate: Certificate) -> str:
+def evidence_text(certificate: Certificate) -> str:
+    """Return which splits a certificate was tested on."""
+    return "mc and vp" if certificate.proposing else "vp"
+
+
+def _needed_text(certificate: Certificate) -> str:
     """What would do, as the rest of a sentence."""
-    needed = certificate.documents_needed
+    needed, splits = certificate.documents_needed, evidence_text(certificate)
     if needed is None or needed > TOO_MANY:
         return "no number of labels would do"
-    if needed <= certificate.vp_documents:
+    if needed <= certificate.documents:
         return "about as many labels as there are would do, and some more will help"
     labels = count_text(certificate.points_in(needed))
     if certificate.single_points:
-        return f"vp would need about {labels} labels, and it has {certificate.vp_points:,}"
+        return f"it would take about {labels} labels in {splits}, where there are {certificate.points:,}"
     return (
-        f"vp would need about {count_text(needed)} documents, and it has {certificate.vp_documents:,}; that many hold "
-        f"about {labels} labels"
+        f"it would take about {count_text(needed)} documents in {splits}, where there are {certificate.documents:,}; "
+        f"that many hold about {labels} labels"
     )
 
 
-def _thresholds(proposal: Proposal, class_names: Sequence[str]) -> str:
-    pairs = list(zip(class_names, proposal.policy.thresholds, strict=True))
+def _thresholds(certificate: Certificate, class_names: Sequence[str]) -> str:
+    policy = certificate.policy
+    assert policy is not None, "there is a policy"
+    pairs = list(zip(class_names, policy.thresholds, strict=True))
     never = [name for name, threshold in pairs if threshold is None]
     if len(pairs) > MOST_LISTED:
         listed = f" ({', '.join(never[:MOST_LISTED])}{', ...' if len(never) > MOST_LISTED else ''})" if never else ""
         return f"{len(never)} of {len(pairs)} predicted classes are never admitted{listed}."
     said = ", ".join(f"{name} {'never' if value is None else f'from {value:.4g}'}" for name, value in pairs)
-    return f"Predicted classes are admitted by p0: {said}."
+    return f"Predicted classes are admitted by {'score' if policy.bounded is Bounded.SCORE else 'p0'}: {said}."
 
 
-def _classes(certificate: Certificate, proposal: Proposal, class_names: Sequence[str]) -> TextTable:
+def _classes(certificate: Certificate, results: Sequence[ClassResult], class_names: Sequence[str]) -> TextTable:
     needed = ("labels\nneeded",) if certificate.single_points else ("documents\nneeded", "labels\nneeded")
-    short = any(_falls_short(certificate, result) for result in proposal.classes)
+    short = bool(certificate.lacking)
+
+    def outcome(result: ClassResult) -> tuple[str, ...]:
+        if not short:
+            return ()
+        verdict = "promised" if result in certificate.classes else "not"
+        return verdict, *_needed(certificate, result)[-len(needed) :]
+
     rows = tuple(
         (
             f"{result.kind} {class_names[result.number]}",
-            ratio_text(result.vp_admitted, certificate.vp_points),
-            ratio_text(result.vp_right, result.vp_admitted),
-            "never" if result.p_value is None else share_text(result.p_value),
-            *(_needed(certificate, result)[-len(needed) :] if short else ()),
+            ratio_text(result.admitted, certificate.points),
+            ratio_text(result.right, result.admitted),
+            "-" if result.p_value is None else share_text(result.p_value),
+            *outcome(result),
         )
-        for result in _shown(proposal)
+        for result in _shown(results)
     )
-    columns = ("class", "admitted\nof vp", "right\non vp", "p-value", *(needed if short else ()))
+    columns = ("class", "admitted", "right", "p-value", *(("outcome", *needed) if short else ()))
     return TextTable(columns, rows, query="policy_classes")
 
 
-def _shown(proposal: Proposal) -> list[ClassResult]:
-    if len(proposal.classes) <= MOST_CLASSES:
-        return list(proposal.classes)
-    largest = sorted(proposal.classes, key=lambda result: -1 if result.p_value is None else result.p_value)
-    kept = {id(result) for result in largest[-MOST_CLASSES:]}
-    return [result for result in proposal.classes if id(result) in kept]
-
-
-def _falls_short(certificate: Certificate, result: ClassResult) -> bool:
-    return result.p_value is not None and result.p_value > certificate.level
+def _shown(results: Sequence[ClassResult]) -> list[ClassResult]:
+    if len(results) <= MOST_CLASSES:
+        return sorted(results, key=lambda result: (list(ClassKind).index(result.kind), result.number))
+    largest = sorted(results, key=lambda result: -1 if result.p_value is None else result.p_value)
+    return _shown(largest[-MOST_CLASSES:])
 
 
 def _needed(certificate: Certificate, result: ClassResult) -> tuple[str, str]:
     """The documents and labels with which a class that falls short is likely to pass."""
-    if not _falls_short(certificate, result):
+    if result in certificate.classes:
         return "", ""
     if result.documents_needed is None or result.documents_needed > TOO_MANY:
         return "no number", "no number"
     return count_text(result.documents_needed), count_text(certificate.points_in(result.documents_needed))
 
 
-def _notes(certificate: Certificate, proposal: Proposal) -> Iterator[str]:
-    yield (
-        f"admitted: of all points of vp; right: of these; a class passes if its p-value is at most "
-        f"{1 - certificate.confidence}."
-    )
-    if any(result.p_value is None for result in proposal.classes):
-        yield "never: this predicted class is not admitted, so that nothing is promised of it."
-    if len(proposal.classes) > MOST_CLASSES:
-        yield f"{MOST_CLASSES} of {len(proposal.classes)} classes shown: those with the largest p-values."
+def _notes(certificate: Certificate, results: Sequence[ClassResult]) -> Iterator[str]:
+    yield f"admitted: of all points of {evidence_text(certificate)}; right: of these."
+    if certificate.policy is not None and certificate.lacking:
+        yield (
+            "not: nothing is promised for this class, which is never admitted; shown is the threshold that came "
+            "closest, and how many labels it would take."
+        )
+    if certificate.capped:
+        yield (
+            f"{certificate.capped:,} documents hold more points of a class than any that proposed; each counts for as "
+            "many as the largest of those."
+        )
+    if len(results) > MOST_CLASSES:
+        yield f"{MOST_CLASSES} of {len(results)} classes shown: those with the largest p-values."
 
 
-def _least_right(proposal: Proposal) -> str:
-    shares = [result.vp_share for result in proposal.classes if result.p_value is not None]
-    known = [share for share in shares if share is not None]
-    return share_text(min(known)) if known else "-"
-
-
-def _verdict(certificate: Certificate, place: int) -> str:
-    proposal = certificate.proposals[place]
-    if place == certificate.chosen:
-        return "certified"
-    if proposal.passed:
-        return "passed"
-    return "failed" if proposal.p_value > certificate.level else "after one that failed"
+def _steps(number: int, chain: Chain, class_names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    name = class_names[chain.predicted[0]] if chain.name == "class" else chain.name
+    places = range(len(chain.steps))
+    for place in [*places[:1], *places[1:][-(MOST_STEPS - 1) :]]:
+        step = chain.steps[place]
+        known = [result.share for result in step.classes if result.p_value is not None and result.share is not None]
+        foretold = [share for share in step.shares if share is not None]
+        yield (
+            f"{number} {name}",
+            str(place + 1),
+            share_text(min(foretold)) if foretold else "-",
+            f"{step.admitted:,}",
+            share_text(min(known)) if known else "-",
+            share_text(step.p_value),
+            share_text(chain.level),
+            "passed" if step.passed else "failed",
+        )

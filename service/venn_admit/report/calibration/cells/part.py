@@ -16,7 +16,7 @@ from venn_admit.report.calibration.cells.certified import (
     certificate_payload,
     certificate_section,
     outcome_text,
-    proposals_section,
+    section_of_tests,
 )
 from venn_admit.report.calibration.cells.wording import (
     CellsContents,
@@ -58,7 +58,9 @@ class CellsPart(CellsContents):
 
     @property
     def _usual_reason(self) -> Reason:
-        return Reason.POLICY_NOT_CERTIFIED if self.is_uncertified else Reason.PROBABILITY_BELOW_THRESHOLD
+        if self.is_uncertified:
+            return Reason.POLICY_NOT_CERTIFIED
+        return Reason.SCORE_BELOW_THRESHOLD if self.bounds_scores else Reason.PROBABILITY_BELOW_THRESHOLD
 
     @property
     def admitted_of_reference(self) -> int:
@@ -87,7 +89,8 @@ class CellsPart(CellsContents):
 
     def sections(self, report: CalibrationReport) -> list[Section]:
         found = self.certificate
-        certified = () if found is None else (certificate_section(found, report.class_names), proposals_section(found))
+        names = report.class_names
+        certified = () if found is None else (certificate_section(found, names), section_of_tests(found, names))
         return [score_section(self), *certified, cells_section(report, self)]
 
     def rejected_of_reference(self, report: CalibrationReport) -> Mapping[Reason, int]:

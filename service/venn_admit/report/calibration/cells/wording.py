@@ -6,6 +6,7 @@ from decimal import Decimal
 from math import inf, isfinite
 
 from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.calibrators.settings import AUTO, ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.core.calibrators.venn_abers.steps import Steps
@@ -65,7 +66,13 @@ class CellsContents:
     @property
     def is_uncertified(self) -> bool:
         """Whether a certificate was asked for, and none could be given."""
-        return self.certificate is not None and self.certificate.chosen is None
+        return self.certificate is not None and self.certificate.policy is None
+
+    @property
+    def bounds_scores(self) -> bool:
+        """Whether scores decide, instead of p0."""
+        policy = None if self.certificate is None else self.certificate.policy
+        return policy is not None and policy.bounded is Bounded.SCORE
 
     @property
     def bin_names(self) -> list[str] | None:
@@ -95,29 +102,34 @@ def cells_section(report: CalibrationReport, part: CellsContents) -> Section:
     """Return what each cell can admit."""
     shown = _shown(part)
 
+    by_score = part.bounds_scores
+
     def row(state: CellState) -> tuple[str, ...]:
         admits_from = "never" if state.admits_from is None else f"{state.admits_from:.4g}"
         return (
             _name(report, part, state),
             f"{state.points:,}",
             ratio_text(state.right, state.points),
-            threshold_text(state.threshold),
-            share_text(state.largest),
+            *(() if by_score else (threshold_text(state.threshold), share_text(state.largest))),
             admits_from,
             ratio_text(state.admitted, state.points),
         )
 
     points, right = sum(state.points for state in part.states), sum(state.right for state in part.states)
-    total = ("all", f"{points:,}", ratio_text(right, points), "", "", "", ratio_text(part.admitted, points))
-    heads = ("predicted as", "points\nin mc", "right", "threshold", "largest\np0", "admits\nfrom", "admitted")
+    total = ("all", f"{points:,}", ratio_text(right, points), *([""] * (1 if by_score else 3)))
+    by_p0 = () if by_score else ("threshold", "largest\np0")
+    heads = ("predicted as", "points\nin mc", "right", *by_p0, "admits\nfrom", "admitted")
+    note = (
+        "admits from: the certified score; admitted: the share of mc that would be."
+        if by_score
+        else "largest p0: the lower probability of the highest score; admits from: the score at which p0 reaches the "
+        "threshold; admitted: the share of mc that would be, each point by bounds of the other folds."
+    )
+    rows = (*map(row, shown), (*total, ratio_text(part.admitted, points)))
     return Section(
         "Predicted classes, and what of them can be admitted",
-        (TextTable(heads, (*map(row, shown), total), last_is_total=True, query="cells"),),
-        (
-            "largest p0: the lower probability of the highest score; admits from: the score at which p0 reaches the "
-            "threshold; admitted: the share of mc that would be, each point by bounds of the other folds.",
-            *_hidden(part, shown),
-        ),
+        (TextTable(heads, rows, last_is_total=True, query="cells"),),
+        (note, *_hidden(part, shown)),
     )
 
 

@@ -37,26 +37,35 @@ certificate = sa.Table(
     optional(
         "thresholds",
         ARRAY(sa.Double),
-        "Least p0 at which a predicted class is admitted; a null among them is never; null if no policy is certified.",
+        "Least score or p0 at which a predicted class is admitted; a null among them is never; null if no policy is "
+        "certified.",
+    ),
+    optional(
+        "bounded",
+        sa.Text,
+        "What the thresholds bound: score, or lower for p0 in older certificates; null without a policy.",
     ),
     optional("p_value", sa.Double, "The policy's p-value, the largest of its classes'."),
-    optional("mc_share", sa.Double, "Share of mc that the certified policy admits."),
-    optional("vp_share", sa.Double, "Share of vp that the certified policy admits."),
-    required("vp_documents", sa.Integer, "Number of documents of vp."),
+    optional("mc_share", sa.Double, "Share of mc that the policy admits, in older certificates, proposed on it."),
+    optional("share", sa.Double, "Share of the evidence that the policy admits."),
+    required("documents", sa.Integer, "Number of documents of evidence: mc and vp, or vp alone in older certificates."),
     optional(
         "documents_needed",
         sa.Numeric,
-        "Documents of vp with which a policy is likely to pass; null if one is certified, or none would.",
+        "Documents of evidence with which a policy is likely to pass; null if one is certified, or none would.",
     ),
     required(
-        "document", JSONB, "The certificate in full: what was asked, each proposal, and the results of its classes."
+        "document",
+        JSONB,
+        "The certificate in full: what was asked, each policy tested, and the results of its classes.",
     ),
     sa.CheckConstraint("0 <= ALL (thresholds) AND 1 >= ALL (thresholds)", name="thresholds"),
     sa.CheckConstraint(
-        "(thresholds IS NULL) = (p_value IS NULL) AND (thresholds IS NULL) = (mc_share IS NULL) "
-        "AND (thresholds IS NULL) = (vp_share IS NULL)",
+        "(thresholds IS NULL) = (p_value IS NULL) AND (thresholds IS NULL) = (share IS NULL) "
+        "AND (thresholds IS NULL) = (bounded IS NULL)",
         name="policy",
     ),
+    sa.CheckConstraint("bounded IN ('score', 'lower')", name="bounded"),
     comment="What became of the certificate that a snapshot was asked for: the certified policy, if there is one.",
 )
 

@@ -9,6 +9,9 @@ import numpy as np
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.errors import NotReadyError
 
+LEAST_POINTS = 50
+LEAST_OF_EACH = 5
+
 _GRADIENT = 1e-10
 _MOST_STEPS = 200
 _SUFFICIENT = 1e-4  # of the decrease that the slope promises: Nocedal & Wright (2006), section 3.1
@@ -41,6 +44,16 @@ def row_order(columns: FloatArray, outcome: BoolArray) -> IntArray:
     """
     order: IntArray = np.lexsort((*columns[::-1], outcome))
     return order
+
+
+def enough_points(outcome: BoolArray) -> bool:
+    """Return whether there are enough points for a regression: 50, 5 of them right and 5 wrong.
+
+    Args:
+        outcome: (n,) bool.
+    """
+    right = int(np.count_nonzero(outcome))
+    return len(outcome) >= LEAST_POINTS and min(right, len(outcome) - right) >= LEAST_OF_EACH
 
 
 def fit_logistic(columns: FloatArray, outcome: BoolArray) -> tuple[FloatArray, float]:

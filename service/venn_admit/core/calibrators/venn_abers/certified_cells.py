@@ -1,0 +1,93 @@
+"""The calibration points of a snapshot as a certificate takes them: those that propose, and the evidence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from venn_admit.core.calibrators.certification import Certification
+from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.calibrators.certified.certify import certify
+from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.logistic import LEAST_POINTS
+from venn_admit.core.calibrators.settings import VennAbersSettings
+from venn_admit.core.calibrators.venn_abers.cells import CellPoints
+from venn_admit.core.documents import document_codes
+from venn_admit.core.splits import hash_keys
+from venn_admit.core.types import BoolArray, IntArray
+
+PROPOSING_PARTS = 10
+"""If `knn` has too few points, one in this number of documents of `mc` and `vp` proposes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledCells:
+    """n labelled points.
+
+    Attributes:
+        points: As Venn-Abers sees them, under the snapshot's score.
+        label: (n,) int64 in [0, C).
+        keys: The document id of each point, or its external id if it has no document.
+    """
+
+    points: CellPoints
+    label: IntArray
+    keys: Sequence[str]
+
+    def take(self, rows: BoolArray) -> "LabelledCells":
+        """Return some of the points.
+
+        Args:
+            rows: (n,) bool.
+        """
+        keys = [self.keys[row] for row in np.flatnonzero(rows).tolist()]
+        return LabelledCells(self.points.take(rows), self.label[rows], keys)
+
+
+def proposing_rows(keys: Sequence[str], of_knn: BoolArray, *, seed: int) -> BoolArray:
+    """Return which of n points propose: those of `knn`, and one document in ten of the rest if these are too few.
+
+    Too few are fewer than 50 points, or a single document.
+
+    Args:
+        keys: The document id of each point, or its external id if it has no document.
+        of_knn: (n,) bool, whether it is of `knn`, not of `mc` or `vp`.
+        seed: The classifier's seed.
+
+    Returns:
+        (n,) bool. Points of `knn` are never evidence.
+    """
+    rows = np.flatnonzero(of_knn).tolist()
+    if len(rows) >= LEAST_POINTS and len({keys[row] for row in rows}) > 1:
+        return of_knn
+    drawn: BoolArray = hash_keys(keys, seed=seed, purpose="propose") % PROPOSING_PARTS == 0
+    return drawn | of_knn
+
+
+def certify_cells(
+    cells: LabelledCells, proposing: BoolArray, settings: VennAbersSettings, certification: Certification
+) -> Certificate:
+    """Certify a policy on the scores of a snapshot. Neither the order of the points nor their batch matters.
+
+    Args:
+        cells: The points of `knn`, `mc` and `vp`.
+        proposing: (n,) bool, as `proposing_rows` gives it; the others are evidence.
+        certification: What is asked for.
+
+    Raises:
+        InvalidInputError: An array is out of range, or there are fewer than two documents.
+    """
+    return certify(
+        _points(cells.take(proposing)),
+        _points(cells.take(~proposing)),
+        class_count=len(settings.thresholds),
+        alpha=settings.alpha,
+        kinds=certification.kinds,
+        confidence=certification.confidence,
+        test=certification.test,
+    )
+
+
+def _points(cells: LabelledCells) -> CertificatePoints:
+    points = cells.points
+    return CertificatePoints(points.score, points.predicted, cells.label, document_codes(cells.keys))
