@@ -23,7 +23,7 @@ from venn_admit.store.database.engine import connect, create_engine, transaction
 from venn_admit.store.database.statements import statement
 from venn_admit.store.exemplars import approximations, classifiers
 
-POINTS = 200_000
+POINTS = 100_000
 CLASSES, K = 3, 25
 BAND_INDEX = "calibration_point_band_idx"
 QUERY = str(statement("bands.band_evidence"))
@@ -125,7 +125,7 @@ def filled(url: str, count: int) -> Iterator[Filled]:
 
 @pytest.fixture(scope="module")
 def large(server_url: str, template_database: str) -> Iterator[Filled]:
-    """200,000 points, vacuumed and analysed, as the server does by itself after a while."""
+    """100,000 points, vacuumed and analysed, as the server does by itself after a while."""
     with fresh_database(server_url, template_database) as url, filled(url, POINTS) as found:
         with found.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.exec_driver_sql("VACUUM (ANALYZE) calibration_point")

@@ -382,25 +382,25 @@ class TestOlderPrograms:
             connection.exec_driver_sql(f"UPDATE neighbours SET neighbour_ids[1] = ({NEWEST})")
 
 
-def test_a_fit_asks_for_a_recalibration(reviews: Bench) -> None:
-    assert reviews.rows(REQUEST) == []
-    fitted = reviews.fit("reviews")
-    assert only_request(reviews).reason == "new parameters"
-    (request,) = retry_and_list(reviews.engine, "reviews")
-    with transaction(reviews.engine) as connection:
+def test_a_fit_asks_for_a_recalibration(few_reviews: Bench) -> None:
+    assert few_reviews.rows(REQUEST) == []
+    fitted = few_reviews.fit("reviews")
+    assert only_request(few_reviews).reason == "new parameters"
+    (request,) = retry_and_list(few_reviews.engine, "reviews")
+    with transaction(few_reviews.engine) as connection:
         classifier = classifiers.by_name(connection, "reviews")
         before = calibrations.latest(connection, classifier)
     assert before.knn_parameters_id != fitted.parameters.id
     steps: list[recalibrate.RecalibrationStep] = []
     while not steps or steps[-1].calibrated is None:
         step = recalibrate.recalibrate_step(
-            reviews.workspace(keep_calibrations=None), request, quiet_seconds=0, wait_seconds=0, wait=True
+            few_reviews.workspace(keep_calibrations=None), request, quiet_seconds=0, wait_seconds=0, wait=True
         )
         assert step is not None
         assert step.error is None
         if step.job_id is not None:
-            reviews.run(step.job_id)
+            few_reviews.run(step.job_id)
         steps.append(step)
-    with connect(reviews.engine) as connection:
+    with connect(few_reviews.engine) as connection:
         assert calibrations.latest(connection, classifier).knn_parameters_id == fitted.parameters.id
-    assert reviews.rows(REQUEST) == []
+    assert few_reviews.rows(REQUEST) == []

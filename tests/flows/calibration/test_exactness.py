@@ -236,7 +236,7 @@ def test_a_snapshot_is_a_calibration_from_scratch(life: type[Life]) -> None:
     run_state_machine_as_test(
         life,
         settings=settings(
-            max_examples=12,
+            max_examples=8,
             stateful_step_count=15,
             deadline=None,
             derandomize=True,

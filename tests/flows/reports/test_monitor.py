@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +64,13 @@ monitor.update_monitor(create_engine(sys.argv[1]), "reviews")
 """
 
 
+@cache
 def films() -> Arrays:
     with np.load(EXAMPLES / "valid.npz") as valid:
         return {name: valid[name][-POINTS:] for name in ("r", "f", "y")} | {"id": np.array(IDS)}
 
 
+@cache
 def truth() -> dict[str, int]:
     return dict(zip(IDS, films()["y"].tolist(), strict=True))
 
