@@ -21,7 +21,6 @@ def content_digests(
 
     Args:
         vectors: (n, D) float32, r; None if the classifier has logits only.
-        logits: (n, C) float32, f.
         document_ids: The document that each exemplar is part of, or None.
 
     Returns:

@@ -15,8 +15,7 @@ from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.names import check_stored_id
 from venn_admit.core.types import UNKNOWN_LABEL, IntArray
 from venn_admit.errors import Code, InvalidInputError
-from venn_admit.files.arrow.batches import DAMAGE
-from venn_admit.files.arrow.types import is_label, is_name, is_text, object_bytes, to_list
+from venn_admit.files.arrow.types import DAMAGE, is_label, is_name, is_text, object_bytes, to_list
 from venn_admit.files.inputs import OBJECT_BYTES, Place, check_is_file, input_error, reading, too_large
 from venn_admit.files.label_values import ClassNumbers
 from venn_admit.files.parquet.footer import read_footer

@@ -10,6 +10,7 @@ Args:
     queries: (m, D) float32.
     support: The training exemplars; for the localizer, all of vp, (n, D) float32, which may be a memory map.
     support_knn_logits: (n_vp, C) float64, KNN(x_j) of the support.
+    view: The KNN's view of n points.
     window_high: (m,) int64, one past the last row of each window; low <= high <= n.
     window_low: (m,) int64 >= 0, the first row of each window.
 """

@@ -86,11 +86,7 @@ def nonconformity(logits: FloatArray, labels: IntArray) -> FloatArray:
 
 
 def calibration_points(view: Approximation, labels: IntArray) -> CalibrationPoints:
-    """Return labelled points as bands hold them, with their nonconformity.
-
-    Args:
-        view: The KNN's of n points.
-    """
+    """Return labelled points as bands hold them, with their nonconformity."""
     return CalibrationPoints(
         label=labels,
         predicted=view.predicted,
@@ -148,9 +144,6 @@ def match_count(predicted: IntArray, neighbours: Neighbours, support: Support) -
 
     Neighbours k = 1, 2, ... are counted while yhat(x) = yhat_k = y_k, so that both their prediction and their label
     must agree.
-
-    Args:
-        predicted: (n,) int64, yhat(x).
     """
     _check_neighbours(neighbours, support)
     if predicted.shape != neighbours.indices.shape[:1]:

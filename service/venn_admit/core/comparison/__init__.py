@@ -3,6 +3,7 @@
 These arguments mean the same in all of its modules.
 
 Args:
+    calibration: The points to calibrate on.
     data: The points of `knn` and `mc`.
     draws: (n,) float64 in [0, 1), U, from `uniform_draws`.
     external_ids: n strings.
@@ -12,8 +13,10 @@ Args:
     localizer: Over the points, for weighted probabilities of Venn-ADMIT; None for plain ones.
     logits: (n, C) float32, C >= 2, f, finite; may be a memory map.
     mc: n points of `mc`, in any order.
+    name: The name of a method.
     on_method: Called with the name of each method before it is computed.
     points: The points to decide on, none of them held out.
     promise: What is asked of the methods.
     rule: The rule that gives a point its set.
+    vectors: (n, D) float32, of the points to decide on.
 """

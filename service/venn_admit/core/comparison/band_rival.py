@@ -32,11 +32,8 @@ def admit_rival(
     It is left out if `mc` or `vp` hold too little for bands, or if no point has a band with kappa points of each class.
 
     Args:
-        held_out: The held-out points; `mc` and `vp` calibrate.
         vp_vectors: Returns the vectors of all rows of `vp`, (n_vp, D) float32, in the order in which they are given,
             (n_vp,) int64; may be a memory map.
-        points: The KNN's view of the points to decide on.
-        vectors: (n, D) float32, of these points.
     """
     mc, vp = (calibration_points(part.seen.knn, part.label) for part in (held_out.mc, held_out.vp))
     try:

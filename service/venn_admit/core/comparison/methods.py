@@ -102,7 +102,6 @@ def comparison_methods(
     The sets of a point do not depend on the other points.
 
     Args:
-        calibration: The points to calibrate on.
         seed: The seed of the cut into a part to tune RAPS on and the rest, which keeps points of one key together.
 
     Raises:

@@ -32,20 +32,12 @@ CERTIFIED = "certified"
 
 
 def certified_for(kinds: Collection[ClassKind]) -> str:
-    """Return the name of the certified policy, which promises something for some kinds of classes.
-
-    Args:
-        kinds: Those that were asked for.
-    """
+    """Return the name of the certified policy, which promises something for some kinds of classes."""
     return CERTIFIED if set(kinds) == set(ClassKind) else f"{CERTIFIED}, {' and '.join(kinds)}"
 
 
 def by_bins(name: str) -> str:
-    """Return the name of Venn-Abers with several bins of q.
-
-    Args:
-        name: The one that it has with a single bin.
-    """
+    """Return the name of Venn-Abers with several bins of q."""
     return f"{name}, bins of q"
 
 

@@ -164,8 +164,6 @@ def accuracy_grid(
     Equal distances share a bin of d, so that there may be fewer bins than asked for.
 
     Args:
-        match_count: (n,) int64 in [0, K].
-        distance: (n,) float64.
         match_bins: Lower edges of the bins of q, the first of them 0.
         distance_bins: The number of bins of d asked for.
     """
@@ -228,7 +226,6 @@ def risk_curve(name: str, confidence: FloatArray, right: BoolArray) -> RiskCurve
     confidence, which no threshold admits, come last as equals; the curve itself ends before them.
 
     Args:
-        name: The method's name.
         confidence: (n,) float64, n >= 1; NaN for a point that can never be admitted.
 
     Examples:

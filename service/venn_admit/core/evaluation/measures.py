@@ -92,11 +92,7 @@ class PointAccuracy:
 
 
 def measure_method(method: MethodSets, label: IntArray, documents: Documents | None) -> MethodMeasures:
-    """Measure the sets of n points, n >= 1, each of which holds the prediction.
-
-    Args:
-        method: The predictions and sets.
-    """
+    """Measure the sets of n points, n >= 1, each of which holds the prediction."""
     predicted, included = method.predicted, method.included
     n, class_count = label.size, included.shape[1]
     check_rows(n, {f"predicted of {method.name!r}": predicted, f"included of {method.name!r}": included})
@@ -135,11 +131,7 @@ def measure_method(method: MethodSets, label: IntArray, documents: Documents | N
 def measure_admission(
     label: IntArray, predicted: IntArray, admitted: BoolArray, class_count: int, documents: Documents | None
 ) -> Admission:
-    """Measure which of n predictions are admitted, n >= 1, and the share right among these.
-
-    Args:
-        admitted: (n,) bool.
-    """
+    """Measure which of n predictions are admitted, n >= 1, and the share right among these."""
     check_rows(label.size, {"predicted": predicted, "admitted": admitted})
     check_classes(class_count, {"label": label, "predicted": predicted})
     *classes, (share,) = tally_groupings(

@@ -137,9 +137,6 @@ class Grouping:
 def tally_groupings(groupings: Sequence[Grouping], documents: Documents | None) -> list[tuple[Tally, ...]]:
     """Return the tallies of several groupings of the same n points.
 
-    Args:
-        groupings: The groupings.
-
     Returns:
         For each grouping, one tally per cell; N is all n points in every cell.
     """

@@ -67,11 +67,7 @@ def redecide(
 def compare_bands(
     snapshot: SnapshotIndex, decided: DecidedPoints, documents: Documents | None, redecided: Decisions | None
 ) -> Comparison | None:
-    """Compare the comparable points with vp; None if there are none.
-
-    Args:
-        redecided: The result of `redecide`.
-    """
+    """Compare the comparable points with vp; None if there are none."""
     if redecided is None:
         return None
     rows, vp, view = np.flatnonzero(decided.comparable), snapshot.vp, decided.approximation
@@ -89,10 +85,6 @@ def lower_of_vp(venn: VennIndex, vp: CalibrationPoints, singleton: BoolArray) ->
 
     What would be admitted is told by those without. Those with rank the points: without itself, a right point of a
     category gets less than a wrong one, and so the wrong ones would come first.
-
-    Args:
-        venn: The index of these points.
-        vp: The points.
 
     Returns:
         (n_vp,) float64 each; NaN without a singleton.
@@ -133,7 +125,6 @@ def weighted_of_vp(
     Only what plain ones would admit is weighed: as w >= 1, weighted ones admit no more.
 
     Args:
-        rows: (m,) int64, the points to look at.
         support: (n_vp, D) float32, all of vp in the order of the snapshot's `VennIndex`; may be a memory map.
     """
     plain = rows[snapshot.vp_admitted[rows]]
@@ -190,8 +181,6 @@ def label_budget(band_size: IntArray, q_bin: IntArray, *, kappa: int, label_coun
 
     Args:
         band_size: (n, C) int64, n_c of the points rejected as `band below kappa`, n >= 1.
-        q_bin: (n,) int64, the bin of q of each point.
-        kappa: The kappa that bands must reach.
     """
     check_lengths(band_size=band_size, q_bin=q_bin)
     if not len(band_size):

@@ -67,7 +67,6 @@ def cell_states(
     points lies on top; as not all do, it takes more.
 
     Args:
-        points: n points of `mc`.
         admitted: (n,) bool, which of them are admitted by bounds of the other folds.
         policy: The thresholds that admit. If they bound the score, nothing is lacking that p0 could tell.
 
@@ -175,9 +174,6 @@ def compare_cells(
     """Compare the comparable points of recent traffic with mc; None if there are none.
 
     Without vectors, only the scores are compared.
-
-    Args:
-        recent: The comparable points, in their order; None if there are none.
     """
     if recent is None:
         return None
@@ -197,7 +193,6 @@ def traffic_parts(
     """Count mc and recent traffic by score within each predicted class and, with vectors, by q and by d.
 
     Args:
-        mc: n points of mc.
         match_edges: Lower edges of the bins of q; None without vectors.
     """
     distances = {} if mc.distance is None else {"distance": mc.distance}

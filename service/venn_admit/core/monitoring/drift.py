@@ -80,10 +80,6 @@ def growth_p_value(before: Discrepancies, after: Discrepancies) -> float:
     exact. Both counts are divided by their design effects (Rao & Scott 1992). The dev half chose the epoch, which makes
     its share a little low.
 
-    Args:
-        before: Discrepancies at the fit.
-        after: Discrepancies since.
-
     Returns:
         In [0, 1]; 1 if a sample is empty, or if none or all points of both differ.
 
@@ -102,12 +98,7 @@ def growth_p_value(before: Discrepancies, after: Discrepancies) -> float:
 
 
 def has_grown(before: Discrepancies, after: Discrepancies) -> bool:
-    """Return whether discrepancies have grown by more than chance, at `LEVEL`.
-
-    Args:
-        before: Discrepancies at the fit.
-        after: Discrepancies since.
-    """
+    """Return whether discrepancies have grown by more than chance, at `LEVEL`."""
     return growth_p_value(before, after) < LEVEL
 
 

@@ -50,14 +50,7 @@ def calibration_partitions(
     settings: CalibratorSettings,
     omega: float,
 ) -> CalibrationPartitions:
-    """Count the points of a snapshot by partition.
-
-    Args:
-        mc: As the snapshot has them, not empty.
-        vp: As the snapshot has them, not empty.
-        vp_singleton: (n_vp,) bool, whether the ADMIT set of each point of vp is a singleton.
-        omega: Band radius; may be inf.
-    """
+    """Count the points of a snapshot by partition."""
     check_calibration_points(mc, class_count)
     check_calibration_points(vp, class_count)
     check_lengths(vp=vp.label, vp_singleton=vp_singleton)
@@ -123,14 +116,7 @@ class PartitionMap:
 
 
 def map_rows(q_bins: tuple[int, ...], neighbour_count: int) -> tuple[int, ...]:
-    """Return the lower edges of the groups of q of a map: the bins of the setting, unless they are one or too many.
-
-    Args:
-        q_bins: Lower edges of the setting's bins of q, ascending, the first 0.
-
-    >>> map_rows((0, 1, 25), 25), map_rows((0,), 25), map_rows(tuple(range(26)), 25)
-    ((0, 1, 25), (0, 1, 6, 16, 25), (0, 1, 6, 16, 25))
-    """
+    """Return the lower edges of the groups of q of a map: the bins of the setting, unless they are one or too many."""
     return q_bins if 1 < len(q_bins) <= MOST_ROWS else default_match_bins(neighbour_count)
 
 
@@ -147,8 +133,6 @@ def partition_map(
     Args:
         calibrated: The points of the split that the calibration is described by.
         traffic: q and d of recent traffic, (m,) each.
-        match_edges: (Q,) lower edges of the groups of q.
-        distance_edges: (G - 1,) float64, ascending.
     """
     check_lengths(
         match_count=calibrated.match_count,

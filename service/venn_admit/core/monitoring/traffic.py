@@ -128,13 +128,7 @@ class Traffic:
 def traffic(
     calibration_id: int, decided: DecidedPoints, documents: Documents | None, comparison: Comparison | None
 ) -> Traffic:
-    """Sum up recent traffic.
-
-    Args:
-        calibration_id: Key of the snapshot to compare with.
-        decided: Recent traffic, not empty.
-        comparison: With the calibration data of the snapshot, as its method compares them.
-    """
+    """Sum up recent traffic."""
     ids, counts = np.unique(decided.calibration_ids, return_counts=True)
     return Traffic(
         points=len(decided.exemplar_ids),

@@ -83,12 +83,7 @@ class Flips:
 
 
 def view_changes(before: Approximation, after: Approximation) -> ViewChanges:
-    """Count how the view of n points would change; all of them count as touched.
-
-    Args:
-        before: As it is.
-        after: As it would be, of the same points in the same order.
-    """
+    """Count how the view of n points would change; all of them count as touched."""
     return ViewChanges(
         points=len(before.predicted),
         touched=len(before.predicted),

@@ -19,14 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from venn_admit.core.types import UNKNOWN_LABEL
-from venn_admit.files.arrow.types import OTHER_TYPES, TYPES, affordable_batches, is_text, to_list
+from venn_admit.files.arrow.types import DAMAGE, OTHER_TYPES, TYPES, affordable_batches, is_text, to_list
 from venn_admit.files.inputs import batch_bytes, input_error, reading
 from venn_admit.files.records import Attributes, ExemplarBatch, Layout, make_batch, stating, unwanted_vectors
 
 EXTRACTOR_KEY = b"venn_admit.extractor"
 _BATCH_ROWS = 8192
-# ArithmeticError: a decimal that is no number. KeyError: an unknown time zone.
-DAMAGE = (pa.ArrowException, ArithmeticError, KeyError, ValueError)
 
 
 def exemplar_batches(layout: Layout, schema: pa.Schema, parts: Iterable[pa.RecordBatch]) -> Iterator[ExemplarBatch]:

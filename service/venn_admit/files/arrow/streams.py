@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from venn_admit.files.arrow.batches import DAMAGE
+from venn_admit.files.arrow.types import DAMAGE, valid_batches
 from venn_admit.files.inputs import Place, reading, too_large
 
 KIND = "Arrow stream"
@@ -61,23 +61,7 @@ def open_stream(path: Path, place: Place, memory_budget: int) -> Iterator[ArrowS
             if columns > _COLUMN_LIMIT:
                 raise ValueError(f"it has {columns:,} columns, expected at most {_COLUMN_LIMIT:,}")
         with reader:
-            yield ArrowStream(reader.schema, _valid_batches(reader, place))
-
-
-def _valid_batches(reader: pa.RecordBatchReader, place: Place) -> Iterator[pa.RecordBatch]:
-    while (batch := _next_batch(reader, place)) is not None:
-        yield batch
-
-
-def _next_batch(reader: pa.RecordBatchReader, place: Place) -> pa.RecordBatch | None:
-    with reading(place, KIND, *DAMAGE):
-        try:
-            batch = reader.read_next_batch()
-        except StopIteration:
-            return None
-        # Offsets are not checked when a message is read, and would lead beyond it.
-        batch.validate(full=True)
-        return batch
+            yield ArrowStream(reader.schema, valid_batches(place, KIND, iter(reader)))
 
 
 def _check_end(path: Path) -> None:

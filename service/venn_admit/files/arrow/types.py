@@ -9,8 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from venn_admit.files.inputs import OBJECT_BYTES, Place, too_large
+from venn_admit.files.inputs import OBJECT_BYTES, Place, reading, too_large
 
+# ArithmeticError: a decimal that is no number. KeyError: an unknown time zone.
+DAMAGE = (pa.ArrowException, ArithmeticError, KeyError, ValueError)
 # A value in a list: itself and its two levels, in buffers that double as they grow.
 LISTED_VALUE_BYTES = 16
 # A text of one byte per character takes four per character if a single one of them needs four.
@@ -93,6 +95,21 @@ TYPES: dict[str, tuple[_Accepts, str]] = {
 }
 
 OTHER_TYPES: tuple[_Accepts, str] = (_is_attribute, "booleans, numbers, dates, strings, or lists or structs of them")
+
+
+def valid_batches(place: Place, kind: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches whose arrays are valid; InvalidInputError at another, of an input of this kind.
+
+    Arrow does not check offsets, or an index against its dictionary, when it reads a message or decodes a page.
+    """
+    while True:
+        with reading(place, kind, *DAMAGE):
+            batch = next(batches, None)
+            if batch is not None:
+                batch.validate(full=True)
+        if batch is None:
+            return
+        yield batch
 
 
 def affordable_batches(place: Place, batch: pa.RecordBatch, first_row: int, limit: int) -> Iterator[pa.RecordBatch]:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from venn_admit.files.arrow.batches import DAMAGE
+from venn_admit.files.arrow.types import DAMAGE
 from venn_admit.files.inputs import check_is_file, reading, too_large
 
 _MAGIC = b"PAR1"

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
-from venn_admit.files.arrow.batches import DAMAGE, check_schema, to_batch, with_extractor
-from venn_admit.files.arrow.types import affordable_batches, to_list
+from venn_admit.files.arrow.batches import check_schema, to_batch, with_extractor
+from venn_admit.files.arrow.types import DAMAGE, affordable_batches, to_list, valid_batches
 from venn_admit.files.inputs import batch_bytes, input_error, reading, too_large
 from venn_admit.files.parquet.footer import Footer, read_footer
 from venn_admit.files.parquet.limits import affordable_rows, dictionary_columns
@@ -67,20 +67,11 @@ def batches_within(
         )
     with source:
         read = 0
-        batches = source.iter_batches(rows, columns=list(columns))
-        while (batch := _next_batch(path, batches)) is not None:
+        for batch in valid_batches(path, "parquet file", source.iter_batches(rows, columns=list(columns))):
             yield from affordable_batches(path, batch, read, batch_bytes(memory_budget))
             read += batch.num_rows
     if read != footer.row_count:
         raise input_error(path, "table", f"the {footer.row_count:,} rows that its footer names", f"{read:,}")
-
-
-def _next_batch(path: Path, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
-    with reading(path, "parquet file", *DAMAGE):
-        batch = next(batches, None)
-        if batch is not None:  # an index is not held against its dictionary when a page is decoded
-            batch.validate(full=True)
-        return batch
 
 
 def read_rows(path: Path, batch_rows: int, memory_budget: int) -> Iterator[dict[str, Any]]:

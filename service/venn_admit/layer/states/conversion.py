@@ -23,7 +23,7 @@ import numpy.typing as npt
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import UNKNOWN_LABEL, Float32Array, IntArray
 from venn_admit.errors import InvalidInputError
-from venn_admit.files.arrow.batches import DAMAGE as PARQUET_DAMAGE
+from venn_admit.files.arrow.types import DAMAGE as PARQUET_DAMAGE
 from venn_admit.files.arrow.types import to_list
 from venn_admit.files.inputs import batch_bytes, input_error, reading, too_large
 from venn_admit.files.label_values import ClassNumbers
