@@ -30,7 +30,6 @@ from venn_admit.core.monitoring.history import (
     LabelSelection,
     PointChanges,
     SnapshotChange,
-    SnapshotChanges,
 )
 from venn_admit.core.monitoring.partitions import CalibrationPartitions, PlacedPoints, map_rows, partition_map
 from venn_admit.core.monitoring.traffic import Accuracy, Comparison, Share, SharePair, Traffic
@@ -113,7 +112,7 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
             (LabelSelection("random", 98_000, NEWEST, NEWEST),),
             training_waiting=0,
         ),
-        changes=SnapshotChanges(0, 0, 0),
+        changes=PointChanges(0, 0, 0),
         agreement=Agreement(Discrepancies(20, 800), Discrepancies(400, 14_000), Discrepancies(0, 0)),
         traffic=Traffic(
             50_000,
@@ -267,7 +266,7 @@ def test_where_nothing_was_decided(two_classes: CalibrationReport) -> None:
 def test_advice(two_classes: CalibrationReport) -> None:
     assert "Nothing: no labels wait" in shown(two_classes)
     grown = Agreement(Discrepancies(20, 800), Discrepancies(900, 14_000), Discrepancies(0, 0))
-    due = replace(two_classes, agreement=grown, changes=SnapshotChanges(5, 0, 1))
+    due = replace(two_classes, agreement=grown, changes=PointChanges(5, 0, 1))
     text = " ".join(shown(due).split())
     assert "6 labelled points arrived, changed or left: `venn-admit calibrate made --kappa 1000`" in text
     assert "`venn-admit fit made` fits them again; calibrate afterwards" in text
@@ -407,7 +406,7 @@ def test_the_page_shows_what_the_terminal_does(two_classes: CalibrationReport, h
 
 
 def test_commands_stand_apart_on_the_page(two_classes: CalibrationReport) -> None:
-    due = replace(two_classes, changes=SnapshotChanges(5, 0, 1))
+    due = replace(two_classes, changes=PointChanges(5, 0, 1))
     assert "<code>venn-admit calibrate made --kappa 1000</code>" in render_calibration(due, command)
 
 

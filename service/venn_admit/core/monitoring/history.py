@@ -23,16 +23,18 @@ class LabelSelection:
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotChanges:
-    """How the labelled points of mc and vp, as they are now, differ from those of a snapshot.
+class PointChanges:
+    """How the labelled points of mc and vp differ from those of an earlier snapshot.
 
     Attributes:
-        changed: Points that have another label in it, or are in the other split.
+        changed: Points with another label, or in the other split.
+        moved: Points with another q or d.
     """
 
     arrived: int
     changed: int
     left: int
+    moved: int = 0
 
     @property
     def total(self) -> int:
@@ -72,21 +74,6 @@ class Day:
     def share(self) -> Tally:
         """The share that was admitted, with its interval."""
         return Tally(self.admitted, self.decided, self.decisions)
-
-
-@dataclass(frozen=True, slots=True)
-class PointChanges:
-    """How the points of a snapshot differ from those of the one before.
-
-    Attributes:
-        relabelled: Points with another label, or in the other split.
-        moved: Points with another q or d.
-    """
-
-    arrived: int
-    relabelled: int
-    gone: int
-    moved: int
 
 
 @dataclass(frozen=True, slots=True)

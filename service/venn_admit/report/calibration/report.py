@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from venn_admit.advice import Render, Step, Verb
 from venn_admit.core.monitoring.bands import WeightedShare
 from venn_admit.core.monitoring.drift import Discrepancies, has_grown
-from venn_admit.core.monitoring.history import Day, Inventory, SnapshotChange, SnapshotChanges
+from venn_admit.core.monitoring.history import Day, Inventory, PointChanges, SnapshotChange
 from venn_admit.core.monitoring.partitions import PartitionMap
 from venn_admit.core.monitoring.traffic import Traffic
 from venn_admit.core.reasons import Reason
@@ -149,7 +149,7 @@ class CalibrationReport:
     class_names: tuple[str, ...]
     snapshot: SnapshotFacts
     inventory: Inventory
-    changes: SnapshotChanges
+    changes: PointChanges
     agreement: Agreement | None
     traffic: Traffic | None
     seen_count: int

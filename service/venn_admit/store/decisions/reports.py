@@ -16,7 +16,6 @@ from venn_admit.core.monitoring.history import (
     LabelSelection,
     PointChanges,
     SnapshotChange,
-    SnapshotChanges,
 )
 from venn_admit.core.monitoring.traffic import RECENT
 from venn_admit.core.reasons import Reason
@@ -125,7 +124,7 @@ def quartiles(connection: Connection, calibration: Calibration) -> FloatArray | 
     return None if found is None else np.array(found, dtype=np.float64)
 
 
-def snapshot_changes(connection: Connection, calibration: Calibration) -> SnapshotChanges:
+def snapshot_changes(connection: Connection, calibration: Calibration) -> PointChanges:
     """Return the changes that another snapshot would include now."""
     parameters = {
         "classifier_id": calibration.classifier_id,
@@ -134,7 +133,7 @@ def snapshot_changes(connection: Connection, calibration: Calibration) -> Snapsh
         "splits": [Split.MC, Split.VP] if calibration.vp_count else [Split.MC],
     }
     row = execute(connection, "reports.snapshot_changes", **parameters).one()
-    return SnapshotChanges(arrived=row.arrived, changed=row.changed, left=row.gone)
+    return PointChanges(arrived=row.arrived, changed=row.changed, left=row.gone)
 
 
 def days(connection: Connection, classifier: Classifier, until: datetime) -> tuple[Day, ...]:
@@ -173,7 +172,7 @@ def history(connection: Connection, calibration: Calibration) -> tuple[SnapshotC
             previous=row.previous,
             points=None
             if row.previous is None
-            else PointChanges(arrived=row.arrived, relabelled=row.relabelled, gone=row.gone, moved=row.moved),
+            else PointChanges(arrived=row.arrived, changed=row.relabelled, left=row.gone, moved=row.moved),
             other_parameters=row.other_parameters,
             other_training=row.other_training,
             other_settings=tuple(row.other_settings),

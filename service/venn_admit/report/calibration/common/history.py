@@ -42,7 +42,7 @@ def change_text(made: SnapshotChange) -> str:
 
     >>> from datetime import datetime
     >>> from venn_admit.core.monitoring.history import PointChanges
-    >>> points = PointChanges(arrived=1200, relabelled=1, gone=0, moved=7)
+    >>> points = PointChanges(arrived=1200, changed=1, left=0, moved=7)
     >>> made = (9, datetime(2026, 3, 1), "labels", "venn-admit", True, 10, 10, 8)
     >>> change_text(SnapshotChange(*made, points, False, True, ("kappa",), None))
     '1,200 points arrived, 1 label changed; training data; kappa'
@@ -66,8 +66,8 @@ def history_payload(report: CalibrationReport) -> list[dict[str, Any]]:
             "admitted": made.admitted,
             "previous": made.previous,
             "arrived": None if made.points is None else made.points.arrived,
-            "relabelled": None if made.points is None else made.points.relabelled,
-            "left": None if made.points is None else made.points.gone,
+            "relabelled": None if made.points is None else made.points.changed,
+            "left": None if made.points is None else made.points.left,
             "moved": None if made.points is None else made.points.moved,
             "other_parameters": made.other_parameters,
             "other_training": made.other_training,
@@ -83,8 +83,8 @@ def _changes(made: SnapshotChange) -> Iterator[str]:
         return
     counts = (
         (made.points.arrived, "point{} arrived"),
-        (made.points.relabelled, "label{} changed"),
-        (made.points.gone, "point{} left"),
+        (made.points.changed, "label{} changed"),
+        (made.points.left, "point{} left"),
     )
     if counted := [f"{count:,} {what.format('' if count == 1 else 's')}" for count, what in counts if count]:
         yield ", ".join(counted)
