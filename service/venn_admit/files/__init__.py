@@ -39,9 +39,6 @@ def read_exemplars(
             headers, before it is decoded.
         extractor: The version of the extractor, if it is stated apart from the file.
 
-    Yields:
-        Batches of checked rows.
-
     Raises:
         InvalidInputError: The file is invalid. The message names the row (counted from 0) and column, what
             was expected and received.

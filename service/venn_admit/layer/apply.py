@@ -47,7 +47,6 @@ def extract(
     background's, the background if it has no other, and none if it has several or not all tokens are labelled.
 
     Args:
-        shards: States of the encoder that it was trained with, of documents or tokens with or without labels.
         level: What an exemplar is; None: what it is for the layer. A layer for documents has tokens, too.
         inherit_labels: Whether tokens without a label have that of their document, as training exemplars in zero-shot
             sequence labelling.
@@ -151,10 +150,6 @@ class _Rows:
 
 def document_label(token_labels: IntArray, background: int | None) -> int:
     """Return the label that the labels of its tokens give a document, -1 if they give none.
-
-    Args:
-        token_labels: (T,) int64, as in `StateDocument`.
-        background: The class that no token is evidence for; None if there is none, and no label then.
 
     Examples:
         >>> [document_label(np.array(labels), 0) for labels in ([0, 1, -2, 0], [0, 0], [1, 2], [1, -1])]

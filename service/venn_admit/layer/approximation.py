@@ -73,14 +73,6 @@ def training_exemplars(
 
     A token of a document that is labelled as a whole has the document's label, as in zero-shot sequence labelling.
 
-    Args:
-        shards: What it was trained on.
-        folder: Where the file of vectors may lie.
-        memory_budget: Bytes that this may take, beside some tens for each exemplar.
-
-    Yields:
-        The exemplars, until the context ends.
-
     Raises:
         InvalidInputError: As in `extract`, or the folder cannot be written.
         NotReadyError: Nothing is labelled.
@@ -159,10 +151,8 @@ def fit_on(
 
     Args:
         rows: (m,) int64, the documents to fit on.
-        neighbour_count: K.
 
     Raises:
-        InvalidInputError: As in `extract`.
         NotReadyError: There are fewer than two documents to fit on, or fewer than K training exemplars.
     """
     from venn_admit.core.approximation.fit import fit_knn

@@ -36,7 +36,6 @@ def split_dev(shards: StateShards, rows: IntArray, *, dev_share: float, seed: in
     So copies of a text are on the same side. Documents whose text is unknown are cut by a hash of their ids.
 
     Args:
-        rows: (m,) int64, those that are labelled.
         dev_share: In (0, 1), the expected share of the second part.
 
     Returns:
@@ -75,14 +74,9 @@ def epoch_batches(
     mini-batches, which are shuffled.
 
     Args:
-        lengths: (n,) int64, tokens of all documents.
-        rows: (m,) int64, the documents to cut.
         batch_tokens: >= 1; a mini-batch holds at most this many tokens, its longest document counted for each, or one
             longer document.
         generator: What shuffles; None for no shuffling and one pool.
-
-    Returns:
-        The rows of each mini-batch.
 
     Examples:
         >>> parts = epoch_batches(np.array([3, 1, 2, 9]), np.arange(4), batch_tokens=6, generator=None)

@@ -136,7 +136,6 @@ def contributions_in(attributes: Mapping[str, Any], class_name: str | None) -> C
     """Return the contributions to a prediction that attributes hold.
 
     Args:
-        attributes: The attributes of an exemplar, JSON values by name, from any source.
         class_name: The class that the network of the classifier predicts for the exemplar; None if it is unknown.
 
     Returns:
@@ -157,10 +156,6 @@ def own_contributions(
     """Return the contributions to the prediction of an exemplar whose logits are at hand, as `contributions_in` does.
 
     The runner-up must be the network's, too, and the margin that of its logits.
-
-    Args:
-        class_names: The C classes of its classifier.
-        network_logits: (C,) f, finite.
     """
     predicted = max(range(len(network_logits)), key=network_logits.__getitem__)  # of equals the first
     found = contributions_in(attributes, class_names[predicted])

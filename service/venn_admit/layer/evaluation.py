@@ -183,8 +183,6 @@ def evaluate_layer(
         knn: Over training exemplars of the same level.
 
     Raises:
-        InvalidInputError: The states are of another encoder or have other classes, or a layer for tokens was asked for
-            documents.
         NotReadyError: There are no points, or neither labels nor a KNN.
     """
     level = level_of(model, level)

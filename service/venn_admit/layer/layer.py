@@ -109,9 +109,7 @@ class Objective:
 
         Args:
             states: (n, H) float32, of the tokens of B documents, one document after the other.
-            lengths: (B,) int64.
             labels: (B,) int64 of the documents, or (n,) int64 of the tokens; below 0 if there is none.
-            tally: What the losses and predictions are added to.
         """
         given = torch.from_numpy(labels)
         labelled = given >= 0
@@ -205,11 +203,6 @@ def example_losses(
     logits: torch.Tensor, labels: torch.Tensor, parts: Decomposition | None, settings: MemorySettings
 ) -> torch.Tensor:
     """Return the loss of each labelled exemplar, before class weights.
-
-    Args:
-        logits: (n, C), of the labelled exemplars.
-        labels: (n,) int64 in [0, C).
-        parts: The parts of the same n documents, if exemplars are documents.
 
     Returns:
         (n,): the cross-entropy, for documents with the weighted min-max loss added.

@@ -106,9 +106,7 @@ def exemplar_with_contributions(
     sum over tokens; the largest local score of a class belongs to its token. What is left, 2 v, is the intercept.
 
     Args:
-        model: A layer whose exemplars are documents.
         states: (T, H), of the document's tokens, finite.
-        tokens: Their texts; none if they are unknown.
 
     Raises:
         InvalidInputError: The states have another width than the model's, or its exemplars are tokens.

@@ -79,7 +79,6 @@ def train(
     was killed is dropped with it.
 
     Args:
-        shards: Labelled token states; documents without a label, and tokens without one, are left out.
         out: The folder of the model, made if it is missing.
         progress: Called after every mini-batch, and after every epoch.
 

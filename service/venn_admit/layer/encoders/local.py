@@ -52,8 +52,6 @@ class TextEncoder:
 
         Args:
             ids_of_rows: The ids of the tokens of each row, at most `length` of at most `rows`; the rest is padding.
-            rows: B.
-            length: T.
 
         Returns:
             (B, T, H) float32.

@@ -69,7 +69,6 @@ def tune(
     """Train an encoder for one epoch, in place.
 
     Args:
-        encoder: The network; its parameters change.
         progress: Called after every mini-batch with the number of its documents.
 
     Returns:

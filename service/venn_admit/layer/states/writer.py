@@ -56,8 +56,6 @@ class ShardWriter:
 
         Args:
             folder: Made if it is missing; otherwise it must be empty, or hold what such a writer left.
-            width: H, the length of a state.
-            dtype: In which states are stored.
             source: A digest of the data that the states are computed from. Without one, no run is continued.
             memory_budget: Bytes that writing may take; the documents of a shard are held until it is complete.
         """

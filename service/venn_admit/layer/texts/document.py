@@ -103,9 +103,6 @@ class ClassLabels:
     def number(self, label: str | None) -> int:
         """Return the number of a label, -1 of None.
 
-        Args:
-            label: As `label_text` returns it.
-
         Raises:
             ValueError: (expected, got) if it names no class.
         """
