@@ -20,8 +20,9 @@ def plan_document(plan: MonitorPlan) -> dict[str, Any]:
 
 def plan_of_document(document: Mapping[str, Any]) -> MonitorPlan:
     """Return the plan that `plan_document` made a document of."""
-    arrays = {name: np.array(value, np.int64) for name, value in document.items() if isinstance(value, list)}
-    return MonitorPlan(**{**document, "alpha": Decimal(document["alpha"]), **arrays})
+    values = {field.name: document[field.name] for field in fields(MonitorPlan)}
+    arrays = {name: np.array(value, np.int64) for name, value in values.items() if isinstance(value, list)}
+    return MonitorPlan(**{**values, "alpha": Decimal(document["alpha"]), **arrays})
 
 
 def state_document(state: MonitorState) -> dict[str, Any]:
