@@ -245,7 +245,8 @@ class Certificate:
         thresholds: For each predicted class the least score at which it is admitted, None for never; None if nothing is
             certified.
         admitted: The share of splits mc and vp that the policy admits; None if nothing is certified.
-        classes: The results of the classes that something is promised for, then, for the others, the nearest to a promise.
+        classes: The results of the classes that something is promised for, then, for the others, the nearest to a
+            promise.
         documents_needed: The documents of mc and vp with which a policy is likely to pass at the rates seen; None if
             one did, or if no number would do.
         labels_needed: The labels that these documents hold.
