@@ -75,9 +75,16 @@ fuzz: $(VENV)/.dev ## thousands of requests, made from the OpenAPI document; FUZ
 
 .PHONY: lint
 lint: $(VENV)/.dev ## style, types, import directions, SQL, what migrations lock, wording
+	+$(MAKE) --no-print-directory --jobs 2 --output-sync lint-types lint-others
+
+# Types take about as long as all else.
+.PHONY: lint-types lint-others
+lint-types:
+	$(BIN)/mypy
+
+lint-others:
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/sqlfluff lint $(SQL)
 	$(BIN)/alembic upgrade head --sql | $(BIN)/squawk
