@@ -65,7 +65,7 @@ def ingest(
         exemplars.lock_ingestion(connection, classifier)
         # Meanwhile its extractor may have been stated, or its deletion may have begun.
         classifier = classifiers.usable(connection, classifier)
-        has_others = classifiers.has_several_generations(connection, classifier)
+        has_others = len(classifiers.generations(connection, classifier)) > 1
         for batch in _read(source, classifier):
             if not rows:
                 classifier = _take_over_extractor(connection, classifier, batch.extractor)
@@ -114,7 +114,7 @@ def store_scored(
     """
     exemplars.lock_ingestion(connection, classifier)
     classifier = classifiers.usable(connection, classifier)  # as in `ingest`
-    has_others = classifiers.has_several_generations(connection, classifier)
+    has_others = len(classifiers.generations(connection, classifier)) > 1
     ids, calibrates = [], False
     for batch in batches_of(source, classifier):
         carried = labels_carried_to(connection, classifier, batch, str(source), has_others=has_others)

@@ -37,7 +37,7 @@ def counts(connection: Connection, classifier_ids: Sequence[int]) -> dict[int, C
     """Return the counts of some classifiers, by their keys."""
     running = running_jobs(connection)
     found = {classifier_id: Counts(running_jobs=running.get(classifier_id, 0)) for classifier_id in classifier_ids}
-    for row in execute(connection, "catalogue.exemplar_counts", classifier_ids=list(classifier_ids)):
+    for row in execute(connection, "exemplars.split_counts", classifier_ids=list(classifier_ids)):
         found[row.classifier_id].exemplars[Split(row.split)] = row.exemplars
         found[row.classifier_id].labelled[Split(row.split)] = row.labelled
     return found

@@ -94,9 +94,8 @@ def standing(connection: Connection, calibration: Calibration) -> ReportStanding
 
 def inventory(connection: Connection, classifier: Classifier) -> Inventory:
     """Return the number of exemplars and labels as they are stored now."""
-    parameters = {"classifier_id": classifier.id}
-    counts = execute(connection, "reports.labelled_counts", **parameters).all()
-    selections = execute(connection, "reports.label_selections", **parameters).all()
+    counts = execute(connection, "exemplars.split_counts", classifier_ids=[classifier.id]).all()
+    selections = execute(connection, "reports.label_selections", classifier_id=classifier.id).all()
     none = dict.fromkeys(Split, 0)
     return Inventory(
         exemplars=none | {Split(row.split): row.exemplars for row in counts},

@@ -314,12 +314,6 @@ def having(connection: Connection, name: str, classifier_id: int) -> Classifier 
     return found if found.first_id == by_name(connection, name).first_id else None
 
 
-def has_several_generations(connection: Connection, classifier: Classifier) -> bool:
-    """Return whether a classifier has more than one generation."""
-    parameters = {"first_id": classifier.first_id}
-    return bool(execute(connection, "classifiers.has_several_generations", **parameters).scalar_one())
-
-
 def generations(connection: Connection, classifier: Classifier) -> list[Classifier]:
     """Return all generations of the same classifier, in the order of their numbers."""
     rows = execute(connection, "classifiers.generations", first_id=classifier.first_id)

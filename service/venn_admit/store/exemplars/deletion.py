@@ -8,16 +8,20 @@ from typing import Any
 import numpy as np
 from sqlalchemy import (
     ColumnElement,
+    CompoundSelect,
     Connection,
     FromClause,
     Select,
+    Table,
     any_,
     bindparam,
     delete,
     func,
+    literal,
     literal_column,
     select,
     tuple_,
+    union_all,
 )
 from sqlalchemy.exc import IntegrityError
 
@@ -69,8 +73,20 @@ _PARENTS = {
     "certificate": "calibration",
     "calibration": "calibrator",
     "training_epoch": "knn_parameters",
+    "approximation": "knn_parameters",
+    "calibration_point": "calibrator",
+    "decision": "calibration",
+    "job_row": "job",
+    "label_event": "exemplar",
+    "neighbours": "exemplar",
 }
 """The table through which one that does not name its classifier belongs to one."""
+
+_COUNTED = (
+    *("approximation", "calibration", "calibration_point", "calibrator", "decision", "exemplar", "exemplar_vector"),
+    *("job", "job_chunk", "job_row", "knn_parameters", "label_event", "monitor", "neighbours"),
+    *("recalibration_request", "support_change", "training_epoch", "venn_abers_step"),
+)
 
 
 def begin(
@@ -122,16 +138,12 @@ def part_of(name: str) -> Select[Any]:
     table = metadata.tables[f"{SCHEMA}.{name}"]
     place: ColumnElement[Any] = literal_column(f"{table.fullname}.ctid")
     keys = [table.c[column] for column in TABLES[name]]
-    owner = table
-    joined: FromClause = table
-    while owner.name in _PARENTS:
-        owner = metadata.tables[f"{SCHEMA}.{_PARENTS[owner.name]}"]
-        joined = joined.join(owner)
+    joined, belongs = _of_classifier(table)
     part = (
         select(place.label("place"), *keys)
         .select_from(joined)
         .where(
-            owner.c.classifier_id == bindparam("classifier_id"),
+            belongs,
             tuple_(*keys) > tuple_(*(bindparam(key.name, type_=key.type) for key in keys)),
         )
         .order_by(*keys)
@@ -142,6 +154,16 @@ def part_of(name: str) -> Select[Any]:
     gone = delete(table).where(place == any_(func.array(select(part.c.place).scalar_subquery()))).cte("gone")
     found = [part.c[key.name] for key in keys]
     return select(*found).order_by(*found).add_cte(gone)
+
+
+def _of_classifier(table: Table) -> tuple[FromClause, ColumnElement[bool]]:
+    """A table joined to the one that names its classifier, and the condition that it is `classifier_id`."""
+    owner = table
+    joined: FromClause = table
+    while owner.name in _PARENTS:
+        owner = metadata.tables[f"{SCHEMA}.{_PARENTS[owner.name]}"]
+        joined = joined.join(owner)
+    return joined, owner.c.classifier_id == bindparam("classifier_id")
 
 
 def delete_row(connection: Connection, classifier: Classifier) -> bool:
@@ -163,6 +185,17 @@ def delete_row(connection: Connection, classifier: Classifier) -> bool:
 
 
 def counts(connection: Connection, classifier: Classifier) -> Counter[str]:
-    """Return how many rows of each table belong to a generation."""
-    rows = execute(connection, "deletion.count_rows", classifier_id=classifier.id)
-    return Counter({row.name: row.rows for row in rows})
+    """Return how many rows of each table belong to a generation, its own row among them."""
+    rows = connection.execute(_count_rows(), {"classifier_id": classifier.id})
+    return Counter({row.name: row.rows for row in rows}) + Counter({"classifier": 1})
+
+
+@cache
+def _count_rows() -> CompoundSelect[Any]:
+    counted = []
+    for name in _COUNTED:
+        joined, belongs = _of_classifier(metadata.tables[f"{SCHEMA}.{name}"])
+        counted.append(
+            select(literal(name).label("name"), func.count().label("rows")).select_from(joined).where(belongs)
+        )
+    return union_all(*counted)

@@ -74,7 +74,7 @@ def lock_ingestion_of_all(connection: Connection, classifier: Classifier) -> lis
 
 def split_counts(connection: Connection, classifier: Classifier) -> dict[Split, int]:
     """Return the number of exemplars in each split, including empty splits."""
-    rows = execute(connection, "exemplars.split_counts", classifier_id=classifier.id)
+    rows = execute(connection, "exemplars.split_counts", classifier_ids=[classifier.id])
     stored = {row.split: row.exemplars for row in rows}
     return {split: stored.get(split, 0) for split in Split}
 

@@ -1,14 +1,3 @@
--- name: exemplar_counts
--- The number of exemplars in each split of some classifiers, and how many of them have a label.
-SELECT
-    classifier_id,
-    split,
-    count(*) AS exemplars,
-    count(label) AS labelled
-FROM exemplar
-WHERE classifier_id = ANY(:classifier_ids ::integer[])
-GROUP BY classifier_id, split;
-
 -- name: running_jobs
 -- The number of running jobs of each classifier.
 SELECT

@@ -73,12 +73,6 @@ FROM classifier_row_v1
 WHERE first_id = :first_id
 ORDER BY generation;
 
--- name: has_several_generations
--- Whether a classifier has more than one generation.
-SELECT count(*) > 1
-FROM classifier
-WHERE coalesce(original_id, id) = :first_id;
-
 -- name: names_of_others
 -- Which of the names other classifiers have.
 SELECT name

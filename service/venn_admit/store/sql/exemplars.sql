@@ -29,13 +29,15 @@ WHERE
     );
 
 -- name: split_counts
--- The number of exemplars in each split.
+-- The number of exemplars in each split of some classifiers, and how many of them have a label.
 SELECT
+    classifier_id,
     split,
-    count(*) AS exemplars
+    count(*) AS exemplars,
+    count(label) AS labelled
 FROM exemplar
-WHERE classifier_id = :classifier_id
-GROUP BY split;
+WHERE classifier_id = ANY(:classifier_ids ::integer[])
+GROUP BY classifier_id, split;
 
 -- name: split_classes
 -- The classes that occur in a split, without those of training exemplars that wait.

@@ -1,13 +1,3 @@
--- name: labelled_counts
--- The number of exemplars in each split, and how many of them have a label.
-SELECT
-    split,
-    count(*) AS exemplars,
-    count(label) AS labelled
-FROM exemplar
-WHERE classifier_id = :classifier_id
-GROUP BY split;
-
 -- name: label_selections
 -- How the current labels were chosen, by the latest event of each exemplar. Training labels are not chosen.
 SELECT
