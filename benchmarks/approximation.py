@@ -23,7 +23,7 @@ from venn_admit.cli.tables.layer_tables import print_evaluation
 from venn_admit.cli.waiting import Showing
 from venn_admit.flows.extraction.evaluate import KnnSources, evaluate_states, levels_of
 from venn_admit.flows.extraction.options import SourceOptions
-from venn_admit.flows.extraction.states import OpenedStates, open_states
+from venn_admit.flows.extraction.states import OpenedStates, Resources, open_states
 from venn_admit.flows.extraction.train import train_layer
 from venn_admit.layer.model import MemoryModel
 from venn_admit.layer.settings import MemoryForm, MemorySettings
@@ -41,14 +41,15 @@ class _Files:
     """Folders for one task, and what is read from its files."""
 
     def __init__(self, folder: Path, display: Showing, class_names: tuple[str, ...], layer: int | None) -> None:
-        self._folder, self._display, self._class_names = folder, display, class_names
+        self._folder, self._class_names = folder, class_names
+        self._resources = Resources(folder, BUDGET, display)
         self._layers = () if layer is None else (layer,)
 
     def opened(self, name: str) -> OpenedStates:
         path = self._folder / name
         kind: Kind = "token" if path.suffix == ".conll" else "document"
         options = SourceOptions(kind=kind, class_names=self._class_names, layers=self._layers)
-        return open_states(path, options, kept_in=self._folder, display=self._display, memory_budget=BUDGET)
+        return open_states(path, options, self._resources)
 
     def report(self, settings: MemorySettings, test: str) -> bool:
         """Train on `train.csv`, fit on `held-out.csv`, and print the evaluation of a file.
@@ -56,18 +57,14 @@ class _Files:
         Returns whether the KNN is as often right as the network, within `MOST_POINTS`, at every level.
         """
         training = self.opened("train.csv")
-        model: MemoryModel = train_layer(
-            training, settings, self._folder / "model", display=self._display, memory_budget=BUDGET
-        ).model
+        model: MemoryModel = train_layer(training, settings, self._folder / "model", self._resources).model
         states = self.opened(test)
         found = evaluate_states(
             model,
             states,
             levels_of(model, states.shards, None),
-            knn=KnnSources(training, self.opened("held-out.csv"), NEIGHBOURS),
-            kept_in=self._folder,
-            display=self._display,
-            memory_budget=BUDGET,
+            KnnSources(training, self.opened("held-out.csv"), NEIGHBOURS),
+            self._resources,
         )
         differences = []
         for each in found:

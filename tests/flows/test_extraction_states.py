@@ -13,7 +13,7 @@ import pytest
 
 from venn_admit.files.output.atomic import locked
 from venn_admit.flows.extraction.options import SourceOptions
-from venn_admit.flows.extraction.states import OpenedStates, open_states
+from venn_admit.flows.extraction.states import OpenedStates, Resources, open_states
 from venn_admit.layer.states.conversion import document_ids
 from venn_admit.layer.states.index import INDEX_NAME
 
@@ -42,7 +42,7 @@ def test_a_second_run_waits_for_the_states_of_the_first(tmp_path: Path) -> None:
     display = Seen()
 
     def opened() -> OpenedStates:
-        return open_states(path, OPTIONS, kept_in=kept_in, display=display, memory_budget=64 << 20)
+        return open_states(path, OPTIONS, Resources(kept_in, 64 << 20, display))
 
     folder = opened().shards.folder
     assert not display.waits.is_set()
@@ -68,10 +68,7 @@ def test_a_renamed_copy_has_the_ids_of_its_name(tmp_path: Path, ending: str, has
     else:
         pq.write_table(pa.table({"states": states.tolist()} | ({"external_id": ids} if has_ids else {})), first)
     copyfile(first, copy)
-    found = [
-        open_states(path, OPTIONS, kept_in=kept_in, display=Seen(), memory_budget=64 << 20).shards
-        for path in (first, copy, first)
-    ]
+    found = [open_states(path, OPTIONS, Resources(kept_in, 64 << 20, Seen())).shards for path in (first, copy, first)]
     assert found[0].folder == found[2].folder
     assert (found[0].folder == found[1].folder) == has_ids
     for path, shards in zip((first, copy), found, strict=False):

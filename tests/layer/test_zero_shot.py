@@ -7,7 +7,7 @@ import pytest
 from benchmarks.approximation import OTHER, SUBJECT, write_words
 from tests.flows.test_extraction_states import Seen
 from venn_admit.flows.extraction.options import SourceOptions
-from venn_admit.flows.extraction.states import open_states
+from venn_admit.flows.extraction.states import Resources, open_states
 from venn_admit.layer.evaluation import evaluate_layer
 from venn_admit.layer.settings import MemoryForm, MemorySettings
 from venn_admit.layer.states.index import Kind
@@ -24,7 +24,7 @@ def test_words_are_found_from_labels_of_messages(tmp_path: Path) -> None:
 
     def opened(name: str, kind: Kind) -> StateShards:
         options = SourceOptions(kind=kind, class_names=(SUBJECT, OTHER))
-        return open_states(tmp_path / name, options, kept_in=tmp_path, display=Seen(), memory_budget=BUDGET).shards
+        return open_states(tmp_path / name, options, Resources(tmp_path, BUDGET, Seen())).shards
 
     settings = MemorySettings(MemoryForm.DOCUMENT, background=1, max_epochs=8)
     shards = opened("train.csv", "document")

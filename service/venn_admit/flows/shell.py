@@ -4,11 +4,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 
-class Shell(Protocol):
-    """Sees the jobs of a use case through, and shows what is done, if anybody watches.
-
-    A use case that is given one looks a name up once: its steps are about the generation that the name stands for then.
-    """
+class Display(Protocol):
+    """Shows somebody how far a computation is."""
 
     def show(self, what: str, total: int | None = None) -> None:
         """Show what is done from now on, and of how many rows if that is known."""
@@ -17,6 +14,13 @@ class Shell(Protocol):
     def advance(self, rows: int) -> None:
         """Show that this number of rows more are done."""
         ...
+
+
+class Shell(Display, Protocol):
+    """Sees the jobs of a use case through, and shows what is done, if anybody watches.
+
+    A use case that is given one looks a name up once: its steps are about the generation that the name stands for then.
+    """
 
     def run_job(self, job_id: int, what: str, then: Callable[[], None] | None = None) -> None:
         """See a recorded job through: have workers compute it and wait, or compute it.

@@ -20,7 +20,7 @@ from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import check_name, create
 from venn_admit.flows.data.ingest import ingest
 from venn_admit.flows.extraction.options import SourceOptions, background_number, check_options
-from venn_admit.flows.extraction.states import OpenedStates, open_states
+from venn_admit.flows.extraction.states import OpenedStates, Resources, open_states
 from venn_admit.flows.extraction.train import Extracted, train_layer, write_extracted
 from venn_admit.flows.reports.evaluate import evaluate
 from venn_admit.flows.reports.folders import write_calibration_report, write_evaluation
@@ -124,11 +124,12 @@ def start(
     for part in inputs:
         check_output(files.exemplars(part), (".parquet",), *inputs.values())
     budget = workspace.memory_budget
+    used = Resources(kept_in, budget, shell)
     yield Step.READ
     states: dict[str, OpenedStates] = {}
     without = frozenset[bytes]()
     for part, path in inputs.items():
-        opened = open_states(path, options, kept_in=kept_in, display=shell, memory_budget=budget, without=without)
+        opened = open_states(path, options, used, without=without)
         options = replace(options, class_names=opened.shards.class_names)
         if opened.summary is not None:
             without |= opened.summary.text_digests
@@ -140,16 +141,14 @@ def start(
     class_names = states["train"].shards.class_names
     if options.background is not None:
         settings = replace(settings, background=background_number(options.background, class_names))
-    trained = train_layer(states["train"], settings, files.folder / "model", display=shell, memory_budget=budget)
+    trained = train_layer(states["train"], settings, files.folder / "model", used)
     yield trained
     for part, opened in states.items():
         path = files.exemplars(part)
         yield OfFile(
             part,
             path,
-            write_extracted(
-                trained.model, opened, path, labelled_only=part in STORED, display=shell, memory_budget=budget
-            ),
+            write_extracted(trained.model, opened, path, used, labelled_only=part in STORED),
         )
     yield Step.STORE
     _make(workspace, name, trained.model)

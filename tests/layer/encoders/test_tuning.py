@@ -14,7 +14,7 @@ from tests.layer.encoders.networks import save_network
 from venn_admit.errors import InvalidInputError
 from venn_admit.flows.extraction import tune as flow
 from venn_admit.flows.extraction.options import SourceOptions
-from venn_admit.flows.extraction.states import open_states
+from venn_admit.flows.extraction.states import Resources, open_states
 from venn_admit.flows.extraction.train import train_layer
 from venn_admit.flows.extraction.tune import LOG_NAME, Tuned, TuningSettings, tune_encoder
 from venn_admit.layer.encoders import tuning
@@ -40,7 +40,7 @@ def run(
     path: Path, out: Path, settings: MemorySettings = DOCUMENTS, how: TuningSettings = FAST, **changes: str
 ) -> Tuned:
     options = replace(SourceOptions(encoder=str(path.parent / "network")), **changes)  # type: ignore[arg-type]
-    return tune_encoder(path, options, settings, how, out, display=Quiet(), memory_budget=BUDGET)
+    return tune_encoder(path, options, settings, how, out, Resources(out, BUDGET, Quiet()))
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -82,10 +82,9 @@ def test_the_loss_falls_and_the_encoder_is_one_like_any_other(
     assert before.identity.max_tokens == after.identity.max_tokens
 
     # A layer over its states does what the log says.
-    states = open_states(
-        reviews, SourceOptions(encoder=str(out)), kept_in=tmp_path, display=Quiet(), memory_budget=BUDGET
-    )
-    trained = train_layer(states, DOCUMENTS, tmp_path / "layer", display=Quiet(), memory_budget=BUDGET)
+    resources = Resources(tmp_path, BUDGET, Quiet())
+    states = open_states(reviews, SourceOptions(encoder=str(out)), resources)
+    trained = train_layer(states, DOCUMENTS, tmp_path / "layer", resources)
     assert trained.log[trained.best_epoch - 1].dev_loss == found.rounds[found.best_round].dev_loss
 
 

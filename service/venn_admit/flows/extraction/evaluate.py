@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from venn_admit.errors import InvalidInputError
-from venn_admit.flows.extraction.states import Display, OpenedStates
+from venn_admit.flows.extraction.states import OpenedStates, Resources
 from venn_admit.layer.outputs import level_of
 from venn_admit.layer.settings import MemoryForm
 from venn_admit.layer.states.index import Kind
@@ -22,12 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KnnSources:
-    """What the KNN is made of.
+    """What the KNN is made of: the states that the memory layer was trained on, and K >= 1.
 
-    Attributes:
-        training: What the memory layer was trained on.
-        fit: Documents that it was not trained on, for the fit alone; None: a quarter of those that are evaluated.
-        neighbour_count: K >= 1.
+    fit: documents that it was not trained on, for the fit alone; None: a quarter of those that are evaluated.
     """
 
     training: OpenedStates
@@ -37,12 +34,9 @@ class KnnSources:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EvaluatedLevel:
-    """One level of an evaluation.
+    """The measures at one level, the number of training exemplars, and of those that the KNN was fitted on.
 
-    Attributes:
-        found: The measures.
-        training_count: Training exemplars; None without a KNN.
-        fit_count: Exemplars that the KNN was fitted on.
+    The numbers are None without a KNN.
     """
 
     found: "LevelEvaluation"
@@ -54,8 +48,6 @@ def check_is_new(path: Path, states: OpenedStates, earlier: Sequence[tuple[Path,
     """Check that no document was seen before. Texts are compared as texts while they are read; states by their ids.
 
     Args:
-        path: The path of the documents.
-        states: Their states.
         earlier: What the layer was trained on, or the KNN is fitted on, each with its path.
 
     Raises:
@@ -79,7 +71,6 @@ def levels_of(model: "MemoryModel", shards: "StateShards", level: Kind | None) -
     If tokens are labelled, a layer for documents with a background class has labels of documents as well.
 
     Args:
-        shards: The states.
         level: What was asked for; None: what is labelled.
 
     Raises:
@@ -96,26 +87,21 @@ def evaluate_states(
     model: "MemoryModel",
     states: OpenedStates,
     levels: Sequence[Kind],
-    *,
     knn: KnnSources | None,
-    kept_in: Path,
-    display: Display,
-    memory_budget: int,
+    resources: Resources,
 ) -> tuple[EvaluatedLevel, ...]:
     """Evaluate a memory layer, level by level.
 
     Args:
         states: The states of documents that it was not trained on.
-        levels: What a point is.
-        knn: What the KNN is made of; None: the network alone is evaluated.
-        kept_in: Where a file for the vectors of the training exemplars may lie while this runs.
-        memory_budget: Bytes that this may take beside the points, some tens each, and the logits of training exemplars.
+        knn: None: the network alone is evaluated.
+        resources: Each point takes some tens of bytes beside the budget.
 
     Raises:
         InvalidInputError: States are of another encoder or have other classes.
         NotReadyError: Labels are missing, or there are too few documents or training exemplars.
     """
-    return tuple(_evaluated(model, states, level, knn, kept_in, display, memory_budget) for level in levels)
+    return tuple(_evaluated(model, states, level, knn, resources) for level in levels)
 
 
 def _evaluated(
@@ -123,19 +109,19 @@ def _evaluated(
     states: OpenedStates,
     level: Kind,
     knn: KnnSources | None,
-    kept_in: Path,
-    display: Display,
-    memory_budget: int,
+    resources: Resources,
 ) -> EvaluatedLevel:
     from venn_admit.layer.approximation import fit_on, training_exemplars
     from venn_admit.layer.evaluation import evaluate_layer
 
-    shards = states.shards
+    shards, display, memory_budget = states.shards, resources.display, resources.memory_budget
     if knn is None:
         display.show(f"Evaluating each {level}")
         return EvaluatedLevel(evaluate_layer(model, shards, level=level, memory_budget=memory_budget))
     display.show(f"Extracting the training exemplars: each {level}")
-    with training_exemplars(model, knn.training.shards, level, folder=kept_in, memory_budget=memory_budget) as training:
+    with training_exemplars(
+        model, knn.training.shards, level, folder=resources.folder, memory_budget=memory_budget
+    ) as training:
         fit_shards, fit_rows, rows = _divided(model, shards, knn.fit)
         display.show(f"Fitting the KNN: each {level}")
         fitted = fit_on(

@@ -9,7 +9,7 @@ import numpy as np
 
 from venn_admit.errors import InvalidInputError, NotFoundError
 from venn_admit.flows.extraction.options import Form, SourceOptions, form_of
-from venn_admit.flows.extraction.states import Display, OpenedStates
+from venn_admit.flows.extraction.states import OpenedStates, Resources
 from venn_admit.layer.contributions import Contributions
 from venn_admit.layer.states.conversion import document_ids
 from venn_admit.layer.texts.source import TextFile
@@ -26,17 +26,10 @@ CONTEXT_TOKENS = 4
 
 @dataclass(frozen=True, slots=True)
 class NearToken:
-    """A training token.
+    """A training token: its position in its document, from 0, and its text and those beside it, if they are known.
 
-    Attributes:
-        document_id: Its document.
-        position: In its document, from 0.
-        before: Tokens before it, as many as are shown; none if texts are unknown.
-        token: Its text; None if it is unknown.
-        after: Tokens after it.
-        label: Its label by name; that of its document if tokens are not labelled.
-        score: Its local score of the class that the network predicts for the document inspected.
-        distance: Between the filter applications.
+    label: by name; that of its document if tokens are not labelled. score: its local score of the class that the
+    network predicts for the document inspected. distance: between the filter applications.
     """
 
     document_id: str
@@ -51,14 +44,10 @@ class NearToken:
 
 @dataclass(frozen=True, slots=True)
 class InspectedToken:
-    """A token that carries the prediction.
+    """A token that carries the prediction: its position from 0, its text, if known, and its contribution to the margin.
 
-    Attributes:
-        position: From 0.
-        token: Its text; None if it is unknown.
-        contribution: To the margin over the runner-up.
-        detected: The classes that it is evidence for, by name: those whose local score exceeds 0.
-        near: The training tokens that are nearest to it, the nearest first; none without training data.
+    detected: the classes that it is evidence for, by name: those whose local score exceeds 0. near: the training tokens
+    that are nearest to it, the nearest first; none without training data.
     """
 
     position: int
@@ -72,14 +61,9 @@ class InspectedToken:
 class Inspected:
     """A document with what carries its prediction.
 
-    Attributes:
-        external_id: Its id.
-        label: The class name; None if it is unknown.
-        logits: f, (C,), rounded to float32 as its exemplar has them.
-        token_count: T.
-        representative: The position of the token that stands for the document.
-        contributions: The margin of the predicted class over the runner-up as a sum.
-        tokens: Those that `contributions` names, in the same order.
+    label: by name; None if it is unknown. logits: f, (C,), rounded to float32 as its exemplar has them. representative:
+    the position of the token that stands for the document. contributions: the margin of the predicted class over the
+    runner-up as a sum. tokens: those that `contributions` names, in the same order.
     """
 
     external_id: str
@@ -92,19 +76,13 @@ class Inspected:
 
 
 def check_document(
-    path: Path,
-    options: SourceOptions,
-    *,
-    external_id: str | None,
-    row: int,
-    memory_budget: int,
+    path: Path, options: SourceOptions, *, external_id: str | None, row: int, memory_budget: int
 ) -> None:
     """Check that a file has the document that is wanted, before any is encoded or converted. A folder is not opened.
 
     Args:
-        options: How it is read.
-        external_id: As in `inspect_document`.
-        row: As in `inspect_document`.
+        external_id: The id of the document; None: the row says which.
+        row: From 0.
 
     Raises:
         InvalidInputError: There is no such row, or the file is invalid.
@@ -113,23 +91,12 @@ def check_document(
     form = form_of(path)
     if form.is_text:
         texts = TextFile(path, options.kind, options.columns, memory_budget=memory_budget)
-        find_row(texts.external_ids(), external_id, row)
+        _find_row(texts.external_ids(), external_id, row)
     elif form is Form.STATES:
-        find_row(list(document_ids(path, kind=options.kind, memory_budget=memory_budget)), external_id, row)
+        _find_row(list(document_ids(path, kind=options.kind, memory_budget=memory_budget)), external_id, row)
 
 
-def find_row(external_ids: Sequence[str], external_id: str | None, row: int) -> int:
-    """Return the row of a document.
-
-    Args:
-        external_ids: The ids of all documents.
-        external_id: The id of the one that is wanted; None: the row says which.
-        row: From 0.
-
-    Raises:
-        InvalidInputError: There is no such row.
-        NotFoundError: There is no document of this id.
-    """
+def _find_row(external_ids: Sequence[str], external_id: str | None, row: int) -> int:
     if external_id is not None:
         try:
             return external_ids.index(external_id)
@@ -143,26 +110,21 @@ def find_row(external_ids: Sequence[str], external_id: str | None, row: int) -> 
 def inspect_document(
     model: "MemoryModel",
     states: OpenedStates,
+    resources: Resources,
     *,
     external_id: str | None,
     row: int,
     training: Callable[[], OpenedStates] | None,
     neighbour_count: int,
-    kept_in: Path,
-    display: Display,
-    memory_budget: int,
 ) -> Inspected:
     """Inspect one document of a file.
 
     Args:
         model: A layer whose exemplars are documents.
-        states: The states of its encoder.
-        external_id: The id of the document; None: the row says which.
-        row: The row of the document, from 0.
+        external_id: As in `check_document`.
+        row: As in `check_document`.
         training: Opens what the layer was trained on, for the nearest training tokens; None: without them.
         neighbour_count: How many training tokens are wanted for each token, >= 1.
-        kept_in: Where a file for the vectors of the training tokens may lie while this runs.
-        memory_budget: Bytes that this may take beside the logits of the training tokens.
 
     Raises:
         InvalidInputError: There is no such row, the exemplars of the layer are tokens, or states do not fit the layer.
@@ -174,18 +136,19 @@ def inspect_document(
     from venn_admit.layer.outputs import contributions_to_margin, exemplar_with_contributions
 
     check_origin(model, states.shards)
-    place = find_row(states.shards.external_ids, external_id, row)
-    document = next(states.shards.documents(np.array([place])))
+    row = _find_row(states.shards.external_ids, external_id, row)
+    document = next(states.shards.documents(np.array([row])))
     exemplar, found = exemplar_with_contributions(model, document.states, document.tokens)
     predicted = found.predicted
-    carried = contributions_to_margin(model, found)
-    places = np.array([share.position for share in carried.tokens], np.int64)
-    near: list[tuple[NearToken, ...]] = [()] * len(places)
-    if training is not None and len(places):
+    contributions = contributions_to_margin(model, found)
+    positions = np.array([share.position for share in contributions.tokens], np.int64)
+    near: list[tuple[NearToken, ...]] = [()] * len(positions)
+    if training is not None and len(positions):
         shards = training().shards
-        display.show("Extracting the training tokens")
-        with training_exemplars(model, shards, "token", folder=kept_in, memory_budget=memory_budget) as exemplars:
-            near = _nearest(model, document, places, predicted, shards, exemplars, neighbour_count, memory_budget)
+        resources.display.show("Extracting the training tokens")
+        budget = resources.memory_budget
+        with training_exemplars(model, shards, "token", folder=resources.folder, memory_budget=budget) as exemplars:
+            near = _nearest(model, document, positions, predicted, shards, exemplars, neighbour_count, budget)
     given = document.token_labels
     label = document.label if given is None else document_label(given, model.settings.background)
     tokens = [
@@ -196,7 +159,7 @@ def inspect_document(
             tuple(model.class_names[number] for number in np.flatnonzero(found.detected[share.position]).tolist()),
             beside,
         )
-        for share, beside in zip(carried.tokens, near, strict=True)
+        for share, beside in zip(contributions.tokens, near, strict=True)
     ]
     return Inspected(
         external_id=document.external_id,
@@ -204,7 +167,7 @@ def inspect_document(
         logits=tuple(exemplar.logits[0].tolist()),
         token_count=len(document.states),
         representative=found.representative,
-        contributions=carried,
+        contributions=contributions,
         tokens=tuple(tokens),
     )
 
@@ -212,17 +175,17 @@ def inspect_document(
 def _nearest(
     model: "MemoryModel",
     document: "StateDocument",
-    places: "np.ndarray[tuple[int], np.dtype[np.int64]]",
+    positions: "np.ndarray[tuple[int], np.dtype[np.int64]]",
     predicted: int,
     shards: "StateShards",
     training: "TrainingExemplars",
     neighbour_count: int,
     memory_budget: int,
 ) -> list[tuple[NearToken, ...]]:
-    """For each of the places (m,), the training tokens that are nearest to the token there."""
+    """For the token at each position (m,), the training tokens that are nearest to it."""
     from venn_admit.layer.outputs import exemplars_of
 
-    vectors = exemplars_of(model, document.states, "token").vectors[places]
+    vectors = exemplars_of(model, document.states, "token").vectors[positions]
     found = training.nearest(vectors, neighbour_count, memory_budget=memory_budget)
     row_of = {external_id: row for row, external_id in enumerate(shards.external_ids)}
     wanted = sorted({row_of[training.document_ids[index]] for index in found.indices.ravel().tolist()})

@@ -49,16 +49,13 @@ _APPLY_TO: Mapping[str, frozenset[Form]] = {
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """How a file is read and encoded.
+    """How a file is read and encoded; `layers` and `max_tokens` as in `load_encoder`.
 
     Attributes:
         kind: What is labelled: documents or tokens.
-        encoder: A folder, or the default encoder. For states, the name of their network. None: the
-            default encoder, or the one that is required.
-        layers: As in `load_encoder`.
-        max_tokens: As in `load_encoder`.
-        columns: The columns of a table of texts.
-        class_names: The classes, in order; empty: those that the labels name.
+        encoder: A folder, or the default encoder. For states, the name of their network. None: the default encoder, or
+            the one that is required.
+        class_names: In order; empty: those that the labels name.
         background: A class that must be one of them; None: none is.
         required: The encoder that texts must be encoded with; None: any.
     """
@@ -82,7 +79,6 @@ class SourceOptions:
 
         Args:
             encoder: Where its encoder is, unless that is the default one.
-            columns: The columns of a table of texts.
         """
         known, kind = model.encoder, model.settings.form.kind
         return cls(
@@ -97,11 +93,7 @@ class SourceOptions:
 
 
 def form_of(path: Path) -> Form:
-    """Return what a path leads to.
-
-    Args:
-        path: A folder or file, which need not be readable.
-    """
+    """Return what a path leads to, which need not be readable."""
     if path.is_dir():
         return Form.SHARDS
     if holds_states(path):
@@ -110,25 +102,14 @@ def form_of(path: Path) -> Form:
 
 
 def has_labelled_tokens(path: Path) -> bool:
-    """Return whether the words of a file of texts are labelled, or the tokens of a file of states.
-
-    Args:
-        path: The file, which need not be readable.
-    """
+    """Return whether the words of a file of texts, or the tokens of a file of states, are labelled."""
     return path.suffix.lower() in CONLL_ENDINGS or (path.is_file() and "token" in labelled_in(path))
 
 
 def check_options(options: SourceOptions, *paths: Path) -> None:
     """Check that every option that was given applies to one of the files at least, and would not be ignored.
 
-    What a memory layer requires was not given by anybody.
-
-    Args:
-        options: How they are read.
-        paths: All files that are read so.
-
-    Raises:
-        InvalidInputError: An option applies to none of them.
+    What a memory layer requires was not given by anybody. Raises InvalidInputError at an option that applies to none.
     """
     forms = [form_of(path) for path in paths]
     asked = options.required is None
@@ -150,15 +131,7 @@ def check_options(options: SourceOptions, *paths: Path) -> None:
 
 
 def background_number(background: str, class_names: Sequence[str]) -> int:
-    """Return the number of the background class.
-
-    Args:
-        background: Its name.
-        class_names: The C classes.
-
-    Raises:
-        InvalidInputError: No class has this name.
-    """
+    """Return the number of the background class; InvalidInputError if no class has this name."""
     if background not in class_names:
         known = ", ".join(map(ascii, class_names[:_SHOWN_CLASSES]))
         raise InvalidInputError(

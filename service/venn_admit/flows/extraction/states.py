@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from venn_admit.errors import Code, InvalidInputError, NotReadyError
 from venn_admit.files.label_values import check_class_names
 from venn_admit.files.output.atomic import locked
 from venn_admit.flows.extraction.options import Form, SourceOptions, background_number, form_of
+from venn_admit.flows.shell import Display
 from venn_admit.layer.encoders.local import DEFAULT_ENCODER, TextEncoder, load_encoder
 from venn_admit.layer.states.conversion import convert_states, has_ids, holds_states
 from venn_admit.layer.states.index import INDEX_NAME, EncoderIdentity, Kind
@@ -27,26 +28,24 @@ OWN_NETWORK = "own network"
 """What the network of states is called that no option names."""
 
 
-class Display(Protocol):
-    """Shows somebody how far it is; a `Shell` is one."""
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a computation over states may use.
 
-    def show(self, what: str, total: int | None = None) -> None:
-        """Show what is done from now on, and of how many documents if that is known."""
-        ...
+    Attributes:
+        folder: Of folders of shards, and of files that are mapped while it runs.
+        memory_budget: Bytes that it may take, beside the encoder and the logits of training exemplars.
+        display: Is told how far it is.
+    """
 
-    def advance(self, rows: int) -> None:
-        """Show that this number more are done."""
-        ...
+    folder: Path
+    memory_budget: int
+    display: Display
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedStates:
-    """States of a file.
-
-    Attributes:
-        shards: The states.
-        summary: What a file of texts holds; None if states were given.
-    """
+    """States of a file. summary: what a file of texts holds; None if states were given."""
 
     shards: StateShards
     summary: TextSummary | None = field(default=None, repr=False)
@@ -54,11 +53,7 @@ class OpenedStates:
     def require_labels(self, purpose: str) -> None:
         """Check that something is labelled; of tokens of states, that is not known before they are read.
 
-        Args:
-            purpose: What messages call the file.
-
-        Raises:
-            NotReadyError: Nothing is.
+        Raises NotReadyError if nothing is. purpose: what messages call the file.
         """
         known = self.shards.kind == "token" or bool((self.shards.labels >= 0).any())
         if self.summary is not None:
@@ -68,13 +63,7 @@ class OpenedStates:
 
 
 def open_states(
-    path: Path,
-    options: SourceOptions,
-    *,
-    kept_in: Path,
-    display: Display,
-    memory_budget: int,
-    without: frozenset[bytes] = frozenset(),
+    path: Path, options: SourceOptions, resources: Resources, *, without: frozenset[bytes] = frozenset()
 ) -> OpenedStates:
     """Return the states of a folder of shards, of a file of states, or of a file of texts.
 
@@ -83,10 +72,6 @@ def open_states(
     the same folder, one fills it, and the others wait for it.
 
     Args:
-        path: The folder or file.
-        options: How it is read.
-        kept_in: A folder for folders of shards.
-        memory_budget: Bytes that this may take, beside the encoder.
         without: Digests of texts that are left out.
 
     Raises:
@@ -94,6 +79,7 @@ def open_states(
     """
     if options.class_names:
         check_class_names(options.class_names)
+    display = resources.display
     if path.is_dir():
         display.show(f"Checking {path.name}")
         shards = StateShards(path)
@@ -102,8 +88,8 @@ def open_states(
         return OpenedStates(shards)
     if holds_states(path):
         _check_background(options, options.class_names)
-        return OpenedStates(_converted(path, options, kept_in, display, memory_budget))
-    texts = TextFile(path, options.kind, options.columns, without, memory_budget)
+        return OpenedStates(_converted(path, options, resources))
+    texts = TextFile(path, options.kind, options.columns, without, resources.memory_budget)
     _check_named(options)
     display.show(f"Reading {path.name}")
     summary = texts.summary()
@@ -119,17 +105,15 @@ def open_states(
             f"{name}: expected the encoder that the memory layer was trained with, {options.required}, got "
             f"{encoder.identity}; name the folder of that encoder"
         )
-    return OpenedStates(_encoded(texts, summary, class_names, encoder, kept_in, display), summary)
+    return OpenedStates(_encoded(texts, summary, class_names, encoder, resources), summary)
 
 
-def text_digests(
-    paths: Sequence[Path], options: SourceOptions, *, display: Display, memory_budget: int
-) -> frozenset[bytes]:
+def text_digests(paths: Sequence[Path], options: SourceOptions, resources: Resources) -> frozenset[bytes]:
     """Return the digests of the texts of some files, so that they can be left out of another.
 
     Args:
-        paths: Files of texts; tables of documents, or labelled words.
-        options: Whose columns tables have.
+        paths: Tables of documents, or files of labelled words.
+        options: How tables are read.
 
     Raises:
         InvalidInputError: A file holds states, or is invalid.
@@ -139,9 +123,9 @@ def text_digests(
         form = form_of(path)
         if not form.is_text:
             raise InvalidInputError(f"{path}: expected texts, which can be compared, got {form}; name the texts")
-        display.show(f"Reading {path.name}")
+        resources.display.show(f"Reading {path.name}")
         kind: Kind = "token" if form is Form.WORDS else "document"
-        found |= TextFile(path, kind, options.columns, memory_budget=memory_budget).summary().text_digests
+        found |= TextFile(path, kind, options.columns, memory_budget=resources.memory_budget).summary().text_digests
     return found
 
 
@@ -182,13 +166,12 @@ def _encoded(
     summary: TextSummary,
     class_names: tuple[str, ...],
     encoder: TextEncoder,
-    kept_in: Path,
-    display: Display,
+    resources: Resources,
 ) -> StateShards:
     from venn_admit.layer.encoders.encoding import encode
 
     source = _source(texts.kind, summary.digest, class_names, encoder.identity)
-    folder = kept_in / source[:32]
+    folder, display = resources.folder / source[:32], resources.display
     with _to_fill(folder, texts.path, display) as is_missing:
         if is_missing:
             writer = ShardWriter(
@@ -211,17 +194,17 @@ def _encoded(
     return StateShards(folder)
 
 
-def _converted(path: Path, options: SourceOptions, kept_in: Path, display: Display, memory_budget: int) -> StateShards:
-    display.show(f"Reading {path.name}")
+def _converted(path: Path, options: SourceOptions, resources: Resources) -> StateShards:
+    resources.display.show(f"Reading {path.name}")
     with path.open("rb") as file:
         content = hashlib.file_digest(file, "sha256").hexdigest()
     required = OWN_NETWORK if options.required is None else options.required.name
     identity = EncoderIdentity(name=options.encoder or required)
     source = _source(options.kind, content, options.class_names, identity)
     # The name is no part of the source, by which a training knows its data: that lies in its documents, ids and all.
-    key = source if has_ids(path, memory_budget=memory_budget) else _digest([source, path.stem])
-    folder = kept_in / key[:32]
-    with _to_fill(folder, path, display) as is_missing:
+    key = source if has_ids(path, memory_budget=resources.memory_budget) else _digest([source, path.stem])
+    folder = resources.folder / key[:32]
+    with _to_fill(folder, path, resources.display) as is_missing:
         if is_missing:
             convert_states(
                 path,
@@ -230,7 +213,7 @@ def _converted(path: Path, options: SourceOptions, kept_in: Path, display: Displ
                 class_names=options.class_names,
                 encoder=identity,
                 source=source,
-                memory_budget=memory_budget,
+                memory_budget=resources.memory_budget,
             )
     return StateShards(folder)
 
@@ -261,14 +244,7 @@ def _digest(described: list[Any]) -> str:
 
 
 def classes_found(path: Path, summary: TextSummary) -> tuple[str, ...]:
-    """Return the classes that the labels of a file name, in order.
-
-    Args:
-        summary: What it holds.
-
-    Raises:
-        InvalidInputError: They are too few, too many, or not the names of classes.
-    """
+    """Return the classes that the labels of a file name, in order; InvalidInputError if they are not usable."""
     names = class_names_of(summary.labels)
     if not 2 <= len(names) <= MOST_CLASSES:
         shown = ", ".join(map(ascii, names[:5])) or "none"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from venn_admit.files.output.tables import write_exemplars
 from venn_admit.files.records import ExemplarBatch, labelled_rows
-from venn_admit.flows.extraction.states import Display, OpenedStates
+from venn_admit.flows.extraction.states import OpenedStates, Resources
 from venn_admit.layer.settings import MemorySettings
 from venn_admit.layer.states.index import Kind
 
@@ -18,13 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What was extracted.
+    """The numbers of exemplars that were written, of those that are labelled, and of those that the network gets right.
 
-    Attributes:
-        rows: Exemplars written.
-        labelled: Those with a label.
-        right: Those of them whose label is the network's prediction, the argmax of its logits.
-        left_out: Exemplars that were not written, because they have no label and only those with one were wanted.
+    left_out: exemplars that were not written, because they have no label and only those with one were wanted.
     """
 
     rows: int
@@ -38,14 +34,10 @@ class Extracted:
         return self.right / self.labelled if self.labelled else None
 
 
-def train_layer(
-    states: OpenedStates, settings: MemorySettings, out: Path, *, display: Display, memory_budget: int
-) -> "Trained":
+def train_layer(states: OpenedStates, settings: MemorySettings, out: Path, resources: Resources) -> "Trained":
     """Train a memory layer and write it to a folder; go on if a training of the same data was interrupted.
 
     Args:
-        states: Labelled.
-        settings: The settings of the layer.
         out: The folder of the model.
 
     Raises:
@@ -58,28 +50,26 @@ def train_layer(
         done = progress.finished
         if done is None:
             share = progress.tokens / progress.total_tokens
-            display.show(f"Training the memory layer: epoch {progress.epoch}, {share:.0%}")
+            resources.display.show(f"Training the memory layer: epoch {progress.epoch}, {share:.0%}")
 
-    return train(states.shards, settings, out, progress=show, memory_budget=memory_budget)
+    return train(states.shards, settings, out, progress=show, memory_budget=resources.memory_budget)
 
 
 def write_extracted(
     model: "MemoryModel",
     states: OpenedStates,
     out: Path,
+    resources: Resources,
     *,
     level: Kind | None = None,
     inherit_labels: bool = False,
     labelled_only: bool = False,
-    display: Display,
-    memory_budget: int,
 ) -> Extracted:
     """Apply a memory layer to states, and write the exemplars to a Parquet file that can be ingested.
 
     The file states the layer's version, so that exemplars of another one are not stored beside them.
 
     Args:
-        states: The states of its encoder.
         out: The file, as `check_output` allows it.
         level: What an exemplar is; None: what it is for the layer.
         inherit_labels: As in `extract`.
@@ -92,13 +82,13 @@ def write_extracted(
     from venn_admit.layer.apply import extract
     from venn_admit.layer.outputs import level_of
 
-    display.show(f"Extracting {out.name}")
+    resources.display.show(f"Extracting {out.name}")
     labelled = right = left_out = 0
 
     def counted() -> Iterator[ExemplarBatch]:
         nonlocal labelled, right, left_out
         for batch in extract(
-            model, states.shards, level=level, inherit_labels=inherit_labels, memory_budget=memory_budget
+            model, states.shards, level=level, inherit_labels=inherit_labels, memory_budget=resources.memory_budget
         ):
             known = batch.labels >= 0
             labelled += int(known.sum())

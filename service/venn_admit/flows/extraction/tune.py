@@ -20,7 +20,7 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.files.inputs import reading, too_large
 from venn_admit.files.output.atomic import locked, replacing, writing
 from venn_admit.flows.extraction.options import SourceOptions, background_number
-from venn_admit.flows.extraction.states import Display, classes_found, open_states
+from venn_admit.flows.extraction.states import Resources, classes_found, open_states
 from venn_admit.flows.extraction.train import train_layer
 from venn_admit.layer.encoders.local import DEFAULT_ENCODER, WEIGHTS_NAME, encoder_folder, load_encoder
 from venn_admit.layer.settings import MemoryForm, MemorySettings
@@ -42,11 +42,9 @@ _DOCUMENT_BYTES, _TOKEN_BYTES = 512, 16  # of its arrays; of an id and of its po
 
 @dataclass(frozen=True, slots=True)
 class TuningSettings:
-    """How an encoder is trained.
+    """How an encoder is trained. learning_rate: > 0, of Adam, for the encoder.
 
-    Attributes:
-        rounds: >= 1, the most epochs of the encoder; none follows one that did not lower the loss on the dev split.
-        learning_rate: > 0, of Adam, for the encoder.
+    rounds: >= 1, the most epochs of the encoder; none follows one that did not lower the loss on the dev split.
     """
 
     rounds: int = 3
@@ -64,13 +62,9 @@ class TuningSettings:
 
 @dataclass(frozen=True, slots=True)
 class TuningRound:
-    """How a memory layer does over the encoder of one round.
+    """How a memory layer does over the encoder of one round: what its best epoch has on the dev split.
 
-    Attributes:
-        round: 0 for the encoder as it came.
-        dev_loss: The loss of the layer's best epoch, on the dev split.
-        dev_accuracy: The accuracy of the same, in [0, 1].
-        dev_f_half: The F0.5 of the same, in [0, 1].
+    round: 0 for the encoder as it came.
     """
 
     round: int
@@ -81,11 +75,9 @@ class TuningRound:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """A finished training.
+    """A finished training, of which the folder has the encoder of the best round.
 
-    Attributes:
-        rounds: One line for each, that of the encoder as it came first.
-        best_round: The earliest with the lowest loss on the dev split, whose encoder the folder has.
+    best_round: the earliest with the lowest loss on the dev split.
     """
 
     rounds: tuple[TuningRound, ...]
@@ -98,9 +90,7 @@ def tune_encoder(
     settings: MemorySettings,
     tuning: TuningSettings,
     out: Path,
-    *,
-    display: Display,
-    memory_budget: int,
+    resources: Resources,
 ) -> Tuned:
     """Train an encoder in turns with a memory layer, and write it to a folder; go on if that was interrupted.
 
@@ -110,10 +100,9 @@ def tune_encoder(
     Args:
         path: A file of labelled texts or words.
         options: How it is read; the encoder to start from.
-        settings: The settings of the layer.
-        tuning: The tuning of the encoder.
-        out: The folder of the new encoder.
-        memory_budget: Bytes that this may take, beside the encoder and what torch keeps for its gradients.
+        settings: Of the layer.
+        out: The folder of the new encoder, and of states until it is complete.
+        resources: What torch keeps for the encoder's gradients comes on top of the budget. The folder is not used.
 
     Raises:
         InvalidInputError: The file holds states, the settings do not fit the data, or the folder holds something else.
@@ -125,7 +114,7 @@ def tune_encoder(
     if out.exists() and start.exists() and out.samefile(start):
         raise InvalidInputError(f"{out}: expected another folder than that of the encoder to start from; choose one")
     encoder = load_encoder(options.encoder or DEFAULT_ENCODER, layers=options.layers, max_tokens=options.max_tokens)
-    texts = TextFile(path, options.kind, options.columns, memory_budget=memory_budget)
+    texts = TextFile(path, options.kind, options.columns, memory_budget=resources.memory_budget)
     summary = texts.summary()
     if options.background is not None:
         class_names = options.class_names or classes_found(path, summary)
@@ -141,14 +130,14 @@ def tune_encoder(
     options = replace(options, layers=encoder.identity.layers, max_tokens=encoder.identity.max_tokens)
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
-    with locked(out / _LOCK_NAME, lambda: display.show(f"Waiting for another run, which fills {out.name}")):
+    with locked(out / _LOCK_NAME, lambda: resources.display.show(f"Waiting for another run, which fills {out.name}")):
         finished = _read_log(out / LOG_NAME, digest)
         if finished is not None:
             shutil.rmtree(out / _UNFINISHED, ignore_errors=True)  # if it was killed while it removed this
             return finished
         if not (out / _UNFINISHED).exists() and any(path.name != _LOCK_NAME for path in out.iterdir()):
             raise InvalidInputError(f"{out}: expected an empty folder for the encoder, got other files; choose another")
-        run = _Run(texts, options, settings, tuning, out / _UNFINISHED, digest, display, memory_budget)
+        run = _Run(texts, options, settings, tuning, out / _UNFINISHED, digest, resources)
         tuned = run.rounds(start)
         run.move_up(tuned, out)
     return tuned
@@ -165,11 +154,10 @@ class _Run:
         tuning: TuningSettings,
         folder: Path,
         digest: str,
-        display: Display,
-        memory_budget: int,
+        resources: Resources,
     ) -> None:
         self._texts, self._options, self._settings, self._tuning = texts, options, settings, tuning
-        self._folder, self._digest, self._display, self._memory_budget = folder, digest, display, memory_budget
+        self._folder, self._digest, self._resources = folder, digest, resources
 
     def rounds(self, start: Path) -> Tuned:
         with writing(self._folder):
@@ -203,16 +191,9 @@ class _Run:
         folder = self._round_folder(number)
         with writing(folder):
             (folder / "states").mkdir(exist_ok=True)
-        states = open_states(
-            self._texts.path,
-            replace(self._options, encoder=str(folder)),
-            kept_in=folder / "states",
-            display=self._display,
-            memory_budget=self._memory_budget,
-        )
-        trained = train_layer(
-            states, self._settings, folder / "layer", display=self._display, memory_budget=self._memory_budget
-        )
+        resources = replace(self._resources, folder=folder / "states")
+        states = open_states(self._texts.path, replace(self._options, encoder=str(folder)), resources)
+        trained = train_layer(states, self._settings, folder / "layer", resources)
         return trained, states.shards
 
     def _train_encoder(self, number: int, model: "MemoryModel", shards: "StateShards") -> None:
@@ -225,10 +206,9 @@ class _Run:
         folder = self._round_folder(number)
         encoder = load_encoder(str(folder), layers=self._options.layers, max_tokens=self._options.max_tokens)
         needed = _TOKEN_BYTES * shards.token_count + _DOCUMENT_BYTES * shards.document_count
-        if needed > self._memory_budget:
-            raise too_large(
-                self._texts.path, "the tokens of all texts", self._memory_budget, needed, "train with fewer texts"
-            )
+        budget = self._resources.memory_budget
+        if needed > budget:
+            raise too_large(self._texts.path, "the tokens of all texts", budget, needed, "train with fewer texts")
         is_document = self._settings.form is MemoryForm.DOCUMENT
         labelled = np.flatnonzero(shards.labels >= 0) if is_document else np.arange(shards.document_count)
         rows, _ = split_dev(shards, labelled, dev_share=self._settings.dev_share, seed=self._settings.seed)
@@ -237,7 +217,7 @@ class _Run:
         documents = [document for row, document in enumerate(read) if row in chosen]
         given = np.concatenate([document.labels for document in documents])
         counts = np.bincount(given[given >= 0], minlength=len(model.class_names))
-        self._display.show(f"Training the encoder: round {number + 1}", len(documents))
+        self._resources.display.show(f"Training the encoder: round {number + 1}", len(documents))
         with torch_threads(1):
             tune(
                 encoder,
@@ -246,7 +226,7 @@ class _Run:
                 documents,
                 learning_rate=self._tuning.learning_rate,
                 generator=np.random.default_rng([self._settings.seed % 2**64, number]),
-                progress=self._display.advance,
+                progress=self._resources.display.advance,
             )
         with self._new_round(folder, number + 1) as partial:
             save_weights(encoder, partial)

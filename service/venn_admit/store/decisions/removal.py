@@ -18,6 +18,8 @@ from venn_admit.core.types import IntArray
 from venn_admit.store.database.engine import unlimited
 from venn_admit.store.database.statements import execute
 
+_TABLES = ("decision", "admit_evidence", "abers_evidence", "job_row", "job_chunk")
+
 
 class Why(StrEnum):
     """Why decisions were removed."""
@@ -196,4 +198,5 @@ def vacuum(engine: Engine) -> None:
     The server warns a user who may not do so, and leaves the tables as they are.
     """
     with unlimited(engine) as connection:
-        execute(connection, "removals.vacuum")
+        for table in _TABLES:
+            execute(connection, f"removals.vacuum_{table}")

@@ -210,6 +210,22 @@ UPDATE job
 SET is_emptied = TRUE
 WHERE id = :job_id;
 
--- name: vacuum
+-- name: vacuum_decision
 -- Make the room of what was deleted free for new rows.
-VACUUM (SKIP_LOCKED) decision, admit_evidence, abers_evidence, job_row, job_chunk;
+VACUUM (SKIP_LOCKED) decision;
+
+-- name: vacuum_admit_evidence
+-- Make the room of what was deleted free for new rows.
+VACUUM (SKIP_LOCKED) admit_evidence;
+
+-- name: vacuum_abers_evidence
+-- Make the room of what was deleted free for new rows.
+VACUUM (SKIP_LOCKED) abers_evidence;
+
+-- name: vacuum_job_row
+-- Make the room of what was deleted free for new rows.
+VACUUM (SKIP_LOCKED) job_row;
+
+-- name: vacuum_job_chunk
+-- Make the room of what was deleted free for new rows.
+VACUUM (SKIP_LOCKED) job_chunk;

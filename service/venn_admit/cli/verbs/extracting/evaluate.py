@@ -14,7 +14,7 @@ from venn_admit.cli.verbs.extracting.options import (
     Model,
     TextColumn,
     level_asked_for,
-    states_folder,
+    resources,
 )
 from venn_admit.cli.waiting import Showing
 from venn_admit.errors import InvalidInputError
@@ -71,7 +71,6 @@ def evaluate(
     from venn_admit.layer.model import load_model
     from venn_admit.layer.outputs import level_of
     from venn_admit.layer.texts.source import TextColumns
-    from venn_admit.runtime.settings import get_settings
 
     asked = level_asked_for(level)
     for name, given in (("fit", fit), ("k", k)):
@@ -85,18 +84,16 @@ def evaluate(
     if asked is not None:
         level_of(layer, asked)
     columns = TextColumns(text_column, label_column, id_column)
-    memory_budget, folder = get_settings().memory_budget_mb << 20, states_folder()
     files = [path for path in (file, train, fit) if path is not None]
     check_options(SourceOptions.of_model(layer, file, encoder=encoder, columns=columns), *files)
     seen, before = frozenset[bytes](), list[tuple[Path, OpenedStates]]()
     with Showing() as display:
+        used = resources(display)
 
         def opened(path: Path) -> OpenedStates:
             nonlocal seen
             options = SourceOptions.of_model(layer, path, encoder=encoder, columns=columns)
-            states = open_states(
-                path, options, kept_in=folder, display=display, memory_budget=memory_budget, without=seen
-            )
+            states = open_states(path, options, used, without=seen)
             check_is_new(path, states, before)
             before.append((path, states))
             if states.summary is not None:
@@ -110,10 +107,8 @@ def evaluate(
             layer,
             states,
             levels_of(layer, states.shards, asked),
-            knn=None if training is None else KnnSources(training, fitting, k),
-            kept_in=folder,
-            display=display,
-            memory_budget=memory_budget,
+            None if training is None else KnnSources(training, fitting, k),
+            used,
         )
     if as_json:
         print_result(True, evaluation_json(layer, file, states.summary, found, k))

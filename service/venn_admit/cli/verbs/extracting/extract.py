@@ -31,8 +31,8 @@ from venn_admit.cli.verbs.extracting.options import (
     TextColumn,
     level_asked_for,
     memory_settings,
+    resources,
     source_options,
-    states_folder,
     with_background,
 )
 from venn_admit.cli.waiting import Showing
@@ -73,7 +73,6 @@ def train(
     from venn_admit.flows.extraction.states import open_states
     from venn_admit.flows.extraction.train import train_layer
     from venn_admit.layer.texts.source import TextColumns
-    from venn_admit.runtime.settings import get_settings
 
     columns = TextColumns(text_column, label_column, id_column)
     options = source_options(
@@ -98,11 +97,11 @@ def train(
         learning_rate=learning_rate,
         patience=patience,
     )
-    memory_budget = get_settings().memory_budget_mb << 20
     with Showing() as display:
-        states = open_states(file, options, kept_in=states_folder(), display=display, memory_budget=memory_budget)
+        used = resources(display)
+        states = open_states(file, options, used)
         settings = with_background(settings, background, states.shards.class_names)
-        trained = train_layer(states, settings, out, display=display, memory_budget=memory_budget)
+        trained = train_layer(states, settings, out, used)
     model, best = trained.model, trained.log[trained.best_epoch - 1]
     print_result(
         as_json,
@@ -165,7 +164,6 @@ def apply(
     from venn_admit.layer.model import load_model
     from venn_admit.layer.outputs import level_of
     from venn_admit.layer.texts.source import TextColumns
-    from venn_admit.runtime.settings import get_settings
 
     check_output(out, (".parquet",), file)
     asked = level_asked_for(level)
@@ -180,25 +178,10 @@ def apply(
         check_inherited(options.kind, str(file))
     if without and not (form := form_of(file)).is_text:
         raise InvalidInputError(f"without: expected with texts alone, got it with {form}, {file}; leave it out")
-    memory_budget = get_settings().memory_budget_mb << 20
     with Showing() as display:
-        states = open_states(
-            file,
-            options,
-            kept_in=states_folder(),
-            display=display,
-            memory_budget=memory_budget,
-            without=text_digests(without or [], options, display=display, memory_budget=memory_budget),
-        )
-        done = write_extracted(
-            layer,
-            states,
-            out,
-            level=asked,
-            inherit_labels=document_labels,
-            display=display,
-            memory_budget=memory_budget,
-        )
+        used = resources(display)
+        states = open_states(file, options, used, without=text_digests(without or [], options, used))
+        done = write_extracted(layer, states, out, used, level=asked, inherit_labels=document_labels)
     accuracy = (
         [] if done.accuracy is None else [f"The network's accuracy on those with a label is {done.accuracy:.1%}."]
     )

@@ -8,7 +8,7 @@ import typer
 
 from venn_admit.cli.options import Json
 from venn_admit.cli.output import print_result
-from venn_admit.cli.verbs.extracting.options import Encoder, IdColumn, LabelColumn, TextColumn, states_folder
+from venn_admit.cli.verbs.extracting.options import Encoder, IdColumn, LabelColumn, TextColumn, resources
 from venn_admit.cli.waiting import Showing
 from venn_admit.errors import InvalidInputError
 
@@ -44,7 +44,6 @@ def inspect(
     from venn_admit.layer.model import load_model
     from venn_admit.layer.outputs import require_documents
     from venn_admit.layer.texts.source import TextColumns
-    from venn_admit.runtime.settings import get_settings
 
     if row is not None and external_id is not None:
         raise InvalidInputError("row: expected only without --id, got both; leave one of them out")
@@ -55,27 +54,25 @@ def inspect(
     layer = load_model(model)
     require_documents(layer)
     columns = TextColumns(text_column, label_column, id_column)
-    memory_budget, folder = get_settings().memory_budget_mb << 20, states_folder()
     options = SourceOptions.of_model(layer, file, encoder=encoder, columns=columns)
     check_options(options, *(path for path in (file, train) if path is not None))
     row = row or 0
-    check_document(file, options, external_id=external_id, row=row, memory_budget=memory_budget)
     with Showing() as display:
+        used = resources(display)
+        check_document(file, options, external_id=external_id, row=row, memory_budget=used.memory_budget)
 
         def opened(path: Path) -> OpenedStates:
             options = SourceOptions.of_model(layer, path, encoder=encoder, columns=columns)
-            return open_states(path, options, kept_in=folder, display=display, memory_budget=memory_budget)
+            return open_states(path, options, used)
 
         found = inspect_document(
             layer,
             opened(file),
+            used,
             external_id=external_id,
             row=row,
             training=None if train is None else partial(opened, train),
             neighbour_count=_NEAR if near is None else near,
-            kept_in=folder,
-            display=display,
-            memory_budget=memory_budget,
         )
     if as_json:
         print_result(True, inspected_json(layer, found))

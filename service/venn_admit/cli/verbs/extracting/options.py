@@ -11,6 +11,8 @@ from venn_admit.layer.settings import DEFAULT_LEARNING_RATE, DEFAULT_MIN_MAX_WEI
 
 if TYPE_CHECKING:
     from venn_admit.flows.extraction.options import SourceOptions
+    from venn_admit.flows.extraction.states import Resources
+    from venn_admit.flows.shell import Display
     from venn_admit.layer.settings import MemorySettings
     from venn_admit.layer.states.index import Kind
     from venn_admit.layer.texts.source import TextColumns
@@ -185,6 +187,14 @@ def memory_settings(
         patience=patience,
         seed=seed,
     )
+
+
+def resources(display: "Display") -> "Resources":
+    """Return what a command over states may use."""
+    from venn_admit.flows.extraction.states import Resources
+    from venn_admit.runtime.settings import get_settings
+
+    return Resources(states_folder(), get_settings().memory_budget_mb << 20, display)
 
 
 def states_folder() -> Path:

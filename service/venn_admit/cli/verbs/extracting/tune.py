@@ -23,6 +23,7 @@ from venn_admit.cli.verbs.extracting.options import (
     Task,
     TextColumn,
     memory_settings,
+    resources,
     source_options,
 )
 from venn_admit.cli.waiting import Showing
@@ -61,7 +62,6 @@ def tune(
     from venn_admit.flows.extraction.options import check_options
     from venn_admit.flows.extraction.tune import TuningSettings, tune_encoder
     from venn_admit.layer.texts.source import TextColumns
-    from venn_admit.runtime.settings import get_settings
 
     columns = TextColumns(text_column, label_column, id_column)
     options = source_options(
@@ -82,8 +82,7 @@ def tune(
             settings,
             TuningSettings(rounds, learning_rate),
             out,
-            display=display,
-            memory_budget=get_settings().memory_budget_mb << 20,
+            resources(display),
         )
     best = tuned.rounds[tuned.best_round]
     print_result(
