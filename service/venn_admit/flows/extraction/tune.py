@@ -101,8 +101,8 @@ def tune_encoder(
         path: A file of labelled texts or words.
         options: How it is read; the encoder to start from.
         settings: Of the layer.
-        out: The folder of the new encoder, and of states until it is complete.
-        resources: What torch keeps for the encoder's gradients comes on top of the budget. The folder is not used.
+        out: The folder of the new encoder, in which the states lie until it is complete.
+        resources: Their folder is not used. What torch keeps for gradients comes on top of the budget.
 
     Raises:
         InvalidInputError: The file holds states, the settings do not fit the data, or the folder holds something else.

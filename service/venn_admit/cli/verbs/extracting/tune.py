@@ -23,7 +23,6 @@ from venn_admit.cli.verbs.extracting.options import (
     Task,
     TextColumn,
     memory_settings,
-    resources,
     source_options,
 )
 from venn_admit.cli.waiting import Showing
@@ -60,8 +59,10 @@ def tune(
     on with it.
     """
     from venn_admit.flows.extraction.options import check_options
+    from venn_admit.flows.extraction.states import Resources
     from venn_admit.flows.extraction.tune import TuningSettings, tune_encoder
     from venn_admit.layer.texts.source import TextColumns
+    from venn_admit.runtime.settings import get_settings
 
     columns = TextColumns(text_column, label_column, id_column)
     options = source_options(
@@ -82,7 +83,7 @@ def tune(
             settings,
             TuningSettings(rounds, learning_rate),
             out,
-            resources(display),
+            Resources(out, get_settings().memory_budget_mb << 20, display),
         )
     best = tuned.rounds[tuned.best_round]
     print_result(
