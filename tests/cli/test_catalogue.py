@@ -210,7 +210,7 @@ class TestCalibrations:
         states = {line[0]: " ".join(line[-2:]) for line in lines if line and line[0] in ("1", "2", "3")}
         assert states["3"].endswith("in use")
         assert states["2"].endswith("retired")
-        assert states["1"].endswith("replaced")
+        assert states["1"].endswith("retired")
         assert [line[3][:2] for line in lines if line[:3] == ["2", "retired", "2"]] == ["20"]  # of a year
 
     def test_none_yet(self, ingested: Program) -> None:

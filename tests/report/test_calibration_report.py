@@ -276,7 +276,7 @@ def test_advice(two_classes: CalibrationReport) -> None:
     assert advice(given, command) == []
     retired = replace(due, snapshot=replace(due.snapshot, is_current=False))
     assert advice(retired, command) == [
-        "This calibration has been replaced: `venn-admit report made` shows the current one."
+        "This calibration is retired: `venn-admit report made` shows the current one."
     ]
 
 

@@ -114,7 +114,7 @@ def test_labels_that_came_since_are_counted_until_they_calibrate(scored: Bench) 
     assert not old.snapshot.is_current
     assert old.changes == changes
     assert advice(old, command) == [
-        "This calibration has been replaced: `venn-admit report reviews` shows the current one."
+        "This calibration is retired: `venn-admit report reviews` shows the current one."
     ]
 
 

@@ -100,7 +100,7 @@ def calibrations_tables(found: ListedCalibrations) -> Iterator[RenderableType]:
             row.reason,
             row.mc,
             row.vp,
-            _state(by_id[row.setting]) if row.is_current else "replaced",
+            _state(by_id[row.setting]) if row.is_current else "retired",
         )
         for row in found.calibrations
     ]

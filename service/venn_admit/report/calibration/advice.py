@@ -18,11 +18,10 @@ HARDLY_ANY = 0.05
 def advice(report: CalibrationReport, render: Render) -> list[str]:
     """Return what to do next, a paragraph each, the most important first; nothing if all is as it should be.
 
-    Args:
-        steps: How users of the shell that shows it take the steps that are advised.
+    render: words a step as the shell that shows it takes it.
     """
     if not report.snapshot.is_current:
-        return [f"This calibration has been replaced: `{render(report.step(Verb.REPORT))}` shows the current one."]
+        return [f"This calibration is retired: `{render(report.step(Verb.REPORT))}` shows the current one."]
     findings = [*_errors(report, render), *_rejections(report, render), *_unlike(report)]
     return [*_with_sample(findings, _label_sample(report, render)), *_upkeep(report, render)]
 
@@ -151,7 +150,7 @@ def accuracy_text(accuracy: Accuracy) -> str:
 
 
 def _nearly_all_rejected(traffic: Traffic) -> bool:
-    """Whether this calibration rejects nearly all; what another one rejected may have been why it was replaced."""
+    """Whether this calibration rejects nearly all; what another one rejected may have been why it was retired."""
     points = sum(found.points for found in traffic.own_outcomes)
     if points < ENOUGH_REJECTED or _admitted(traffic) >= HARDLY_ANY * points:
         return False

@@ -29,7 +29,7 @@ LEAST_WORDS = 8
 
 def heading(report: CalibrationReport) -> str:
     snapshot = report.snapshot
-    state = "current" if snapshot.is_current else "replaced"
+    state = "current" if snapshot.is_current else "retired"
     return f"{report.classifier}: calibration {snapshot.id}, {state}, of {time_text(snapshot.created_at)}"
 
 
