@@ -26,7 +26,7 @@ from venn_admit.store.access.audit import Origin
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.database.statements import statement
 from venn_admit.store.decisions import decisions
-from venn_admit.store.decisions.decisions import Wanted
+from venn_admit.store.decisions.decisions import DecisionFilter
 from venn_admit.store.search.array_cache import ArrayCache
 
 _PARTS, _PARTITIONS = 10, 20
@@ -110,7 +110,7 @@ def _read(view: str, engine: Engine, parts: int) -> None:
 
 
 def _page(engine: Engine, parts: int) -> None:
-    list_decisions(engine, f"part-{parts - 1}", Wanted(), limit=100)
+    list_decisions(engine, f"part-{parts - 1}", DecisionFilter(), limit=100)
 
 
 def _one(engine: Engine, decision_id: int) -> None:

@@ -45,7 +45,7 @@ from venn_admit.report.calibration.report import Agreement, CalibrationReport, S
 from venn_admit.report.calibration.wording import calibration_tables
 from venn_admit.report.evaluation.dataset import ClassCoverage, class_coverage, worst_classes
 from venn_admit.report.pages.html import render_calibration, write_calibration_page
-from venn_admit.store.decisions.reports import offered_queries
+from venn_admit.store.decisions.reports import table_queries
 
 NEWEST = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 WIDTHS = (80, 120)
@@ -194,7 +194,7 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
             for n in range(28)
         ),
         watch=Watch(is_in_use=True, said=None, is_behind=False),
-        queries=offered_queries("made", 7, 1, "vp", (0, 1, 6), (0, 1, 6)),
+        queries=table_queries("made", 7, 1, "vp", (0, 1, 6), (0, 1, 6)),
     )
 
 
@@ -275,9 +275,7 @@ def test_advice(two_classes: CalibrationReport) -> None:
     assert "Nothing: no labels wait to be used and recent traffic is like vp.\n" in shown(given, 120) + "\n"
     assert advice(given, command) == []
     retired = replace(due, snapshot=replace(due.snapshot, is_current=False))
-    assert advice(retired, command) == [
-        "This calibration is retired: `venn-admit report made` shows the current one."
-    ]
+    assert advice(retired, command) == ["This calibration is retired: `venn-admit report made` shows the current one."]
 
 
 def bands(report: CalibrationReport) -> BandsPart:

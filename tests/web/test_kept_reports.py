@@ -8,9 +8,10 @@ from sqlalchemy import text
 
 from tests.cli.samples import NAME
 from tests.web.visitor import OWN, Visitor
+from venn_admit.methods.recent import MOST
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import transaction
-from venn_admit.web.report_cache import MOST, OLDEST, KeptReports
+from venn_admit.web.caches import OLDEST, ReportCache, _Slot
 
 REQUEST = """
 INSERT INTO job (classifier_id, kind, state, calibration_id, weighted, require_full_match, row_count, finished_at)
@@ -50,20 +51,20 @@ def test_a_label_makes_a_report_be_computed_again(own: Visitor) -> None:
 
 
 def test_a_report_that_several_ask_for_is_computed_once(shared: Visitor) -> None:
-    kept = KeptReports(shared.runtime)
+    kept = ReportCache(shared.runtime)
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: kept.get(NAME, None)[0], range(4)))
     assert all(one is found[0] for one in found)
 
 
 def test_a_report_is_not_shown_for_ever(shared: Visitor) -> None:
-    found = KeptReports(shared.runtime).get(NAME, None)[0]
+    found = ReportCache(shared.runtime).get(NAME, None)[0]
     assert found.serves(found.standing, found.as_of + OLDEST - timedelta(seconds=1))
     assert not found.serves(found.standing, found.as_of + OLDEST)
 
 
 def test_few_reports_are_kept(shared: Visitor) -> None:
-    kept = KeptReports(shared.runtime)
+    kept = ReportCache(shared.runtime)
     for number in range(MOST + 3):
-        kept._place(NAME, number)
-    assert len(kept._places) == MOST
+        kept._slots.get((NAME, number), _Slot)
+    assert len(kept._slots._entries) == MOST

@@ -277,6 +277,6 @@ class TestExtractorOfStoredExemplars:
 
 
 def _all() -> Any:
-    from venn_admit.store.decisions.decisions import Wanted
+    from venn_admit.store.decisions.decisions import DecisionFilter
 
-    return Wanted(None, None, None, None)
+    return DecisionFilter(None, None, None, None)

@@ -113,9 +113,7 @@ def test_labels_that_came_since_are_counted_until_they_calibrate(scored: Bench) 
     old = report(scored, calibration_id=1)
     assert not old.snapshot.is_current
     assert old.changes == changes
-    assert advice(old, command) == [
-        "This calibration is retired: `venn-admit report reviews` shows the current one."
-    ]
+    assert advice(old, command) == ["This calibration is retired: `venn-admit report reviews` shows the current one."]
 
 
 def test_corrections_and_labels_taken_back(reviews: Bench) -> None:

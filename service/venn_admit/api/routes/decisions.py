@@ -33,7 +33,7 @@ from venn_admit.http.guards.guard import needs
 from venn_admit.http.paging import key_before, page
 from venn_admit.results import decided_json, listed_decision_json, replayed_json, shown_decision_json
 from venn_admit.store.access.keys import Scope
-from venn_admit.store.decisions.decisions import Wanted
+from venn_admit.store.decisions.decisions import DecisionFilter
 
 routes = router("decisions")
 
@@ -95,7 +95,7 @@ def get_decisions(
     ] = None,
 ) -> dict[str, Any]:
     """List stored decisions, the newest first."""
-    engine, wanted = runtime_of(request).engine, Wanted(calibration, external_id, admitted, key_before(cursor))
+    engine, wanted = runtime_of(request).engine, DecisionFilter(calibration, external_id, admitted, key_before(cursor))
     found, rows = list_decisions(engine, classifier, wanted, limit=limit + 1)
     rows, follows = page(rows, limit, lambda row: int(row.decision))
     listed = [listed_decision_json(row, found.class_names) for row in rows]

@@ -14,7 +14,7 @@ from venn_admit.flows.decisions.score_one import GivenPoint
 from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions import decisions
-from venn_admit.store.decisions.decisions import Wanted
+from venn_admit.store.decisions.decisions import DecisionFilter
 from venn_admit.store.exemplars import classifiers, exemplars, labels
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.exemplars.exemplars import DescribedExemplar
@@ -38,7 +38,9 @@ class ShownDecision:
     near: list[tuple[DescribedExemplar, int, float]] | None
 
 
-def list_decisions(engine: Engine, name: str, wanted: Wanted, *, limit: int) -> tuple[Classifier, Sequence[Row[Any]]]:
+def list_decisions(
+    engine: Engine, name: str, wanted: DecisionFilter, *, limit: int
+) -> tuple[Classifier, Sequence[Row[Any]]]:
     """Return the newest decisions of a classifier that are wanted, newest first.
 
     Raises NotFoundError if there is no such classifier, or no such calibration of it.

@@ -201,7 +201,7 @@ class ScoreChunks:
 def require_scores(engine: Engine, job_id: int) -> None:
     """Raise InvalidInputError unless the job scores; NotFoundError where there is none, or it was removed."""
     with connect(engine) as connection:
-        job = jobs.kept(connection, job_id)
+        job = jobs.unremoved(connection, job_id)
     if job.kind != "score":
         raise InvalidInputError(f"job {job_id} is of kind {job.kind}, expected score: it has no decisions to write")
 
@@ -226,14 +226,14 @@ class ScoreCounts:
 def count_scores(engine: Engine, job_id: int) -> ScoreCounts:
     """Count what a job decided. Raises NotFoundError if there is no such job, or it was removed."""
     with consistent_view(engine) as connection:
-        classifier = classifiers.by_id(connection, jobs.kept(connection, job_id).classifier_id)
+        classifier = classifiers.by_id(connection, jobs.unremoved(connection, job_id).classifier_id)
         return ScoreCounts(classifier.class_names, decisions.counts(connection, job_id))
 
 
 def write_scores(engine: Engine, job_id: int, out: Path) -> None:
     """Write a finished job's decisions, one row for each row of its file, in its order; .parquet, .csv or .arrows."""
     with consistent_view(engine) as connection:
-        class_names = classifiers.by_id(connection, jobs.kept(connection, job_id).classifier_id).class_names
+        class_names = classifiers.by_id(connection, jobs.unremoved(connection, job_id).classifier_id).class_names
         with TableWriter(out, SCORES_SCHEMA) as writer:
             for rows in decisions.job_rows(connection, job_id):
                 writer.write(_score_columns(rows, class_names))
@@ -242,7 +242,7 @@ def write_scores(engine: Engine, job_id: int, out: Path) -> None:
 def read_scores(engine: Engine, job_id: int) -> pa.Table:
     """Return a finished job's decisions as `write_scores` writes them, with the columns of `SCORES_SCHEMA`."""
     with consistent_view(engine) as connection:
-        class_names = classifiers.by_id(connection, jobs.kept(connection, job_id).classifier_id).class_names
+        class_names = classifiers.by_id(connection, jobs.unremoved(connection, job_id).classifier_id).class_names
         batches = [
             pa.RecordBatch.from_pydict(_score_columns(rows, class_names), schema=SCORES_SCHEMA)
             for rows in decisions.job_rows(connection, job_id)

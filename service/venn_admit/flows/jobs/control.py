@@ -117,7 +117,7 @@ def reopen(engine: Engine, job_id: int) -> None:
         OutdatedError: Points of the calibration that the job decides by were forgotten.
     """
     with transaction(engine) as connection:
-        job = jobs.kept(connection, job_id)
+        job = jobs.unremoved(connection, job_id)
         if job.state in ("failed", "cancelled"):
             _require_resumable(connection, job)
         jobs.reopen(connection, job_id)

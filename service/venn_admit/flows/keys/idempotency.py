@@ -60,7 +60,7 @@ def begin(
         if idempotency.claim(connection, attempt, lease=LEASE, kept_for=kept_for):
             return attempt, None
     with connect(engine) as connection:
-        kept = idempotency.kept_answer(connection, attempt)
+        kept = idempotency.stored_answer(connection, attempt)
     return None if kept is None else (attempt, kept)
 
 

@@ -21,7 +21,7 @@ from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions import cells, reports
-from venn_admit.store.decisions.reports import ReportStanding, SnapshotOrigin, offered_queries
+from venn_admit.store.decisions.reports import ReportStanding, SnapshotOrigin, table_queries
 from venn_admit.store.exemplars import classifiers, exemplars, forgotten
 from venn_admit.store.workspace import Workspace
 
@@ -68,7 +68,7 @@ def report(workspace: Workspace, name: str, *, calibration_id: int | None) -> Ca
         history=history,
         days=days,
         watch=watch,
-        queries=offered_queries(
+        queries=table_queries(
             classifier.name,
             calibration=calibration.id,
             setting=calibration.calibrator_id,

@@ -13,7 +13,7 @@ from venn_admit.report.calibration.common.history import days_payload, history_p
 from venn_admit.report.calibration.common.partition_map import map_payload
 from venn_admit.report.calibration.common.watch import watch_payload
 from venn_admit.report.calibration.report import Agreement, CalibrationReport
-from venn_admit.report.calibration.wording import offered
+from venn_admit.report.calibration.wording import queries_of_tables
 
 
 def calibration_payload(report: CalibrationReport, render: Render) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def calibration_payload(report: CalibrationReport, render: Render) -> dict[str, 
         "drift": None if report.traffic is None else _traffic(report, report.traffic),
         "left_out": report.seen_count,
         "discrepancies": None if report.agreement is None else _discrepancies(report.agreement),
-        "queries": dict(offered(report, render)),
+        "queries": dict(queries_of_tables(report, render)),
         "advice": advice(report, render),
     }
 

@@ -74,7 +74,7 @@ def pictures(report: CalibrationReport) -> list[Picture]:
     ]
 
 
-def offered(report: CalibrationReport, render: Render) -> Iterator[tuple[str, str]]:
+def queries_of_tables(report: CalibrationReport, render: Render) -> Iterator[tuple[str, str]]:
     """Yield the name and the SQL of the query behind each table that has one."""
     for section in sections(report, render):
         for part in section.parts:

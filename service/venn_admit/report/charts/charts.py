@@ -89,12 +89,12 @@ def summary_figure(report: DatasetReport) -> Figure:
         for part, draw, name in charts:
             draw(part, report)
             part.suptitle(TITLES[name], fontsize=12, fontweight="bold")
-        places = (
+        positions = (
             (top[0], tables.glance, TABLE_WIDTH),
             (sheets[2], tables.covered, SHEET_WIDTH),
             *zip(right, filter(None, (tables.partitions, tables.accuracy)), repeat(SHEET_WIDTH / 2), strict=False),
         )
-        for part, table, inches in places:
+        for part, table, inches in positions:
             draw_table(part, table, inches)
             part.suptitle(table.title, fontsize=12, fontweight="bold")
     return figure

@@ -203,12 +203,12 @@ def _draw_admitted(
     axes: Axes, tallies: Sequence[Tally], totals: Sequence[int], colours: Sequence[str], alpha: Decimal
 ) -> None:
     """What is admitted of each class, unless it is too little to judge."""
-    places = [
+    positions = [
         (np.nan, np.nan) if tally.is_few else (tally.count / total, tally.share)
         for tally, total in zip(tallies, totals, strict=True)
     ]
-    across = apart(places, near=(0.02, 0.012), step=0.025)
-    for x, (_, share), tally, colour in zip(across, places, tallies, colours, strict=True):
+    across = apart(positions, near=(0.02, 0.012), step=0.025)
+    for x, (_, share), tally, colour in zip(across, positions, tallies, colours, strict=True):
         if not tally.is_few:
             verdict_mark(axes, (x, share), tally.interval, tally.verdict(alpha), colour)
 

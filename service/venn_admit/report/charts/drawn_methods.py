@@ -71,19 +71,19 @@ def draw_methods(figure: FigureBase, report: DatasetReport) -> None:
     too few points are faint and do not set the limits.
     """
     rows = methods_that_matter(report)
-    places = np.arange(len(rows))[::-1]
+    positions = np.arange(len(rows))[::-1]
     kinds = (
         ("right over all", [row.singletons.overall for row in rows]),
         ("worst true class", [worst_tally(row, TRUE) for row in rows]),
         ("worst predicted class", [worst_tally(row, PREDICTED) for row in rows]),
     )
     admitted, *shares = figure.subplots(1, 4, sharey=True, width_ratios=(1, 1.15, 1.15, 1.15))
-    _draw_admitted(admitted, rows, places, report)
+    _draw_admitted(admitted, rows, positions, report)
     least = _least_shown([tally for _, tallies in kinds for tally in tallies], report)
     for axes, (title, tallies) in zip(shares, kinds, strict=True):
         axes.axvspan(least, float(report.target), color="black", alpha=0.05, linewidth=0)
         axes.axvline(float(report.target), color=TARGET_COLOUR, linewidth=1.2, linestyle=":")
-        for place, tally in zip(places, tallies, strict=True):
+        for place, tally in zip(positions, tallies, strict=True):
             if tally.count:
                 _draw_share(axes, float(place), tally, least, report)
         axes.set(title=title, xlim=(least, 1.005 + 0.02 * (1 - least)))
@@ -106,14 +106,14 @@ def worst_tally(measures: MethodMeasures, kind: str) -> Tally:
     )
 
 
-def _draw_admitted(axes: Axes, rows: Sequence[MethodMeasures], places: np.ndarray, report: DatasetReport) -> None:
+def _draw_admitted(axes: Axes, rows: Sequence[MethodMeasures], positions: np.ndarray, report: DatasetReport) -> None:
     portions = [row.singletons.overall.portion for row in rows]
     colours = [OWN_COLOUR if row.name == report.own else BAR_COLOUR for row in rows]
-    axes.barh(places, portions, height=0.6, color=colours)
-    for place, portion in zip(places, portions, strict=True):
+    axes.barh(positions, portions, height=0.6, color=colours)
+    for place, portion in zip(positions, portions, strict=True):
         axes.text(portion + 0.03, place, share_text(portion), va="center", fontsize=9)
     axes.set(title="admitted", xlim=(0, 1.3), xticks=(0, 0.5, 1), ylim=(-0.6, len(rows) - 0.4))
-    axes.set_yticks(places, [row.name for row in rows])
+    axes.set_yticks(positions, [row.name for row in rows])
     for row, label in zip(rows, axes.get_yticklabels(), strict=True):
         label.set(fontsize=10, fontweight="bold" if row.name == report.own else "normal")
     axes.tick_params(left=False)

@@ -187,35 +187,35 @@ def few_mark() -> Line2D:
     )
 
 
-def apart(places: Sequence[tuple[float, float]], near: tuple[float, float], step: float) -> list[float]:
+def apart(positions: Sequence[tuple[float, float]], near: tuple[float, float], step: float) -> list[float]:
     """Return where across each mark is drawn: those that would overlap stand side by side, a step apart.
 
-    places: across and up of each mark, NaN for one that is not drawn. near: two marks no further apart than this,
+    positions: across and up of each mark, NaN for one that is not drawn. near: two marks no further apart than this,
     across and up, would touch. A group keeps its middle, and the order of its marks.
 
     >>> apart([(0.5, 0.9), (0.8, 0.9), (0.5, 0.9)], near=(0.02, 0.02), step=0.1)
     [0.45, 0.8, 0.55]
     """
     groups: list[list[int]] = []
-    for number, (x, y) in enumerate(places):
+    for number, (x, y) in enumerate(positions):
         if isnan(x) or isnan(y):
             continue
         touching = (
             group
             for group in groups
-            if any(abs(places[i][0] - x) <= near[0] and abs(places[i][1] - y) <= near[1] for i in group)
+            if any(abs(positions[i][0] - x) <= near[0] and abs(positions[i][1] - y) <= near[1] for i in group)
         )
         group = next(touching, None)
         if group is None:
             groups.append([number])
         else:
             group.append(number)
-    across = [x for x, _ in places]
+    across = [x for x, _ in positions]
     for group in groups:
-        group.sort(key=lambda i: (places[i][0], i))
-        middle = sum(places[i][0] for i in group) / len(group)
+        group.sort(key=lambda i: (positions[i][0], i))
+        middle = sum(positions[i][0] for i in group) / len(group)
         for position, i in enumerate(group):
-            across[i] = middle + (position - (len(group) - 1) / 2) * step if len(group) > 1 else places[i][0]
+            across[i] = middle + (position - (len(group) - 1) / 2) * step if len(group) > 1 else positions[i][0]
     return across
 
 

@@ -128,14 +128,14 @@ def _verdict(report: DatasetReport) -> dict[str, Any]:
 def _risk(measured: RiskCurve) -> dict[str, Any]:
     """The area, and of the curve the first point at or after each hundredth of the coverage."""
     coverage = measured.coverage
-    places = np.unique(np.searchsorted(coverage, np.arange(1, 101) / 100))
-    kept = places[places < coverage.size]
-    risk = measured.risk[kept].tolist()
+    first = np.unique(np.searchsorted(coverage, np.arange(1, 101) / 100))
+    first = first[first < coverage.size]
+    risk = measured.risk[first].tolist()
     return {
         "area": measured.area,
         "curve": [
             {"coverage": share, "share_wrong": wrong}
-            for share, wrong in zip(coverage[kept].tolist(), risk, strict=True)
+            for share, wrong in zip(coverage[first].tolist(), risk, strict=True)
         ],
     }
 

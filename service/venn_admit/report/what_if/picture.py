@@ -38,20 +38,20 @@ def settings_figure(found: SettingsTried) -> Figure:
         figure = Figure(figsize=(12.5, 4.8), layout="constrained")
         admitted, by_true = figure.add_subplot(1, 3, 1), figure.add_subplot(1, 3, 2)
         right = (by_true, figure.add_subplot(1, 3, 3, sharey=by_true))
-        places = range(len(found.tried))
+        positions = range(len(found.tried))
         tallies = [one.admission.admitted for one in found.tried]
         low, high = zip(*(tally.interval for tally in tallies), strict=True)
-        admitted.plot(places, [tally.share for tally in tallies], color="black", marker="o", linewidth=1.8)
-        admitted.fill_between(places, low, high, color="black", alpha=0.12, linewidth=0)
+        admitted.plot(positions, [tally.share for tally in tallies], color="black", marker="o", linewidth=1.8)
+        admitted.fill_between(positions, low, high, color="black", alpha=0.12, linewidth=0)
         admitted.set(title="Admitted", ylabel="share of mc admitted", ylim=(0, 1.02))
         shown = _shown_classes(found)
         for axes, kind in zip(right, (TRUE, PREDICTED), strict=True):
             for place, number in enumerate(shown):
                 of_class = [kind_tallies(one.admission.right, kind)[number] for one in found.tried]
                 aside = (place - (len(shown) - 1) / 2) * ASIDE
-                _draw_class(axes, [x + aside for x in places], of_class, found, CLASS_LOOKS[place][0])
+                _draw_class(axes, [x + aside for x in positions], of_class, found, CLASS_LOOKS[place][0])
             axes.step(
-                [-0.5, *places, len(found.tried) - 0.5],
+                [-0.5, *positions, len(found.tried) - 0.5],
                 [float(1 - one.settings.alpha) for one in (found.tried[0], *found.tried, found.tried[-1])],
                 where="mid",
                 color=TARGET_COLOUR,
@@ -61,7 +61,7 @@ def settings_figure(found: SettingsTried) -> Figure:
             axes.set(title=f"Right, by {'true class' if kind == TRUE else 'predicted class'}")
         for axes in (admitted, *right):
             axes.set_xticks(
-                list(places), [f"{one.value}\nin use" if one.is_current else one.value for one in found.tried]
+                list(positions), [f"{one.value}\nin use" if one.is_current else one.value for one in found.tried]
             )
             axes.tick_params(axis="x", labelrotation=90 if len(found.tried) > MOST_LEVEL_TICKS else 0)
             axes.set_xlabel(called(found.varied))
@@ -81,12 +81,12 @@ def save_settings_picture(found: SettingsTried, folder: Path) -> Path:
 
 
 def _draw_class(
-    axes: Axes, places: Sequence[float], tallies: Sequence[Tally], found: SettingsTried, colour: str
+    axes: Axes, positions: Sequence[float], tallies: Sequence[Tally], found: SettingsTried, colour: str
 ) -> None:
     """The shares right of one class with their intervals and verdicts; those of too few points are left out."""
     judged = [
         (x, tally, one.settings.alpha)
-        for x, tally, one in zip(places, tallies, found.tried, strict=True)
+        for x, tally, one in zip(positions, tallies, found.tried, strict=True)
         if not tally.is_few
     ]
     axes.plot([x for x, _, _ in judged], [tally.share for _, tally, _ in judged], color=colour, linewidth=1, alpha=0.6)

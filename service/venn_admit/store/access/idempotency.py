@@ -45,7 +45,7 @@ def claim(connection: Connection, attempt: Attempt, *, lease: timedelta, kept_fo
     return execute(connection, "idempotency.claim", **parameters).one_or_none() is not None
 
 
-def kept_answer(connection: Connection, attempt: Attempt) -> KeptAnswer | None:
+def stored_answer(connection: Connection, attempt: Attempt) -> KeptAnswer | None:
     """Return the answer to the request of an attempt; None if there is none yet."""
     row = execute(connection, "idempotency.known", **attempt.parameters).one_or_none()
     if row is None or row.status is None:

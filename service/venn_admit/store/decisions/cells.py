@@ -11,7 +11,7 @@ from venn_admit.store.database.statements import execute
 
 def classes(connection: Connection, calibration: Calibration, match_counts: range, quartile: int) -> Sequence[Row[Any]]:
     """Return the points of a cell by split and true class. match_counts: its values of q. quartile: of d, from 0."""
-    return execute(connection, "cells.cell_classes", **_place(calibration, match_counts, quartile)).all()
+    return execute(connection, "cells.cell_classes", **_of_cell(calibration, match_counts, quartile)).all()
 
 
 def points(
@@ -28,7 +28,7 @@ def points(
     after: whether the last one before them is right, and its exemplar; None for the first ones.
     """
     is_right, exemplar_id = after or (False, 0)
-    parameters = _place(calibration, match_counts, quartile) | {
+    parameters = _of_cell(calibration, match_counts, quartile) | {
         "after_right": is_right,
         "after_exemplar": exemplar_id,
         "row_limit": limit,
@@ -36,7 +36,7 @@ def points(
     return execute(connection, "cells.cell_points", **parameters).all()
 
 
-def _place(calibration: Calibration, match_counts: range, quartile: int) -> dict[str, Any]:
+def _of_cell(calibration: Calibration, match_counts: range, quartile: int) -> dict[str, Any]:
     return {
         "calibration_id": calibration.id,
         "least_q": match_counts[0],

@@ -205,7 +205,7 @@ def newest(connection: Connection, classifier: Classifier, external_id: str) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DecisionFilter:
     """Which decisions are wanted; None: any. before: a decision; only older ones are wanted."""
 
     calibration_id: int | None = None
@@ -214,7 +214,7 @@ class Wanted:
     before: int | None = None
 
 
-def page(connection: Connection, classifier: Classifier, wanted: Wanted, *, limit: int) -> Sequence[Row[Any]]:
+def page(connection: Connection, classifier: Classifier, wanted: DecisionFilter, *, limit: int) -> Sequence[Row[Any]]:
     """Return the newest decisions of a classifier that are wanted, newest first."""
     parameters: dict[str, Any] = {
         "classifier_id": classifier.id,

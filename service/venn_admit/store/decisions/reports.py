@@ -259,7 +259,7 @@ def work_rows(connection: Connection, exemplar_ids: IntArray, *, with_labelled: 
     return execute(connection, "reports.work_rows", **parameters).all()
 
 
-def offered_queries(
+def table_queries(
     classifier: str,
     calibration: int,
     setting: int,
@@ -282,4 +282,4 @@ def offered_queries(
         "match_edges": match_edges,
         "part_edges": part_edges,
     }
-    return {name: filled(f"offered.{name}", values) for name in statement_names("offered")}
+    return {name: filled(f"table_queries.{name}", values) for name in statement_names("table_queries")}

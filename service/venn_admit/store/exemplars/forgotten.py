@@ -222,9 +222,9 @@ def lost_points(connection: Connection, calibration_id: int, *, after: datetime 
     return LostPoints(row.mc, row.vp)
 
 
-def kept_revisions(connection: Connection) -> frozenset[UUID]:
+def used_revisions(connection: Connection) -> frozenset[UUID]:
     """Return the revisions of all that may be cached."""
-    return frozenset(execute(connection, "forgotten.kept_revisions").scalars())
+    return frozenset(execute(connection, "forgotten.used_revisions").scalars())
 
 
 def _ids(generations: Sequence[Classifier]) -> list[int]:

@@ -157,13 +157,13 @@ def _require_unforgotten(
     marks = forgotten.tombstones_of(connection, classifier)
     if marks.are_none:
         return
-    places = {marks.of_exemplar(incoming.external_ids[row]): (row, "it") for row in rows}
+    givers = {marks.of_exemplar(incoming.external_ids[row]): (row, "it") for row in rows}
     for row in rows:
         document_id = incoming.document_ids[row]
         if document_id is not None:
-            places.setdefault(marks.of_document(document_id), (row, f"its document {document_id!r}"))
-    for digest, since in forgotten.forgotten_since(connection, places).items():
-        row, what = places[digest]
+            givers.setdefault(marks.of_document(document_id), (row, f"its document {document_id!r}"))
+    for digest, since in forgotten.forgotten_since(connection, givers).items():
+        row, what = givers[digest]
         external_id = incoming.external_ids[row]
         raise ConflictError(
             f"{source}: row {incoming.first_row + row}, id {external_id!r}: {what} was forgotten on "

@@ -119,7 +119,7 @@ class ArrayCache:
     def _delete_outdated(self, engine: Engine, entries: Iterable[Path]) -> int:
         found = [entry for entry in entries if _REVISION.search(entry.name)]
         with connect(engine) as connection:
-            kept = {str(revision) for revision in forgotten.kept_revisions(connection)}
+            kept = {str(revision) for revision in forgotten.used_revisions(connection)}
         outdated = [entry for entry in found if not kept.intersection(_REVISION.findall(entry.name))]
         for entry in outdated:
             shutil.rmtree(entry, ignore_errors=True)

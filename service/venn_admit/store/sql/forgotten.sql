@@ -311,7 +311,7 @@ WHERE
     calibration.id = :calibration_id
     AND (CAST(:after AS timestamptz) IS NULL OR point.created_at >= :after);
 
--- name: kept_revisions
+-- name: used_revisions
 -- The revisions of what may be cached: training exemplars of classifiers, and snapshots.
 SELECT support_revision AS revision
 FROM classifier

@@ -171,7 +171,7 @@ def by_id(connection: Connection, job_id: int) -> Job:
     return Job(**row._mapping)
 
 
-def kept(connection: Connection, job_id: int) -> Job:
+def unremoved(connection: Connection, job_id: int) -> Job:
     """Return a job whose rows and results are kept; NotFoundError if there is none, or they were removed."""
     job = by_id(connection, job_id)
     if job.removed_at is not None:

@@ -31,7 +31,7 @@ from venn_admit.report.wording import class_table
 from venn_admit.results import decided_json, listed_decision_json, replayed_json, shown_decision_json
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope
-from venn_admit.store.decisions.decisions import Wanted
+from venn_admit.store.decisions.decisions import DecisionFilter
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.web.access import router
 from venn_admit.web.explanation import NUMBER, facts, steps
@@ -53,7 +53,7 @@ def get_decisions(
     outcome: Literal["", "admitted", "rejected"] = "",
 ) -> Response:
     """List stored decisions, the newest first; an empty field asks for any."""
-    wanted = Wanted(_number(calibration), external_id or None, _OUTCOMES[outcome], key_before(cursor))
+    wanted = DecisionFilter(_number(calibration), external_id or None, _OUTCOMES[outcome], key_before(cursor))
     found, rows = list_decisions(runtime_of(request).engine, classifier, wanted, limit=ROWS + 1)
     rows, follows = page_of(rows, ROWS, lambda row: int(row.decision))
     asked = {"calibration": calibration, "external_id": external_id, "outcome": outcome}

@@ -18,12 +18,12 @@ from venn_admit.flows.data.label import label
 from venn_admit.flows.data.label_lists import ChosenPlace, known_label, newest_labels, work_list
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.problems import answer_to_error
-from venn_admit.report.calibration.wording import offered
+from venn_admit.report.calibration.wording import queries_of_tables
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router
+from venn_admit.web.caches import report_cache
 from venn_admit.web.forms import checked, form_of, required
 from venn_admit.web.rendering import address, page, runtime_of, with_query
-from venn_admit.web.report_cache import kept_reports
 from venn_admit.web.steps import on_page
 
 routes = router()
@@ -92,7 +92,7 @@ async def post_label(request: Request, classifier: ClassifierName) -> Response:
 @routes.get("/classifiers/{classifier}/labels/budget", dependencies=[needs(Scope.READ)])
 def get_budget(request: Request, classifier: ClassifierName) -> Response:
     """Show what labels would unlock, and which are lacking, as the report does."""
-    found = kept_reports(request).get(classifier, None)[0].report
+    found = report_cache(request).get(classifier, None)[0].report
     return page(
         request,
         "budget",
@@ -100,7 +100,7 @@ def get_budget(request: Request, classifier: ClassifierName) -> Response:
         classifier=classifier,
         unlocks=found.part.unlocks(found),
         section=found.part.budget(found),
-        queries=dict(offered(found, on_page)),
+        queries=dict(queries_of_tables(found, on_page)),
     )
 
 

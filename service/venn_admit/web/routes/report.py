@@ -13,9 +13,8 @@ from venn_admit.http.guards.guard import needs
 from venn_admit.report.evaluation.glance import matters
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router
-from venn_admit.web.comparison_cache import kept_comparisons
+from venn_admit.web.caches import methods_cache, report_cache
 from venn_admit.web.rendering import page, runtime_of
-from venn_admit.web.report_cache import kept_reports
 
 routes = router()
 _Place = Annotated[int, Path(ge=0, le=LARGEST_INTEGER)]
@@ -26,23 +25,23 @@ def get_report(
     request: Request, classifier: ClassifierName, calibration: CalibrationNumber = None, again: bool = False
 ) -> Response:
     """Show what `report` shows, as it was computed last if nothing but traffic came since. again: compute it again."""
-    kept, is_behind = kept_reports(request).get(classifier, calibration, again=again)
+    found, is_behind = report_cache(request).get(classifier, calibration, again=again)
     return page(
         request,
         "report",
         title=f"{classifier}: report",
         classifier=classifier,
-        as_of=kept.as_of,
+        as_of=found.as_of,
         is_behind=is_behind,
-        calibration=kept.report.snapshot.id,
-        **kept.view,
+        calibration=found.report.snapshot.id,
+        **found.view,
     )
 
 
 @routes.get("/classifiers/{classifier}/methods", dependencies=[needs(Scope.READ)])
 def get_methods(request: Request, classifier: ClassifierName, calibration: CalibrationNumber = None) -> Response:
     """Show what each method admits of the calibration data, and how often it is right."""
-    table, as_of = kept_comparisons(request).get(classifier, calibration)
+    table, as_of = methods_cache(request).get(classifier, calibration)
     rows = [
         (
             one,

@@ -1,7 +1,6 @@
-"""Reports as they were computed last: computing one takes seconds if much is stored, and several pages show it."""
+"""Reports, and tables of methods, as they were computed last: computing one takes seconds if much is stored."""
 
 import re
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -11,7 +10,10 @@ from typing import Any
 from fastapi import Request
 from markupsafe import Markup
 
+from venn_admit.flows.data.catalogue import show_calibration
+from venn_admit.flows.reports.methods_table import MethodsTable, methods_table
 from venn_admit.flows.reports.report import report, report_standing
+from venn_admit.methods.recent import Recent
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Picture
 from venn_admit.report.charts.charts import to_svg
@@ -20,8 +22,6 @@ from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.decisions.reports import ReportStanding
 from venn_admit.web.steps import on_page
 
-MOST = 16
-"""How many reports are kept: those that were asked for last."""
 OLDEST = timedelta(minutes=10)
 """How long a report is shown at most, although traffic has come since."""
 _TAG = re.compile(r"<[^>]*>")
@@ -31,7 +31,7 @@ _SHEET = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
 
 
 @dataclass(frozen=True, eq=False)
-class KeptReport:
+class CachedReport:
     """A report. as_of: when it was begun; it shows what was stored then. standing: what it rested on."""
 
     report: CalibrationReport
@@ -49,62 +49,77 @@ class KeptReport:
 
 
 @dataclass(slots=True)
-class _Place:
-    """Where one report is kept; the holder of the lock computes it, and others wait."""
+class _Slot:
+    """The newest version of one report; the holder of the lock computes it, and others wait."""
 
     lock: Lock = field(default_factory=Lock)
-    kept: KeptReport | None = None
+    newest: CachedReport | None = None
 
 
-class KeptReports:
+class ReportCache:
     """The reports of one process. Threads may share it; a report that several ask for is computed once."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._places: OrderedDict[tuple[str, int], _Place] = OrderedDict()
-        self._changing = Lock()
+        self._slots = Recent[tuple[str, int], _Slot]()
 
-    def get(self, name: str, calibration_id: int | None, *, again: bool = False) -> tuple[KeptReport, bool]:
+    def get(self, name: str, calibration_id: int | None, *, again: bool = False) -> tuple[CachedReport, bool]:
         """Return a report, and whether requests have come since that it does not show.
 
-        Args:
-            name: The classifier's name.
-            calibration_id: The snapshot; None: the current one.
-            again: Whether to compute it even if one is kept.
-
-        Raises:
-            NotFoundError: There is no such classifier or snapshot.
-            NotReadyError: There is no snapshot yet.
+        calibration_id: the snapshot; None: the current one. again: whether to compute it even if it is known. Raises
+        NotFoundError if there is no such classifier or snapshot, and NotReadyError if there is no snapshot yet.
         """
         asked_at = datetime.now(UTC)
         standing = report_standing(self._runtime.engine, name, calibration_id)
-        place = self._place(name, standing.calibration)
-        with place.lock:
-            kept = place.kept
-            if kept is None or not kept.serves(standing, asked_at) or (again and kept.as_of < asked_at):
-                kept = place.kept = self._computed(name, standing.calibration)
-        return kept, kept.standing.newest_request != standing.newest_request
+        slot = self._slots.get((name, standing.calibration), _Slot)
+        with slot.lock:
+            known = slot.newest
+            if known is None or not known.serves(standing, asked_at) or (again and known.as_of < asked_at):
+                known = slot.newest = self._computed(name, standing.calibration)
+        return known, known.standing.newest_request != standing.newest_request
 
-    def _place(self, name: str, calibration_id: int) -> _Place:
-        with self._changing:
-            place = self._places.setdefault((name, calibration_id), _Place())
-            self._places.move_to_end((name, calibration_id))
-            if len(self._places) > MOST:
-                self._places.popitem(last=False)
-            return place
-
-    def _computed(self, name: str, calibration_id: int) -> KeptReport:
+    def _computed(self, name: str, calibration_id: int) -> CachedReport:
         runtime, began = self._runtime, datetime.now(UTC)
         # Read before the report, so that a change in between causes it to be computed again.
         standing = report_standing(runtime.engine, name, calibration_id)
         found = report(runtime, name, calibration_id=calibration_id)
-        return KeptReport(found, began, standing)
+        return CachedReport(found, began, standing)
 
 
-def kept_reports(request: Request) -> KeptReports:
+class MethodsCache:
+    """The tables of methods of one process, which are computed one after the other; a snapshot never changes."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._tables = Recent[tuple[str, int], tuple[MethodsTable, datetime]]()
+        self._computing = Lock()
+
+    def get(self, name: str, calibration_id: int | None) -> tuple[MethodsTable, datetime]:
+        """Return the table of a snapshot, and when it was computed; None: of the current one.
+
+        Raises as `ReportCache.get` does, and NotReadyError if the points of the snapshot cannot be read.
+        """
+        row, _ = show_calibration(self._runtime.engine, name, calibration_id)
+        key = (name, row.calibration)
+
+        def compute() -> tuple[MethodsTable, datetime]:
+            began = datetime.now(UTC)
+            return methods_table(self._runtime, *key), began
+
+        with self._computing:
+            return self._tables.get(key, compute)
+
+
+def report_cache(request: Request) -> ReportCache:
     """Return the reports of the process that answers a request."""
-    kept: KeptReports = request.app.state.kept_reports
-    return kept
+    cache: ReportCache = request.app.state.report_cache
+    return cache
+
+
+def methods_cache(request: Request) -> MethodsCache:
+    """Return the tables of methods of the process that answers a request."""
+    cache: MethodsCache = request.app.state.methods_cache
+    return cache
 
 
 def report_view(report: CalibrationReport) -> dict[str, Any]:
