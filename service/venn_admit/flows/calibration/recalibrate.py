@@ -7,14 +7,7 @@ import structlog
 from celery import Celery
 from sqlalchemy import Engine
 
-from venn_admit.errors import (
-    ConflictError,
-    DatabaseError,
-    JobError,
-    NotFoundError,
-    NotReadyError,
-    OutdatedError,
-)
+from venn_admit.errors import ConflictError, DatabaseError, JobError, NotFoundError, NotReadyError, OutdatedError
 from venn_admit.flows.calibration.approximate import held_classifier, take_in_waiting
 from venn_admit.flows.calibration.calibrate import (
     Calibrated,

@@ -15,12 +15,7 @@ from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.files.output.exports import SCORE_FIELDS, SCORES_SCHEMA, classes_of
 from venn_admit.files.output.tables import TableWriter
 from venn_admit.files.sources import ExemplarSource
-from venn_admit.flows.calibration.approximate import (
-    Approximated,
-    approximate_points,
-    require_support,
-    take_in_waiting,
-)
+from venn_admit.flows.calibration.approximate import Approximated, approximate_points, require_support, take_in_waiting
 from venn_admit.flows.data.ingest import store_scored
 from venn_admit.flows.decisions.logits_only import ScoredLogits, require_decidable, require_whole
 from venn_admit.flows.jobs.chunks import ChunkWork

@@ -33,7 +33,7 @@ class Resources:
     """What a computation over states may use.
 
     Attributes:
-        folder: Of folders of shards, and of files that are mapped while it runs.
+        folder: It holds folders of shards, and files that are mapped while the computation runs.
         memory_budget: Bytes that it may take, beside the encoder and the logits of training exemplars.
         display: Is told how far it is.
     """

@@ -100,7 +100,7 @@ def tune_encoder(
     Args:
         path: A file of labelled texts or words.
         options: How it is read; the encoder to start from.
-        settings: Of the layer.
+        settings: The settings of the layer.
         out: The folder of the new encoder, in which the states lie until it is complete.
         resources: Their folder is not used. What torch keeps for gradients comes on top of the budget.
 

@@ -5,15 +5,8 @@ from dataclasses import dataclass
 
 from venn_admit.core.comparison.adaptive import AdaptiveRule, uniform_draws
 from venn_admit.core.comparison.held_out import ViewedPoints
-from venn_admit.core.comparison.methods import (
-    ComparisonParameters,
-    ComparisonPoints,
-    comparison_methods,
-)
-from venn_admit.core.comparison.selective import (
-    Promise,
-    selective_methods,
-)
+from venn_admit.core.comparison.methods import ComparisonParameters, ComparisonPoints, comparison_methods
+from venn_admit.core.comparison.selective import Promise, selective_methods
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.points import EvaluationPoints
 from venn_admit.core.types import Float32Array, IntArray, SelectiveMethod

@@ -9,13 +9,7 @@ from venn_admit.core.approximation.knn import nonconformity
 from venn_admit.core.comparison.adaptive import uniform_draws
 from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
 from venn_admit.core.comparison.methods import ComparisonCalibration
-from venn_admit.core.types import (
-    Approximation,
-    FloatArray,
-    IntArray,
-    Split,
-    join_approximations,
-)
+from venn_admit.core.types import Approximation, FloatArray, IntArray, Split, join_approximations
 from venn_admit.errors import NotReadyError
 from venn_admit.flows.calibration.approximate import positions
 from venn_admit.methods.method import Snapshot

@@ -15,11 +15,7 @@ from venn_admit.core.types import BoolArray, CalibrationPoints, IntArray, Split
 from venn_admit.errors import Code, NotFoundError, NotReadyError, OutdatedError
 from venn_admit.store.calibrations.calibration_points import POINT, ChangedRows, delete_unheld, points_of, write_changes
 from venn_admit.store.calibrations.calibrators import settings_of
-from venn_admit.store.database.binary_copy import (
-    BOOL,
-    INT8,
-    read_columns,
-)
+from venn_admit.store.database.binary_copy import BOOL, INT8, read_columns
 from venn_admit.store.database.statements import execute, stream
 from venn_admit.store.exemplars import forgotten
 from venn_admit.store.exemplars.classifiers import Classifier, addressed, having

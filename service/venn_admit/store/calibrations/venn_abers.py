@@ -11,14 +11,7 @@ from venn_admit.core.calibrators.certified.certificate import Certificate, from_
 from venn_admit.core.calibrators.certified.policies import Bounded, Policy
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.venn_abers.steps import Steps
-from venn_admit.store.database.binary_copy import (
-    FLOAT8,
-    INT4,
-    FixedColumn,
-    copy_in,
-    driver_cursor,
-    read_columns,
-)
+from venn_admit.store.database.binary_copy import FLOAT8, INT4, FixedColumn, copy_in, driver_cursor, read_columns
 from venn_admit.store.database.statements import execute
 
 _COLUMNS: dict[str, FixedColumn] = {

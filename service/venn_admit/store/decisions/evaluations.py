@@ -7,14 +7,7 @@ from sqlalchemy import Connection
 
 from venn_admit.core.types import Approximation, BoolArray, Float32Array, FloatArray, IntArray
 from venn_admit.store.calibrations.calibrations import Calibration
-from venn_admit.store.database.binary_copy import (
-    BOOL,
-    FLOAT8,
-    INT4,
-    Array,
-    FixedColumn,
-    read_columns,
-)
+from venn_admit.store.database.binary_copy import BOOL, FLOAT8, INT4, Array, FixedColumn, read_columns
 from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars.approximations import view_columns, view_of_decisions
 from venn_admit.store.exemplars.classifiers import Classifier

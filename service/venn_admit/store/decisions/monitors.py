@@ -13,12 +13,7 @@ from venn_admit.core.monitoring.anytime.documents import MATCH_GROUPS, LabelledP
 from venn_admit.core.monitoring.anytime.plan import MonitorPlan, plan_of
 from venn_admit.core.monitoring.anytime.readings import Reading
 from venn_admit.core.monitoring.anytime.state import MonitorState
-from venn_admit.core.monitoring.anytime.stored import (
-    plan_document,
-    plan_of_document,
-    state_document,
-    state_of_document,
-)
+from venn_admit.core.monitoring.anytime.stored import plan_document, plan_of_document, state_document, state_of_document
 from venn_admit.core.types import IntArray
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.statements import execute, statement

@@ -8,14 +8,7 @@ import numpy as np
 from sqlalchemy import Connection, Row
 
 from venn_admit.core.types import BoolArray, FloatArray, IntArray, Split
-from venn_admit.store.database.binary_copy import (
-    INT8,
-    Array,
-    FixedColumn,
-    copy_in,
-    driver_cursor,
-    read_columns,
-)
+from venn_admit.store.database.binary_copy import INT8, Array, FixedColumn, copy_in, driver_cursor, read_columns
 from venn_admit.store.database.statements import execute, execute_ids, stream
 from venn_admit.store.exemplars import support
 from venn_admit.store.exemplars.classifiers import Classifier

@@ -13,14 +13,7 @@ from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.core.monitoring.cells import CellState, TrafficPart
 from venn_admit.report.calibration.cells.certified import outcome_text
 from venn_admit.report.calibration.report import CalibrationReport
-from venn_admit.report.calibration.sections import (
-    Section,
-    TextTable,
-    Unlock,
-    group_names,
-    labels_text,
-    ratio_text,
-)
+from venn_admit.report.calibration.sections import Section, TextTable, Unlock, group_names, labels_text, ratio_text
 from venn_admit.report.evaluation.evaluated import edge_names
 from venn_admit.report.evaluation.wording import share_text, shorten
 
