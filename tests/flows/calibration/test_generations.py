@@ -23,7 +23,7 @@ from venn_admit.flows.decisions.score_one import PointScorer
 from venn_admit.flows.jobs.listing import list_jobs, show_job
 from venn_admit.flows.keys import keys
 from venn_admit.store.database.engine import transaction
-from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars import classifiers, generations
 
 EDGE = Golden("edge")
 SPLITS = "SELECT external_id, split FROM exemplar WHERE classifier_id = :id ORDER BY external_id"
@@ -108,7 +108,7 @@ class TestCreate:
         bench.create("a", dimension=2)
         bench.create("b", dimension=3)
         with transaction(bench.engine) as connection:
-            classifiers.rename(connection, classifiers.by_name(connection, "b"), "a@1")
+            generations.rename(connection, classifiers.by_name(connection, "b"), "a@1")
         old = find(bench.engine, "a@1")
         assert (old.dimension, old.shared_name, old.address) == (3, "a@1", "a@1@1")
         assert find(bench.engine, find(bench.engine, "a").address).dimension == 2

@@ -17,7 +17,7 @@ from venn_admit.flows.data.ingest import store_scored
 from venn_admit.flows.data.label import label
 from venn_admit.records import Labelling
 from venn_admit.store.database.engine import transaction
-from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars import classifiers, generations
 
 IDS = [f"x-{row}" for row in range(12)]
 LEDGER = """
@@ -214,7 +214,7 @@ class TestSideBySide:
         score(bench, "one", IDS)
         made = create_generation(bench.engine, "one", dimension=3)
         with transaction(bench.engine) as connection:  # as a switch does, which asks for a calibration
-            classifiers.make_current(connection, classifiers.by_name(connection, "one"), made)
+            generations.make_current(connection, classifiers.by_name(connection, "one"), made)
         done = give(bench, "one", dict.fromkeys(IDS, 1))
         assert (done.new, done.in_other_generations) == (12, 0)
         assert state(bench, "one@1", IDS[0])[1] == 1

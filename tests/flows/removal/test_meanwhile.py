@@ -26,7 +26,7 @@ from venn_admit.methods.registry import load_snapshot
 from venn_admit.records import Forgetting
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.decisions import monitors
-from venn_admit.store.exemplars import classifiers, deletion, exemplars
+from venn_admit.store.exemplars import classifiers, deletion, exemplars, generations
 from venn_admit.store.search import array_cache, support_files
 from venn_admit.store.search.array_cache import ArrayCache
 from venn_admit.store.work import jobs
@@ -116,7 +116,7 @@ def test_beat_leaves_the_monitors_of_what_is_being_deleted_alone(edge: Bench) ->
 def test_a_deletion_that_waited_for_a_new_generation_leaves_it_alone(edge: Bench) -> None:
     def add(connection: Connection) -> None:
         current = classifiers.by_name(connection, "edge")
-        classifiers.add_generation(connection, current, dimension=current.dimension, extractor=None)
+        generations.add_generation(connection, current, dimension=current.dimension, extractor=None)
 
     future = while_locked(edge, lambda: delete(edge.workspace(), "edge"), add)
     with pytest.raises(ConflictError, match="a generation of 'edge' was added or deleted meanwhile; delete it again"):

@@ -13,7 +13,7 @@ from venn_admit.flows.keys.keys import Caller, note
 from venn_admit.store.access import keys
 from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.database.engine import consistent_view, transaction
-from venn_admit.store.exemplars import classifiers, exemplars
+from venn_admit.store.exemplars import classifiers, exemplars, generations
 from venn_admit.store.exemplars.classifiers import Classifier
 
 
@@ -75,7 +75,7 @@ def create_generation(
             check_dimension(dimension)
         if extractor is not None:
             check_extractor(extractor)
-        made = classifiers.add_generation(connection, current, dimension=dimension, extractor=extractor)
+        made = generations.add_generation(connection, current, dimension=dimension, extractor=extractor)
         note(connection, "create_generation", made.address, by)
         on_stored(connection, made)
     return made
@@ -84,7 +84,7 @@ def create_generation(
 def list_generations(engine: Engine, name: str) -> list[Listed]:
     """Return all generations of a classifier, in the order of their numbers. Raises NotFoundError."""
     with consistent_view(engine) as connection:
-        return listed(connection, classifiers.generations(connection, classifiers.by_name(connection, name)))
+        return listed(connection, generations.of_same(connection, classifiers.by_name(connection, name)))
 
 
 def switch(
@@ -125,7 +125,7 @@ def switch(
         before = _current(connection, after)
         _require_usable(connection, after)
         if not dry_run and before.id != after.id:
-            classifiers.make_current(connection, before, after)
+            generations.make_current(connection, before, after)
             keys.move(connection, before, after)
             note(connection, "switch_generation", after.address, by)
         ids = before.id, after.id
@@ -179,7 +179,7 @@ def state_extractor(
 
 def _current(connection: Connection, classifier: Classifier) -> Classifier:
     left = classifiers.left_of(connection, classifier, {classifier.id})
-    (current,) = (one for one in classifiers.generations(connection, left) if one.is_current)
+    (current,) = (one for one in generations.of_same(connection, left) if one.is_current)
     return current
 
 

@@ -21,7 +21,7 @@ from venn_admit.flows.jobs.submit import Send, Submission, submit_job
 from venn_admit.flows.shell import Shell
 from venn_admit.store.calibrations import calibrators
 from venn_admit.store.database.engine import connect, transaction
-from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars import classifiers, generations
 from venn_admit.store.work import recalibrations
 from venn_admit.store.work.recalibrations import RecalibrationRequest
 from venn_admit.store.workspace import Workspace
@@ -99,7 +99,7 @@ def retry_and_list(engine: Engine, name: str | None) -> list[RecalibrationReques
         if name is not None:
             found = classifiers.by_name(connection, name)
             is_shared = found.name == found.shared_name == name
-            ids = [one.id for one in (classifiers.generations(connection, found) if is_shared else [found])]
+            ids = [one.id for one in (generations.of_same(connection, found) if is_shared else [found])]
         # Requests are locked after classifiers, as everywhere.
         for classifier_id in ids:
             recalibrations.take_in_waiting(

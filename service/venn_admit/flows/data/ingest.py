@@ -16,7 +16,7 @@ from venn_admit.flows.data.carried_labels import CarriedLabels, labels_carried_t
 from venn_admit.flows.data.create import check_extractor
 from venn_admit.records import Ingestion
 from venn_admit.store.database.engine import transaction
-from venn_admit.store.exemplars import classifiers, exemplars, storing, support
+from venn_admit.store.exemplars import classifiers, exemplars, generations, storing, support
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import recalibrations
 
@@ -65,7 +65,7 @@ def ingest(
         exemplars.lock_ingestion(connection, classifier)
         # Meanwhile its extractor may have been stated, or its deletion may have begun.
         classifier = classifiers.usable(connection, classifier)
-        has_others = len(classifiers.generations(connection, classifier)) > 1
+        has_others = len(generations.of_same(connection, classifier)) > 1
         for batch in _read(source, classifier):
             if not rows:
                 classifier = _take_over_extractor(connection, classifier, batch.extractor)
@@ -114,7 +114,7 @@ def store_scored(
     """
     exemplars.lock_ingestion(connection, classifier)
     classifier = classifiers.usable(connection, classifier)  # as in `ingest`
-    has_others = len(classifiers.generations(connection, classifier)) > 1
+    has_others = len(generations.of_same(connection, classifier)) > 1
     ids, calibrates = [], False
     for batch in batches_of(source, classifier):
         carried = labels_carried_to(connection, classifier, batch, str(source), has_others=has_others)

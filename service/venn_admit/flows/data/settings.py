@@ -13,7 +13,7 @@ from venn_admit.flows.data.create import check_name
 from venn_admit.store.calibrations import calibrators
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.database.engine import consistent_view, transaction
-from venn_admit.store.exemplars import classifiers, exemplars
+from venn_admit.store.exemplars import classifiers, exemplars, generations
 from venn_admit.store.exemplars.classifiers import Classifier
 
 
@@ -84,7 +84,7 @@ def rename(
                 f"expected the name of a classifier, got that of a generation, {name!r}; rename "
                 f"{found.classifier.shared_name!r}, and its generations are called by the new name too"
             )
-        classifiers.rename(connection, found.classifier, new)
+        generations.rename(connection, found.classifier, new)
         renamed = locked_settings(connection, new)
         on_stored(connection, renamed)
     return renamed

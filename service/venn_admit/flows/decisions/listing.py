@@ -15,7 +15,7 @@ from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions import decisions
 from venn_admit.store.decisions.decisions import DecisionFilter
-from venn_admit.store.exemplars import classifiers, exemplars, labels
+from venn_admit.store.exemplars import classifiers, exemplars, generations, labels
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.exemplars.exemplars import DescribedExemplar
 from venn_admit.store.search import nearest
@@ -109,7 +109,7 @@ def _near(
 def _find(connection: Connection, name: str, decision_id: int) -> tuple[Classifier, Row[Any]]:
     classifiers.by_name(connection, name)  # which is named first if neither is there
     row = decisions.by_id(connection, decision_id)
-    classifier = classifiers.having(connection, name, row.classifier_id)
+    classifier = generations.having(connection, name, row.classifier_id)
     if classifier is None:
         raise NotFoundError(
             f"classifier {name!r} has made no decision {decision_id}",

@@ -11,7 +11,7 @@ from sqlalchemy import Engine, Row
 
 from venn_admit.errors import Code, DatabaseError, NotFoundError
 from venn_admit.store.database.engine import connect
-from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars import classifiers, generations
 from venn_admit.store.work import jobs
 from venn_admit.store.work.messages import listening
 
@@ -49,7 +49,7 @@ def show_job(engine: Engine, job_id: int, *, with_chunks: bool = False, name: st
         if name is not None:
             classifiers.by_name(connection, name)  # which is named first if neither is there
         job = jobs.by_id(connection, job_id)
-        if name is not None and classifiers.having(connection, name, job.classifier_id) is None:
+        if name is not None and generations.having(connection, name, job.classifier_id) is None:
             raise NotFoundError(f"classifier {name!r} has no job {job_id}", code=Code.UNKNOWN_JOB, job=job_id)
         (summary,) = jobs.summaries(connection, limit=1, job_id=job_id)
         return ShownJob(

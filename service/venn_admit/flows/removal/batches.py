@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
-from venn_admit.store.exemplars import classifiers, forgotten
+from venn_admit.store.exemplars import forgotten, generations
 from venn_admit.store.exemplars.classifiers import Classifier
 
 BATCH = 1000
@@ -24,7 +24,7 @@ def batches_of(connection: Connection, classifier: Classifier, external_ids: Seq
     only while no neighbour list is missing, and lists that name a training exemplar are deleted with it.
     """
     lists: dict[str, int] = {}
-    for generation in classifiers.generations(connection, classifier):
+    for generation in generations.of_same(connection, classifier):
         for start in range(0, len(external_ids), BATCH):
             some = external_ids[start : start + BATCH]
             for external_id, count in forgotten.lists_of_training(connection, generation, some).items():

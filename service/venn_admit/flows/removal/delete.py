@@ -17,7 +17,7 @@ from venn_admit.flows.removal.forget import require_no_jobs
 from venn_admit.records import Deletion
 from venn_admit.store.calibrations import calibrators
 from venn_admit.store.database.engine import consistent_view, transaction
-from venn_admit.store.exemplars import classifiers, deletion, exemplars, forgotten
+from venn_admit.store.exemplars import classifiers, deletion, exemplars, forgotten, generations
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace
 
@@ -78,7 +78,7 @@ def delete(
 def _doomed(connection: Connection, found: Classifier, name: str) -> list[Classifier]:
     """The generations that a name stands for, in the order of their numbers."""
     if found.is_current and found.name == name:
-        return classifiers.generations(connection, found)
+        return generations.of_same(connection, found)
     if found.is_current:
         raise ConflictError(
             f"generation {found.generation} of {found.shared_name!r} is the current one, which cannot be deleted "

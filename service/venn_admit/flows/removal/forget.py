@@ -29,7 +29,7 @@ from venn_admit.records import Forgetting
 from venn_admit.store.calibrations import calibrators
 from venn_admit.store.calibrations.calibration_points import vacuum_points
 from venn_admit.store.database.engine import consistent_view, transaction
-from venn_admit.store.exemplars import classifiers, exemplars, forgotten
+from venn_admit.store.exemplars import classifiers, exemplars, forgotten, generations
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace
 
@@ -135,7 +135,7 @@ def forget(
             _in_turn(remove, batch, documents, wait=wait)
         total.rows["idempotent_request"] += _remove_answers(workspace.engine, classifier, found, dry_run=dry_run)
         with transaction(workspace.engine) as connection:
-            jobs = () if dry_run else _searches(connection, classifiers.generations(connection, classifier))
+            jobs = () if dry_run else _searches(connection, generations.of_same(connection, classifier))
             result = _result(classifier, found, total, jobs, is_done=not dry_run)
             if not dry_run:
                 on_stored(connection, result)
@@ -185,7 +185,7 @@ def _ended_well(workspace: Workspace, total: Total) -> Iterator[None]:
 def _find(connection: Connection, classifier: Classifier, external_ids: list[str], document_ids: list[str]) -> _Found:
     stored: dict[str, None] = {}
     known, already = set[tuple[bool, str]](), set[tuple[bool, str]]()
-    for generation in classifiers.generations(connection, classifier):
+    for generation in generations.of_same(connection, classifier):
         hits = forgotten.asked_for(connection, generation, external_ids, document_ids)
         stored |= dict.fromkeys(hit.external_id for hit in hits)
         known |= {(False, hit.external_id) for hit in hits} | {(True, hit.document_id or "") for hit in hits}

@@ -18,7 +18,8 @@ from venn_admit.store.calibrations.calibrators import settings_of
 from venn_admit.store.database.binary_copy import BOOL, INT8, read_columns
 from venn_admit.store.database.statements import execute, stream
 from venn_admit.store.exemplars import forgotten
-from venn_admit.store.exemplars.classifiers import Classifier, addressed, having
+from venn_admit.store.exemplars.classifiers import Classifier, addressed
+from venn_admit.store.exemplars.generations import having
 
 
 @dataclass(frozen=True, slots=True)

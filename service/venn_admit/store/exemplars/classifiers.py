@@ -12,9 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, Row
-from sqlalchemy.exc import IntegrityError
 
-from venn_admit.core.names import NAME_LENGTH_LIMIT
 from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError
 from venn_admit.store.database.statements import execute
 
@@ -90,7 +88,8 @@ def require_vectors(classifier: Classifier, what: str) -> KnnSize:
     return classifier.knn
 
 
-def _classifier(row: Row[Any]) -> Classifier:
+def classifier_of(row: Row[Any]) -> Classifier:
+    """Return the generation of a row of `classifier_row_v1`."""
     columns = dict(row._mapping)
     dimension, neighbour_count = columns.pop("dimension"), columns.pop("neighbour_count")
     knn = None if dimension is None else KnnSize(dimension, neighbour_count)
@@ -127,37 +126,19 @@ def create(
         extractor=extractor,
     ).scalar_one_or_none()
     if classifier_id is None:
-        raise _name_taken(name)
-    return _with_partitions(connection, classifier_id, dimension)
+        raise name_taken(name)
+    return with_partitions(connection, classifier_id, dimension)
 
 
-def add_generation(
-    connection: Connection, classifier: Classifier, *, dimension: int | None, extractor: str | None
-) -> Classifier:
-    """Store a further generation of a classifier, which is locked; ConflictError if another has its name or address.
-
-    dimension: None if it has logits only.
-    """
-    number = 1 + max(one.generation for one in generations(connection, classifier))
-    require_free(connection, classifier, classifier.shared_name, number)
-    parameters = {
-        "name": f"{classifier.shared_name}@{number}",
-        "first_id": classifier.first_id,
-        "generation": number,
-        "dimension": dimension,
-        "extractor": extractor,
-    }
-    new_id: int = execute(connection, "classifiers.add_generation", **parameters).scalar_one()
-    return _with_partitions(connection, new_id, dimension)
-
-
-def _with_partitions(connection: Connection, classifier_id: int, dimension: int | None) -> Classifier:
+def with_partitions(connection: Connection, classifier_id: int, dimension: int | None) -> Classifier:
+    """Return a new generation, for whose vectors, if it has any, there are partitions now."""
     if dimension is not None:
         execute(connection, "classifiers.create_vector_partitions", classifier_id=classifier_id, dimension=dimension)
     return by_id(connection, classifier_id)
 
 
-def _name_taken(name: str) -> ConflictError:
+def name_taken(name: str) -> ConflictError:
+    """Return the error that a name is taken."""
     return ConflictError(
         f"a classifier named {name!r} exists already; choose another name", code=Code.NAME_TAKEN, classifier=name
     )
@@ -166,47 +147,6 @@ def _name_taken(name: str) -> ConflictError:
 def lock(connection: Connection, classifier: Classifier) -> None:
     """Wait until nobody else changes the generations of a classifier; they are locked to the end of the transaction."""
     execute(connection, "classifiers.lock_classifier", first_id=classifier.first_id).all()
-
-
-def rename(connection: Connection, classifier: Classifier, name: str) -> None:
-    """Rename a classifier, which is locked, with its generations.
-
-    Raises ConflictError, after which the transaction cannot continue, if the name or an address of it is taken.
-    """
-    known = generations(connection, classifier)
-    if len(known) > 1:
-        require_free(connection, classifier, name, known[-1].generation)
-    try:
-        execute(connection, "classifiers.rename_classifier", first_id=classifier.first_id, name=name)
-    except IntegrityError as error:
-        raise _name_taken(name) from error
-
-
-def require_free(connection: Connection, classifier: Classifier, name: str, count: int) -> None:
-    """Raise ConflictError unless a classifier can have this name and `count` generations.
-
-    Raises InvalidInputError if the name is too long for that.
-    """
-    addresses = [f"{name}@{number}" for number in range(1, count + 1)]
-    if len(addresses[-1]) > NAME_LENGTH_LIMIT:
-        raise InvalidInputError(
-            f"name: expected at most {NAME_LENGTH_LIMIT} characters of {addresses[-1]!r}, which the generation is "
-            f"called, got {len(addresses[-1])}; rename the classifier first"
-        )
-    parameters = {"names": addresses, "first_id": classifier.first_id}
-    taken = execute(connection, "classifiers.names_of_others", **parameters).scalars().first()
-    if taken is not None:
-        raise ConflictError(
-            f"a classifier named {taken!r} exists already, which a generation of {name!r} would be called; rename it",
-            code=Code.NAME_TAKEN,
-            classifier=taken,
-        )
-
-
-def make_current(connection: Connection, before: Classifier, after: Classifier) -> None:
-    """Have the name of a classifier, which is locked, stand for another generation."""
-    execute(connection, "classifiers.take_name", classifier_id=before.id)
-    execute(connection, "classifiers.give_name", classifier_id=after.id, name=before.name)
 
 
 def set_extractor(connection: Connection, classifier: Classifier, extractor: str) -> None:
@@ -250,7 +190,7 @@ def by_name(connection: Connection, name: str, *, even_if_deleting: bool = False
         row = execute(connection, "classifiers.classifier_by_name", **addressed(name)).one_or_none()
     if row is None:
         raise _unknown(connection, name)
-    found = _classifier(row)
+    found = classifier_of(row)
     if not even_if_deleting:
         require_usable(found)
     return found
@@ -286,7 +226,7 @@ def every(
     those whose names come after this one.
     """
     parameters = {"shared_name": shared_name, "row_limit": limit, "after": after}
-    return [_classifier(row) for row in execute(connection, "classifiers.classifiers", **parameters)]
+    return [classifier_of(row) for row in execute(connection, "classifiers.classifiers", **parameters)]
 
 
 def usable(connection: Connection, classifier: Classifier) -> Classifier:
@@ -301,20 +241,4 @@ def by_id(connection: Connection, classifier_id: int) -> Classifier:
     row = execute(connection, "classifiers.classifier_by_id", classifier_id=classifier_id).one_or_none()
     if row is None:
         raise NotFoundError("the classifier was deleted meanwhile")
-    return _classifier(row)
-
-
-def having(connection: Connection, name: str, classifier_id: int) -> Classifier | None:
-    """Return the classifier of an id if it is a generation of the classifier of that name; otherwise None.
-
-    What has a number is found by the classifier's name also when that stands for another generation than its own.
-    Raises NotFoundError if there is no classifier of that name.
-    """
-    found = by_id(connection, classifier_id)
-    return found if found.first_id == by_name(connection, name).first_id else None
-
-
-def generations(connection: Connection, classifier: Classifier) -> list[Classifier]:
-    """Return all generations of the same classifier, in the order of their numbers."""
-    rows = execute(connection, "classifiers.generations", first_id=classifier.first_id)
-    return [_classifier(row) for row in rows]
+    return classifier_of(row)

@@ -21,7 +21,8 @@ from venn_admit.store.database.binary_copy import (
     unpacked_ids,
 )
 from venn_admit.store.database.statements import copy_query, execute, execute_ids, stream
-from venn_admit.store.exemplars.classifiers import Classifier, generations, left_of
+from venn_admit.store.exemplars import generations
+from venn_admit.store.exemplars.classifiers import Classifier, left_of
 
 # What `described` returns of an exemplar: external_id, network_predicted, attributes.
 DescribedExemplar = Row[Any]
@@ -60,7 +61,7 @@ def lock_ingestion_of_all(connection: Connection, classifier: Classifier) -> lis
     """
     locked: set[int] = set()
     while True:
-        found = generations(connection, classifier)
+        found = generations.of_same(connection, classifier)
         if not found:
             classifier = left_of(connection, classifier, locked | {classifier.id})
         others = [one for one in found if one.id not in locked]
