@@ -24,10 +24,11 @@ from venn_admit.report.calibration.bands.part import BandsPart
 from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import TextTable, group_names, labels_text, ratio_text
-from venn_admit.report.calibration.wording import sections, time_text
+from venn_admit.report.calibration.wording import sections
 from venn_admit.report.evaluation.evaluated import edge_names
 from venn_admit.report.evaluation.wording import share_text
 from venn_admit.report.pages.html import render_calibration
+from venn_admit.report.wording import time_text
 from venn_admit.store.database.engine import connect, create_engine
 from venn_admit.store.database.schema import Group
 

@@ -1,6 +1,7 @@
 """Words that every shell uses, also for what is shown without a report."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from venn_admit.core.evidence import VIEW, Field, Kind, own_fields
@@ -41,3 +42,12 @@ def _class_cell(field: Field, value: Any, number: Callable[[float], str]) -> str
     if field.kind is Kind.BITS:
         return "yes" if value == "1" else "no"
     return f"{value:,}" if field.kind is Kind.INTEGERS else number(value)
+
+
+def time_text(time: datetime) -> str:
+    """Return a time to the minute.
+
+    >>> time_text(datetime(2026, 3, 1, 9, 30, tzinfo=UTC))
+    '2026-03-01 09:30 UTC'
+    """
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

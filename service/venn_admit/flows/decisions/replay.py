@@ -27,10 +27,7 @@ from venn_admit.store.workspace import Workspace
 class ForgottenSince:
     """How many exemplars that a decision saw were forgotten since: training exemplars, and points of its calibration.
 
-    Attributes:
-        training: How many of those trained at its time, whether or not they were among the nearest.
-        mc: Calibration points of split mc.
-        vp: Calibration points of split vp.
+    training: how many of those trained at its time, whether or not they were among the nearest.
     """
 
     training: int

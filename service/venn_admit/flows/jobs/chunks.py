@@ -81,14 +81,7 @@ class ChunkRunner:
         worker: str,
         log: FilteringBoundLogger | None = None,
     ) -> None:
-        """Take what chunks are computed by.
-
-        Args:
-            kinds: What computes a chunk, by the kind of its job.
-            settings: They say how long leases last, and how often a chunk is tried.
-            worker: How this process is named in the chunks that it claims.
-            log: Where it logs; None: as structlog is configured.
-        """
+        """kinds: what computes a chunk, by the kind of its job. worker: how chunks that it claims name this process."""
         self._engine = engine
         self._kinds = kinds
         self._settings = settings
@@ -141,7 +134,7 @@ class ChunkRunner:
     def _compute_claimed(self, claim: leases.Claim) -> int:
         chunk_log = self._log.bind(job=claim.job_id, chunk=claim.ordinal, worker=self._worker)
         chunk_log = chunk_log.bind(classifier=claim.classifier, attempt=claim.attempts)
-        begun = time.monotonic()
+        began = time.monotonic()
         if claim.taken_from is not None:
             chunk_log.info("chunk is late, it is taken over")
         try:
@@ -149,7 +142,7 @@ class ChunkRunner:
             with renewed_lease(self._engine, claim, self._settings.lease_seconds, chunk_log):
                 finished = self._compute_and_apply(claim)
         except Exception as error:  # any error is recorded with the chunk, and other chunks go on
-            was_disturbed = isinstance(error, SupportChangedError) and time.monotonic() - begun < _HELD_SECONDS
+            was_disturbed = isinstance(error, SupportChangedError) and time.monotonic() - began < _HELD_SECONDS
             with transaction(self._engine) as connection:
                 state = self._give_back(connection, claim, error, is_attempt=not was_disturbed)
             if state is None:  # another worker has written the chunk, which may have caused the error
@@ -230,11 +223,7 @@ class ChunkRunner:
 def compute_job(engine: Engine, runner: ChunkRunner, job_id: int) -> None:
     """Compute a job's chunks until the job is over; chunks that a worker has are left to it unless they are late.
 
-    Args:
-        runner: Computes chunks.
-
-    Raises:
-        JobError: The job failed or was cancelled.
+    Raises JobError if the job failed or was cancelled.
     """
     while True:
         with connect(engine) as connection:

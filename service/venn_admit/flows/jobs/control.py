@@ -73,10 +73,7 @@ def take_due(engine: Engine, app: Celery, job_id: int | None, resend_seconds: fl
     A message wakes a worker for whichever chunk is next, so chunks lack theirs only if no message waits although they
     were sent long ago: while one waits, every worker is busy. All of them are sent again then.
 
-    Args:
-        app: The Celery application that counts the messages that wait.
-        job_id: The job whose chunks may lack a first message; None for all.
-        resend_seconds: How long ago.
+    job_id: the job whose chunks may lack a first message; None for all. resend_seconds: how long ago.
     """
     with at_once(engine) as connection:
         overdue = jobs.overdue(connection, resend_seconds)

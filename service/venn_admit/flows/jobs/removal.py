@@ -147,12 +147,10 @@ def _note_pruning(connection: Connection, origin: Origin, limit: datetime) -> No
 
 
 class _Tally:
-    """Deletes what is left of removed jobs, and counts it.
+    """Deletes what is left of removed jobs, and counts it. jobs: how many were marked.
 
-    Attributes:
-        jobs: How many were marked.
-        blocked: Classifiers for which exemplars or labels are coming, or of which others remove jobs, for longer than
-            it waits.
+    blocked: classifiers for which exemplars or labels are coming, or of which others remove jobs, for longer than it
+    waits.
     """
 
     def __init__(

@@ -23,12 +23,7 @@ class TooManyJobsError(JobError):
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """Who asks for a job, and how many unfinished ones it may have, whichever processes it asks.
-
-    Attributes:
-        identity: What tells requesters apart.
-        most_jobs: The most unfinished jobs.
-    """
+    """Who asks for a job, and how many unfinished ones it may have, whichever processes it asks."""
 
     identity: str
     most_jobs: int
@@ -105,9 +100,7 @@ def submit_job(workspace: Workspace, send: Send | None, *, requester: Requester 
 
     If the block fails, nothing is stored; if `send` fails, the jobs stay recorded.
 
-    Args:
-        send: Sends a job; None leaves that to the one that waits for the job, or to the sweeper.
-        requester: Who asks for the jobs, if their number is limited.
+    send: None leaves that to the one that waits for the job, or to the sweeper. requester: None: not limited.
     """
     with transaction(workspace.engine) as connection:
         submission = Submission(workspace, connection, requester)

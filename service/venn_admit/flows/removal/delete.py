@@ -111,11 +111,9 @@ def _begin(engine: Engine, doomed: Sequence[Classifier], called: str, *, every: 
 
 
 class _Tally:
-    """Deletes all that refers to a generation, some in each transaction, and counts it.
+    """Deletes all that refers to a generation, some in each transaction, and counts it by table.
 
-    Attributes:
-        rows: Numbers of rows by table.
-        longest_seconds: How long the longest transaction took.
+    longest_seconds: how long the longest transaction took.
     """
 
     def __init__(self, engine: Engine, on_rows: OnRows) -> None:

@@ -158,12 +158,8 @@ def other_views(workspace: Workspace, connection: Connection, asked: OtherTraini
 
     They are those that a job would compute and store after the change, bit for bit.
 
-    Args:
-        connection: A consistent view of the database.
-
-    Raises:
-        NotReadyError: Too few training exemplars would remain.
-        SupportChangedError: The training exemplars changed meanwhile.
+    connection: a consistent view of the database. Raises NotReadyError if too few training exemplars would remain, and
+    SupportChangedError if they changed meanwhile.
     """
     classifier = asked.classifier
     ids = what_if.resting_on(connection, asked.calibration, asked.changed_ids)

@@ -1,7 +1,6 @@
 """What a report on a calibration says, as sections of sentences and tables, for the terminal and the page."""
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -21,7 +20,7 @@ from venn_admit.report.calibration.report import Agreement, CalibrationReport
 from venn_admit.report.calibration.sections import Picture, Section, TextTable, listed
 from venn_admit.report.calibration.traffic_wording import traffic_section
 from venn_admit.report.evaluation.wording import share_text
-from venn_admit.report.wording import waiting_text
+from venn_admit.report.wording import time_text, waiting_text
 
 LEAST_WORDS = 8
 """Characters of a line of a column that holds words, at least."""
@@ -92,15 +91,6 @@ def advice_text(report: CalibrationReport, render: Render) -> list[str]:
     if report.traffic is not None and report.traffic.comparison is not None:
         checked.append(f"recent traffic is like {report.part.reference}")
     return [f"Nothing: {listed(checked)}."]
-
-
-def time_text(time: datetime) -> str:
-    """Return a time to the minute.
-
-    >>> time_text(datetime(2026, 3, 1, 9, 30, tzinfo=UTC))
-    '2026-03-01 09:30 UTC'
-    """
-    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _stored(report: CalibrationReport) -> Section:

@@ -10,6 +10,7 @@ from venn_admit.core.calibrators.arguments import json_settings, setting_words
 from venn_admit.core.calibrators.certification import Certification
 from venn_admit.core.calibrators.settings import AUTO, CalibratorSettings, ScoreKind, VennAbersSettings
 from venn_admit.records import thresholds_text
+from venn_admit.report.wording import time_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +92,8 @@ def calibration_text(calibration: EvaluatedCalibration) -> str:
     """Two sentences, for the terminal."""
     words = ", ".join(f"{name} {value}" for name, value in calibration.settings.words.items())
     return (
-        f"Calibration {calibration.id} by the method {calibration.method}, made {_created(calibration)}: {words}. "
-        f"{calibration.settings.note}"
+        f"Calibration {calibration.id} by the method {calibration.method}, made {time_text(calibration.created_at)}: "
+        f"{words}. {calibration.settings.note}"
     )
 
 
@@ -100,7 +101,7 @@ def calibration_facts(calibration: EvaluatedCalibration) -> dict[str, str]:
     """Name and value, for the head of the page."""
     points = {"mc": calibration.mc_count, "vp": calibration.vp_count}
     return {
-        "Calibration": f"{calibration.id}, made {_created(calibration)}",
+        "Calibration": f"{calibration.id}, made {time_text(calibration.created_at)}",
         "method": calibration.method,
         **calibration.settings.words,
         "points": ", ".join(f"{count:,} in {split}" for split, count in points.items() if count),
@@ -141,7 +142,3 @@ def edge_names(edges: Iterable[int]) -> list[str]:
     ['0', '1-5', '6-24', '25']
     """
     return [str(low) if high == low + 1 else f"{low}-{high - 1}" for low, high in pairwise(edges)]
-
-
-def _created(calibration: EvaluatedCalibration) -> str:
-    return f"{calibration.created_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

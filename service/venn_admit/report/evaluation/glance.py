@@ -24,6 +24,7 @@ from venn_admit.report.evaluation.wording import (
     share_text,
     shorten,
     target_text,
+    verdict_on_all,
 )
 
 NAME_WIDTH = 8
@@ -59,12 +60,9 @@ _PROMISES = {
 
 @dataclass(frozen=True, slots=True)
 class EveryClass:
-    """Whether every class holds.
+    """How many classes meet the target, how many have something admitted, and the verdict on these together.
 
-    Attributes:
-        met: How many classes meet the target, true and predicted ones counted apart.
-        admitted: How many classes have something admitted.
-        verdict: Missed if any class misses, met if all with admitted points meet, and otherwise cannot tell.
+    True and predicted classes are counted apart.
     """
 
     met: int
@@ -73,7 +71,6 @@ class EveryClass:
 
 
 OTHERS_THAT_MATTER = frozenset({SOFTMAX, "APS", GUARANTEED, WEIGHTED_ADMIT, VENN_ABERS[ScoreKind.NETWORK], CERTIFIED})
-
 """Beside the method of the calibration and what admits everything: for each kind of promise one that stands for it."""
 
 
@@ -96,7 +93,9 @@ def promise_of(method: str) -> Promised:
 
 def every_class(measured: ClassTallies, report: DatasetReport) -> EveryClass:
     """Return whether every true and every predicted class holds among what a method admits."""
-    return _every((*measured.per_true_class, *measured.per_predicted_class), report)
+    tallies = (*measured.per_true_class, *measured.per_predicted_class)
+    verdicts = [tally.verdict(report.alpha) for tally in tallies if tally.count]
+    return EveryClass(verdicts.count(Verdict.MET), len(verdicts), verdict_on_all(verdicts))
 
 
 def glance_table(report: DatasetReport, *, every: bool) -> EvaluationTable:
@@ -169,16 +168,6 @@ def _notes(report: DatasetReport) -> tuple[Note, ...]:
         ),
         (f"Area under the risk-coverage curve, where less is better: {areas}.",),
     )
-
-
-def _every(tallies: tuple[Tally, ...], report: DatasetReport) -> EveryClass:
-    verdicts = [tally.verdict(report.alpha) for tally in tallies if tally.count]
-    met = verdicts.count(Verdict.MET)
-    if Verdict.MISSED in verdicts:
-        verdict = Verdict.MISSED
-    else:
-        verdict = Verdict.MET if verdicts and met == len(verdicts) else Verdict.CANNOT_TELL
-    return EveryClass(met, len(verdicts), verdict)
 
 
 def _holds(every: EveryClass) -> Cell:

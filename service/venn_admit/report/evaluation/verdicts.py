@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from venn_admit.core.evaluation.tallies import Tally, Verdict
 from venn_admit.report.evaluation.dataset import DatasetReport
-from venn_admit.report.evaluation.wording import share_text, target_text
+from venn_admit.report.evaluation.wording import share_text, target_text, verdict_on_all
 
 CANNOT_TELL_NOTE = (
     "“Cannot tell” means that the 95 % interval of the share contains the target, or that there are too few points "
@@ -37,11 +37,8 @@ def class_verdicts(report: DatasetReport) -> tuple[ClassVerdict, ...]:
 
 
 def overall_verdict(report: DatasetReport) -> Verdict:
-    """Return missed if any predicted class misses, met if all with admitted points meet, and otherwise cannot tell."""
-    found = {one.verdict for one in class_verdicts(report) if one.tally.count}
-    if Verdict.MISSED in found:
-        return Verdict.MISSED
-    return Verdict.MET if found == {Verdict.MET} else Verdict.CANNOT_TELL
+    """Return the verdict on all predicted classes that have something admitted together."""
+    return verdict_on_all([one.verdict for one in class_verdicts(report) if one.tally.count])
 
 
 def answer(report: DatasetReport) -> str:

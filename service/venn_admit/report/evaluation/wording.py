@@ -1,5 +1,6 @@
 """The words and figures that the terminal, the charts and the page share."""
 
+from collections.abc import Collection
 from itertools import accumulate
 from math import isnan
 from unicodedata import east_asian_width
@@ -15,7 +16,6 @@ TRUE, PREDICTED = "true class", "predicted as"
 
 SIDE_BY_SIDE = 2
 """Up to this many classes, both kinds share one table."""
-
 
 MARKS = {Verdict.MET: "✓", Verdict.MISSED: "✗", Verdict.CANNOT_TELL: "?"}
 FEW_MARK = MARKS[Verdict.CANNOT_TELL]
@@ -46,6 +46,13 @@ def interval_text(interval: tuple[float, float]) -> str:
     if isnan(interval[0]):
         return "-"
     return "-".join("1.00" if end >= 0.9995 else f"{end:.3f}".removeprefix("0") for end in interval)
+
+
+def verdict_on_all(verdicts: Collection[Verdict]) -> Verdict:
+    """Return missed if any is missed, met if all of one or more are met, and otherwise cannot tell."""
+    if Verdict.MISSED in verdicts:
+        return Verdict.MISSED
+    return Verdict.MET if set(verdicts) == {Verdict.MET} else Verdict.CANNOT_TELL
 
 
 def counts_text(tally: Tally) -> str:

@@ -218,14 +218,10 @@ def _decisions(found: TrainingEffects) -> Section:
 
 
 def _flipped(found: TrainingEffects, limit: int) -> Section:
-    rows = tuple((flip.external_id, *map(_decision_text, _sides(flip))) for flip in found.flipped[:limit])
+    rows = tuple((flip.external_id, *map(_decision_text, (flip.before, flip.after))) for flip in found.flipped[:limit])
     more = found.flips.total - len(rows)
     notes = (f"{more:,} more would differ.",) if more else ()
     return Section("Decisions that would differ", (TextTable(("", "now", "then"), rows),), notes)
-
-
-def _sides(flip: Flip) -> tuple[str | None, str | None]:
-    return flip.before, flip.after
 
 
 def _decision_text(name: str | None) -> str:

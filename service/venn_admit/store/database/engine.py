@@ -1,4 +1,7 @@
-"""Access to the database: engine, transactions, and what the server must be."""
+"""Access to the database: engine, connections and transactions, and what the server must be.
+
+Whatever opens a connection raises DatabaseError if the database cannot be reached, or refuses a statement of the block.
+"""
 
 import os
 import re
@@ -136,22 +139,14 @@ def _has_something_to_read(connection: psycopg.Connection[object]) -> bool:
 
 @contextmanager
 def transaction(engine: Engine) -> Iterator[Connection]:
-    """Open a connection in a transaction, committed at the end and rolled back if the block raises.
-
-    Raises:
-        DatabaseError: The database cannot be reached, or it refused a statement of the block.
-    """
+    """Open a connection in a transaction, committed at the end and rolled back if the block raises."""
     with wrap_driver_errors(engine), engine.begin() as connection:
         yield connection
 
 
 @contextmanager
 def connect(engine: Engine) -> Iterator[Connection]:
-    """Open a connection whose transactions the block begins and commits; a transaction left open is rolled back.
-
-    Raises:
-        DatabaseError: As in `transaction`.
-    """
+    """Open a connection whose transactions the block begins and commits; a transaction left open is rolled back."""
     with wrap_driver_errors(engine), engine.connect() as connection:
         yield connection
 
@@ -163,9 +158,6 @@ def at_once(engine: Engine) -> Iterator[Connection]:
     This is for single statements: those that lock rows which others skip or wait for, because a process that is
     stopped after such a statement holds no lock, whereas one stopped between statement and commit would; and short ones
     that are asked often, because beginning and ending a transaction takes as long again.
-
-    Raises:
-        DatabaseError: As in `transaction`.
     """
     with connect(engine) as connection:
         yield connection.execution_options(isolation_level="AUTOCOMMIT")
@@ -173,11 +165,7 @@ def at_once(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def unlimited(engine: Engine) -> Iterator[Connection]:
-    """Open a connection for work that is done outside of transactions and may take long; no timeout ends it.
-
-    Raises:
-        DatabaseError: As in `transaction`.
-    """
+    """Open a connection for work that is done outside of transactions and may take long; no timeout ends it."""
     with at_once(engine) as connection:
         execute(connection, "server.unlimited")
         try:
@@ -188,11 +176,7 @@ def unlimited(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def consistent_view(engine: Engine) -> Iterator[Connection]:
-    """Open a read-only transaction whose statements all see the database at one moment; it works on a standby too.
-
-    Raises:
-        DatabaseError: As in `transaction`.
-    """
+    """Open a read-only transaction whose statements all see the database at one moment; it works on a standby too."""
     with connect(engine) as connection:
         connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         with connection.begin():

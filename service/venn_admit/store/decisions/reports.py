@@ -261,10 +261,10 @@ def table_queries(
     match_edges: Sequence[int],
     part_edges: Sequence[int],
 ) -> dict[str, str]:
-    """Return the SQL of each query by its name, with its parameters written out.
+    """Return the SQL of each query behind a table of a report by its name, with its parameters written out.
 
     Args:
-        split: That the calibration is described by.
+        split: The split that the calibration is described by.
         match_edges: Lower edges of the groups of q of the partition map; empty without vectors.
         part_edges: The edges of the tables of traffic by q.
     """

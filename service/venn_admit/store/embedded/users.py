@@ -72,10 +72,7 @@ def start_embedded_again(home: Path) -> None:
     """Start the server again if this process uses it and it has ended; called before each connection.
 
     A process that has ended its use starts nothing, and nothing is started without the data. After a start that
-    failed, this fails for some seconds without another attempt.
-
-    Raises:
-        DatabaseError: As in `start_embedded`.
+    failed, this fails for some seconds without another attempt. Raises as `start_embedded` does.
     """
     home = home.expanduser().resolve()
     data = home / "postgres"

@@ -1,4 +1,4 @@
-"""Neighbours, KNN parameters and approximations of stored exemplars."""
+"""KNN parameters, and approximations of stored exemplars."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

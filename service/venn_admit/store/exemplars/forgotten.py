@@ -75,11 +75,7 @@ class LostPoints:
 
 
 class Tombstones:
-    """The digests of ids of one generation of a classifier.
-
-    Attributes:
-        are_none: Whether there can be no tombstone.
-    """
+    """The digests of ids of one generation of a classifier. are_none: whether there can be no tombstone."""
 
     def __init__(self, salt: bytes | None) -> None:
         """salt: None if nothing was ever forgotten, so that no digest is that of a tombstone."""

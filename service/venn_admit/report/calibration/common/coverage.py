@@ -8,7 +8,7 @@ from venn_admit.core.types import Split
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Picture, Section, TextTable, listed, ratio_text
 from venn_admit.report.evaluation.dataset import MOST_CLASSES
-from venn_admit.report.evaluation.wording import MARKS, interval_text, share_text, shorten
+from venn_admit.report.evaluation.wording import MARKS, interval_text, share_text, shorten, verdict_on_all
 
 QUERY = "class_coverage"
 NAME_WIDTH = 20
@@ -54,12 +54,13 @@ def verdict(report: CalibrationReport) -> tuple[Verdict, str]:
     judged = [(c, tally.verdict(alpha)) for c, tally in enumerate(tallies) if tally.count]
     if not judged:
         return Verdict.CANNOT_TELL, "Plain probabilities would admit nothing."
-    missed, unclear = ([c for c, found in judged if found is which] for which in (Verdict.MISSED, Verdict.CANNOT_TELL))
-    if missed:
-        return Verdict.MISSED, f"Predictions of {_named(report, missed)} miss the target of {1 - alpha}{_PLAINLY}."
-    if unclear:
-        return Verdict.CANNOT_TELL, f"This sample cannot judge predictions of {_named(report, unclear)}{_PLAINLY}."
-    return Verdict.MET, f"Every predicted class meets the target of {1 - alpha}{_PLAINLY}."
+    overall = verdict_on_all([found for _, found in judged])
+    if overall is Verdict.MET:
+        return overall, f"Every predicted class meets the target of {1 - alpha}{_PLAINLY}."
+    named = _named(report, [c for c, found in judged if found is overall])
+    if overall is Verdict.MISSED:
+        return overall, f"Predictions of {named} miss the target of {1 - alpha}{_PLAINLY}."
+    return overall, f"This sample cannot judge predictions of {named}{_PLAINLY}."
 
 
 def key_figures(report: CalibrationReport) -> list[tuple[str, str]]:
