@@ -26,7 +26,7 @@ from venn_admit.store.work import jobs, leases, recalibrations
 
 # How often a chunk is computed whose training exemplars change meanwhile, before it is given back for a while.
 _TRIES = 3
-# What arrives waits for so long at most: a chunk that takes longer would be disturbed again and again.
+# The longest that new training exemplars wait for a chunk: one that takes longer would be disturbed again and again.
 _HELD_SECONDS = 600.0
 # How many chunks in a row may overtake scoring, so that of four that a process computes while it waits, one is of it.
 _OVERTAKING = 3

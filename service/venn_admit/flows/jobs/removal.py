@@ -21,7 +21,7 @@ from venn_admit.store.decisions.removal import Old, Part, Unfinished, Why, keep_
 from venn_admit.store.exemplars import generations
 from venn_admit.store.work import jobs
 
-# Rows of a transaction, which takes less than a second, and for so long keeps requests for the classifier waiting.
+# Rows of a transaction, which takes less than a second, and keeps requests for the classifier waiting meanwhile.
 BATCH_ROWS = 10_000
 # How long to wait for exemplars or labels that are coming, or for another removal, before others have their turn.
 PATIENCE = timedelta(seconds=5)

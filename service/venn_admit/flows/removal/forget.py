@@ -41,7 +41,7 @@ _SHOWN_IDS = 5
 _DISTURBED = ("score", "fit")
 # How long waiting for such jobs holds new ones back at most: less than these wait for a lock, ...
 _HOLD_SECONDS = 10.0
-# ... and then lets them come for so long; it looks as often for whether the jobs are over.
+# ... and then lets them come for this long; it also looks this often whether the jobs are over.
 _PAUSE_SECONDS = 1.0
 
 

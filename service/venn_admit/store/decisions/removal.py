@@ -117,9 +117,9 @@ class Part:
 
 
 def age_limit(connection: Connection, kept_for: timedelta) -> datetime:
-    """Return when a job must have ended to be removed by its age.
+    """Return the time before which a job must have ended to be removed by its age.
 
-    It is so long ago, and before everything that an answer kept under an Idempotency-Key may name.
+    It lies that far back, and before everything that an answer kept under an Idempotency-Key may name.
     """
     limit: datetime = execute(connection, "removals.age_limit", kept_for=kept_for).scalar_one()
     return limit
@@ -193,7 +193,7 @@ def delete_part(connection: Connection, job: Unfinished, *, after: int = -1, mos
 
 
 def vacuum(engine: Engine) -> None:
-    """Make the room of what was deleted free for new rows at once, rather than after the next autovacuum.
+    """Free the space of deleted rows for new ones at once, rather than at the next autovacuum.
 
     The server warns a user who may not do so, and leaves the tables as they are.
     """

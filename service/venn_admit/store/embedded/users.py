@@ -26,7 +26,7 @@ from venn_admit.store.embedded.server import Server, is_server, run_server, stop
 # A start takes a few seconds; recovery after a crash takes longer.
 _SILENT_SECONDS = 2.0
 _PATIENCE_SECONDS = 300.0
-# A server that cannot start, such as on a full disk, is left alone for so long.
+# For how long a server that cannot start, such as on a full disk, is left alone.
 _PAUSE_SECONDS = 5.0
 
 log = logging.getLogger(__name__)

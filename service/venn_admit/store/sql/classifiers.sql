@@ -74,7 +74,7 @@ WHERE first_id = :first_id
 ORDER BY generation;
 
 -- name: names_of_others
--- Which of the names other classifiers have.
+-- The given names that other classifiers have.
 SELECT name
 FROM classifier
 WHERE

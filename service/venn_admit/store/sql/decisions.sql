@@ -1,5 +1,5 @@
 -- name: undecided
--- Those of the given exemplars that have no decision yet, in the given order, with one look-up per id. An anti-join
+-- The given exemplars that have no decision yet, in the given order, with one look-up per id. An anti-join
 -- would read all decisions of the snapshot for each id as long as the table has no statistics.
 SELECT wanted.exemplar_id
 FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)

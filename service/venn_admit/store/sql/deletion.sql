@@ -30,7 +30,7 @@ WHERE
     AND state = 'running';
 
 -- name: drop_vector_partitions
--- Drop the partitions of the vectors of a classifier, unless others use the table right now; whether that is done.
+-- Drop the partitions of the vectors of a classifier, unless others are using the table; return whether that was done.
 SELECT drop_vector_partitions_v1(:classifier_id);
 
 -- name: some_exemplars

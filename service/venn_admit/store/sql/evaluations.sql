@@ -1,5 +1,5 @@
 -- name: labelled
--- Those of the given exemplars that have a label, in the given order, and whether the snapshot was made with them.
+-- The given exemplars that have a label, in the given order, and whether the snapshot was made with them.
 SELECT
     wanted.exemplar_id,
     exemplar.split = 'train'

@@ -1,5 +1,5 @@
 -- name: salt
--- What the tombstones of a classifier are digests with; null if there are none.
+-- The salt of a classifier's tombstones; null if there are none.
 SELECT salt
 FROM classifier
 WHERE id = :classifier_id;
@@ -51,7 +51,7 @@ WHERE
 ORDER BY id;
 
 -- name: tombstones
--- Which of these digests belong to what was forgotten, and when that was.
+-- The given digests that belong to what was forgotten, and when it was.
 SELECT
     digest,
     created_at
@@ -101,7 +101,7 @@ WHERE
     AND (exemplar.split = 'train' OR last_removal.version IS NOT NULL);
 
 -- name: training_now
--- Which of these exemplars train.
+-- The given exemplars that train.
 SELECT id
 FROM exemplar
 WHERE

@@ -197,11 +197,11 @@ WHERE
 SELECT pg_notify('venn_admit_job', CAST(:job_id AS text));
 
 -- name: listen
--- Be told of such jobs from now on, as long as the session lasts.
+-- Listen for such jobs from now on, until the session ends.
 LISTEN venn_admit_job;
 
 -- name: check_session
--- See that the session lasts.
+-- Check that the session is still open.
 SELECT 1 AS lasts;
 
 -- name: announce_worker

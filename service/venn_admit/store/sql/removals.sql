@@ -1,5 +1,5 @@
 -- name: await_turn
--- Wait for locks so long, in milliseconds, or without a limit if it is 0, and for as long with a statement that waits.
+-- Limit how long locks are waited for, in milliseconds; 0 for no limit. No other timeout ends the statement that waits.
 SELECT
     set_config('lock_timeout', CAST(:milliseconds AS text), TRUE),
     set_config('statement_timeout', '0', TRUE);
@@ -43,14 +43,14 @@ FROM decision_removal
 WHERE decisions @> CAST(:decision_id AS bigint);
 
 -- name: complete_since
--- From when on all decisions of a classifier are there; null if none was removed.
+-- The time since when all decisions of a classifier are still stored; null if none was removed.
 SELECT max(decided_until) AS complete_since
 FROM decision_removal
 WHERE classifier_id = :classifier_id;
 
 -- name: age_limit
--- When a job must have ended to be old: so long ago, and before everything that can be named by an answer under an
--- Idempotency-Key, which may be given again.
+-- The time before which a job must have ended to be old: it lies that far back, and before everything that an answer
+-- kept under an Idempotency-Key may name, since that answer may be given again.
 SELECT
     least(
         now() - CAST(:kept_for AS interval),
@@ -211,21 +211,21 @@ SET is_emptied = TRUE
 WHERE id = :job_id;
 
 -- name: vacuum_decision
--- Make the room of what was deleted free for new rows.
+-- Free the space of deleted rows for new ones.
 VACUUM (SKIP_LOCKED) decision;
 
 -- name: vacuum_admit_evidence
--- Make the room of what was deleted free for new rows.
+-- Free the space of deleted rows for new ones.
 VACUUM (SKIP_LOCKED) admit_evidence;
 
 -- name: vacuum_abers_evidence
--- Make the room of what was deleted free for new rows.
+-- Free the space of deleted rows for new ones.
 VACUUM (SKIP_LOCKED) abers_evidence;
 
 -- name: vacuum_job_row
--- Make the room of what was deleted free for new rows.
+-- Free the space of deleted rows for new ones.
 VACUUM (SKIP_LOCKED) job_row;
 
 -- name: vacuum_job_chunk
--- Make the room of what was deleted free for new rows.
+-- Free the space of deleted rows for new ones.
 VACUUM (SKIP_LOCKED) job_chunk;

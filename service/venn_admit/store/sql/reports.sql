@@ -383,7 +383,7 @@ GROUP BY day
 ORDER BY day;
 
 -- name: unlabelled_rows
--- Those of some exemplars that have no label, in an order that depends on neither their content nor their arrival, so
+-- The unlabelled ones of some exemplars, in an order that depends on neither their content nor their arrival, so
 -- that the first of them are a random sample.
 SELECT
     exemplar.external_id,

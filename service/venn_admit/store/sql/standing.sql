@@ -47,14 +47,14 @@ LEFT JOIN (
 ORDER BY classifier.name;
 
 -- name: oldest_job
--- How long ago the job was asked for that has been running for longest; null if none is.
+-- How long ago the longest-running job was requested; null if none is running.
 SELECT extract(EPOCH FROM now() - min(created_at))::double precision AS seconds
 FROM job
 WHERE state = 'running';
 
 -- name: oldest_waiting_chunk
--- How long the chunk has waited that has waited for a worker for longest; null if none waits. A chunk waits from when
--- its job was asked for, from when its claim ended without a result, or from when it may be tried again; a last chunk,
+-- How long the chunk that has waited longest for a worker has waited; null if none waits. A chunk waits from when its
+-- job was requested, from when its claim ended without a result, or from when it may be tried again; a last chunk,
 -- which waits for the others first, at the earliest from when the last of these was claimed.
 SELECT
     extract(

@@ -56,7 +56,7 @@ CROSS JOIN
 ORDER BY wanted.position;
 
 -- name: in_split
--- Those of the given exemplars that are in a split.
+-- The given exemplars that are in a split.
 SELECT exemplar.id
 FROM unnest(:exemplar_ids ::bigint[]) AS wanted (exemplar_id)
 INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
