@@ -86,7 +86,7 @@ def request_score(
         weighted: Whether probabilities are weighted by the localizer, or plain; None: as is usual for the method.
         require_full_match: Whether points with q < K are rejected.
         calibration_id: The snapshot to use; None: the current one.
-        on_rows: Is told the rows of each batch that is stored.
+        on_rows: Called with the number of rows of each batch that is stored.
         send: As in `submit_job`.
         requester: As in `submit_job`.
         on_stored: Is called with the job in the transaction that records it.

@@ -109,7 +109,8 @@ def has_labelled_tokens(path: Path) -> bool:
 def check_options(options: SourceOptions, *paths: Path) -> None:
     """Check that every option that was given applies to one of the files at least, and would not be ignored.
 
-    What a memory layer requires was not given by anybody. Raises InvalidInputError at an option that applies to none.
+    What a memory layer requires is not an option that a user gave. Raises InvalidInputError at an option that applies
+    to none of them.
     """
     forms = [form_of(path) for path in paths]
     asked = options.required is None

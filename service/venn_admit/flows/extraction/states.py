@@ -35,7 +35,7 @@ class Resources:
     Attributes:
         folder: It holds folders of shards, and files that are mapped while the computation runs.
         memory_budget: Bytes that it may take, beside the encoder and the logits of training exemplars.
-        display: Is told how far it is.
+        display: Shows how far it is.
     """
 
     folder: Path

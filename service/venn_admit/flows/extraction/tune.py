@@ -64,7 +64,7 @@ class TuningSettings:
 class TuningRound:
     """How a memory layer does over the encoder of one round: what its best epoch has on the dev split.
 
-    round: 0 for the encoder as it came.
+    round: 0 for the encoder that training started from.
     """
 
     round: int

@@ -80,8 +80,8 @@ def has_worker_here(engine: Engine) -> bool:
 class JobWatch:
     """Listens to the database in a thread, as long as anybody watches.
 
-    A watcher is told nothing but that it should look at its job again. It is told so too if the connection was lost,
-    because the job may have advanced meanwhile.
+    A watcher learns only that it should look at its job again, also after the connection was lost, because the job may
+    have advanced meanwhile.
     """
 
     def __init__(self, engine: Engine) -> None:

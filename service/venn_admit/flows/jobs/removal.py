@@ -71,7 +71,7 @@ def prune(
         origin: Who has it done, for the audit ledger.
         seconds: After which it ends, though there may be more to do; None: it ends when all is done.
         batch_rows: Rows of a job that one transaction deletes.
-        on_rows: Is told the rows of each transaction.
+        on_rows: Called with the number of rows of each transaction.
     """
     tally = _Tally(engine, batch_rows, on_rows, None if seconds is None else time.monotonic() + seconds, PATIENCE)
     _remove_all(tally, engine, kept_for, origin)

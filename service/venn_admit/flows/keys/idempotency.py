@@ -80,7 +80,7 @@ def record_with_effect(effect: Transaction, attempt: Attempt, answer: KeptAnswer
     """Keep the answer in the transaction of the effect.
 
     Returns:
-        False if the attempt lost its lease and another one has begun, upon which the effect must not be committed.
+        False if the attempt lost its lease and another one has begun; the effect must not be committed then.
     """
     return idempotency.record(effect, attempt, answer, kept_for=kept_for)
 

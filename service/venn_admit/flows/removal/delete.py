@@ -43,7 +43,7 @@ def delete(
         name: The classifier's name, for all its generations; or NAME@NUMBER, for that one.
         dry_run: Whether to count only what would be deleted.
         by: Who asks over HTTP; None: somebody else.
-        on_rows: Is told the number of exemplars, or of rows that refer to none, of each transaction.
+        on_rows: Called with the number of exemplars, or of rows that refer to none, of each transaction.
         on_stored: Is called with what was deleted in the last transaction.
 
     Raises:

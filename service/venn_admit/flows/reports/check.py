@@ -71,7 +71,7 @@ def check_database(workspace: Workspace, *, on_check: Callable[[str], None] = la
     Nothing is written, and a standby will do. If the schema is not that of this program, nothing else is checked.
 
     Args:
-        on_check: Is told what is checked next.
+        on_check: Called with what is checked next.
     """
     on_check("schema")
     checks = [_schema(workspace.engine)]

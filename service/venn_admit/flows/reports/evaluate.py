@@ -132,7 +132,7 @@ def compare_methods(
     """Compare the methods on the points of a request whose job is done; title: what the report calls them.
 
     The comparison methods are calibrated on mc and vp as the snapshot has them, and on knn as it is now.
-    on_step: is told what is done from now on.
+    on_step: called with what is done from now on.
     """
 
     def on_method(name: str) -> None:

@@ -40,11 +40,11 @@ def keep_requests_out(connection: Connection, classifier_id: int, *, wait: timed
     """Keep exemplars, labels and requests to score out until this transaction ends, so that what is unneeded stays so.
 
     Those that are coming now may take minutes. A caller that waits for them is next, before those that come meanwhile.
-    Nor is anything else removed of the classifier at the same time: of two jobs that are emptied at once, each would
+    Nothing else is removed of the classifier at the same time either: if two jobs were emptied at once, each would
     leave to the other the decisions that both ask for.
 
-    wait: for how long at most, which is more than nothing; None: as long as it takes. The answer is False if that was
-    not enough, and then nothing must be removed.
+    wait: the longest to wait, more than 0; None: without limit. Return False if that was not enough: nothing may be
+    removed then.
     """
     milliseconds = 0 if wait is None else max(1, round(wait / timedelta(milliseconds=1)))
     savepoint = connection.begin_nested()

@@ -93,7 +93,7 @@ class ArrayCache:
     def mapped_vectors(self, connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Float32Array:
         """Return the vectors of some exemplars in the given order, (n, D) float32, mapped read-only.
 
-        They are no entry: the file has no name any more, and takes room on the disk for as long as the array lives.
+        They are not an entry: the file has no name any more, and takes disk space until the array is released.
         """
         with self._unnamed() as folder:
             self._write_vectors(folder, connection, classifier, exemplar_ids)
@@ -110,7 +110,7 @@ class ArrayCache:
             return load_vectors(folder)
 
     def delete_outdated(self, engine: Engine) -> int:
-        """Delete the entries of revisions that are no more, which may hold what was removed; return how many.
+        """Delete the entries of revisions that no longer exist, which may hold what was removed; return how many.
 
         A process that has one open keeps its data until it closes it; the next look makes a new entry.
         """
@@ -158,7 +158,7 @@ class ArrayCache:
 
     @contextmanager
     def _alone(self, name: str) -> Iterator[None]:
-        """Keep other processes from making the same entry, as far as that can be had: it saves work, no more."""
+        """Keep other processes from making the same entry, if possible: it only saves work."""
         lock = self._folder / f".lock-{name}"
         with ExitStack() as held:
             with suppress(OSError):  # another process stands still, or the file system knows no locks
