@@ -80,6 +80,13 @@ LAWS = {
     "independent, both kinds": Law(spread(0.5, 0.5), np.array([GRADED, GRADED]), BOTH, documents=400, draws=500),
     "strongly dependent": Law(spread(0.5, 0.5), np.array([GRADED, GRADED]), size=8, documents=100, dependence=0.7),
     "a class of 2 %": Law(spread(0.6, 0.38, 0.02), np.array([GRADED, GRADED, GRADED]), documents=1000),
+    "ten classes, one just below": Law(
+        spread(*[0.1] * 10), np.vstack([BELOW, *[GRADED + 0.01] * 9]), documents=3000, draws=300
+    ),
+    "twenty classes": Law(spread(*[0.05] * 20), np.array([GRADED] * 20), documents=6000, draws=100),
+    "a rare true class, both kinds": Law(
+        spread(0.99, 0.01), np.array([np.full(6, 0.999), GRADED]), BOTH, documents=4000, draws=100
+    ),
     "just below": Law(spread(0.5, 0.5), np.array([BELOW, GRADED + 0.01])),
     "just below, dependent": Law(
         spread(0.5, 0.5), np.array([BELOW, GRADED + 0.01]), size=8, documents=100, dependence=0.5
@@ -111,6 +118,39 @@ def test_a_certified_policy_seldom_falls_short(name: str) -> None:
     assert failed / law.draws <= EPS + 3 * sqrt(EPS * (1 - EPS) / law.draws)
     if not name.startswith("just below"):
         assert certified / law.draws > 0.5
+
+
+GIANT = 60
+
+
+@pytest.mark.slow
+def test_a_rare_giant_that_is_all_wrong_counts_as_the_largest_document_that_proposed() -> None:
+    """One document in 500 holds 60 times the points, all admitted and wrong: by points, .107 of them are wrong."""
+    size, documents, share, draws = 8, 800, 1 / 500, 300
+    failed = certified = 0
+    for draw in range(draws):
+        rng = np.random.default_rng(draw)
+        largest = 0
+
+        def drawn(count: int, rng: np.random.Generator = rng) -> CertificatePoints:
+            nonlocal largest
+            sizes = np.where(rng.random(count) < share, GIANT * size, size)
+            largest = int(sizes.max())
+            document = np.repeat(np.arange(count), sizes)
+            wrong = (rng.random(len(document)) < 0.085) | (sizes[document] > size)
+            zeros = np.zeros(len(document), dtype=np.int64)
+            return CertificatePoints(np.full(len(document), 0.9), zeros, wrong.astype(np.int64), document)
+
+        evidence = drawn(documents)
+        proposing = drawn(documents // 5)
+        found = certify(proposing, evidence, class_count=2, alpha=ALPHA, kinds=PREDICTED, confidence=CONFIDENCE)
+        if found.policy is not None:
+            certified += 1
+            counted = min(largest, GIANT * size)
+            excess = (1 - share) * (0.085 - ERROR_SHARE) * size + share * (1 - ERROR_SHARE) * counted
+            failed += excess > 0
+    assert failed / draws <= EPS + 3 * sqrt(EPS * (1 - EPS) / draws)
+    assert certified / draws > 0.2
 
 
 REPETITIONS = 10_000
