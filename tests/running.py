@@ -168,8 +168,9 @@ class Bench:
             seed=seed,
         )
 
-    def ingest(self, name: str, path: Path, split: str) -> Ingestion:
-        return ingest(self.engine, name, FileSource(path), split)
+    def ingest(self, name: str, path: Path, split: str, *, allow_training_rows: bool = True) -> Ingestion:
+        """Tests of other things may let the same rows train and calibrate."""
+        return ingest(self.engine, name, FileSource(path), split, allow_training_rows=allow_training_rows)
 
     def adopt(
         self,

@@ -58,6 +58,8 @@ class Classifier(StoredClassifier):
         attributes: Any = None,
         source: str | None = None,
         extractor: str | None = None,
+        probabilities: bool | None = None,
+        allow_training_rows: bool = False,
         progress: Progress | None = None,
     ) -> Ingestion:
         columns = self._columns(vectors, logits, labels, ids, documents)
@@ -70,13 +72,21 @@ class Classifier(StoredClassifier):
                     split=split,
                     source=source,
                     extractor=extractor,
+                    probabilities=probabilities,
+                    allow_training_rows=allow_training_rows,
                 )
             if progress is not None:
                 progress(taken["rows"], taken["rows"])
             return answers.stored_of(Ingestion, [taken])
         if logits is None or labels is None:
             raise InvalidInputError("expected data, or logits and labels, and vectors unless there are none")
-        rest = {"split": split, "source": source, "extractor": extractor}
+        rest = {
+            "split": split,
+            "source": source,
+            "extractor": extractor,
+            "probabilities": probabilities,
+            "allow_training_rows": allow_training_rows,
+        }
         sent = self._sent("exemplars", "exemplars", rows(columns, attributes), rest, MOST_ROWS, progress)
         return answers.stored_of(Ingestion, sent)
 
@@ -139,11 +149,17 @@ class Classifier(StoredClassifier):
         weighted: bool | None = None,
         require_full_match: bool = False,
         extractor: str | None = None,
+        probabilities: bool | None = None,
         neighbours: int | None = None,
     ) -> Decision:
         one, own = floats(vector, "vector", self.dimension, ndim=1), floats(logits, "logits", len(self.classes), ndim=1)
         point = {"vector": None if one is None else one[None], "logits": None if own is None else own[None]}
-        rest = {"weighted": weighted, "require_full_match": require_full_match, "extractor": extractor}
+        rest = {
+            "weighted": weighted,
+            "require_full_match": require_full_match,
+            "extractor": extractor,
+            "probabilities": probabilities,
+        }
         return next(self._decided(point, rest | {"neighbours": neighbours}))
 
     def decide_many(
@@ -155,6 +171,7 @@ class Classifier(StoredClassifier):
         weighted: bool | None = None,
         require_full_match: bool = False,
         extractor: str | None = None,
+        probabilities: bool | None = None,
         neighbours: int = 0,
         progress: Progress | None = None,
     ) -> Decisions:
@@ -169,6 +186,7 @@ class Classifier(StoredClassifier):
             weighted: As in `decide`.
             require_full_match: As in `decide`.
             extractor: As in `decide`.
+            probabilities: As in `ingest`.
             neighbours: How many of the nearest training exemplars each decision names; none by default.
             progress: Is called after each block.
 
@@ -182,7 +200,12 @@ class Classifier(StoredClassifier):
             "vector": floats(vectors, "vectors", self.dimension),
             "logits": floats(logits, "logits", len(self.classes)),
         }
-        rest = {"weighted": weighted, "require_full_match": require_full_match, "extractor": extractor}
+        rest = {
+            "weighted": weighted,
+            "require_full_match": require_full_match,
+            "extractor": extractor,
+            "probabilities": probabilities,
+        }
         return Decisions(tuple(self._decided(columns, rest | {"neighbours": neighbours}, progress)))
 
     def _decided(
@@ -206,6 +229,7 @@ class Classifier(StoredClassifier):
         attributes: Any = None,
         source: str | None = None,
         extractor: str | None = None,
+        probabilities: bool | None = None,
         out: str | PathLike[str] | None = None,
         progress: Progress | None = None,
     ) -> Any:
@@ -221,6 +245,7 @@ class Classifier(StoredClassifier):
                 calibration=calibration,
                 source=source,
                 extractor=extractor,
+                probabilities=probabilities,
             )
         await_job(self._transport, self.name, submitted["job"], progress)
         return decisions_of(self._transport, self.name, submitted["job"], place)

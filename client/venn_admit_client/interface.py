@@ -81,6 +81,8 @@ class ClassifierInterface(ABC):
         attributes: Any = None,
         source: str | None = None,
         extractor: str | None = None,
+        probabilities: bool | None = None,
+        allow_training_rows: bool = False,
     ) -> Ingestion:
         """Store labelled exemplars: all of them, or none if one is refused. Storing them again is a no-op.
 
@@ -94,15 +96,20 @@ class ClassifierInterface(ABC):
             labels: n class numbers or class names.
             ids: n texts or integers; without them, each exemplar gets one that follows from its content.
             documents: n texts or integers, None for an exemplar of no document; exemplars of one document, such as the
-                tokens of a sentence, stay in one split.
+                tokens of a sentence, stay in one split, and so do those with the same vector and logits.
             attributes: Columns of n values each, kept with the exemplars and shown with decisions.
             source: A name to be recorded with them.
             extractor: The version of what the vectors come from, if the data do not state it; required if one was
                 stated for the classifier.
+            probabilities: Whether what is given as logits are probabilities, whose logarithms are taken; False: they
+                are logits, whatever they look like. By default, they are refused if every row lies in [0, 1] and sums
+                to 1.
+            allow_training_rows: Whether exemplars are held out that have the vector and logits of one that trains.
 
         Raises:
             InvalidInputError: A row is invalid; the message names it.
-            ConflictError: A row contradicts what is stored, or the data come from another extractor.
+            ConflictError: A row contradicts what is stored, the data come from another extractor, or exemplars would be
+                held out that train too.
         """
 
     @abstractmethod
@@ -243,6 +250,7 @@ class ClassifierInterface(ABC):
         attributes: Any = None,
         source: str | None = None,
         extractor: str | None = None,
+        probabilities: bool | None = None,
         out: str | PathLike[str] | None = None,
     ) -> Any:
         """Decide on each of many predictions, and store the decisions.
@@ -262,6 +270,7 @@ class ClassifierInterface(ABC):
             attributes: As in `ingest`.
             source: As in `ingest`.
             extractor: As in `ingest`.
+            probabilities: As in `ingest`.
             out: A file to write the decisions to as well: .parquet or, except over HTTP, .csv.
 
         Returns:
@@ -285,6 +294,7 @@ class ClassifierInterface(ABC):
         weighted: bool | None = None,
         require_full_match: bool = False,
         extractor: str | None = None,
+        probabilities: bool | None = None,
     ) -> Decision:
         """Decide on one prediction at once, by the current calibration; nothing is stored.
 
@@ -295,6 +305,7 @@ class ClassifierInterface(ABC):
             require_full_match: As in `score`.
             extractor: The version of what the vector comes from. Over HTTP it is required if one was stated for the
                 classifier; otherwise the vector is taken to come from that.
+            probabilities: As in `ingest`.
 
         Raises:
             InvalidInputError: The vector has another length, or holds what is not finite.

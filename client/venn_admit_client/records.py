@@ -44,6 +44,8 @@ class Ingestion:
         new: How many were not stored already.
         already_stored: How many were stored already.
         new_per_split: The new ones in each split: `train`, `knn`, `mc` and `vp`.
+        copies: New ones that are held out with the vector and logits of another, whose split they share.
+        training_copies: New ones with those of an exemplar that trains, or for training exemplars, that is held out.
         labels_carried: Exemplars whose labels were carried over from other generations.
         recalibrations_due: How many settings should be recalibrated for it.
         training_waiting: Training exemplars, earlier ones included, that wait for jobs that are running, for ten
@@ -54,6 +56,8 @@ class Ingestion:
     new: int = member(2)
     already_stored: int = member(0, repr=False)
     new_per_split: Mapping[str, int] = member({"mc": 1, "vp": 1})
+    copies: int = member(0, repr=False)
+    training_copies: int = member(0, repr=False)
     labels_carried: int = member(0, repr=False)
     recalibrations_due: int = member(1, late=True)
     training_waiting: int = member(0)

@@ -74,6 +74,10 @@ ADVICE: Mapping[Code, tuple[tuple[str, Step], ...]] = {
     Code.UNLABELLED: (("{} takes rows without labels", Step(Verb.SCORE)),),
     Code.NO_VECTORS: (("{} needs none", Step(Verb.CALIBRATE, method="venn-abers")),),
     Code.VECTORS_UNWANTED: (("{} makes a classifier that takes them", Step(Verb.CREATE, dimension=Blank("D"))),),
+    Code.PROBABILITIES: (
+        ("{} states that", Step(Verb.ADD_ARGUMENT, probabilities=True)),
+        ("{} states that they are logits all the same", Step(Verb.ADD_ARGUMENT, probabilities=False)),
+    ),
     Code.ENCODER_UNNAMED: (("{} names it", Step(Verb.NAME_ENCODER, encoder=Blank("FOLDER"))),),
     Code.PARAMETERS_UNREADABLE: (("", Step(Verb.EXPORT_PARAMETERS)),),
     Code.SETTING_IN_USE: (("{} with the settings of the other one puts it in use", Step(Verb.CALIBRATE)),),
@@ -81,6 +85,7 @@ ADVICE: Mapping[Code, tuple[tuple[str, Step], ...]] = {
     Code.BEING_DELETED: (("", Step(Verb.DELETE)),),
     Code.GENERATION_IN_USE: (("{} switches to another", Step(Verb.SWITCH_GENERATION, generation=Blank("GENERATION"))),),
     Code.JOBS_RUNNING: (("{} cancels the first", Step(Verb.CANCEL_JOB)),),
+    Code.TRAINING_ROWS: (("{} takes them all the same", Step(Verb.ADD_ARGUMENT, allow_training_rows=True)),),
     Code.EXTRACTOR_DIFFERS: (
         ("{} adds it", Step(Verb.ADD_GENERATION, extractor=Blank("VERSION"))),
         ("without exemplars, {} corrects it", Step(Verb.STATE_EXTRACTOR, extractor=Blank("VERSION"))),

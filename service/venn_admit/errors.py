@@ -48,6 +48,7 @@ class Code(StrEnum):
     UNLABELLED = "unlabelled", "invalid-input", "A row has no label, and its split needs one.", "split"
     NO_VECTORS = "no-vectors", "invalid-input", "The classifier has logits only, and this needs vectors.", "classifier"
     VECTORS_UNWANTED = "vectors-unwanted", "invalid-input", "Data have vectors, and the classifier has logits only."
+    PROBABILITIES = "probabilities", "invalid-input", "Logits look like probabilities."
     ENCODER_UNNAMED = (
         "encoder-unnamed",
         "invalid-input",
@@ -70,6 +71,12 @@ class Code(StrEnum):
     GENERATION_IN_USE = "generation-in-use", "conflict", "The current generation cannot be deleted alone.", "classifier"
     JOBS_RUNNING = "jobs-running", "conflict", "Jobs of the classifier are running.", "classifier", "job"
 
+    TRAINING_ROWS = (
+        "training-rows",
+        "conflict",
+        "Data that are held out have the vectors and logits of training exemplars.",
+        "classifier",
+    )
     EXTRACTOR_DIFFERS = (
         "extractor-differs",
         "conflict",

@@ -97,7 +97,8 @@ def test_commands_are_parsed(step: Step) -> None:
     root = typer.main.get_group(app)
     words = [str(BLANKS.get(word, word)) for word in shlex.split(command(step))]
     if words[0].startswith("--"):
-        options = set(chain.from_iterable(chain.from_iterable(one.opts for one in verb.params) for verb in verbs(root)))
+        every = [[*one.opts, *one.secondary_opts] for verb in verbs(root) for one in verb.params]
+        options = set(chain.from_iterable(every))
         assert words[0] in options
         return
     assert words.pop(0) == "venn-admit"

@@ -53,6 +53,8 @@ def test_ingest_twice_stores_nothing_twice_and_says_so(ingested: Program, tmp_pa
             "new": 0,
             "already_stored": TRAIN_ROWS,
             "new_per_split": {},
+            "copies": 0,
+            "training_copies": 0,
             "labels_carried": 0,
             "training_waiting": 0,
             "recalibrations_due": 0,

@@ -208,7 +208,7 @@ def cut_npz(path: Path) -> None:
 def columns(rows: int = ROWS, **changed: Any) -> dict[str, Any]:
     return {
         "vector": pa.array([[1.0] * DIMENSION] * rows, pa.list_(pa.float32())),
-        "logits": pa.array([[1.0, 0.0]] * rows, pa.list_(pa.float32())),
+        "logits": pa.array([[1.0, -1.0]] * rows, pa.list_(pa.float32())),
     } | changed
 
 

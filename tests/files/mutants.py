@@ -27,7 +27,7 @@ def table() -> pa.Table:
     return pa.table(
         {
             "vector": pa.array([[1.0] * DIMENSION] * ROWS, pa.list_(pa.float32())),
-            "logits": pa.array([[1.0, 0.0]] * ROWS, pa.list_(pa.float32(), 2)),
+            "logits": pa.array([[1.0, -1.0]] * ROWS, pa.list_(pa.float32(), 2)),
             "external_id": [f"e{row}" for row in range(ROWS)],
             "label": [0, 1] * (ROWS // 2),
             "attributes": [{"a": 1, "b": "x", "c": ["p", None]}] * ROWS,

@@ -11,6 +11,7 @@ from tests.files.samples import CLASS_COUNT, DIMENSION, ROWS, SUFFIXES, read, re
 from venn_admit.errors import InvalidInputError
 from venn_admit.files import read_exemplars
 from venn_admit.files.received import ReceivedFile
+from venn_admit.files.records import Stated
 from venn_admit.files.sources import ArraySource, ArrowSource, ExemplarSource, FileSource
 
 VERSION = "sha256:9f2c é"
@@ -46,13 +47,13 @@ class TestFiles:
     def test_a_file_that_does_not(self, tmp_path: Path, suffix: str) -> None:
         path = write(tmp_path / f"sample{suffix}", sample())
         assert read_one(path).extractor is None
-        assert extractor_of(FileSource(path, extractor="v1")) == "v1"
+        assert extractor_of(FileSource(path, stated=Stated("v1"))) == "v1"
 
     def test_both_must_agree(self, tmp_path: Path, suffix: str) -> None:
         path = stating(tmp_path, suffix, "v1")
-        assert extractor_of(FileSource(path, extractor="v1")) == "v1"
+        assert extractor_of(FileSource(path, stated=Stated("v1"))) == "v1"
         with pytest.raises(InvalidInputError, match="expected 'v2', as was stated for it, got 'v1'"):
-            extractor_of(FileSource(path, extractor="v2"))
+            extractor_of(FileSource(path, stated=Stated("v2")))
 
     @pytest.mark.parametrize("version", [" v1", "v\x01", "", "x" * 201, "x" * 5000])
     def test_what_is_no_version(self, tmp_path: Path, suffix: str, version: str) -> None:
@@ -80,19 +81,19 @@ def test_an_array_of_one_text(tmp_path: Path) -> None:
 def test_other_sources(tmp_path: Path) -> None:
     table = pq.read_table(stating(tmp_path, ".parquet", "v1"))
     assert extractor_of(ArrowSource("table", table)) == "v1"
-    assert extractor_of(ArrowSource("table", table.replace_schema_metadata(None), extractor="v2")) == "v2"
+    assert extractor_of(ArrowSource("table", table.replace_schema_metadata(None), stated=Stated("v2"))) == "v2"
     columns = sample()
-    arrays = ArraySource("arrays", columns["vector"], columns["logits"], extractor="v3")
+    arrays = ArraySource("arrays", columns["vector"], columns["logits"], stated=Stated("v3"))
     assert extractor_of(arrays) == "v3"
     stream = tmp_path / "sample.arrows"
     with pa.ipc.new_stream(stream, table.schema) as writer:
         writer.write_table(table)
     assert extractor_of(ReceivedFile(stream, "http", "the body")) == "v1"
     with pytest.raises(InvalidInputError, match=r"the body: metadata venn_admit\.extractor: expected 'v2'"):
-        extractor_of(ReceivedFile(stream, "http", "the body", extractor="v2"))
+        extractor_of(ReceivedFile(stream, "http", "the body", stated=Stated("v2")))
 
 
 def test_it_is_read_by_the_plain_function(tmp_path: Path) -> None:
     path = write(tmp_path / "sample.parquet", sample())
-    (batch,) = read_exemplars(path, dimension=DIMENSION, class_count=CLASS_COUNT, extractor="v1")
+    (batch,) = read_exemplars(path, dimension=DIMENSION, class_count=CLASS_COUNT, stated=Stated("v1"))
     assert batch.extractor == "v1"

@@ -128,6 +128,7 @@ def test_its_decisions_replay_equal(restored: Engine, tmp_path: Path) -> None:
         kinds = connection.execute(text(KINDS)).all()
     assert len(ids) > 50
     assert len(kinds) > 5
+    schema.upgrade_engine(restored)
     assert_replay_equal(restored, ArrayCache(tmp_path), ids)
 
 

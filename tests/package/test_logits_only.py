@@ -177,7 +177,7 @@ import numpy as np
 import venn_admit
 
 label = np.arange(60) % 2
-logits = np.eye(2, dtype=np.float32)[label]
+logits = 2 * np.eye(2, dtype=np.float32)[label]
 with venn_admit.connect(sys.argv[1], home=sys.argv[2]) as connection:
     classifier = connection.create({NAME!r}, ["a", "b"], logits_only=True)
     classifier.ingest(logits=logits, labels=label)

@@ -68,6 +68,7 @@ def store(engine: Engine, name: str) -> None:
                 labels=logits.argmax(axis=1),
                 attributes=[{}] * ROWS,
                 digests=content_digests(vectors, logits, [None] * ROWS),
+                point_digests=content_digests(vectors, logits, [None] * ROWS),
             ),
             selection="random",
             source="test",
@@ -127,3 +128,21 @@ def test_by_id_through_the_keys(engine: Engine, count: int) -> None:
     assert buffers(nodes[0]) <= 7 * count + 10
     # The order asked for comes from the list of ids: nothing as large as vectors is sorted.
     assert "Sort" not in {node["Node Type"] for node in nodes}
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_copies_through_the_index_of_their_digests(engine: Engine, known: bool) -> None:
+    """Whether there are any or not."""
+    classifier, ids = classifier_ids(engine)
+    count = 500
+    with connect(engine) as connection:
+        query = text("SELECT content_digest FROM exemplar WHERE id = ANY(:ids)")
+        stored = [bytes(one) for one in connection.execute(query, {"ids": ids[:count]}).scalars()]
+        digests = b"".join(one if known else one[::-1] for one in stored)
+        parameters = {"classifier_id": classifier.id, "digests": digests}
+        nodes = explain(connection, str(statement("copies.of_contents")), parameters, analyze=True)
+    assert {node["Index Name"] for node in nodes if "Index Name" in node} == {"exemplar_copy_idx"}
+    assert {node["Node Type"] for node in nodes}.isdisjoint({"Seq Scan", "Sort"})
+    assert nodes[0]["Actual Rows"] == (count if known else 0)
+    # Both sides descend at most three pages and read the page of a row.
+    assert buffers(nodes[0]) <= 8 * count + 10

@@ -54,8 +54,9 @@ def command(step: Step) -> str:
     words = [begin.format_map({name: _text(value) for name, value in given.items()})] if begin else []
     for name, value in given.items():
         if name not in ("classifier", "job") and f"{{{name}}}" not in begin:
-            words.append(f"--{_OPTIONS.get(name, name.replace('_', '-'))}")
-            words += [] if value is True else [_text(value)]
+            option = _OPTIONS.get(name, name.replace("_", "-"))
+            words.append(f"--no-{option}" if value is False else f"--{option}")
+            words += [] if isinstance(value, bool) else [_text(value)]
     return " ".join(words)
 
 

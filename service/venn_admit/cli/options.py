@@ -9,6 +9,21 @@ Extractor = Annotated[
     str | None,
     typer.Option(help="Version of the extractor that the vectors come from, if the file does not state it."),
 ]
+Probabilities = Annotated[
+    bool | None,
+    typer.Option(
+        "--probabilities/--no-probabilities",
+        help="What stands for logits are probabilities, whose logarithms are taken; or logits, whatever they look "
+        "like. Default: logits, refused if every row looks like probabilities.",
+    ),
+]
+AllowTrainingRows = Annotated[
+    bool,
+    typer.Option(
+        "--allow-training-rows",
+        help="Store held-out rows that have the vector and logits of a training row, which are refused otherwise.",
+    ),
+]
 OwnExtractor = Annotated[
     str | None,
     typer.Option(

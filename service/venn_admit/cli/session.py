@@ -43,11 +43,12 @@ class Session(Runtime):
                 "set VENN_ADMIT_HOME to a writable folder"
             ) from error
 
-    def exemplars_in(self, file: Path, extractor: str | None = None) -> "FileSource":
-        """A file as a source of exemplars, within the memory that the settings allow; extractor: if it is stated."""
+    def exemplars_in(self, file: Path, extractor: str | None = None, probabilities: bool | None = None) -> "FileSource":
+        """A file as a source of exemplars, within the memory that the settings allow; the others: if stated."""
+        from venn_admit.files.records import Stated
         from venn_admit.files.sources import FileSource  # which brings pyarrow
 
-        return FileSource(file, self.memory_budget, extractor)
+        return FileSource(file, self.memory_budget, Stated(extractor, probabilities))
 
     def run_job(self, job_id: int, on_progress: Callable[[Progress], None], on_wait: "OnWait" = lambda _: None) -> None:
         """Wait for a job; if there is no worker to compute it, start one and stop it afterwards.

@@ -9,7 +9,7 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_values import ClassNumbers
 from venn_admit.files.npz import reader as npz
 from venn_admit.files.parquet import reader as parquet
-from venn_admit.files.records import ExemplarBatch, Layout
+from venn_admit.files.records import NOTHING_STATED, ExemplarBatch, Layout, Stated
 
 _Reader = TypeVar("_Reader", bound=Callable[..., object])
 
@@ -22,7 +22,7 @@ def read_exemplars(
     class_names: Sequence[str] = (),
     batch_rows: int = 8192,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
-    extractor: str | None = None,
+    stated: Stated = NOTHING_STATED,
 ) -> Generator[ExemplarBatch, None, None]:
     """Read a file of exemplars, .npz or .parquet, in batches of at most `batch_rows` rows, in file order.
 
@@ -37,7 +37,7 @@ def read_exemplars(
         batch_rows: >= 1. Batches are smaller if rows are wide.
         memory_budget: Bytes that reading may take. A file that does not fit even in small batches is refused from its
             headers, before it is decoded.
-        extractor: The version of the extractor, if it is stated apart from the file.
+        stated: What is stated apart from the file.
 
     Raises:
         InvalidInputError: The file is invalid. The message names the row (counted from 0) and column, what
@@ -47,7 +47,7 @@ def read_exemplars(
         if value is not None and value < 1:
             raise InvalidInputError(f"{name}: expected at least 1, got {value}")
     read_batches = _for_suffix(path, npz=npz.read_batches, parquet=parquet.read_batches)
-    layout = Layout(path, dimension, class_count, ClassNumbers(class_count, class_names), memory_budget, extractor)
+    layout = Layout(path, dimension, class_count, ClassNumbers(class_count, class_names), memory_budget, stated)
     yield from read_batches(path, layout, batch_rows)
 
 

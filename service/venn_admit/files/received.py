@@ -11,7 +11,7 @@ from venn_admit.files.arrow.batches import exemplar_batches
 from venn_admit.files.arrow.streams import open_stream
 from venn_admit.files.label_values import ClassNumbers
 from venn_admit.files.labels import LabelRows, LabelRules, read_label_batches, read_labels
-from venn_admit.files.records import ExemplarBatch, Layout
+from venn_admit.files.records import NOTHING_STATED, ExemplarBatch, Layout, Stated
 from venn_admit.files.sources import FileSource
 
 STREAM_ENDING = ".arrows"
@@ -24,14 +24,14 @@ class ReceivedFile:
     Attributes:
         name: What is recorded as the source of its rows.
         called: What messages call it.
-        extractor: The version of the extractor, if it is stated apart from the file.
+        stated: What is stated of exemplars apart from the file.
     """
 
     path: Path
     name: str
     called: str
     memory_budget: int = DEFAULT_MEMORY_BUDGET
-    extractor: str | None = None
+    stated: Stated = NOTHING_STATED
 
     def __str__(self) -> str:
         return self.called
@@ -47,11 +47,11 @@ class ReceivedFile:
         with self._named():
             if self.path.suffix == STREAM_ENDING:
                 classes = ClassNumbers(class_count, class_names)
-                layout = Layout(self.called, dimension, class_count, classes, self.memory_budget, self.extractor)
+                layout = Layout(self.called, dimension, class_count, classes, self.memory_budget, self.stated)
                 with open_stream(self.path, self.called, self.memory_budget) as stream:
                     yield from exemplar_batches(layout, stream.schema, stream.batches)
             else:
-                yield from FileSource(self.path, self.memory_budget, self.extractor).batches(
+                yield from FileSource(self.path, self.memory_budget, self.stated).batches(
                     dimension=dimension, class_count=class_count, class_names=class_names
                 )
 

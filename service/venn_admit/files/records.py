@@ -15,6 +15,7 @@ import numpy.typing as npt
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.content import content_digests
 from venn_admit.core.names import ID_LENGTH_LIMIT, check_new_id, check_printable, check_text, is_title
+from venn_admit.core.probabilities import are_probabilities, logs, not_probabilities
 from venn_admit.core.types import UNKNOWN_LABEL, Float32Array, IntArray
 from venn_admit.errors import Code, InvalidInputError
 from venn_admit.files.inputs import Place, input_error
@@ -34,7 +35,8 @@ class ExemplarBatch:
     document_ids: n strings, or None if the file names no document. vectors: (n, D) float32, r, finite; None for a
     classifier with logits only. logits: (n, C) float32, f(x), finite. labels: (n,) int64, y in [0, C), -1 if unknown.
     attributes: n dictionaries of JSON values, empty if the file has none. digests: n digests of the content, as
-    `content_digests` makes them. extractor: the version of the extractor of all rows; None if it is not stated.
+    `content_digests` makes them. point_digests: those without documents, which copies share. extractor: the version of
+    the extractor of all rows; None if it is not stated.
     """
 
     first_row: int
@@ -45,11 +47,29 @@ class ExemplarBatch:
     labels: IntArray
     attributes: list[Attributes]
     digests: list[bytes]
+    point_digests: list[bytes]
     extractor: str | None = None
 
 
-ROW_LISTS, ROW_ARRAYS = ("external_ids", "document_ids", "attributes", "digests"), ("vectors", "logits", "labels")
+ROW_LISTS = ("external_ids", "document_ids", "attributes", "digests", "point_digests")
+ROW_ARRAYS = ("vectors", "logits", "labels")
 """The fields of a batch that have an item for each row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What is stated of exemplars apart from the data.
+
+    extractor: the version of what their vectors come from; None if it is not stated. probabilities: True if the logits
+    are probabilities, whose logarithms are taken; False if they are logits whatever they look like; None: they are
+    logits, and refused if they look like probabilities.
+    """
+
+    extractor: str | None = None
+    probabilities: bool | None = None
+
+
+NOTHING_STATED = Stated()
 
 
 class DefaultIds:
@@ -77,7 +97,7 @@ class Layout:
     """A file or table of exemplars: the sizes that its rows must have, and the names of their columns in its format.
 
     place: what messages call it. dimension: None if they must have no vectors. memory_budget: bytes that reading it
-    may take. extractor: the version of their extractor, if it is stated.
+    may take. stated: what is stated of the rows, here or, of the extractor, among them.
     """
 
     place: Place
@@ -85,7 +105,7 @@ class Layout:
     class_count: int
     classes: ClassNumbers
     memory_budget: int = DEFAULT_MEMORY_BUDGET
-    extractor: str | None = None
+    stated: Stated = NOTHING_STATED
     default_ids: DefaultIds = field(default_factory=DefaultIds)
     vector: str = "vector"
     logits: str = "logits"
@@ -109,10 +129,12 @@ def stating(layout: Layout, where: str, extractor: str | None) -> Layout:
         return layout
     if not is_version(extractor):
         raise input_error(layout.place, where, VERSION_RULE, ascii(extractor[:80]))
-    if layout.extractor not in (None, extractor):
+    if layout.stated.extractor not in (None, extractor):
         advice = "leave the option out, or see whether this is the file you meant"
-        raise input_error(layout.place, where, f"{layout.extractor!r}, as was stated for it", repr(extractor), advice)
-    return replace(layout, extractor=extractor)
+        raise input_error(
+            layout.place, where, f"{layout.stated.extractor!r}, as was stated for it", repr(extractor), advice
+        )
+    return replace(layout, stated=replace(layout.stated, extractor=extractor))
 
 
 def make_batch(
@@ -139,8 +161,10 @@ def make_batch(
         [None] * row_count if document_ids is None else _checked_document_ids(layout, first_row, document_ids)
     )
     vectors32 = None if vectors is None else _as_float32(layout, first_row, layout.vector, vectors)
-    logits32 = _as_float32(layout, first_row, layout.logits, logits)
-    digests = content_digests(vectors32, logits32, documents)
+    taken = taken_logits(f"{layout.place}: {layout.logits}", logits, layout.stated.probabilities, first_row=first_row)
+    logits32 = _as_float32(layout, first_row, layout.logits, taken)
+    point_digests = content_digests(vectors32, logits32, [None] * row_count)
+    digests = point_digests if document_ids is None else content_digests(vectors32, logits32, documents)
     return ExemplarBatch(
         first_row=first_row,
         external_ids=layout.default_ids.take(digests)
@@ -154,7 +178,8 @@ def make_batch(
         if attributes is None
         else [plain_attributes(layout.place, row, values) for row, values in enumerate(attributes, start=first_row)],
         digests=digests,
-        extractor=layout.extractor,
+        point_digests=point_digests,
+        extractor=layout.stated.extractor,
     )
 
 
@@ -198,6 +223,31 @@ def _as_float32(layout: Layout, first_row: int, column: str, values: npt.NDArray
         expected = "a number that float32 can hold" if math.isfinite(value) else "a finite number"
         raise input_error(layout.place, f"row {first_row + row}, {column}[{position}]", expected, value)
     return stored
+
+
+def taken_logits(
+    where: str, given: npt.NDArray[np.floating[Any]], probabilities: bool | None, *, first_row: int = 0
+) -> npt.NDArray[np.floating[Any]]:
+    """Return logits as they are given, (n, C), or the logarithms of probabilities; probabilities: as `Stated` has it.
+
+    Raises InvalidInputError if all look like probabilities and nothing is stated, or if a row of probabilities is none;
+    where: what messages call them.
+    """
+    if probabilities:
+        wrong = not_probabilities(given)
+        if wrong.size:
+            raise InvalidInputError(
+                f"{where}, row {first_row + wrong[0]}: expected probabilities, as is stated, which lie in [0, 1] and "
+                f"sum to 1, got {given[wrong[0]][:8].tolist()}; correct them, or leave the statement out"
+            )
+        return logs(given)
+    if probabilities is None and len(given) and are_probabilities(given):
+        raise InvalidInputError(
+            f"{where}: expected logits, got numbers that lie in [0, 1] and sum to 1 in every row, as probabilities do; "
+            "give the network's logits, or state that these are probabilities, and their logarithms are taken",
+            code=Code.PROBABILITIES,
+        )
+    return given
 
 
 def _checked_labels(

@@ -15,7 +15,15 @@ from venn_admit.files.arrow.batches import exemplar_batches
 from venn_admit.files.batches import read_ahead
 from venn_admit.files.inputs import batch_bytes, input_error
 from venn_admit.files.label_values import ClassNumbers
-from venn_admit.files.records import Attributes, ExemplarBatch, Layout, make_batch, unwanted_vectors
+from venn_admit.files.records import (
+    NOTHING_STATED,
+    Attributes,
+    ExemplarBatch,
+    Layout,
+    Stated,
+    make_batch,
+    unwanted_vectors,
+)
 
 _BATCH_ROWS = 8192
 
@@ -58,7 +66,7 @@ class FileSource:
 
     path: Path
     memory_budget: int = DEFAULT_MEMORY_BUDGET
-    extractor: str | None = None
+    stated: Stated = NOTHING_STATED
 
     def __str__(self) -> str:
         return str(self.path)
@@ -80,7 +88,7 @@ class FileSource:
                 class_count=class_count,
                 class_names=class_names,
                 memory_budget=self.memory_budget,
-                extractor=self.extractor,
+                stated=self.stated,
             )
         )
 
@@ -98,7 +106,7 @@ class ArrowSource:
     name: str
     data: pa.Table | pa.RecordBatchReader
     memory_budget: int = DEFAULT_MEMORY_BUDGET
-    extractor: str | None = None
+    stated: Stated = NOTHING_STATED
 
     def __str__(self) -> str:
         return self.name
@@ -110,7 +118,7 @@ class ArrowSource:
         self, *, dimension: int | None, class_count: int, class_names: Sequence[str]
     ) -> Iterator[ExemplarBatch]:
         classes = ClassNumbers(class_count, class_names)
-        layout = Layout(self.name, dimension, class_count, classes, self.memory_budget, self.extractor)
+        layout = Layout(self.name, dimension, class_count, classes, self.memory_budget, self.stated)
         parts = self.data.to_batches() if isinstance(self.data, pa.Table) else self.data
         yield from exemplar_batches(layout, self.data.schema, parts)
 
@@ -138,7 +146,7 @@ class ArraySource:
     attributes: Mapping[str, Sequence[Any]] | None = None
     row_attributes: Sequence[Attributes] | None = None
     memory_budget: int = DEFAULT_MEMORY_BUDGET
-    extractor: str | None = None
+    stated: Stated = NOTHING_STATED
 
     def __str__(self) -> str:
         return self.name
@@ -150,7 +158,7 @@ class ArraySource:
         self, *, dimension: int | None, class_count: int, class_names: Sequence[str]
     ) -> Iterator[ExemplarBatch]:
         classes = ClassNumbers(class_count, class_names)
-        layout = array_layout(self.name, dimension, classes, class_count, self.memory_budget, self.extractor)
+        layout = array_layout(self.name, dimension, classes, class_count, self.memory_budget, self.stated)
         return self.checked(layout)
 
     def checked(self, layout: Layout, first_row: int = 0) -> Iterator[ExemplarBatch]:
@@ -222,7 +230,7 @@ def array_layout(
     classes: ClassNumbers,
     class_count: int,
     memory_budget: int,
-    extractor: str | None = None,
+    stated: Stated = NOTHING_STATED,
     *,
     vector: str = "vectors",
 ) -> Layout:
@@ -233,7 +241,7 @@ def array_layout(
         class_count,
         classes,
         memory_budget,
-        extractor,
+        stated,
         vector=vector,
         label="labels",
         external_id="ids",

@@ -98,6 +98,7 @@ def start(
     *,
     kept_in: Path,
     test_title: str,
+    allow_training_rows: bool,
     shell: Shell,
     render: Render,
 ) -> Iterator[Found]:
@@ -108,6 +109,7 @@ def start(
         settings: The settings of the memory layer, without a background class.
         kept_in: A folder for states.
         test_title: What the evaluation calls the test file.
+        allow_training_rows: As in `ingest`.
         render: Says how users of the shell take a step.
 
     Raises:
@@ -155,7 +157,15 @@ def start(
     for part in STORED:
         source = FileSource(files.exemplars(part), budget)
         shell.show(f"Ingesting {source.name}", source.count_rows())
-        yield OfFile(part, source.path, ingest(workspace.engine, name, source, part, on_rows=shell.advance))
+        stored = ingest(
+            workspace.engine,
+            name,
+            source,
+            part,
+            allow_training_rows=allow_training_rows,
+            on_rows=shell.advance,
+        )
+        yield OfFile(part, source.path, stored)
     yield Step.CALIBRATE
     yield from _calibrated(workspace, name, alpha, shell)
     yield Step.REPORT

@@ -14,6 +14,7 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
 from venn_admit.files.received import STREAM_ENDING, ReceivedFile
+from venn_admit.files.records import NOTHING_STATED, Stated
 from venn_admit.files.temporary import UPLOADS, remove_abandoned, temporary_name
 from venn_admit.flows.keys.keys import Caller
 from venn_admit.http.limits import allow
@@ -73,7 +74,7 @@ def takes_file(route: APIRoute) -> bool:
 
 @asynccontextmanager
 async def received(
-    request: Request, runtime: Runtime, kinds: Mapping[str, str], name: str, extractor: str | None = None
+    request: Request, runtime: Runtime, kinds: Mapping[str, str], name: str, stated: Stated = NOTHING_STATED
 ) -> AsyncIterator[ReceivedFile]:
     """Receive a body into a file, which exists, for its owner alone, until the block ends.
 
@@ -82,7 +83,7 @@ async def received(
         runtime: Its settings say how large a body may be, and how long it may take.
         kinds: What the body may be, as `EXEMPLAR_FILES`.
         name: What is recorded as the source of what it holds.
-        extractor: The version of what its vectors come from, if the request states it.
+        stated: What the request states of exemplars.
 
     Raises:
         Refused: The body has another type, is too large or too slow or not complete, or cannot be kept.
@@ -92,7 +93,7 @@ async def received(
     with _admitted(request, settings), temporary_file(settings.home, ending) as path:
         with _writing(), await run_in_threadpool(_create, path) as file:
             await _receive(request, file, settings.upload_seconds)
-        yield ReceivedFile(path, name, "the body", runtime.memory_budget, extractor)
+        yield ReceivedFile(path, name, "the body", runtime.memory_budget, stated)
 
 
 async def skip_file(request: Request, settings: Settings) -> None:

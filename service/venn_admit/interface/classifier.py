@@ -10,12 +10,14 @@ import pyarrow as pa
 
 from venn_admit.core.calibrators.declaration import parse_decimal
 from venn_admit.errors import InvalidInputError, NotReadyError
+from venn_admit.files.records import Stated
 from venn_admit.files.sources import ExemplarSource
 from venn_admit.flows.data import label as labels_flow
 from venn_admit.flows.data.catalogue import count_waiting, find
 from venn_admit.flows.data.export import check_export
 from venn_admit.flows.data.export import export as export_file
 from venn_admit.flows.data.ingest import require_extractor
+from venn_admit.flows.decisions.score_one import GivenPoint, as_logits
 from venn_admit.flows.reports.report import report
 from venn_admit.interface.advice import advising, call
 from venn_admit.interface.comparison import Comparison, SettingsWhatIf, comparison_of
@@ -73,12 +75,22 @@ class Classifier(ClassifierInterface):
         attributes: Any = None,
         source: str | None = None,
         extractor: str | None = None,
+        probabilities: bool | None = None,
+        allow_training_rows: bool = False,
     ) -> Ingestion:
         from venn_admit.flows.data.ingest import ingest
 
-        given = self._source(data, source, extractor, vectors, logits, labels, ids, documents, attributes)
+        stated = Stated(extractor, probabilities)
+        given = self._source(data, source, stated, vectors, logits, labels, ids, documents, attributes)
         self._shell.show(f"Ingesting {given.name}", given.count_rows())
-        return ingest(self._runtime.engine, self._stored.address, given, split, on_rows=self._shell.advance)
+        return ingest(
+            self._runtime.engine,
+            self._stored.address,
+            given,
+            split,
+            allow_training_rows=allow_training_rows,
+            on_rows=self._shell.advance,
+        )
 
     @advising()
     def label(
@@ -201,6 +213,7 @@ class Classifier(ClassifierInterface):
         attributes: Any = None,
         source: str | None = None,
         extractor: str | None = None,
+        probabilities: bool | None = None,
         out: str | PathLike[str] | None = None,
     ) -> pa.Table:
         from venn_admit.flows.decisions.score import read_scores
@@ -208,7 +221,8 @@ class Classifier(ClassifierInterface):
 
         if isinstance(data, HookedBatches):
             data.check_order()
-        given = self._source(data, source, extractor, vectors, logits, labels, ids, documents, attributes)
+        stated = Stated(extractor, probabilities)
+        given = self._source(data, source, stated, vectors, logits, labels, ids, documents, attributes)
         scored = score(
             self._runtime,
             self._stored.address,
@@ -230,13 +244,19 @@ class Classifier(ClassifierInterface):
         weighted: bool | None = None,
         require_full_match: bool = False,
         extractor: str | None = None,
+        probabilities: bool | None = None,
     ) -> Decision:
         if extractor is not None:
             require_extractor(find(self._runtime.engine, self._stored.address), extractor, "the vector")
+        given = GivenPoint(
+            None if vector is None else vector_of(vector, self.dimension),
+            None if logits is None else vector_of(logits, len(self.classes), "logits"),
+        )
+        (point,) = as_logits([given], probabilities)
         found = self._runtime.point_scorer.score(
             self._stored.address,
-            None if vector is None else vector_of(vector, self.dimension),
-            logits=None if logits is None else vector_of(logits, len(self.classes), "logits"),
+            point.vector,
+            logits=point.logits,
             weighted=weighted,
             require_full_match=require_full_match,
         )
@@ -256,6 +276,7 @@ class Classifier(ClassifierInterface):
         attributes: Any = None,
         source: str | None = None,
         extractor: str | None = None,
+        probabilities: bool | None = None,
     ) -> Evaluation:
         """Compare what each method admits of labelled data, and how often it is right.
 
@@ -273,6 +294,7 @@ class Classifier(ClassifierInterface):
             attributes: As in `ingest`.
             source: What the report calls the data; by default the file's name.
             extractor: As in `ingest`.
+            probabilities: As in `ingest`.
 
         Raises:
             InvalidInputError: A row is invalid, or there is nothing labelled.
@@ -282,7 +304,7 @@ class Classifier(ClassifierInterface):
 
         columns, given = (vectors, logits, labels, ids, documents, attributes), None
         if any(one is not None for one in (data, *columns)):
-            given = self._source(data, source, extractor, *columns)
+            given = self._source(data, source, Stated(extractor, probabilities), *columns)
         found = evaluate(
             self._runtime, self._stored.address, given, title=source, calibration_id=calibration, shell=self._shell
         )
@@ -390,6 +412,6 @@ class Classifier(ClassifierInterface):
         kind = check_export(what, path)
         return export_file(self._runtime.engine, self._stored.address, kind, path, calibration_id=calibration).rows
 
-    def _source(self, data: Any, name: str | None, extractor: str | None, *columns: Any) -> ExemplarSource:
+    def _source(self, data: Any, name: str | None, stated: Stated, *columns: Any) -> ExemplarSource:
         named = dict(zip(("vectors", "logits", "labels", "ids", "documents", "attributes"), columns, strict=True))
-        return exemplar_source(data, named, name=name, memory_budget=self._runtime.memory_budget, extractor=extractor)
+        return exemplar_source(data, named, name=name, memory_budget=self._runtime.memory_budget, stated=stated)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_sources import LabelFile, LabelSource, LabelTable
+from venn_admit.files.records import NOTHING_STATED, Stated
 from venn_admit.files.sources import ArraySource, ArrowSource, ExemplarSource, FileSource
 from venn_admit.interface.arrays import array_of, arrow_of, attributes_of, column_of
 from venn_admit.interface.hooks.outputs import HookedBatches
@@ -19,7 +20,7 @@ TABLE = "table"
 
 
 def exemplar_source(
-    data: Any, columns: Mapping[str, Any], *, name: str | None, memory_budget: int, extractor: str | None = None
+    data: Any, columns: Mapping[str, Any], *, name: str | None, memory_budget: int, stated: Stated = NOTHING_STATED
 ) -> ExemplarSource:
     """Return exemplars as a source.
 
@@ -29,7 +30,7 @@ def exemplar_source(
         columns: `vectors`, `logits`, `labels`, `ids`, `documents` and `attributes`, each None if it was not given.
         name: What the source is called; None: the name of the file or of the model, or `arrays` or `table`.
         memory_budget: Bytes that reading may take.
-        extractor: The version of what the vectors come from, if it is stated apart from the data.
+        stated: What is stated apart from the data.
 
     Raises:
         InvalidInputError: Both or neither were given, or something of another type.
@@ -39,10 +40,10 @@ def exemplar_source(
         if given:
             raise InvalidInputError(f"expected either data or arrays, got both: data and {', '.join(given)}")
         if isinstance(data, (str, PathLike)):
-            return FileSource(Path(data), memory_budget, extractor)
+            return FileSource(Path(data), memory_budget, stated)
         if isinstance(data, HookedBatches):
-            return data.source(name, memory_budget=memory_budget, extractor=extractor)
-        return ArrowSource(name or TABLE, arrow_of(data), memory_budget, extractor)
+            return data.source(name, memory_budget=memory_budget, stated=stated)
+        return ArrowSource(name or TABLE, arrow_of(data), memory_budget, stated)
     if "logits" not in given:
         raise InvalidInputError("expected data, or vectors and logits, or logits only; logits are missing")
     labels = columns["labels"]
@@ -55,7 +56,7 @@ def exemplar_source(
         documents=None if columns["documents"] is None else column_of(columns["documents"]),
         attributes=None if columns["attributes"] is None else attributes_of(columns["attributes"]),
         memory_budget=memory_budget,
-        extractor=extractor,
+        stated=stated,
     )
 
 

@@ -9,7 +9,7 @@ from venn_admit.core.budget import block_rows
 from venn_admit.core.types import UNKNOWN_LABEL, IntArray
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_values import ClassNumbers
-from venn_admit.files.records import Attributes, ExemplarBatch, Layout, make_batch
+from venn_admit.files.records import Attributes, ExemplarBatch, Layout, Stated, make_batch
 from venn_admit.layer.contributions import ATTRIBUTE
 from venn_admit.layer.model import MemoryModel
 from venn_admit.layer.outputs import (
@@ -71,7 +71,8 @@ def extract(
         dimension,
         class_count,
         ClassNumbers(class_count, model.class_names),
-        extractor=model.version_at(level),
+        # What a layer computes are logits, whatever they look like.
+        stated=Stated(model.version_at(level), probabilities=False),
     )
     rows = _Rows(layout)
     for document in shards.documents(order):

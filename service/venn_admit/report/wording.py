@@ -17,6 +17,38 @@ def waiting_text(waiting: int) -> str:
     return f"{they_wait} for jobs that are running, for ten minutes at most."
 
 
+def copies_text(copies: int) -> str:
+    """Return what is said of exemplars that are held out with the vector and logits of another.
+
+    >>> copies_text(2)
+    '2 held-out exemplars have the vector and logits of another: copies share a split, and count as one document.'
+    """
+    they_have = "1 held-out exemplar has" if copies == 1 else f"{copies:,} held-out exemplars have"
+    return f"{they_have} the vector and logits of another: copies share a split, and count as one document."
+
+
+def copies_apart_text(copies: int) -> str:
+    """Return what is said of copies in different splits.
+
+    >>> copies_apart_text(4)
+    '4 of them, stored by an earlier version, lie in different splits; a new generation would put them together.'
+    """
+    stored = f"{copies:,} of them, stored by an earlier version,"
+    return f"{stored} lie in different splits; a new generation would put them together."
+
+
+def training_copies_text(copies: int) -> str:
+    """Return what is said of exemplars of which copies train, while they are held out, or the other way round.
+
+    >>> training_copies_text(1)
+    '1 exemplar is held out and trains, by its vector and logits: what it says of the traffic is too good.'
+    """
+    they_are = "1 exemplar is" if copies == 1 else f"{copies:,} exemplars are"
+    it_says, trains = ("it says", "trains") if copies == 1 else ("they say", "train")
+    its = "its" if copies == 1 else "their"
+    return f"{they_are} held out and {trains}, by {its} vector and logits: what {it_says} of the traffic is too good."
+
+
 def class_table(
     stored: Mapping[str, Any],
     class_names: Sequence[str],

@@ -21,7 +21,7 @@ NO_MODEL = ReliabilityModel(median_distance=1.0, models={})
 
 def points(prefix: str, labels: np.ndarray[Any, Any], *, right: bool = True, documents: int | None = None) -> Arrays:
     """Points around their classes, all of them predicted right or wrong, in a number of documents or one each."""
-    rng, n = np.random.default_rng(len(prefix)), len(labels)
+    rng, n = np.random.default_rng(list(prefix.encode())), len(labels)
     predicted = labels if right else (labels + 1) % CLASSES
     found: Arrays = {
         "id": np.array([f"{prefix}-{row}" for row in range(n)]),

@@ -7,6 +7,7 @@ import pytest
 
 from tests.running import Arrays, Bench
 from venn_admit.errors import Code, ConflictError
+from venn_admit.files.records import Stated
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.generations import create_generation, state_extractor
 from venn_admit.flows.data.catalogue import find
@@ -19,7 +20,7 @@ from venn_admit.flows.decisions.score_one import PointScorer
 def points(prefix: str, extractor: str | None, rows: int = 4) -> Arrays:
     arrays: Arrays = {
         "r": np.arange(2 * rows, dtype=np.float32).reshape(rows, 2),
-        "f": np.eye(2, dtype=np.float32)[np.arange(rows) % 2],
+        "f": 2 * np.eye(2, dtype=np.float32)[np.arange(rows) % 2],
         "y": np.arange(rows) % 2,
         "id": np.array([f"{prefix}-{row}" for row in range(rows)]),
     }
@@ -66,7 +67,7 @@ class TestRefused:
     def test_by_score_and_decide(self, edge: Bench, extractor: str | None, code: Code, saying: str) -> None:
         state_extractor(edge.engine, "edge", "v1")
         path = edge.write("other.npz", dict(np.load(edge.folder / "score.npz")))
-        source = FileSource(path, extractor=extractor)
+        source = FileSource(path, stated=Stated(extractor))
         before = stored(edge)
         with pytest.raises(ConflictError, match=saying.replace("one'", "edge'")) as refused:
             request_score(
@@ -84,7 +85,13 @@ class TestRefused:
         assert refused.value.code == code
         assert stored(edge) == before
         decide_row(
-            edge.engine, scorer, "edge", FileSource(path, extractor="v1"), 0, weighted=None, require_full_match=False
+            edge.engine,
+            scorer,
+            "edge",
+            FileSource(path, stated=Stated("v1")),
+            0,
+            weighted=None,
+            require_full_match=False,
         )
 
 
@@ -102,7 +109,7 @@ def test_what_was_not_stated_stays_so_until_it_is(bench: Bench) -> None:
 
 def test_a_file_that_states_none_can_be_stated_for(first: Bench) -> None:
     path = file(first, "b", None)
-    assert ingest(first.engine, "one", FileSource(path, extractor="v1"), "train").new == 4
+    assert ingest(first.engine, "one", FileSource(path, stated=Stated("v1")), "train").new == 4
 
 
 def test_one_that_is_wrong_is_corrected_while_there_are_no_exemplars(first: Bench) -> None:

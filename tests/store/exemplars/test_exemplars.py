@@ -69,12 +69,17 @@ def rows(names: Sequence[str], split: Split = Split.SCORED, labels: Sequence[int
         labels=np.full(n, -1) if labels is None else np.array(labels),
         attributes=[{}] * n,
         digests=content_digests(vectors.reshape(n, DIMENSION), logits.reshape(n, 2), [None] * n),
+        point_digests=content_digests(vectors.reshape(n, DIMENSION), logits.reshape(n, 2), [None] * n),
     )
 
 
 def digested(incoming: IncomingExemplars) -> IncomingExemplars:
     """The same rows with the digests of their content."""
-    return replace(incoming, digests=content_digests(incoming.vectors, incoming.logits, incoming.document_ids))
+    return replace(
+        incoming,
+        digests=content_digests(incoming.vectors, incoming.logits, incoming.document_ids),
+        point_digests=content_digests(incoming.vectors, incoming.logits, [None] * len(incoming.logits)),
+    )
 
 
 def store(

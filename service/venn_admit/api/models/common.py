@@ -22,6 +22,11 @@ Extractor = Annotated[str, StringConstraints(min_length=1, max_length=200, patte
 StoredId = Annotated[str, StringConstraints(min_length=1, max_length=ID_LENGTH_LIMIT, pattern=STORABLE)]
 ExternalId = Annotated[str, StringConstraints(min_length=1, max_length=ID_LENGTH_LIMIT, pattern=PRINTABLE)]
 
+PROBABILITIES = (
+    "Whether what is given as logits are probabilities, whose logarithms are taken; false: they are logits, whatever "
+    "they look like; null: refused if every row lies in [0, 1] and sums to 1."
+)
+
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 # JSON has no infinities and no NaN: they are texts.
 Number = Annotated[float, Field(allow_inf_nan=False)] | Literal["inf", "-inf", "nan"]

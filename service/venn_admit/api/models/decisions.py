@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field, create_model
 
 from venn_admit.api.models.common import (
+    PROBABILITIES,
     WHOLE,
     AnswerPage,
     ExternalId,
@@ -55,6 +56,7 @@ class DecideRequest(Given):
     extractor: Extractor | None = Field(
         default=None, description="Version of the extractor that the vectors come from.", examples=[None]
     )
+    probabilities: bool | None = Field(default=None, description=PROBABILITIES, examples=[None])
     neighbours: Annotated[int, Field(ge=0, le=10_000), WHOLE] | None = Field(
         default=None,
         description="How many of the nearest training exemplars each decision names, K at most; null: K for a single "

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from venn_admit.api.models.common import (
+    PROBABILITIES,
     ClassNumber,
     ExternalId,
     Extractor,
@@ -59,6 +60,12 @@ class NewExemplars(Given):
     )
     extractor: Extractor | None = Field(
         default=None, description="Version of the extractor that the vectors come from.", examples=[None]
+    )
+    probabilities: bool | None = Field(default=None, description=PROBABILITIES, examples=[None])
+    allow_training_rows: bool = Field(
+        default=False,
+        description="Whether exemplars may be held out that have the vector and logits of one that trains.",
+        examples=[False],
     )
     exemplars: list[NewExemplar] = Field(min_length=1, max_length=MOST_EXEMPLARS)
 

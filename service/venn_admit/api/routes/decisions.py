@@ -26,9 +26,9 @@ from venn_admit.api.routes.parts import (
     runtime_of,
 )
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
+from venn_admit.files.records import Stated
 from venn_admit.flows.decisions.listing import find_decision, list_decisions, show_decision
 from venn_admit.flows.decisions.replay import replay
-from venn_admit.flows.decisions.score_one import Stated
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.paging import key_before, page
 from venn_admit.results import decided_json, listed_decision_json, replayed_json, shown_decision_json
@@ -53,7 +53,7 @@ def post_decide(request: Request, classifier: ClassifierName, given: DecideReque
     decided = runtime_of(request).point_scorer.score_each(
         classifier,
         given_points(given.points),
-        stated=Stated(given.extractor),
+        stated=Stated(given.extractor, given.probabilities),
         weighted=given.weighted,
         require_full_match=given.require_full_match,
         neighbours=given.neighbour_count,

@@ -8,7 +8,16 @@ from starlette.concurrency import run_in_threadpool
 
 from venn_admit.api.incoming import exemplar_source, label_source
 from venn_admit.api.models.exemplars import IngestedAnswer, Labelled, NewExemplars, NewLabels
-from venn_admit.api.routes.parts import ClassifierName, ExtractorQuery, Source, problems, router, runtime_of
+from venn_admit.api.routes.parts import (
+    ClassifierName,
+    ExtractorQuery,
+    ProbabilitiesQuery,
+    Source,
+    problems,
+    router,
+    runtime_of,
+)
+from venn_admit.files.records import Stated
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.ingest import ingest
 from venn_admit.flows.data.label import label
@@ -33,8 +42,15 @@ def post_exemplars(request: Request, classifier: ClassifierName, given: NewExemp
     runtime = runtime_of(request)
     found = find(runtime.engine, classifier)
     source = exemplar_source(given, found, runtime.memory_budget)
-    kept = keeping(request, as_json)
-    return as_json(ingest(runtime.engine, found.address, source, given.split, on_stored=kept))
+    stored = ingest(
+        runtime.engine,
+        found.address,
+        source,
+        given.split,
+        allow_training_rows=given.allow_training_rows,
+        on_stored=keeping(request, as_json),
+    )
+    return as_json(stored)
 
 
 @routes.post(
@@ -54,6 +70,14 @@ async def post_exemplar_file(
     ],
     source: Source = "http",
     extractor: ExtractorQuery = None,
+    probabilities: ProbabilitiesQuery = None,
+    allow_training_rows: Annotated[
+        bool,
+        Query(
+            description="Whether exemplars may be held out that have the vector and logits of one that trains.",
+            examples=[False],
+        ),
+    ] = False,
 ) -> dict[str, Any]:
     """Store the labelled exemplars of a file, Parquet or an Arrow stream: all of them, or none if one is refused.
 
@@ -61,9 +85,16 @@ async def post_exemplar_file(
     """
     runtime = runtime_of(request)
     found = await run_in_threadpool(find, runtime.engine, classifier)
-    async with received(request, runtime, EXEMPLAR_FILES, source, extractor) as file:
-        kept = keeping(request, as_json)
-        stored = partial(ingest, runtime.engine, found.address, file, split, on_stored=kept)
+    async with received(request, runtime, EXEMPLAR_FILES, source, Stated(extractor, probabilities)) as file:
+        stored = partial(
+            ingest,
+            runtime.engine,
+            found.address,
+            file,
+            split,
+            allow_training_rows=allow_training_rows,
+            on_stored=keeping(request, as_json),
+        )
         return as_json(await run_in_threadpool(stored))
 
 

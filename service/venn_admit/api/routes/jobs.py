@@ -18,6 +18,7 @@ from venn_admit.api.routes.parts import (
     Cursor,
     ExtractorQuery,
     Limit,
+    ProbabilitiesQuery,
     Source,
     finite,
     problems,
@@ -25,6 +26,7 @@ from venn_admit.api.routes.parts import (
     runtime_of,
 )
 from venn_admit.errors import BrokerError
+from venn_admit.files.records import Stated
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.decisions.score import ScoreRequest, request_score, require_finished_scores, write_scores
 from venn_admit.flows.jobs.control import cancel
@@ -170,6 +172,7 @@ async def post_job(
     calibration: CalibrationNumber = None,
     source: Source = "http",
     extractor: ExtractorQuery = None,
+    probabilities: ProbabilitiesQuery = None,
 ) -> dict[str, Any]:
     """Store the exemplars of a file, Parquet or an Arrow stream, and have workers decide on each.
 
@@ -180,7 +183,7 @@ async def post_job(
     requester = requester_of(runtime, request.state.caller)
     with refusing_too_many_jobs():
         await run_in_threadpool(require_room, runtime.engine, requester)
-        async with received(request, runtime, EXEMPLAR_FILES, source, extractor) as file:
+        async with received(request, runtime, EXEMPLAR_FILES, source, Stated(extractor, probabilities)) as file:
             submit = partial(
                 request_score,
                 runtime,

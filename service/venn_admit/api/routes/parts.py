@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 
-from venn_admit.api.models.common import LARGEST_KEY, ProblemAnswer
+from venn_admit.api.models.common import LARGEST_KEY, PROBABILITIES, ProblemAnswer
 from venn_admit.core.names import NAME_LENGTH_LIMIT, PRINTABLE
 from venn_admit.files.output.exports import finite_json
 from venn_admit.http.guards.guard import GuardedRoute
@@ -55,6 +55,10 @@ ExtractorQuery = Annotated[
         description="Version of the extractor that the vectors come from, if the file does not state it.",
         examples=[None],
     ),
+]
+ProbabilitiesQuery = Annotated[
+    bool | None,
+    Query(description=PROBABILITIES, examples=[None]),
 ]
 FIRST_PAGE = DEFAULT_PAGE
 

@@ -45,13 +45,18 @@ class PointChanges:
 class Inventory:
     """The exemplars of each split, how many of them have a label, and how the labels were chosen.
 
-    training_waiting: those of split train that wait for jobs that are running, and train afterwards.
+    training_waiting: those of split train that wait for jobs that are running, and train afterwards. copies: those held
+    out with the vector and logits of another. copies_apart: those of them that have one in another split, as programs
+    from before stored them. training_copies: those held out with the vector and logits of one that trains.
     """
 
     exemplars: dict[Split, int]
     labelled: dict[Split, int]
     selections: tuple[LabelSelection, ...]
     training_waiting: int
+    copies: int
+    copies_apart: int
+    training_copies: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
-from venn_admit.core.splits import assign_splits
 from venn_admit.core.types import HELD_OUT_SPLITS, UNKNOWN_LABEL, Split
 from venn_admit.errors import ConflictError
 from venn_admit.files.records import ExemplarBatch
+from venn_admit.flows.data.placing import Placement
 from venn_admit.store.exemplars import labels
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.exemplars.labels import CarriedLabel
@@ -18,7 +18,6 @@ from venn_admit.store.exemplars.labels import CarriedLabel
 class CarriedLabels:
     """What other generations know of the exemplars of a batch that are new to this one, by external id."""
 
-    classifier: Classifier
     known: Mapping[str, CarriedLabel]
     where: str
 
@@ -62,18 +61,22 @@ class CarriedLabels:
                     "never calibrate; leave it out, or score it"
                 )
 
-    def splits_of_scored(self, batch: ExemplarBatch) -> list[Split]:
+    def splits_of_scored(self, batch: ExemplarBatch, placement: Placement) -> list[Split]:
         """Return where exemplars that come to be scored belong: those with a random label calibrate."""
-        keys = {
-            row: external_id if (document := batch.document_ids[row]) is None else document
+        splits = [Split.SCORED] * len(batch.external_ids)
+        rows = [
+            row
             for row, external_id in enumerate(batch.external_ids)
             if (known := self.known.get(external_id)) is not None and known.label is not None and known.is_random
-        }
-        splits = [Split.SCORED] * len(batch.external_ids)
-        of = self.classifier
-        drawn = assign_splits(list(keys.values()), seed=of.seed, knn_share=of.knn_share, mc_share=of.mc_share)
-        for row, split in zip(keys, drawn, strict=True):
-            splits[row] = split
+        ]
+        if rows:
+            placed = placement.place(
+                [batch.external_ids[row] for row in rows],
+                [batch.document_ids[row] for row in rows],
+                [batch.point_digests[row] for row in rows],
+            )
+            for row, split in zip(rows, placed.splits, strict=True):
+                splits[row] = split
         return splits
 
     def ledgers(self) -> dict[str, int]:
@@ -95,4 +98,4 @@ def labels_carried_to(
     where: what messages call the source of the batch.
     """
     known = labels.of_other_generations(connection, classifier, batch.external_ids) if has_others else {}
-    return CarriedLabels(classifier, known, where)
+    return CarriedLabels(known, where)

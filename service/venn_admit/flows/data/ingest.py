@@ -7,13 +7,13 @@ import numpy as np
 from sqlalchemy import Connection, Engine
 
 from venn_admit.core.approximation.knn import network_prediction
-from venn_admit.core.splits import assign_splits
 from venn_admit.core.types import IntArray, Split
 from venn_admit.errors import Code, ConflictError, InvalidInputError
 from venn_admit.files.records import ExemplarBatch
 from venn_admit.files.sources import ExemplarSource
 from venn_admit.flows.data.carried_labels import CarriedLabels, labels_carried_to
 from venn_admit.flows.data.create import check_extractor
+from venn_admit.flows.data.placing import Placement, TrainingCopies
 from venn_admit.records import Ingestion
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers, exemplars, generations, storing, support
@@ -32,6 +32,7 @@ def ingest(
     source: ExemplarSource,
     split: str,
     *,
+    allow_training_rows: bool = False,
     on_rows: OnRows = lambda _: None,
     on_stored: Callable[[Connection, Ingestion], object] = lambda *_: None,
 ) -> Ingestion:
@@ -44,20 +45,27 @@ def ingest(
     scored again that they disturbed, wait until it is done, or for ten minutes: data that arrive without a pause would
     put it off for ever.
 
+    Exemplars that are held out with the same vector and logits share a split, whatever their ids and documents are, and
+    so do all exemplars of their documents.
+
     Args:
-        split: `train`, `held-out`, or one of `knn`, `mc`, `vp` for data that were divided before. A classifier with
-            logits only neither trains nor fits a KNN, so that it has no `train` and no `knn`.
+        split: `train`, `held-out`, or one of `knn`, `mc`, `vp` for data that were divided before, except for copies of
+            what lies in another of these. A classifier with logits only neither trains nor fits a KNN, so that it has
+            no `train` and no `knn`.
+        allow_training_rows: Whether exemplars may be held out that have the vector and logits of one that trains.
         on_rows: Is told the rows of each batch.
         on_stored: Is called with what became of the source, in the transaction that stores it.
 
     Raises:
         InvalidInputError: A row is invalid; the message names it, and nothing of the source is stored.
-        ConflictError: A row contradicts what is stored, or the source comes from another extractor.
+        ConflictError: A row contradicts what is stored, the source comes from another extractor, or rows would be held
+            out that train too.
     """
     if split not in (HELD_OUT, Split.TRAIN, Split.KNN, Split.MC, Split.VP):
         raise InvalidInputError(f"unknown split {split!r}: expected train, held-out, knn, mc or vp")
     per_split: Counter[Split] = Counter()
-    rows = new = labels_carried = 0
+    rows = new = labels_carried = copies = 0
+    training_copies = TrainingCopies(source)
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         if split in (Split.TRAIN, Split.KNN):
@@ -66,28 +74,37 @@ def ingest(
         # Meanwhile its extractor may have been stated, or its deletion may have begun.
         classifier = classifiers.usable(connection, classifier)
         has_others = len(generations.of_same(connection, classifier)) > 1
+        placement = Placement(connection, classifier, None if split == HELD_OUT else Split(split))
         for batch in _read(source, classifier):
             if not rows:
                 classifier = _take_over_extractor(connection, classifier, batch.extractor)
             require_extractor(classifier, batch.extractor, str(source))
             carried = labels_carried_to(connection, classifier, batch, str(source), has_others=has_others)
             labelled = carried.with_labels(batch)
-            splits = _splits(classifier, batch, split)
+            placed = placement.place(batch.external_ids, batch.document_ids, batch.point_digests)
+            splits = placed.splits
             carried.require_for(labelled, splits)
             _require_labels(source, labelled, split)
             stored = store_batch(connection, classifier, labelled, splits, carried, selection="random", source=source)
-            new_splits = [splits[row] for row in stored.new_rows.tolist()]
+            new_rows = stored.new_rows.tolist()
+            placement.note_new(stored.ids[new_rows])
+            training_copies.add(batch, placed, new_rows)
+            copies += sum(placed.is_copy[row] for row in new_rows)
             labels_carried += len(carried.known)
-            per_split.update(new_splits)
-            rows, new = rows + len(splits), new + len(stored.new_rows)
+            per_split.update(splits[row] for row in new_rows)
+            rows, new = rows + len(splits), new + len(new_rows)
             on_rows(len(splits))
+        if not allow_training_rows:
+            training_copies.require_none(classifier)
+        moved = placement.finish()
+        per_split = +Counter({one: per_split[one] + moved.new[one] for one in Split})
         requests = 0
         if per_split[Split.TRAIN]:
             # A request now might be taken for served by the snapshot that they wait for.
             if support.join_waiting(connection, classifier, wait=True):
                 requests = recalibrations.request(connection, classifier, recalibrations.TRAINING_DATA)
             support.analyze(connection, classifier, per_split[Split.TRAIN])
-        elif per_split.keys() & recalibrations.CALIBRATION_SPLITS:
+        elif (per_split.keys() | moved.others.keys()) & recalibrations.CALIBRATION_SPLITS:
             requests = recalibrations.request(connection, classifier, "held-out data")
         waiting = support.waiting(connection, classifier)
         ingested = Ingestion(
@@ -95,6 +112,8 @@ def ingest(
             new=new,
             already_stored=rows - new,
             new_per_split={str(split): per_split[split] for split in Split if per_split[split]},
+            copies=copies,
+            training_copies=training_copies.count,
             labels_carried=labels_carried,
             recalibrations_due=requests,
             training_waiting=waiting,
@@ -115,15 +134,18 @@ def store_scored(
     exemplars.lock_ingestion(connection, classifier)
     classifier = classifiers.usable(connection, classifier)  # as in `ingest`
     has_others = len(generations.of_same(connection, classifier)) > 1
+    placement = Placement(connection, classifier)
     ids, calibrates = [], False
     for batch in batches_of(source, classifier):
         carried = labels_carried_to(connection, classifier, batch, str(source), has_others=has_others)
-        labelled, splits = carried.with_labels(batch), carried.splits_of_scored(batch)
+        labelled, splits = carried.with_labels(batch), carried.splits_of_scored(batch, placement)
         stored = store_batch(connection, classifier, labelled, splits, carried, selection="selected", source=source)
+        placement.note_new(stored.ids[stored.new_rows])
         ids.append(stored.ids)
         calibrates = calibrates or bool(recalibrations.CALIBRATION_SPLITS & set(splits))
         on_rows(len(splits))
     if calibrates:
+        placement.finish()
         recalibrations.request(connection, classifier, "labels")
     return np.concatenate(ids)
 
@@ -150,6 +172,7 @@ def store_batch(
         labels=batch.labels,
         attributes=batch.attributes,
         digests=batch.digests,
+        point_digests=batch.point_digests,
         ledgers=carried.ledgers(),
     )
     return storing.store(connection, classifier, incoming, selection=selection, source=source.name)
@@ -219,13 +242,3 @@ def _require_labels(source: ExemplarSource, batch: ExemplarBatch, split: str) ->
             code=Code.UNLABELLED,
             split=split,
         )
-
-
-def _splits(classifier: Classifier, batch: ExemplarBatch, split: str) -> list[Split]:
-    if split != HELD_OUT:
-        return [Split(split)] * len(batch.external_ids)
-    keys = [
-        external_id if document_id is None else document_id
-        for external_id, document_id in zip(batch.external_ids, batch.document_ids, strict=True)
-    ]
-    return assign_splits(keys, seed=classifier.seed, knn_share=classifier.knn_share, mc_share=classifier.mc_share)

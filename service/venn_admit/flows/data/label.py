@@ -3,18 +3,20 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy import Connection, Engine
 
-from venn_admit.core.splits import assign_splits
 from venn_admit.core.types import HELD_OUT_SPLITS, Split
 from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError
 from venn_admit.files.label_sources import LabelSource
 from venn_admit.files.labels import LabelRows, LabelRules
+from venn_admit.flows.data.placing import Placement
 from venn_admit.records import Labelling
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers, exemplars, labels, support
 from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.exemplars.copies import StoredCopy
 from venn_admit.store.exemplars.labels import LabelEvent, LabelledExemplar
 from venn_admit.store.exemplars.support import SupportChange
 from venn_admit.store.work import recalibrations
@@ -33,7 +35,8 @@ def label(
     """Record labels: all of them, or none if one of them is refused.
 
     A random label makes an exemplar that was stored to be scored calibrate, in the split that its hash gives, as
-    if it had been ingested; a selected one is kept and never calibrates. The latest label counts. Once an exemplar
+    if it had been ingested, beside copies that calibrate already; a selected one is kept and never calibrates. The
+    latest label counts. Once an exemplar
     calibrates or trains, a correction of any selection changes its label alone; a label taken back ends it.
 
     A label is of an exemplar, however it is seen: it is recorded for each generation of the classifier that has one of
@@ -49,7 +52,7 @@ def label(
     Raises:
         InvalidInputError: The source is invalid, or exemplars are to train where there are no vectors.
         NotFoundError: An id is stored for no generation of the classifier.
-        ConflictError: An exemplar calibrates and would train.
+        ConflictError: An exemplar, or a copy of it, calibrates and would train.
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
@@ -60,14 +63,20 @@ def label(
         every = exemplars.lock_ingestion_of_all(connection, classifier)
         classifier = classifiers.usable(connection, classifier)
         every = [one for one in every if one.deleting_since is None]
+        placements = [Placement(connection, one, Split.TRAIN if join_train else None) for one in every]
         changes = [
             _changes(
-                one, rows, labels.by_external_id(connection, one, rows.external_ids), source, join_train=join_train
+                one,
+                rows,
+                labels.by_external_id(connection, one, rows.external_ids),
+                source,
+                placement,
+                join_train=join_train,
             )
-            for one in every
+            for one, placement in zip(every, placements, strict=True)
         ]
         primary = _primary(classifier, changes, rows, source)
-        requests = sum(_record(connection, one, source) for one in changes)
+        requests = sum(map(partial(_record, connection, source), changes, placements))
         counts = _counts(rows, primary, requests, sum(len(one.events) for one in changes))
         on_stored(connection, counts)
     return counts
@@ -87,22 +96,37 @@ def _changes(
     rows: LabelRows,
     stored: dict[str, LabelledExemplar],
     source: LabelSource,
+    placement: Placement,
     *,
     join_train: bool,
 ) -> _Changes:
     """What labels change in a generation that has these exemplars."""
+    given = {
+        external_id: (row, None if number < 0 else number, selection)
+        for row, (external_id, number, selection) in enumerate(
+            zip(rows.external_ids, rows.labels.tolist(), rows.selections, strict=True)
+        )
+        if external_id in stored
+    }
+    joining = [
+        external_id
+        for external_id, (_, wanted, selection) in given.items()
+        if stored[external_id].split == Split.SCORED and (join_train or (wanted is not None and selection == "random"))
+    ]
+    placed = placement.place(
+        joining,
+        [stored[external_id].document_id for external_id in joining],
+        [stored[external_id].point_digest for external_id in joining],
+    )
+    splits = dict(zip(joining, placed.splits, strict=True))
+    opposed = {joining[row]: copy for row, copy in placed.opposed.items()}
     events = {}
-    for row, (external_id, number, selection) in enumerate(
-        zip(rows.external_ids, rows.labels.tolist(), rows.selections, strict=True)
-    ):
-        exemplar = stored.get(external_id)
-        if exemplar is None:
-            continue
-        wanted = None if number < 0 else number
+    for external_id, (row, wanted, selection) in given.items():
+        exemplar = stored[external_id]
         if join_train:
             where = f"{source}: row {row}, id {external_id!r}"
-            _check_may_train(classifier, exemplar, wanted, selection, where)
-        split = Split.TRAIN if join_train else _split(classifier, exemplar, wanted, selection)
+            _check_may_train(classifier, exemplar, opposed.get(external_id), wanted, selection, where)
+        split = Split.SCORED if wanted is None else splits.get(external_id, exemplar.split)
         if (wanted, split) != (exemplar.label, exemplar.split):
             events[external_id] = LabelEvent(exemplar.id, wanted, selection, split)
     return _Changes(classifier, stored, events)
@@ -128,7 +152,7 @@ def _primary(classifier: Classifier, changes: list[_Changes], rows: LabelRows, s
     return primary
 
 
-def _record(connection: Connection, changes: _Changes, source: LabelSource) -> int:
+def _record(connection: Connection, source: LabelSource, changes: _Changes, placement: Placement) -> int:
     """Store what changes in one generation; return how many calibrators must be recalibrated."""
     events = list(changes.events.values())
     before = [changes.stored[external_id] for external_id in changes.events]
@@ -137,14 +161,25 @@ def _record(connection: Connection, changes: _Changes, source: LabelSource) -> i
     of_support = _support_changes(before, events)
     if of_support:
         support.change(connection, changes.classifier, of_support)
-    touched = {was.split for was in before} | {event.split for event in events}
+    moved = placement.finish().others
+    touched = {was.split for was in before} | {event.split for event in events} | moved.keys()
     is_outdated = bool(touched & recalibrations.CALIBRATION_SPLITS)
     return recalibrations.request(connection, changes.classifier, "labels") if is_outdated else 0
 
 
 def _check_may_train(
-    classifier: Classifier, exemplar: LabelledExemplar, wanted: int | None, selection: str, where: str
+    classifier: Classifier,
+    exemplar: LabelledExemplar,
+    copy: StoredCopy | None,
+    wanted: int | None,
+    selection: str,
+    where: str,
 ) -> None:
+    if copy is not None:
+        raise ConflictError(
+            f"{where}: it has the vector and logits of {copy.external_id!r}, which calibrates {classifier.name!r}, in "
+            f"split {copy.split}, and cannot train; leave it out"
+        )
     if exemplar.split in HELD_OUT_SPLITS:
         raise ConflictError(
             f"{where}: it calibrates {classifier.name!r}, in split {exemplar.split}, and cannot train too; leave it out"
@@ -154,18 +189,6 @@ def _check_may_train(
         raise InvalidInputError(
             f"{where}: expected a selected label to join the training exemplars, got {got}; random ones calibrate"
         )
-
-
-def _split(classifier: Classifier, exemplar: LabelledExemplar, wanted: int | None, selection: str) -> Split:
-    """Where an exemplar belongs once it has the label wanted."""
-    if wanted is None:
-        return Split.SCORED
-    if exemplar.split == Split.SCORED and selection == "random":
-        (split,) = assign_splits(
-            [exemplar.document_key], seed=classifier.seed, knn_share=classifier.knn_share, mc_share=classifier.mc_share
-        )
-        return split
-    return exemplar.split
 
 
 def _support_changes(before: list[LabelledExemplar], events: list[LabelEvent]) -> list[SupportChange]:

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from venn_admit.core.approximation.knn import approximate
 from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import Code, InvalidInputError, NotFoundError
+from venn_admit.files.records import Stated, taken_logits
 from venn_admit.flows.data.ingest import require_extractor
 from venn_admit.flows.decisions.logits_only import point_of_logits, require_decidable
 from venn_admit.flows.decisions.point_search import PointSearch
@@ -47,11 +48,16 @@ class GivenPoint:
     logits: Float32Array | None
 
 
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """What is said of the extractor that points come from: its version, or None if nothing is said of it."""
+def as_logits(points: Sequence[GivenPoint], probabilities: bool | None) -> list[GivenPoint]:
+    """Return points with their logits, as `Stated.probabilities` says of these.
 
-    extractor: str | None
+    Raises InvalidInputError if all look like probabilities, or if one of those that are stated to be does not.
+    """
+    given = [point.logits for point in points if point.logits is not None]
+    if not given or len({len(logits) for logits in given}) > 1:
+        return list(points)
+    taken = iter(taken_logits("the points, logits", np.array(given), probabilities).astype(np.float32))
+    return [GivenPoint(one.vector, None if one.logits is None else next(taken)) for one in points]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,11 +160,13 @@ class PointScorer:
         hnsw_ef_search: search by the HNSW index, which may miss neighbours, with this number of candidates; None:
             exactly.
         neighbours: how many of the nearest exemplars, at most K, are described with a decision; None: all.
-        stated: what is said of the extractor that the points come from; None: that was checked before.
+        stated: what is stated of the points; None: that was checked before.
         Raises NotReadyError before the first calibration, or where there is no such index; ConflictError if the points
         come from another extractor than the classifier's; InvalidInputError if the method needs logits, if something
-        needs vectors and there are none, or if weights are asked for of a certified calibration.
+        needs vectors and there are none, if weights are asked for of a certified calibration, or as in `as_logits`.
         """
+        if stated is not None:
+            points = as_logits(points, stated.probabilities)
         while True:
             with consistent_view(self._engine) as connection:
                 current = self._current(connection, name)

@@ -11,7 +11,7 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.files.batches import merged
 from venn_admit.files.inputs import input_error
 from venn_admit.files.label_values import ClassNumbers
-from venn_admit.files.records import ExemplarBatch, Layout, unwanted_vectors
+from venn_admit.files.records import NOTHING_STATED, ExemplarBatch, Layout, Stated, unwanted_vectors
 from venn_admit.files.sources import ArraySource, ExemplarSource, array_layout, plain_list, rows_at_once
 from venn_admit.interface.hooks.columns import BatchColumns
 from venn_admit.interface.hooks.model import Model, check_outputs
@@ -75,13 +75,10 @@ class HookedBatches:
             }
         return found
 
-    def source(self, name: str | None, *, memory_budget: int, extractor: str | None = None) -> ExemplarSource:
-        """Return them as a source of exemplars.
-
-        name: what it is called; None: what the model is called. extractor: its version, if it is stated.
-        """
+    def source(self, name: str | None, *, memory_budget: int, stated: Stated = NOTHING_STATED) -> ExemplarSource:
+        """Return them as a source of exemplars. name: what it is called; None: what the model is called."""
         rows = row_count(self._data) if self._is_rows else None
-        return _HookedSource(name or self._model.name, self._model, self, rows, memory_budget, extractor)
+        return _HookedSource(name or self._model.name, self._model, self, rows, memory_budget, stated)
 
     def check_order(self) -> None:
         """Raise InvalidInputError if rows could not be told apart: a DataLoader shuffles, and there are no ids."""
@@ -145,7 +142,7 @@ class _HookedSource:
     hooked: HookedBatches
     known_rows: int | None
     memory_budget: int
-    extractor: str | None
+    stated: Stated
 
     def __str__(self) -> str:
         return self.name
@@ -164,7 +161,7 @@ class _HookedSource:
             classes,
             class_count,
             self.memory_budget,
-            self.extractor,
+            self.stated,
             vector=self.model.vector_name,
         )
         return merged(self._checked(layout), rows_at_once(layout))

@@ -32,6 +32,9 @@ def calibration_payload(report: CalibrationReport, render: Render) -> dict[str, 
             "exemplars": {str(split): inventory.exemplars[split] for split in Split},
             "labelled": {str(split): inventory.labelled[split] for split in Split},
             "training_waiting": inventory.training_waiting,
+            "copies": inventory.copies,
+            "copies_apart": inventory.copies_apart,
+            "training_copies": inventory.training_copies,
             "labels": {
                 chosen.selection: {
                     "exemplars": chosen.exemplars,

@@ -20,7 +20,13 @@ from venn_admit.report.calibration.report import Agreement, CalibrationReport
 from venn_admit.report.calibration.sections import Picture, Section, TextTable, listed
 from venn_admit.report.calibration.traffic_wording import traffic_section
 from venn_admit.report.evaluation.wording import share_text
-from venn_admit.report.wording import time_text, waiting_text
+from venn_admit.report.wording import (
+    copies_apart_text,
+    copies_text,
+    time_text,
+    training_copies_text,
+    waiting_text,
+)
 
 LEAST_WORDS = 8
 """Characters of a line of a column that holds words, at least."""
@@ -116,6 +122,9 @@ def _stored(report: CalibrationReport) -> Section:
         (
             TextTable(("split", "exemplars", "with a label"), rows, query="stored"),
             *([waiting_text(inventory.training_waiting)] if inventory.training_waiting else []),
+            *([copies_text(inventory.copies)] if inventory.copies else []),
+            *([copies_apart_text(inventory.copies_apart)] if inventory.copies_apart else []),
+            *([training_copies_text(inventory.training_copies)] if inventory.training_copies else []),
             TextTable(("labels outside train", "exemplars", "first", "newest"), chosen, query="labels"),
             since,
         ),

@@ -105,7 +105,7 @@ def count_vectors(connection: Connection, classifier: Classifier) -> CountedVect
 
 
 def count_contents(connection: Connection, classifier: Classifier, *, memory_budget: int) -> Counted:
-    """Compute the digest of each exemplar that has its vector again, and compare it with the one that is stored."""
+    """Compute the digests of each exemplar that has its vector again, and compare them with those that are stored."""
     width = (classifier.knn.dimension if classifier.knn else 0) + classifier.class_count
     limit = min(8192, block_rows(memory_budget, _COPIES * width * np.dtype(np.float32).itemsize))
     checked, wrong, first_wrong, after = 0, 0, None, 0
@@ -118,7 +118,12 @@ def count_contents(connection: Connection, classifier: Classifier, *, memory_bud
         vectors = None if classifier.knn is None else exemplars.vectors(connection, classifier, ids)
         logits = exemplars.network_logits(connection, classifier, ids)
         digests = content_digests(vectors, logits, [row.document_id for row in rows])
-        other = [row.id for row, digest in zip(rows, digests, strict=True) if bytes(row.content_digest) != digest]
+        of_points = content_digests(vectors, logits, [None] * len(rows))
+        other = [
+            row.id
+            for row, digest, of_point in zip(rows, digests, of_points, strict=True)
+            if bytes(row.content_digest) != digest or row.point_digest not in (None, of_point)
+        ]
         checked, wrong, after = checked + len(rows), wrong + len(other), rows[-1].id
         first_wrong = first_wrong or next(iter(other), None)
 

@@ -90,12 +90,18 @@ def inventory(connection: Connection, classifier: Classifier) -> Inventory:
     """Return the number of exemplars and labels as they are stored now."""
     counts = execute(connection, "exemplars.split_counts", classifier_ids=[classifier.id]).all()
     selections = execute(connection, "reports.label_selections", classifier_id=classifier.id).all()
+    copies = execute(
+        connection, "reports.copies", classifier_id=classifier.id, has_vectors=classifier.knn is not None
+    ).one()
     none = dict.fromkeys(Split, 0)
     return Inventory(
         exemplars=none | {Split(row.split): row.exemplars for row in counts},
         labelled=none | {Split(row.split): row.labelled for row in counts},
         selections=tuple(LabelSelection(row.selection, row.exemplars, row.first, row.newest) for row in selections),
         training_waiting=support.waiting(connection, classifier),
+        copies=copies.copies,
+        copies_apart=copies.copies_apart,
+        training_copies=copies.training_copies,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row
 
+from venn_admit.core.copies import united
 from venn_admit.core.types import Float32Array, IntArray, Split
 from venn_admit.store.database.binary_copy import (
     INT4,
@@ -39,7 +40,10 @@ class LabelledLogits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExemplarKeys:
-    """The names of n exemplars: ids (n,) int64, and for each its document, or else external id, and its external id."""
+    """The names of n exemplars: ids (n,) int64, and of each its unit (`core.copies`) and its external id.
+
+    A unit without copies is the document, or else the exemplar itself.
+    """
 
     ids: IntArray
     document_keys: list[str]
@@ -89,17 +93,18 @@ def split_classes(connection: Connection, classifier: Classifier, split: Split) 
 def split_keys(connection: Connection, classifier: Classifier, split: Split) -> ExemplarKeys:
     """Return a split's exemplars in the order of their external ids, which does not depend on the order of arrival."""
     rows = execute(connection, "exemplars.split_keys", classifier_id=classifier.id, split=split).all()
-    return ExemplarKeys(
-        ids=np.array([row.id for row in rows], dtype=np.int64),
-        document_keys=[row.document_key for row in rows],
-        row_keys=[row.external_id for row in rows],
-    )
+    return _keys(np.array([row.id for row in rows], dtype=np.int64), rows)
 
 
 def keys(connection: Connection, exemplar_ids: IntArray) -> ExemplarKeys:
     """Return the names of some exemplars, in the given order."""
     rows = execute(connection, "exemplars.keys", exemplar_ids=exemplar_ids.tolist()).all()
-    return ExemplarKeys(exemplar_ids, [row.document_key for row in rows], [row.external_id for row in rows])
+    return _keys(exemplar_ids, rows)
+
+
+def _keys(ids: IntArray, rows: Sequence[Row[Any]]) -> ExemplarKeys:
+    units = united([row.document_key for row in rows], [row.point_digest for row in rows])
+    return ExemplarKeys(ids, units, [row.external_id for row in rows])
 
 
 def count_stored(connection: Connection, exemplar_ids: IntArray) -> int:

@@ -18,12 +18,13 @@ LOOKED_AT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class LabelledExemplar:
-    """A stored exemplar: its current label, None while unknown, and what its split is a hash of."""
+    """A stored exemplar: its current label, None while unknown, and what its split follows from."""
 
     id: int
     split: Split
     label: int | None
-    document_key: str
+    document_id: str | None
+    point_digest: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,10 @@ def by_external_id(
     """Return those of the exemplars that are stored."""
     parameters = {"classifier_id": classifier.id, "external_ids": list(external_ids)}
     rows = execute(connection, "labels.labelled_exemplars", **parameters)
-    return {row.external_id: LabelledExemplar(row.id, Split(row.split), row.label, row.document_key) for row in rows}
+    return {
+        row.external_id: LabelledExemplar(row.id, Split(row.split), row.label, row.document_id, bytes(row.point_digest))
+        for row in rows
+    }
 
 
 @dataclass(frozen=True, slots=True)

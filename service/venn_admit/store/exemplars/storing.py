@@ -45,9 +45,9 @@ class IncomingExemplars:
 
     first_row: position of the first row in its source, for messages. vectors: (n, D) float32, r; None if the
     classifier has logits only. logits: (n, C) float32, f. predicted: (n,) int64, argmax f. labels: (n,) int64, -1 if
-    unknown. digests: of the content, as `content_digests` makes them. ledgers: of new exemplars that another generation
-    knows, by external id, its exemplar there, whose label events they take over; their labels are those that follow
-    from these.
+    unknown. digests: of the content, as `content_digests` makes them. point_digests: those without documents. ledgers:
+    of new exemplars that another generation knows, by external id, its exemplar there, whose label events they take
+    over; their labels are those that follow from these.
     """
 
     first_row: int
@@ -60,6 +60,7 @@ class IncomingExemplars:
     labels: IntArray
     attributes: Sequence[Mapping[str, Any]]
     digests: Sequence[bytes]
+    point_digests: Sequence[bytes]
     ledgers: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -207,6 +208,11 @@ def _append(
             "label": (INT4, labels),
             "attributes": (JSONB, [_json(incoming, row, source) for row in chosen]),
             "content_digest": (BYTEA, _at(incoming.digests, rows)),
+            # The same where there is no document.
+            "point_digest": (
+                BYTEA,
+                [incoming.point_digests[row] if incoming.document_ids[row] is not None else None for row in chosen],
+            ),
         },
         nulls={"label": labels < 0},
     )

@@ -58,7 +58,8 @@ FULL JOIN (
 SELECT
     exemplar.id,
     exemplar.document_id,
-    exemplar.content_digest
+    exemplar.content_digest,
+    exemplar.point_digest
 FROM exemplar
 WHERE
     exemplar.classifier_id = :classifier_id

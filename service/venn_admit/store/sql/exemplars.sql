@@ -144,7 +144,8 @@ ORDER BY wanted.position;
 SELECT
     id,
     external_id,
-    coalesce(document_id, external_id) AS document_key
+    coalesce(document_id, external_id) AS document_key,
+    coalesce(point_digest, content_digest) AS point_digest
 FROM exemplar
 WHERE
     classifier_id = :classifier_id
@@ -155,9 +156,14 @@ ORDER BY external_id COLLATE "C";
 -- External ids and split keys of the given exemplars, in the given order.
 SELECT
     exemplar.external_id,
-    coalesce(exemplar.document_id, exemplar.external_id) AS document_key
+    coalesce(exemplar.document_id, exemplar.external_id) AS document_key,
+    -- Equal logits alone make no copy.
+    CASE
+        WHEN classifier.dimension IS NOT NULL THEN coalesce(exemplar.point_digest, exemplar.content_digest)
+    END AS point_digest
 FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)
 INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
+INNER JOIN classifier ON exemplar.classifier_id = classifier.id
 ORDER BY wanted.position;
 
 -- name: count_stored

@@ -5,7 +5,8 @@ SELECT
     external_id,
     split,
     label,
-    coalesce(document_id, external_id) AS document_key
+    document_id,
+    coalesce(point_digest, content_digest) AS point_digest
 FROM exemplar
 WHERE
     classifier_id = :classifier_id

@@ -1,3 +1,27 @@
+-- name: copies
+-- How many exemplars that are held out have the vector and logits of another, of another in another split, and of one
+-- that trains.
+SELECT
+    CAST(coalesce(sum(shared.held_out) FILTER (WHERE shared.held_out > 1), 0) AS bigint) AS copies,
+    CAST(
+        coalesce(sum(shared.held_out) FILTER (WHERE shared.first_split <> shared.last_split), 0) AS bigint
+    ) AS copies_apart,
+    CAST(coalesce(sum(shared.held_out) FILTER (WHERE shared.trains), 0) AS bigint) AS training_copies
+FROM (
+    SELECT
+        count(*) FILTER (WHERE split <> 'train') AS held_out,
+        min(split) FILTER (WHERE split <> 'train') AS first_split,
+        max(split) FILTER (WHERE split <> 'train') AS last_split,
+        bool_or(split = 'train') AS trains
+    FROM exemplar
+    WHERE
+        classifier_id = :classifier_id
+        AND split <> 'scored'
+        -- Equal logits alone make no copy.
+        AND :has_vectors
+    GROUP BY coalesce(point_digest, content_digest)
+) AS shared;
+
 -- name: label_selections
 -- How the current labels were chosen, by the latest event of each exemplar. Training labels are not chosen.
 SELECT

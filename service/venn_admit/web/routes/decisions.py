@@ -21,7 +21,7 @@ from venn_admit.flows.decisions.listing import (
     stored_point,
 )
 from venn_admit.flows.decisions.replay import replay
-from venn_admit.flows.decisions.score_one import GivenPoint
+from venn_admit.flows.decisions.score_one import GivenPoint, as_logits
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.paging import key_before
 from venn_admit.http.paging import page as page_of
@@ -171,7 +171,7 @@ def _point(runtime: Runtime, classifier: Classifier, form: Mapping[str, str]) ->
     )
     if given.external_id is not None:
         return stored_point(runtime.engine, classifier.address, given.external_id)
-    (point,) = given_points([given])
+    (point,) = as_logits(given_points([given]), True if "probabilities" in form else None)
     return point
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from venn_admit.cli.advice import due_lines
-from venn_admit.cli.options import Extractor, Json, Name, OwnExtractor
+from venn_admit.cli.options import AllowTrainingRows, Extractor, Json, Name, OwnExtractor, Probabilities
 from venn_admit.cli.output import print_result, shown, warn
 from venn_admit.cli.waiting import Waiting
 
@@ -67,6 +67,8 @@ def ingest(
         ),
     ],
     extractor: Extractor = None,
+    probabilities: Probabilities = None,
+    allow_training_rows: AllowTrainingRows = False,
     as_json: Json = False,
 ) -> None:
     """Store labelled exemplars from a file: all of them, or none if one is refused.
@@ -76,13 +78,13 @@ def ingest(
     from venn_admit.cli.session import open_session
     from venn_admit.flows.data.ingest import ingest as flow
     from venn_admit.records import as_json as json_of
-    from venn_admit.report.wording import waiting_text
+    from venn_admit.report.wording import copies_text, training_copies_text, waiting_text
 
     session = open_session()
     with Waiting(session) as shell:
-        source = session.exemplars_in(file, extractor)
+        source = session.exemplars_in(file, extractor, probabilities)
         shell.show(f"Ingesting {source.name}", source.count_rows())
-        done = flow(session.engine, name, source, split, on_rows=shell.advance)
+        done = flow(session.engine, name, source, split, allow_training_rows=allow_training_rows, on_rows=shell.advance)
     per_split, known = done.new_per_split, done.already_stored
     print_result(
         as_json,
@@ -90,6 +92,8 @@ def ingest(
         f"{file.name}: {done.rows:,} rows, {done.new:,} new"
         + (f" ({', '.join(f'{key} {value:,}' for key, value in per_split.items())})" if per_split else "")
         + (f", {known:,} already stored." if known else "."),
+        *([copies_text(done.copies)] if done.copies else []),
+        *([training_copies_text(done.training_copies)] if done.training_copies else []),
         *(
             [f"Labels carried over from other generations: {done.labels_carried:,} exemplars."]
             if done.labels_carried

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from venn_admit.cli.options import Extractor, Json, Name, RequireFullMatch, Unweighted, Weighted
+from venn_admit.cli.options import Extractor, Json, Name, Probabilities, RequireFullMatch, Unweighted, Weighted
 from venn_admit.cli.output import print_result
 from venn_admit.cli.verbs.deciding.scoring import chosen_weights
 from venn_admit.errors import InvalidInputError
@@ -31,6 +31,7 @@ def decide(
         typer.Option(min=0, help="How many of the nearest training exemplars to show; default: all K."),
     ] = None,
     extractor: Extractor = None,
+    probabilities: Probabilities = None,
     as_json: Json = False,
 ) -> None:
     """Decide on one row of a file, or on logits alone, by the current calibration, and show why; nothing is stored."""
@@ -39,6 +40,7 @@ def decide(
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.decision_tables import print_decision
     from venn_admit.flows.decisions.decide_row import decide_row
+    from venn_admit.flows.decisions.score_one import GivenPoint, as_logits
     from venn_admit.results import decided_json
 
     if (file is None) == (logits is None) or (file is None and row):
@@ -54,9 +56,10 @@ def decide(
     if file is None:
         with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, which is refused
             given = np.array(_numbers("logits", logits or ""), dtype=np.float32)
-        decided = session.point_scorer.score(name, None, logits=given, **how)
+        (point,) = as_logits([GivenPoint(None, given)], probabilities)
+        decided = session.point_scorer.score(name, None, logits=point.logits, **how)
     else:
-        source = session.exemplars_in(file, extractor)
+        source = session.exemplars_in(file, extractor, probabilities)
         of_row = decide_row(session.engine, session.point_scorer, name, source, row, **how)
         external_id, attributes, decided = of_row.external_id, of_row.attributes, of_row.decision
         network_logits = of_row.network_logits.tolist()

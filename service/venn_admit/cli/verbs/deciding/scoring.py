@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from venn_admit.cli.options import Calibration, Extractor, Json, Name, RequireFullMatch, Unweighted, Weighted
+from venn_admit.cli.options import (
+    Calibration,
+    Extractor,
+    Json,
+    Name,
+    Probabilities,
+    RequireFullMatch,
+    Unweighted,
+    Weighted,
+)
 from venn_admit.cli.output import make_report_folder, output, print_result, shown
 from venn_admit.cli.waiting import Showing, Waiting
 from venn_admit.errors import InvalidInputError, VennAdmitError
@@ -28,6 +37,7 @@ def score(
     require_full_match: RequireFullMatch = False,
     calibration: Calibration = None,
     extractor: Extractor = None,
+    probabilities: Probabilities = None,
     as_json: Json = False,
 ) -> None:
     """Admit or reject every row of a file."""
@@ -43,7 +53,7 @@ def score(
         scored = flow(
             session,
             name,
-            session.exemplars_in(file, extractor),
+            session.exemplars_in(file, extractor, probabilities),
             weighted=chosen_weights(weighted, unweighted),
             require_full_match=require_full_match,
             calibration_id=calibration,
@@ -82,6 +92,7 @@ def evaluate_data(
     title: str | None,
     calibration: int | None,
     extractor: str | None = None,
+    probabilities: bool | None = None,
 ) -> "DatasetReport":
     """Compare the methods on the labelled rows of a file, or on all that the calibration has decided on."""
     from venn_admit.flows.reports.evaluate import evaluate as flow
@@ -91,7 +102,7 @@ def evaluate_data(
         return flow(
             session,
             name,
-            None if file is None else session.exemplars_in(file, extractor),
+            None if file is None else session.exemplars_in(file, extractor, probabilities),
             title=title,
             calibration_id=calibration,
             shell=shell,
@@ -109,6 +120,7 @@ def evaluate(
     ] = None,
     calibration: Calibration = None,
     extractor: Extractor = None,
+    probabilities: Probabilities = None,
     details: Annotated[
         bool,
         typer.Option(
@@ -127,7 +139,7 @@ def evaluate(
         make_report_folder(out, *([] if file is None else [file]))
     session = open_session()
     title = None if file is None else shown(file.stem)
-    result = evaluate_data(session, name, file, title, calibration, extractor)
+    result = evaluate_data(session, name, file, title, calibration, extractor, probabilities)
     if as_json:
         print_result(True, report_payload(result))
     else:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from venn_admit.cli.options import Json, Name
+from venn_admit.cli.options import AllowTrainingRows, Json, Name
 from venn_admit.cli.output import print_result, shown
 from venn_admit.cli.verbs.extracting.options import (
     Background,
@@ -61,6 +61,7 @@ def start(
     balanced: Balanced = False,
     background: Background = None,
     seed: Seed = 0,
+    allow_training_rows: AllowTrainingRows = False,
     as_json: Json = False,
 ) -> None:
     """Train a memory layer, create a classifier, store its exemplars, fit, calibrate and report, one after the other.
@@ -103,6 +104,7 @@ def start(
             level,
             kept_in=states_folder(),
             test_title="" if test is None else shown(test.stem),
+            allow_training_rows=allow_training_rows,
             shell=shell,
             render=command,
         ):

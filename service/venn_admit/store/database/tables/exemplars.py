@@ -103,6 +103,12 @@ exemplar = sa.Table(
     required("attributes", JSONB, "Other values that the user supplied with it.", server_default=sa.text("'{}'")),
     required("content_digest", sa.LargeBinary, "BLAKE2b-128 of vector, logits and document id."),
     created_at("it was ingested"),
+    optional(
+        "point_digest",
+        sa.LargeBinary,
+        "BLAKE2b-128 of vector and logits alone, which copies share; null if it is the content digest, as there is no "
+        "document, or was not computed yet.",
+    ),
     sa.UniqueConstraint("classifier_id", "external_id"),
     sa.CheckConstraint("split IN ('train', 'knn', 'mc', 'vp', 'scored')", name="split"),
     sa.CheckConstraint("label >= 0", name="label"),
@@ -110,6 +116,19 @@ exemplar = sa.Table(
     sa.CheckConstraint("split = 'scored' OR label IS NOT NULL", name="labelled_split"),
     sa.Index(None, "classifier_id", "split", "id"),
     sa.Index(None, "classifier_id", "document_id", postgresql_where=sa.text("document_id IS NOT NULL")),
+    # Copies among what calibrates and trains. Traffic may hold the same thing as often as it likes.
+    sa.Index(
+        "exemplar_copy_idx",
+        sa.text("coalesce(point_digest, content_digest)"),
+        "split",
+        postgresql_where=sa.text("split <> 'scored'"),
+    ),
+    sa.Index(
+        "exemplar_without_point_digest_idx",
+        "classifier_id",
+        "id",
+        postgresql_where=sa.text("document_id IS NOT NULL AND point_digest IS NULL"),
+    ),
     comment="Instances of a classifier: documents, or tokens of documents. Their vectors are in exemplar_vector.",
 )
 

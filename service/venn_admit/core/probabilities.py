@@ -1,0 +1,62 @@
+"""Probabilities that were given as logits, and the logits that they stand for: their logarithms.
+
+A softmax of the logarithms gives the probabilities back, and methods that divide logits by a temperature do as they do
+with the network's own. Without them, the largest logit could exceed the next by 1 at most.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from venn_admit.core.types import BoolArray, FloatArray
+
+FLOOR = float(np.finfo(np.float32).tiny)
+"""Taken for a probability below it, such as 0, which has no logarithm: the least normal number of float32."""
+
+_ROUNDED = 1e-3
+
+
+def are_probabilities(logits: npt.NDArray[np.floating[Any]]) -> bool:
+    """Return whether each row lies in [0, 1] and sums to 1, within what float32 rounds off.
+
+    Args:
+        logits: (n, C).
+
+    Examples:
+        >>> are_probabilities(np.array([[0.25, 0.75], [1.0, 0.0]])), are_probabilities(np.array([[0.25, 0.7]]))
+        (True, False)
+    """
+    # One row mostly tells.
+    return bool(_sum_to_one(logits[:1], 1e-6).all() and _sum_to_one(logits, 1e-6).all())
+
+
+def not_probabilities(values: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.intp]:
+    """Return the rows that do not lie in [0, 1] or sum to 1, within what float16 or three decimals round off.
+
+    Args:
+        values: (n, C).
+    """
+    return np.flatnonzero(~_sum_to_one(values, _ROUNDED))
+
+
+def logs(probabilities: npt.NDArray[np.floating[Any]]) -> FloatArray:
+    """Return the natural logarithms, of at least -87.3, the one of `FLOOR`.
+
+    Args:
+        probabilities: (n, C), in [0, 1].
+
+    Examples:
+        >>> logs(np.array([1.0, 0.5, 0.0])).round(2).tolist()
+        [0.0, -0.69, -87.34]
+    """
+    taken: FloatArray = np.log(np.maximum(probabilities.astype(np.float64), FLOOR))
+    return taken
+
+
+def _sum_to_one(values: npt.NDArray[np.floating[Any]], tolerance: float) -> BoolArray:
+    # (n, C) -> (n,)
+    in_range = ((values >= 0) & (values <= 1)).all(axis=1)
+    sums = values.sum(axis=1, dtype=np.float64)
+    found: BoolArray = in_range & (np.abs(sums - 1) <= tolerance * max(1.0, values.shape[1] / 16))
+    return found

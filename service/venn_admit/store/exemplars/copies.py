@@ -1,0 +1,94 @@
+"""Copies among the stored exemplars of a classifier: where they are, and what follows from them for splits."""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from venn_admit.core.content import content_digests
+from venn_admit.core.types import Split
+from venn_admit.store.database.statements import execute, execute_ids
+from venn_admit.store.exemplars import exemplars
+from venn_admit.store.exemplars.classifiers import Classifier
+
+_DIGEST_BYTES = 16
+_BLOCK_ROWS = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCopy:
+    """A stored exemplar with a certain vector and logits. document_key: its document, or else its external id."""
+
+    id: int
+    external_id: str
+    document_key: str
+    split: Split
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredCopies:
+    """Exemplars that are held out, and such that train, by the digest of their vector and logits, one for each."""
+
+    held_out: Mapping[bytes, StoredCopy]
+    training: Mapping[bytes, StoredCopy]
+
+
+def stored_copies(connection: Connection, classifier: Classifier, digests: Collection[bytes]) -> StoredCopies:
+    """Return what is stored under distinct digests of vector and logits, apart from what only was scored."""
+    each = list(digests)
+    assert all(len(digest) == _DIGEST_BYTES for digest in each), "packed into one value"
+    held_out: dict[bytes, StoredCopy] = {}
+    training: dict[bytes, StoredCopy] = {}
+    for row in execute(connection, "copies.of_contents", classifier_id=classifier.id, digests=b"".join(each)):
+        copy = StoredCopy(row.id, row.external_id, row.document_key, Split(row.split))
+        (training if copy.split == Split.TRAIN else held_out)[each[row.position]] = copy
+    return StoredCopies(held_out, training)
+
+
+def splits_of_documents(
+    connection: Connection, classifier: Classifier, document_ids: Collection[str]
+) -> dict[str, Split]:
+    """Return the splits of those documents that have points that are held out."""
+    ids = json.dumps(list(document_ids))
+    rows = execute(connection, "copies.splits_of_documents", classifier_id=classifier.id, document_ids=ids)
+    return {row.document_id: Split(row.split) for row in rows}
+
+
+def connected(connection: Connection, classifier: Classifier, document_keys: Sequence[str]) -> list[str]:
+    """Return the documents that copies connect with some, among the stored points that are held out, and these."""
+    keys = list(document_keys)
+    return list(execute(connection, "copies.connected", classifier_id=classifier.id, document_keys=keys).scalars())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moved:
+    """How many exemplars left a split, less than none, and came into one; of those with new ids, and of the others."""
+
+    new: Counter[Split]
+    others: Counter[Split]
+
+
+def move(connection: Connection, classifier: Classifier, splits: Mapping[str, Split], *, first_new_id: int) -> Moved:
+    """Put the points of documents that are held out into the splits given, if they are in another."""
+    moved = Moved(Counter(), Counter())
+    parameters = {"document_keys": list(splits), "splits": list(splits.values()), "first_new_id": first_new_id}
+    for row in execute(connection, "copies.move", classifier_id=classifier.id, **parameters):
+        others = row.exemplars - row.new_exemplars
+        for split, sign in ((Split(row.split_before), -1), (Split(row.split), 1)):
+            moved.new[split] += sign * row.new_exemplars
+            moved.others[split] += sign * others
+    return moved
+
+
+def complete_digests(connection: Connection, classifier: Classifier) -> None:
+    """Store the digests that programs from before left out; the caller holds the ingestion lock."""
+    while True:
+        ids = execute_ids(connection, "copies.without_digest", classifier_id=classifier.id, row_limit=_BLOCK_ROWS)
+        if not ids.size:
+            return
+        vectors = None if classifier.knn is None else exemplars.vectors(connection, classifier, ids)
+        logits = exemplars.network_logits(connection, classifier, ids)
+        digests = content_digests(vectors, logits, [None] * len(ids))
+        execute(connection, "copies.set_digests", exemplar_ids=ids.tolist(), digests=digests)

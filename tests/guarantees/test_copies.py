@@ -1,0 +1,54 @@
+"""Simulated: copies under other ids do not pass for evidence, so that a certificate keeps its promise beside them.
+
+Each point comes five times over with the same vector, logits and label, as from a data set that was put together from
+overlapping ones. Both classes are right just less often than is promised.
+"""
+
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from tests.guarantees.test_certificate import ALPHA, BELOW, CONFIDENCE, EPS, PREDICTED, Law, spread
+from venn_admit.core.calibrators.certified.certify import certify
+from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.copies import Units, united
+from venn_admit.core.documents import document_codes
+from venn_admit.core.splits import assign_splits
+from venn_admit.core.types import Split
+
+COPIES = 5
+LAW = Law(spread(0.5, 0.5), np.array([BELOW, BELOW]), documents=600)
+
+
+def shortfalls(draws: int, *, are_joined: bool) -> float:
+    """The share of draws of which the certified policy falls short; are_joined: whether copies are recognised."""
+    failed = 0
+    for draw in range(draws):
+        points = LAW.draw(np.random.default_rng(draw), LAW.documents)
+        rows = np.tile(np.arange(len(points.label)), COPIES)
+        ids = [f"{draw}-{copy}" for copy in range(len(rows))]
+        splits, keys = assign_splits(ids, seed=0), ids
+        if are_joined:
+            units = Units(lambda of: assign_splits(of, seed=0))
+            for copy, row in enumerate(rows.tolist()):
+                units.join(ids[copy], ids[row])
+            splits = units.splits(ids)
+            keys = united(ids, [row.to_bytes(4) for row in rows.tolist()])
+        documents = document_codes(keys)
+        proposes = np.array([one is Split.KNN for one in splits])
+        proposing, evidence = (
+            CertificatePoints(points.score[held], points.predicted[held], points.label[held], documents[chosen])
+            for chosen in (proposes, ~proposes)
+            for held in (rows[chosen],)
+        )
+        certificate = certify(proposing, evidence, class_count=2, alpha=ALPHA, kinds=PREDICTED, confidence=CONFIDENCE)
+        failed += certificate.policy is not None and LAW.falls_short(certificate.policy)
+    return failed / draws
+
+
+@pytest.mark.slow
+def test_copies_do_not_break_the_promise() -> None:
+    draws = 400
+    assert shortfalls(draws, are_joined=True) <= EPS + 3 * sqrt(EPS * (1 - EPS) / draws)
+    assert shortfalls(100, are_joined=False) > 2 * EPS
