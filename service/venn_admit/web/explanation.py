@@ -55,12 +55,12 @@ def steps(
     if policy is not None:
         found.append(ExplainedStep("Policy", _policy_text(policy), "said"))
     by_score = policy is not None and policy["bounded"] == Bounded.SCORE
-    compared = _compared(stored["score" if by_score else "lower"], least, "score" if by_score else "probability")
+    why = ""
+    if reason in {None, Reason.PROBABILITY_BELOW_THRESHOLD, Reason.SCORE_BELOW_THRESHOLD}:
+        why = _compared(stored["score" if by_score else "lower"], least, "score" if by_score else "probability")
     if reason is None:
-        said = f"Admitted as {class_names[stored['decision']]}: {compared}."
-        return [*found, ExplainedStep("Decision", said, "passed")]
-    is_compared = reason in {Reason.PROBABILITY_BELOW_THRESHOLD, Reason.SCORE_BELOW_THRESHOLD}
-    why = f" {compared.capitalize()}." if is_compared else ""
+        return [*found, ExplainedStep("Decision", f"Admitted as {class_names[stored['decision']]}: {why}.", "passed")]
+    why = f" {why.capitalize()}." if why else ""
     return [*found, ExplainedStep("Decision", f"Rejected: {reason}. {reason.meaning}{why} {reason.remedy}", "stopped")]
 
 
