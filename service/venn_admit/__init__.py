@@ -104,6 +104,19 @@ _HOMES = {
         "interface.hooks.hook": ("Hook", "hook"),
         "interface.hooks.outputs": ("HookedBatches",),
         "interface.reports": ("Evaluation", "Monitor", "Report", "TrainingWhatIf"),
+        "records": (
+            "Alarm",
+            "Calibration",
+            "Certificate",
+            "CertifiedClass",
+            "Decision",
+            "Deletion",
+            "Fit",
+            "Forgetting",
+            "Ingestion",
+            "Labelling",
+            "Neighbour",
+        ),
     }.items()
     for name in names
 }
@@ -113,5 +126,4 @@ def __getattr__(name: str) -> Any:
     """Import a name when it is first used: the command line, which is below this package, starts faster without."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = _HOMES.get(name, "errors" if name.endswith("Error") else "records")
-    return getattr(import_module(f"{__name__}.{home}"), name)
+    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'errors')}"), name)

@@ -122,7 +122,7 @@ def test_errors_come_before_long_work(program: Program, files: Path, tmp_path: P
     task = program("extract", "train", files / "train.csv", "--task", "words", *train)
     assert (task.code, "task: expected document or token, got 'words'" in task.stderr) == (2, True)
     layers = program("extract", "train", files / "train.csv", "--layers", "last", *train)
-    assert (layers.code, "layers: expected whole numbers, such as 3,5, got 'last'" in layers.stderr) == (2, True)
+    assert (layers.code, "layers: expected numbers such as 3,5, got 'last'" in layers.stderr) == (2, True)
     twice = program("extract", "train", files / "train.csv", "--classes", "bad,good,bad", *train)
     assert (twice.code, "classes: expected each name once, got bad more than once" in twice.stderr) == (2, True)
     missing = program("extract", "apply", tmp_path / "model", files / "new.csv", "--out", tmp_path / "new.parquet")

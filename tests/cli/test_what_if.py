@@ -134,7 +134,7 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("arguments", "saying"),
         [
-            (("--kappa", "many"), "--kappa: expected numbers separated by commas, got 'many'"),
+            (("--kappa", "many"), "--kappa: expected numbers such as 100,1000, got 'many'"),
             (("--alpha", "0.1,x"), "alpha: expected a decimal number"),
             (("--q-bins", "1,2"), "the bins of q must be given by ascending lower edges"),
             (("--thresholds", "0.1"), "must be at least 1 - alpha"),

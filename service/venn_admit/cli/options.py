@@ -1,8 +1,14 @@
 """Arguments and options that several verbs take."""
 
-from typing import Annotated
+import inspect
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from typing import Annotated, Any, get_type_hints
 
 import typer
+
+from venn_admit.errors import InvalidInputError
 
 Name = Annotated[str, typer.Argument(help="The classifier's name, or NAME@NUMBER for a generation of it.")]
 Extractor = Annotated[
@@ -40,3 +46,38 @@ Unweighted = Annotated[
 ]
 RequireFullMatch = Annotated[bool, typer.Option("--require-full-match", help="Reject every prediction with q < K.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
+
+
+def numbers(option: str, text: str, kind: Callable[[str], Any], example: str) -> list[Any]:
+    """Return what an option names, separated by commas. Raises InvalidInputError if something is not of its kind."""
+    try:
+        return [kind(part.strip()) for part in text.split(",")]
+    except ValueError:
+        raise InvalidInputError(f"{option}: expected numbers such as {example}, got {text!r}") from None
+
+
+def with_records(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb an option for each field of its parameters that are dataclasses, which are made of the options."""
+    signature = inspect.signature(verb)
+    records: dict[str, Any] = {
+        name: one.annotation for name, one in signature.parameters.items() if is_dataclass(one.annotation)
+    }
+    parameters: list[inspect.Parameter] = []
+    for name, one in signature.parameters.items():
+        if name not in records:
+            parameters.append(one)
+            continue
+        hints = get_type_hints(records[name], include_extras=True)
+        parameters += (
+            one.replace(name=field.name, default=field.default, annotation=hints[field.name])
+            for field in fields(records[name])
+        )
+
+    @wraps(verb)
+    def run(**given: Any) -> None:
+        for name, record in records.items():
+            given[name] = record(**{field.name: given.pop(field.name) for field in fields(record)})
+        verb(**given)
+
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run

@@ -9,7 +9,6 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -70,28 +69,22 @@ output = _Terminal(width=None if sys.stdout.isatty() else 120)
 messages = _Terminal(stderr=True)
 
 
-def print_result(as_json: bool, result: dict[str, Any], *lines: str) -> None:
-    """Print a result: the lines to people, the dictionary to programs."""
+def print_result(as_json: bool, result: dict[str, Any], *parts: RenderableType) -> None:
+    """Print a result: its sentences and tables to people, the dictionary to programs."""
     if as_json:
         from venn_admit.files.output.exports import finite_json  # which brings pyarrow
 
         # DEL is the one control character that JSON in ASCII leaves as it is.
         typer.echo(json.dumps(finite_json(result), allow_nan=False).replace("\x7f", "\\u007f"))
     else:
-        for line in lines:
-            output.print(Text(shown(line)), soft_wrap=True)  # no markup: names and paths may look like it
+        for part in parts:
+            text = Text(shown(part)) if isinstance(part, str) else part  # no markup: names and paths may look like it
+            output.print(text, soft_wrap=isinstance(text, Text))  # sentences are left to the terminal, tables are not
 
 
 def cell(value: object) -> Text:
     """Return a value, which may come from others, as a table shows it."""
     return Text(shown(value))
-
-
-def make_report_folder(path: Path, *inputs: Path) -> None:
-    """Make a folder if it is missing, before what goes there is computed; InvalidInputError if it cannot be used."""
-    from venn_admit.files.output.atomic import make_folder
-
-    make_folder(path, *inputs)
 
 
 def warn(text: str) -> None:

@@ -51,16 +51,7 @@ class Session(Runtime):
         return FileSource(file, self.memory_budget, Stated(extractor, probabilities))
 
     def run_job(self, job_id: int, on_progress: Callable[[Progress], None], on_wait: "OnWait" = lambda _: None) -> None:
-        """Wait for a job; if there is no worker to compute it, start one and stop it afterwards.
-
-        Args:
-            job_id: The job.
-            on_progress: Called with the progress of the job.
-            on_wait: Called with what the job waits for, or None while it advances.
-
-        Raises:
-            JobError: As `await_job`.
-        """
+        """Wait for a job as `await_job` does; if there is no worker to compute it, start one and stop it afterwards."""
         from venn_admit.flows.jobs.control import await_job, cancelled_if_unsent  # which brings Celery
         from venn_admit.flows.jobs.leases import LEAST_PART_LEFT
 
@@ -109,11 +100,7 @@ class Session(Runtime):
 
 
 def open_session(*, migrate: bool | None = None) -> Session:
-    """Connect, and make sure that the database has the schema of this program.
-
-    Args:
-        migrate: Whether to upgrade the schema; None: only that of the embedded Postgres, which nobody else uses.
-    """
+    """Connect, and make sure that the database has the schema of this program. migrate: as in `Runtime.open_schema`."""
     session = Session.start(get_settings())
     session.open_schema(migrate=migrate)
     return session

@@ -3,35 +3,28 @@
 from math import isfinite
 from typing import Any
 
-from rich import box
-from rich.table import Table
-from rich.text import Text
+from rich.console import RenderableType
 
 from venn_admit.cli.advice import command
-from venn_admit.cli.output import cell, output, print_result
+from venn_admit.cli.output import output, print_result
+from venn_admit.cli.tables.rows import facts, table
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING, UsableShares
 from venn_admit.flows.calibration.calibrate import Calibrated, NearlyNothingUsable
-from venn_admit.methods.method import CellBasis, StepBounds
+from venn_admit.methods.method import CellBasis
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.report.calibration.cells.certified import certificate_section
 from venn_admit.report.calibration.wording import drawn_section
 from venn_admit.results import calibrated_json
 
 
-def usable_table(shares: UsableShares) -> Table:
+def usable_table(shares: UsableShares) -> RenderableType:
     """Return a table of the shares of usable points, kappa by bins of q."""
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        title=f"Share of points in usable bands, by kappa and bins of q (delta {shares.asked.delta:g})",
-        title_justify="left",
-        title_style="bold",
-    )
-    table.add_column("kappa", justify="right")
-    for edges in shares.q_bins:
-        table.add_column(Text(_bins_name(edges, shares)), justify="right")
-    for kappa, row in zip(shares.kappas, shares.shares, strict=True):
-        table.add_row(f"{kappa:,}", *(f"{share:.1%}" for share in row))
-    return table
+    names = [_bins_name(edges, shares) for edges in shares.q_bins]
+    rows = [
+        (kappa, *(f"{share:.1%}" for share in row)) for kappa, row in zip(shares.kappas, shares.shares, strict=True)
+    ]
+    title = f"Share of points in usable bands, by kappa and bins of q (delta {shares.asked.delta:g})"
+    return table(("kappa", *names), rows, title=title, right=names)
 
 
 def usable_payload(found: NearlyNothingUsable) -> dict[str, Any]:
@@ -95,31 +88,25 @@ def print_cells(done: Calibrated, made: MadeByAbers, as_json: bool) -> None:
 
 def print_basis(basis: CellBasis) -> None:
     """Print the cell and the features of the score, then the steps."""
-    facts = Table(title="What it rests on", title_justify="left", box=None, show_header=False)
-    facts.add_row("score", cell(basis.score_kind))
-    for name, value in basis.features.items():
-        facts.add_row(name, cell(f"{value:.6g}"))
-    facts.add_row("points of mc in the cell", cell(f"{basis.cell_size:,}"))
-    facts.add_row("of these right", cell(f"{basis.cell_right:,}"))
-    facts.add_row("threshold", cell("never" if basis.threshold is None else f"{basis.threshold:.6g}"))
-    output.print(facts)
-
-    steps = Table(title="Plain probabilities by score", title_justify="left")
-    for column in ("scores", "lower", "upper"):
-        steps.add_column(column, justify="left" if column == "scores" else "right")
-    if basis.before is not None:
-        _add_step(steps, f"below {basis.step_from:.6g}", basis.before)
-    _add_step(steps, f"{_own_scores(basis)} (this one)", basis.own)
-    if basis.after is not None:
-        _add_step(steps, f"from {basis.step_below:.6g}", basis.after)
-    output.print(steps)
+    rests_on = (
+        ("score", basis.score_kind),
+        *((name, f"{value:.6g}") for name, value in basis.features.items()),
+        ("points of mc in the cell", basis.cell_size),
+        ("of these right", basis.cell_right),
+        ("threshold", "never" if basis.threshold is None else f"{basis.threshold:.6g}"),
+    )
+    output.print(facts("What it rests on", rests_on))
+    steps = (
+        (f"below {basis.step_from:.6g}", basis.before),
+        (f"{_own_scores(basis)} (this one)", basis.own),
+        (f"from {basis.step_below:.6g}", basis.after),
+    )
+    rows = [(scores, f"{of.lower:.6g}", f"{of.upper:.6g}") for scores, of in steps if of is not None]
+    columns = ("scores", "lower", "upper")
+    output.print(table(columns, rows, title="Plain probabilities by score", right=columns[1:]))
 
 
 def _own_scores(basis: CellBasis) -> str:
     first = f"from {basis.step_from:.6g}" if isfinite(basis.step_from) else ""
     last = f"below {basis.step_below:.6g}" if isfinite(basis.step_below) else ""
     return " ".join(part for part in (first, last) if part) or "any"
-
-
-def _add_step(steps: Table, scores: str, bounds: StepBounds) -> None:
-    steps.add_row(scores, f"{bounds.lower:.6g}", f"{bounds.upper:.6g}")

@@ -29,9 +29,7 @@ def classifiers_table(found: list[Listed]) -> RenderableType:
         (
             one.classifier.name,
             one.classifier.class_count,
-            one.counts.exemplars[Split.TRAIN],
-            sum(one.counts.exemplars[split] for split in HELD_OUT_SPLITS),
-            one.counts.exemplars[Split.SCORED],
+            *_counts(one),
             sum(one.counts.labelled.values()),
             one.counts.running_jobs,
             None if one.in_use is None else f"{one.in_use.calibration_id}: {_with_outcome(one.in_use)}",
@@ -50,14 +48,18 @@ def generations_table(found: list[Listed]) -> RenderableType:
             one.classifier.name,
             one.classifier.extractor or "not stated",
             None if one.classifier.knn is None else one.classifier.knn.dimension,
-            one.counts.exemplars[Split.TRAIN],
-            sum(one.counts.exemplars[split] for split in HELD_OUT_SPLITS),
-            one.counts.exemplars[Split.SCORED],
+            *_counts(one),
             None if one.in_use is None else f"{one.in_use.calibration_id}{_outcome(one.in_use)}",
         )
         for one in found
     ]
     return table(columns, rows)
+
+
+def _counts(one: Listed) -> tuple[int, int, int]:
+    """Its exemplars to train, held out, and scored."""
+    exemplars = one.counts.exemplars
+    return exemplars[Split.TRAIN], sum(exemplars[split] for split in HELD_OUT_SPLITS), exemplars[Split.SCORED]
 
 
 def show_tables(found: Shown) -> Iterator[RenderableType]:

@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.table import Table
-
-from venn_admit.cli.output import cell, output
+from venn_admit.cli.output import output
 from venn_admit.cli.tables.calibration_tables import print_basis
 from venn_admit.cli.tables.layer_tables import attributes_line, print_contributions
+from venn_admit.cli.tables.rows import facts, table
 from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.evidence import PREDICTION, VERDICT, VIEW, Field, Kind, own_fields, scalar_fields
 from venn_admit.core.reasons import Reason
@@ -50,24 +49,25 @@ def print_decision(
     """
     attributes = attributes or {}
     carried = None if network_logits is None else own_contributions(attributes, class_names, network_logits)
-    facts = Table(title=cell(title), title_justify="left", box=None, show_header=False)
+    shown: list[tuple[str, str]] = []
     for field in scalar_fields((*PREDICTION, *VIEW, *own_fields(fields), *VERDICT)):
         fact = _fact(field, fields[field.name], class_names)
         if fact is not None:
-            facts.add_row(field.words, cell(fact))
+            shown.append((field.words, str(fact)))
     if fields["reason"] is not None:
         reason = Reason(fields["reason"])
-        facts.add_row("what it means", reason.meaning)
-        facts.add_row("what to do", reason.remedy)
+        shown += ("what it means", reason.meaning), ("what to do", reason.remedy)
     if policy is not None:
-        facts.add_row("policy", cell(_policy_text(policy)))
-    for name, value in without_contributions(attributes, carried).items():
-        facts.add_row(cell(name), cell(value))
-    output.print(facts)
+        shown.append(("policy", _policy_text(policy)))
+    shown += ((name, str(value)) for name, value in without_contributions(attributes, carried).items())
+    output.print(facts(title, shown))
 
     if carried is not None:
         print_contributions(carried)
-    _print_classes(class_table(fields, class_names, category_counts, _number))
+    per_class = class_table(fields, class_names, category_counts, _number)
+    if per_class is not None:
+        heads, rows = per_class
+        output.print(table(heads, rows, title="Evidence per class", right=heads[1:]))
     if near:
         _print_nearest(class_names, near)
         if carried is not None:
@@ -78,15 +78,19 @@ def print_decision(
             )
 
 
-def _print_nearest(class_names: Sequence[str], near: Sequence[Near]) -> None:
-    nearest = Table(title="Nearest training exemplars", title_justify="left")
-    for column in ("id", "distance", "label", "network", "attributes"):
-        nearest.add_column(column)
-    for neighbour, label, distance in near:
-        predicted = class_names[neighbour.network_predicted]
-        cells = (neighbour.external_id, _number(distance), class_names[label], predicted)
-        nearest.add_row(*map(cell, cells), cell(attributes_line(neighbour.attributes, predicted)))
-    output.print(nearest)
+def _print_nearest(class_names: Sequence[str], nearest: Sequence[Near]) -> None:
+    rows = [
+        (
+            near.external_id,
+            _number(distance),
+            class_names[label],
+            class_names[near.network_predicted],
+            attributes_line(near.attributes, class_names[near.network_predicted]),
+        )
+        for near, label, distance in nearest
+    ]
+    columns = ("id", "distance", "label", "network", "attributes")
+    output.print(table(columns, rows, title="Nearest training exemplars", right=("distance",)))
 
 
 def _policy_text(policy: AppliedPolicy) -> str:
@@ -96,19 +100,6 @@ def _policy_text(policy: AppliedPolicy) -> str:
         return "certified; this class is never admitted"
     what = "score" if policy.bounded is Bounded.SCORE else "lower probability"
     return f"certified; admits this class from a {what} of {_number(policy.threshold)}"
-
-
-def _print_classes(table: tuple[list[str], list[tuple[str, ...]]] | None) -> None:
-    """Print what one method has of each class."""
-    if table is None:
-        return
-    heads, rows = table
-    evidence = Table(title="Evidence per class", title_justify="left")
-    for head in heads:
-        evidence.add_column(head, justify="left" if head == "class" else "right")
-    for name, *cells in rows:
-        evidence.add_row(cell(name), *cells)
-    output.print(evidence)
 
 
 def print_replayed(replayed: Replayed) -> None:

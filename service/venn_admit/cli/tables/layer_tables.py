@@ -5,9 +5,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from venn_admit.cli.output import cell, counted, output
+from venn_admit.cli.tables.rows import facts, table
 from venn_admit.core.evaluation.curves import AccuracyGrid
 from venn_admit.core.types import IntArray
 from venn_admit.flows.extraction.evaluate import EvaluatedLevel
@@ -40,7 +40,7 @@ def print_evaluation(class_names: Sequence[str], evaluated: EvaluatedLevel) -> N
 
 
 def _print_predictions(found: LevelEvaluation) -> None:
-    table = _table("Predictions", "", "accuracy", "95 %", "F0.5", "95 %", "as the network", "95 %")
+    rows = []
     for name, measures, agreement in (("network", found.network, None), ("KNN", found.knn, found.agreement)):
         if measures is None and agreement is None:
             continue
@@ -51,13 +51,14 @@ def _print_predictions(found: LevelEvaluation) -> None:
             row[3:5] = share_text(accuracy.f_half_macro), interval_text(accuracy.f_half_interval)
         if agreement is not None:
             row[5:7] = share_text(agreement.share), interval_text(agreement.interval)
-        table.add_row(*row)
-    output.print(table)
+        rows.append(row)
+    columns = ("", "accuracy", "95 %", "F0.5", "95 %", "as the network", "95 %")
+    output.print(table(columns, rows, title="Predictions", right=columns[1:]))
 
 
 def _print_classes(class_names: Sequence[str], found: LevelEvaluation) -> None:
     """Print precision, recall and F0.5 of every class, by each way of predicting."""
-    table = _table("Classes", "class", "labelled", "by", "found", "precision", "recall", "F0.5", "F0.5 if all are")
+    rows: list[tuple[Any, ...]] = []
     ways: list[tuple[str, tuple[Detection, ...]]] = [
         (name, measures.detections)
         for name, measures in (("network", found.network), ("KNN", found.knn))
@@ -71,13 +72,15 @@ def _print_classes(class_names: Sequence[str], found: LevelEvaluation) -> None:
             if not one.present and not one.detected:
                 continue
             shares = [share_text(one.precision), share_text(one.recall), share_text(one.f_half)]
-            head = (cell(name), f"{one.present:,}") if first == 0 else ("", "")
-            table.add_row(*head, way, f"{one.detected:,}", *shares, share_text(one.f_half_of_all) if first == 0 else "")
-    output.print(table)
+            head = (name, one.present) if first == 0 else (None, None)
+            rows.append((*head, way, one.detected, *shares, share_text(one.f_half_of_all) if first == 0 else None))
+    shares_of = ("precision", "recall", "F0.5", "F0.5 if all are")
+    columns = ("class", "labelled", "by", "found", *shares_of)
+    output.print(table(columns, rows, title="Classes", right=shares_of))
 
 
 def _print_partitions(found: Partitions) -> None:
-    table = _table("Partitions by q and by d", "partition", "points", "network", "KNN", "as the network")
+    rows: list[tuple[Any, ...] | None] = []
     for axis, names in ((1, _match_names(found.agreement)), (0, _distance_names(found.agreement))):
         counts = found.agreement.count.sum(axis=axis)
         for place, name in enumerate(names):
@@ -87,9 +90,10 @@ def _print_partitions(found: Partitions) -> None:
                 "-" if grid is None else share_text(_share(grid.correct.sum(axis=axis), counts, place))
                 for grid in (found.network, found.knn, found.agreement)
             ]
-            table.add_row(name, f"{counts[place]:,}", *shares)
-        table.add_section()
-    output.print(table)
+            rows.append((name, int(counts[place]), *shares))
+        rows.append(None)
+    ways = ("network", "KNN", "as the network")
+    output.print(table(("partition", "points", *ways), rows[:-1], title="Partitions by q and by d", right=ways))
 
 
 def _share(right: IntArray, counts: IntArray, place: int) -> float:
@@ -108,36 +112,28 @@ def _distance_names(grid: AccuracyGrid) -> Iterator[str]:
         yield f"d = {low:.4g} to {'' if last else 'below '}{high:.4g}"
 
 
-def _table(title: str, first: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left")
-    table.add_column(first)
-    for column in columns:
-        table.add_column(column, justify="left" if column == "by" else "right")
-    return table
-
-
 def print_inspected(class_names: Sequence[str], found: Inspected) -> None:
     """Print the tables."""
-    facts = Table(title=cell(found.external_id), title_justify="left", box=None, show_header=False)
-    facts.add_row("predicted class", cell(found.contributions.class_name))
-    facts.add_row("label", cell("none" if found.label is None else found.label))
     logits = ", ".join(f"{name} {logit:.3f}" for name, logit in zip(class_names, found.logits, strict=True))
-    facts.add_row("logits", cell(logits))
-    facts.add_row("tokens", f"{found.token_count:,}")
-    output.print(facts)
+    of_document = (
+        ("predicted class", found.contributions.class_name),
+        ("label", "none" if found.label is None else found.label),
+        ("logits", logits),
+        ("tokens", found.token_count),
+    )
+    output.print(facts(found.external_id, of_document))
     print_contributions(found.contributions)
     if not any(token.near for token in found.tokens):
         return
-    table = Table(title="Nearest training tokens", title_justify="left")
-    for column in ("token", "distance", "training token", "in", "label"):
-        table.add_column(column, justify="right" if column == "distance" else "left")
+    rows: list[tuple[str, ...] | None] = []
     for token in found.tokens:
         for place, near in enumerate(token.near):
             name = "" if place else token.token or f"at {token.position}"
-            cells = (name, f"{near.distance:.4g}", _in_context(near), f"{near.document_id}:{near.position}", near.label)
-            table.add_row(*map(cell, cells))
-        table.add_section()
-    output.print(table)
+            where = f"{near.document_id}:{near.position}"
+            rows.append((name, f"{near.distance:.4g}", _in_context(near), where, str(near.label)))
+        rows.append(None)
+    columns = ("token", "distance", "training token", "in", "label")
+    output.print(table(columns, rows[:-1], title="Nearest training tokens", right=("distance",)))
 
 
 def _in_context(near: NearToken) -> str:
@@ -146,16 +142,14 @@ def _in_context(near: NearToken) -> str:
 
 def print_contributions(found: Contributions) -> None:
     """Print the margin of the predicted class over the runner-up as a sum over tokens."""
-    title = f"What carries {found.class_name} over {found.runner_up}, the runner-up"
-    table = Table(title=cell(title), title_justify="left")
-    table.add_column("position", justify="right")
-    table.add_column("token")
-    table.add_column("contribution", justify="right")
+    rows: list[tuple[str, ...] | None] = []
     for row in sum_rows(found):
         if row.is_sum:
-            table.add_section()
-        table.add_row("" if row.position is None else f"{row.position}", cell(row.name), row.figure)
-    output.print(table)
+            rows.append(None)
+        rows.append(("" if row.position is None else f"{row.position}", row.name, row.figure))
+    title = f"What carries {found.class_name} over {found.runner_up}, the runner-up"
+    columns = ("position", "token", "contribution")
+    output.print(table(columns, rows, title=title, right=("position", "contribution")))
 
 
 def attributes_line(attributes: Mapping[str, Any], predicted_class: str) -> str:

@@ -1,7 +1,7 @@
 """Stored rows as people see them: tables, with local times; jobs and their chunks."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -55,28 +55,50 @@ def duration(seconds: float | None) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None) -> RenderableType:
+def table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any] | None],
+    *,
+    title: str | None = None,
+    right: Collection[str] = (),
+) -> RenderableType:
     """Return a table of values as `cell` shows them; none of them is read as markup.
 
     If it is too wide, headers and texts are broken between words; times and numbers stay whole.
+
+    Args:
+        rows: None stands for a gap.
+        right: Columns whose texts are numbers, and stand as numbers do.
     """
     laid_out = Table(
-        title=None if title is None else Text(title, style="bold"),
+        title=None if title is None else Text(cell(title), style="bold"),
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         collapse_padding=True,
     )
-    kept = list(rows)
+    rows = list(rows)
+    kept = [row for row in rows if row is not None]
     sizes = []
     for place, column in enumerate(columns):
         values = [row[place] for row in kept]
-        number = any(isinstance(value, int) and not isinstance(value, bool) for value in values)
+        number = column in right or any(isinstance(value, int) and not isinstance(value, bool) for value in values)
         laid_out.add_column(column, overflow="fold", justify="right" if number else "left")
         sizes.append(_sizes(column, values))
-    for row in kept:
-        laid_out.add_row(*(Text(cell(value)) for value in row))
+    for row in rows:
+        if row is None:
+            laid_out.add_section()
+        else:
+            laid_out.add_row(*(Text(cell(value)) for value in row))
     return _Fitted(laid_out, sizes)
+
+
+def facts(title: str, values: Iterable[tuple[str, Any]]) -> RenderableType:
+    """Return values under their names, as `cell` shows them."""
+    laid_out = Table(title=Text(cell(title), style="bold"), title_justify="left", box=None, show_header=False)
+    for name, value in values:
+        laid_out.add_row(Text(cell(name)), Text(cell(value)))
+    return laid_out
 
 
 def _sizes(column: str, values: Sequence[Any]) -> tuple[int, int, int]:
@@ -139,16 +161,11 @@ def jobs_table(jobs: Sequence[JobRow]) -> RenderableType:
     """Return a table, with columns of errors and of removals if there are any; `jobs show` says which chunks failed."""
     columns = ["job", "classifier", "kind", "state", "rows done", "rows", "asked for", "finished", "took"]
     further = [name for name in ("removed_at", "error") if any(getattr(job, name) for job in jobs)]
+    shown = ("classifier", "kind", "state", "rows_done", "rows", "created_at", "finished_at")
     rows = [
         [
             str(job.job),
-            job.classifier,
-            job.kind,
-            job.state,
-            job.rows_done,
-            job.rows,
-            job.created_at,
-            job.finished_at,
+            *(getattr(job, name) for name in shown),
             duration(job.seconds),
             *(getattr(job, name) for name in further),
         ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from venn_admit.cli.options import Json, Name
-from venn_admit.cli.output import messages, output, print_result, warn
+from venn_admit.cli.output import messages, print_result, warn
 from venn_admit.cli.setting_options import option_name, read_options, with_setting_options
 from venn_admit.cli.waiting import Waiting
 from venn_admit.core.calibrators.settings import DEFAULT_ALPHA
@@ -144,6 +144,4 @@ def compare_settings(
     session.require_worker()
     with Waiting(session) as shell:
         found = compare(session, name, DEFAULT_ALPHA if alpha is None else alpha, shell=shell)
-    if not as_json:
-        output.print(compared_table(found, details=details))
-    print_result(as_json, compared_payload(found), *next_lines(found))
+    print_result(as_json, compared_payload(found), compared_table(found, details=details), *next_lines(found))

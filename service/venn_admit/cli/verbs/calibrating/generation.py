@@ -7,7 +7,7 @@ import typer
 from venn_admit.advice import Verb
 from venn_admit.cli.advice import run
 from venn_admit.cli.options import Json, Name, OwnExtractor
-from venn_admit.cli.output import output, print_result
+from venn_admit.cli.output import print_result
 
 if TYPE_CHECKING:
     from venn_admit.flows.calibration.generations import Switch
@@ -49,10 +49,7 @@ def list_generations(name: Name, as_json: Json = False) -> None:
     from venn_admit.results import generations_json
 
     found = flow(open_session().engine, name)
-    if as_json:
-        print_result(True, generations_json(found))
-    else:
-        output.print(generations_table(found))
+    print_result(as_json, generations_json(found), generations_table(found))
 
 
 def switch(

@@ -4,12 +4,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import RenderableType
 
 from venn_admit.advice import Step, Verb
 from venn_admit.cli.advice import command
-from venn_admit.cli.options import Json, Name
-from venn_admit.cli.output import cell, messages, output, print_result, warn
-from venn_admit.errors import InvalidInputError
+from venn_admit.cli.options import Json, Name, numbers
+from venn_admit.cli.output import messages, print_result, warn
 
 if TYPE_CHECKING:
     from venn_admit.flows.decisions.hnsw_index import SearchAudit
@@ -69,11 +69,11 @@ def audit(
 
     session = open_session()
     with messages.status("Searching"):
-        count, audits = flow(session, name, sample=sample, ef_searches=_numbers(ef_search))
-    if as_json:
-        print_result(True, {"classifier": name, "sample": count, "searches": [asdict(one) for one in audits]})
-    else:
-        _print_audits(name, count, audits)
+        count, audits = flow(
+            session, name, sample=sample, ef_searches=numbers("--ef-search", ef_search, int, EF_SEARCHES)
+        )
+    payload = {"classifier": name, "sample": count, "searches": [asdict(one) for one in audits]}
+    print_result(as_json, payload, _audits_table(name, count, audits))
 
 
 def drop(name: Name, as_json: Json = False) -> None:
@@ -99,20 +99,11 @@ def _line(name: str, found: "HnswIndex | None") -> str:
     )
 
 
-def _numbers(given: str) -> list[int]:
-    try:
-        return [int(part) for part in given.split(",")]
-    except ValueError as error:
-        raise InvalidInputError(f"--ef-search: expected numbers such as {EF_SEARCHES}, got {given!r}") from error
+def _audits_table(name: str, count: int, audits: "list[SearchAudit]") -> RenderableType:
+    from venn_admit.cli.tables.rows import table
 
-
-def _print_audits(name: str, count: int, audits: "list[SearchAudit]") -> None:
-    from rich.table import Table
-
-    title = f"{name}: index searches of {count:,} stored points against exact ones; share of points that differ"
-    table = Table(title=cell(title), title_justify="left")
-    for column in ("ef_search", "recall", "nearest", "q", "d", "prediction", "set", "decision", "p50", "p99"):
-        table.add_column(column, justify="right")
+    columns = ("ef_search", "recall", "nearest", "q", "d", "prediction", "set", "decision", "p50", "p99")
+    rows = []
     for one in audits:
         shares = (
             one.wrong_nearest,
@@ -122,10 +113,13 @@ def _print_audits(name: str, count: int, audits: "list[SearchAudit]") -> None:
             one.other_set,
             one.other_decision,
         )
-        table.add_row(
-            "exact" if one.ef_search is None else str(one.ef_search),
-            f"{one.recall:.3f}",
-            *(f"{share:.1%}" for share in shares),
-            *(f"{1000 * seconds:.1f} ms" for seconds in (one.p50, one.p99)),
+        rows.append(
+            (
+                "exact" if one.ef_search is None else str(one.ef_search),
+                f"{one.recall:.3f}",
+                *(f"{share:.1%}" for share in shares),
+                *(f"{1000 * seconds:.1f} ms" for seconds in (one.p50, one.p99)),
+            )
         )
-    output.print(table)
+    title = f"{name}: index searches of {count:,} stored points against exact ones; share of points that differ"
+    return table(columns, rows, title=title, right=columns)

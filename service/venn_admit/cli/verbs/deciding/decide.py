@@ -5,7 +5,16 @@ from typing import Annotated, Any
 
 import typer
 
-from venn_admit.cli.options import Extractor, Json, Name, Probabilities, RequireFullMatch, Unweighted, Weighted
+from venn_admit.cli.options import (
+    Extractor,
+    Json,
+    Name,
+    Probabilities,
+    RequireFullMatch,
+    Unweighted,
+    Weighted,
+    numbers,
+)
 from venn_admit.cli.output import print_result
 from venn_admit.cli.verbs.deciding.scoring import chosen_weights
 from venn_admit.errors import InvalidInputError
@@ -55,7 +64,7 @@ def decide(
     external_id, attributes, network_logits = None, dict[str, Any](), None
     if file is None:
         with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, which is refused
-            given = np.array(_numbers("logits", logits or ""), dtype=np.float32)
+            given = np.array(numbers("logits", logits or "", float, "2.5,-1.5"), dtype=np.float32)
         (point,) = as_logits([GivenPoint(None, given)], probabilities)
         decided = session.point_scorer.score(name, None, logits=point.logits, **how)
     else:
@@ -77,10 +86,3 @@ def decide(
             attributes,
             network_logits,
         )
-
-
-def _numbers(option: str, text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise InvalidInputError(f"{option}: expected numbers such as 2.5,-1.5, got {text!r}") from None

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from venn_admit.cli.options import Json, Name
-from venn_admit.cli.output import messages, output, print_result, warn
+from venn_admit.cli.output import messages, print_result, warn
 from venn_admit.errors import AlarmError
 
 
@@ -47,10 +47,7 @@ def monitor(
             failures = send_alarms(session.engine, found, webhook)
         for failure in failures:
             warn(failure)
-    if as_json:
-        print_result(True, monitor_payload(found))
-    else:
-        output.print(monitor_tables(found))
+    print_result(as_json, monitor_payload(found), monitor_tables(found))
     if found.harmful:
         raise AlarmError(
             f"{_alarms(len(found.harmful))} of classifier {name!r}: look into the newest labels and inputs"

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from venn_admit.cli.options import Calibration, Json, Name
-from venn_admit.cli.output import make_report_folder, messages, output, print_result
+from venn_admit.cli.output import messages, print_result
 
 
 def report(
@@ -18,19 +18,17 @@ def report(
     """Show the state of a calibration: what it can admit, drift, discrepancies, and which labels it lacks."""
     from venn_admit.cli.advice import command
     from venn_admit.cli.session import open_session
+    from venn_admit.files.output.atomic import make_folder
     from venn_admit.flows.reports.report import report as flow
     from venn_admit.report.calibration.payload import calibration_payload
     from venn_admit.report.calibration.wording import calibration_tables
 
     if out is not None:
-        make_report_folder(out)
+        make_folder(out)
     session = open_session()
     with messages.status("Reading the calibration"):
         found = flow(session, name, calibration_id=calibration)
-    if as_json:
-        print_result(True, calibration_payload(found, command))
-    else:
-        output.print(calibration_tables(found, command))
+    print_result(as_json, calibration_payload(found, command), calibration_tables(found, command))
     if out is not None:
         from venn_admit.flows.reports.folders import write_calibration_report
 

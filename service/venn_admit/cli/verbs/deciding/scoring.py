@@ -15,7 +15,7 @@ from venn_admit.cli.options import (
     Unweighted,
     Weighted,
 )
-from venn_admit.cli.output import make_report_folder, output, print_result, shown
+from venn_admit.cli.output import print_result, shown
 from venn_admit.cli.waiting import Showing, Waiting
 from venn_admit.errors import InvalidInputError, VennAdmitError
 
@@ -132,20 +132,17 @@ def evaluate(
 ) -> None:
     """Compare what each method admits of labelled data, and how often it is right."""
     from venn_admit.cli.session import open_session
+    from venn_admit.files.output.atomic import make_folder
     from venn_admit.report.evaluation.payload import report_payload
     from venn_admit.report.evaluation.terminal import report_tables
 
     if out is not None:
-        make_report_folder(out, *([] if file is None else [file]))
+        make_folder(out, *([] if file is None else [file]))
     session = open_session()
     title = None if file is None else shown(file.stem)
     result = evaluate_data(session, name, file, title, calibration, extractor, probabilities)
-    if as_json:
-        print_result(True, report_payload(result))
-    else:
-        output.print(report_tables(result, details=details))
-        if not details and out is None:
-            print_result(False, {}, "More tables: add --details; with charts, as a page: add --out FOLDER.")
+    more = [] if details or out else ["More tables: add --details; with charts, as a page: add --out FOLDER."]
+    print_result(as_json, report_payload(result), report_tables(result, details=details), *more)
     if out is not None:
         from venn_admit.flows.reports.folders import write_evaluation
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from venn_admit.cli.options import Json, Name
-from venn_admit.cli.output import LARGEST_LIMIT, make_report_folder, messages, output, print_result, shown
+from venn_admit.cli.options import Json, Name, numbers
+from venn_admit.cli.output import LARGEST_LIMIT, messages, print_result, shown
 from venn_admit.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -51,13 +51,17 @@ def what_if(
     """
     from venn_admit.core.calibrators.declaration import parse_decimal
 
-    tried = {
-        "alpha": _parts("alpha", alpha, lambda text: parse_decimal("alpha", text)),
-        "kappa": _parts("kappa", kappa, int),
-        "delta": _parts("delta", delta, float),
-        "q_bins": [tuple(_parts("q-bins", edges, int)) for edges in q_bins or []],
-        "thresholds": _parts("thresholds", thresholds, lambda text: parse_decimal("thresholds", text)),
+    asked: dict[str, tuple[str | None, Callable[[str], Any], str]] = {
+        "alpha": (alpha, lambda text: parse_decimal("alpha", text), "0.05,0.1"),
+        "kappa": (kappa, int, "100,1000"),
+        "delta": (delta, float, "1,2"),
+        "thresholds": (thresholds, lambda text: parse_decimal("thresholds", text), "0.9,0.95"),
     }
+    tried = {
+        part: [] if text is None else numbers(f"--{part}", text, kind, example)
+        for part, (text, kind, example) in asked.items()
+    }
+    tried["q_bins"] = [tuple(numbers("--q-bins", edges, int, "0,1,6")) for edges in q_bins or []]
     given = [part for part, values in tried.items() if values]
     training = bool(relabel or leave_out)
     if len(given) + training != 1:
@@ -82,10 +86,8 @@ def _training(name: str, relabel: dict[str, str], leave_out: list[str], limit: i
     session = open_session()
     with messages.status("Computing what would change"):
         found = flow(session, name, relabel=relabel, leave_out=leave_out)
-    if as_json:
-        print_result(True, training_payload(found))
-    else:
-        output.print(section_tables(training_heading(found), training_sections(_escaped(found), limit=limit)))
+    sections = training_sections(_escaped(found), limit=limit)
+    print_result(as_json, training_payload(found), section_tables(training_heading(found), sections))
 
 
 def _escaped(found: "TrainingEffects") -> "TrainingEffects":
@@ -99,35 +101,23 @@ def _escaped(found: "TrainingEffects") -> "TrainingEffects":
 
 def _settings(name: str, varied: str, values: Sequence[Any], out: Path | None, *, as_json: bool) -> None:
     from venn_admit.cli.session import open_session
+    from venn_admit.files.output.atomic import make_folder
     from venn_admit.flows.reports.what_if_settings import what_if_settings as flow
     from venn_admit.report.evaluation.terminal import table_view
     from venn_admit.report.what_if.settings import settings_payload, settings_table
 
     if out is not None:
-        make_report_folder(out)
+        make_folder(out)
     session = open_session()
     with messages.status("Cross-fitting the settings"):
         found = flow(session, name, varied, values)
-    if as_json:
-        print_result(True, settings_payload(found))
-    else:
-        output.print(table_view(settings_table(found)))
+    print_result(as_json, settings_payload(found), table_view(settings_table(found)))
     if out is not None:
         from venn_admit.flows.reports.folders import write_settings_tried
 
         picture = write_settings_tried(out, found)
         if not as_json:
             print_result(False, {}, f"The picture is in {picture}.")
-
-
-def _parts(option: str, text: str | None, value_of: Callable[[str], Any]) -> list[Any]:
-    """Return the values that an option names; none if it is not given."""
-    if text is None:
-        return []
-    try:
-        return [value_of(part.strip()) for part in text.split(",")]
-    except ValueError:
-        raise InvalidInputError(f"--{option}: expected numbers separated by commas, got {text!r}") from None
 
 
 def _relabelled(options: list[str]) -> dict[str, str]:

@@ -5,21 +5,14 @@ from typing import Annotated
 
 import typer
 
-from venn_admit.cli.options import Json
+from venn_admit.cli.options import Json, with_records
 from venn_admit.cli.output import output, print_result
-from venn_admit.cli.verbs.extracting.options import (
-    Encoder,
-    IdColumn,
-    LabelColumn,
-    Model,
-    TextColumn,
-    level_asked_for,
-    resources,
-)
+from venn_admit.cli.verbs.extracting.options import Model, Reading, level_asked_for, resources
 from venn_admit.cli.waiting import Showing
 from venn_admit.errors import InvalidInputError
 
 
+@with_records
 def evaluate(
     model: Model,
     file: Annotated[
@@ -50,10 +43,8 @@ def evaluate(
         int | None,
         typer.Option(min=1, help="With --train: K, the number of neighbours of the KNN. Default: 25."),
     ] = None,
-    encoder: Encoder = None,
-    text_column: TextColumn = "text",
-    label_column: LabelColumn = "label",
-    id_column: IdColumn = None,
+    *,
+    reading: Reading,
     as_json: Json = False,
 ) -> None:
     """Evaluate a memory layer by document or token: accuracy, F0.5, and, with --train, the KNN beside the network.
@@ -66,11 +57,10 @@ def evaluate(
     from venn_admit.cli.tables.summaries import encoded_lines
     from venn_admit.flows.data.create import DEFAULT_NEIGHBOURS
     from venn_admit.flows.extraction.evaluate import KnnSources, check_is_new, evaluate_states, levels_of
-    from venn_admit.flows.extraction.options import SourceOptions, check_options
+    from venn_admit.flows.extraction.options import check_options
     from venn_admit.flows.extraction.states import OpenedStates, open_states
     from venn_admit.layer.model import load_model
     from venn_admit.layer.outputs import level_of
-    from venn_admit.layer.texts.source import TextColumns
 
     asked = level_asked_for(level)
     for name, given in (("fit", fit), ("k", k)):
@@ -83,16 +73,15 @@ def evaluate(
     layer = load_model(model)
     if asked is not None:
         level_of(layer, asked)
-    columns = TextColumns(text_column, label_column, id_column)
     files = [path for path in (file, train, fit) if path is not None]
-    check_options(SourceOptions.of_model(layer, file, encoder=encoder, columns=columns), *files)
+    check_options(reading.of_model(layer, file), *files)
     seen, before = frozenset[bytes](), list[tuple[Path, OpenedStates]]()
     with Showing() as display:
         used = resources(display)
 
         def opened(path: Path) -> OpenedStates:
             nonlocal seen
-            options = SourceOptions.of_model(layer, path, encoder=encoder, columns=columns)
+            options = reading.of_model(layer, path)
             states = open_states(path, options, used, without=seen)
             check_is_new(path, states, before)
             before.append((path, states))

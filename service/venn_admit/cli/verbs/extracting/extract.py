@@ -1,66 +1,43 @@
 """`venn-admit extract`: a memory layer is trained on texts or token states, and makes exemplars of them."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from venn_admit.cli.options import Json
+from venn_admit.cli.options import Json, with_records
 from venn_admit.cli.output import counted, print_result, shown
 from venn_admit.cli.verbs.extracting.options import (
-    Background,
-    Balanced,
-    Classes,
-    Encoder,
-    Epochs,
-    Filters,
     Form,
-    IdColumn,
-    LabelColumn,
     LabelledFile,
-    Layers,
     LearningRate,
     Level,
-    MaxTokens,
     MinMaxWeight,
     Model,
     Patience,
+    Reading,
     Representative,
-    Seed,
-    Task,
-    TextColumn,
+    Training,
     level_asked_for,
-    memory_settings,
     resources,
-    source_options,
-    with_background,
 )
 from venn_admit.cli.waiting import Showing
 from venn_admit.errors import InvalidInputError
-from venn_admit.layer.settings import DEFAULT_EPOCHS, DEFAULT_FILTERS, DEFAULT_LEARNING_RATE, DEFAULT_PATIENCE
+from venn_admit.layer.settings import DEFAULT_LEARNING_RATE, DEFAULT_PATIENCE
 
 
+@with_records
 def train(
     file: LabelledFile,
     out: Annotated[Path, typer.Option(help="The folder of the model.")],
-    task: Task = "document",
-    encoder: Encoder = None,
-    layers: Layers = None,
-    max_tokens: MaxTokens = None,
-    classes: Classes = None,
-    text_column: TextColumn = "text",
-    label_column: LabelColumn = "label",
-    id_column: IdColumn = None,
-    filters: Filters = DEFAULT_FILTERS,
-    epochs: Epochs = DEFAULT_EPOCHS,
-    balanced: Balanced = False,
-    background: Background = None,
     representative: Representative = False,
     form: Form = None,
     min_max_weight: MinMaxWeight = None,
     learning_rate: LearningRate = DEFAULT_LEARNING_RATE,
     patience: Patience = DEFAULT_PATIENCE,
-    seed: Seed = 0,
+    *,
+    training: Training,
     as_json: Json = False,
 ) -> None:
     """Train a memory layer: filters over token states whose values become exemplar vectors, and a linear head.
@@ -69,28 +46,13 @@ def train(
     training was interrupted, the same command goes on with it.
     """
     from venn_admit.cli.tables.summaries import encoded_lines
-    from venn_admit.flows.extraction.options import check_options
+    from venn_admit.flows.extraction.options import background_number, check_options
     from venn_admit.flows.extraction.states import open_states
     from venn_admit.flows.extraction.train import train_layer
-    from venn_admit.layer.texts.source import TextColumns
 
-    columns = TextColumns(text_column, label_column, id_column)
-    options = source_options(
-        task,
-        encoder=encoder,
-        layers=layers,
-        max_tokens=max_tokens,
-        classes=classes,
-        columns=columns,
-        background=background,
-    )
+    options = training.source()
     check_options(options, file)
-    settings = memory_settings(
-        task,
-        filters=filters,
-        epochs=epochs,
-        balanced=balanced,
-        seed=seed,
+    settings = training.settings(
         form=form,
         representative=representative,
         min_max_weight=min_max_weight,
@@ -100,7 +62,9 @@ def train(
     with Showing() as display:
         used = resources(display)
         states = open_states(file, options, used)
-        settings = with_background(settings, background, states.shards.class_names)
+        if training.background is not None:
+            number = background_number(training.background, states.shards.class_names)
+            settings = replace(settings, background=number)
         trained = train_layer(states, settings, out, used)
     model, best = trained.model, trained.log[trained.best_epoch - 1]
     print_result(
@@ -127,6 +91,7 @@ def train(
     )
 
 
+@with_records
 def apply(
     model: Model,
     file: Annotated[Path, typer.Argument(help="As in `extract train`; labels may be missing.")],
@@ -143,10 +108,8 @@ def apply(
             help="With --level token, for training exemplars: give tokens the label of their document.",
         ),
     ] = False,
-    encoder: Encoder = None,
-    text_column: TextColumn = "text",
-    label_column: LabelColumn = "label",
-    id_column: IdColumn = None,
+    *,
+    reading: Reading,
     as_json: Json = False,
 ) -> None:
     """Make exemplars from a file with a memory layer: vectors, logits, labels if there are any, and the texts.
@@ -157,13 +120,12 @@ def apply(
     """
     from venn_admit.cli.tables.summaries import encoded_lines
     from venn_admit.files.output.atomic import check_output
-    from venn_admit.flows.extraction.options import SourceOptions, check_options, form_of
+    from venn_admit.flows.extraction.options import check_options, form_of
     from venn_admit.flows.extraction.states import open_states, text_digests
     from venn_admit.flows.extraction.train import write_extracted
     from venn_admit.layer.apply import check_inherited
     from venn_admit.layer.model import load_model
     from venn_admit.layer.outputs import level_of
-    from venn_admit.layer.texts.source import TextColumns
 
     check_output(out, (".parquet",), file)
     asked = level_asked_for(level)
@@ -171,8 +133,7 @@ def apply(
         raise InvalidInputError("document-labels: expected with --level token alone; leave it out")
     layer = load_model(model)
     asked = level_of(layer, asked)
-    columns = TextColumns(text_column, label_column, id_column)
-    options = SourceOptions.of_model(layer, file, encoder=encoder, columns=columns)
+    options = reading.of_model(layer, file)
     check_options(options, file, *(without or []))
     if document_labels:
         check_inherited(options.kind, str(file))

@@ -6,15 +6,16 @@ from typing import Annotated
 
 import typer
 
-from venn_admit.cli.options import Json
+from venn_admit.cli.options import Json, with_records
 from venn_admit.cli.output import print_result
-from venn_admit.cli.verbs.extracting.options import Encoder, IdColumn, LabelColumn, TextColumn, resources
+from venn_admit.cli.verbs.extracting.options import Reading, resources
 from venn_admit.cli.waiting import Showing
 from venn_admit.errors import InvalidInputError
 
 _NEAR = 3
 
 
+@with_records
 def inspect(
     model: Annotated[Path, typer.Argument(help="The folder of a model of documents.")],
     file: Annotated[Path, typer.Argument(help="As in `extract apply`.")],
@@ -29,21 +30,18 @@ def inspect(
         int | None,
         typer.Option(min=1, max=1000, help=f"With --train: training tokens for each token. Default: {_NEAR}."),
     ] = None,
-    encoder: Encoder = None,
-    text_column: TextColumn = "text",
-    label_column: LabelColumn = "label",
-    id_column: IdColumn = None,
+    *,
+    reading: Reading,
     as_json: Json = False,
 ) -> None:
     """Show which tokens of a document carry the prediction, and the training tokens that are nearest to these."""
     from venn_admit.cli.tables.layer_json import inspected_json
     from venn_admit.cli.tables.layer_tables import print_inspected
     from venn_admit.flows.extraction.inspect import check_document, inspect_document
-    from venn_admit.flows.extraction.options import SourceOptions, check_options
+    from venn_admit.flows.extraction.options import check_options
     from venn_admit.flows.extraction.states import OpenedStates, open_states
     from venn_admit.layer.model import load_model
     from venn_admit.layer.outputs import require_documents
-    from venn_admit.layer.texts.source import TextColumns
 
     if row is not None and external_id is not None:
         raise InvalidInputError("row: expected only without --id, got both; leave one of them out")
@@ -53,8 +51,7 @@ def inspect(
         )
     layer = load_model(model)
     require_documents(layer)
-    columns = TextColumns(text_column, label_column, id_column)
-    options = SourceOptions.of_model(layer, file, encoder=encoder, columns=columns)
+    options = reading.of_model(layer, file)
     check_options(options, *(path for path in (file, train) if path is not None))
     row = row or 0
     with Showing() as display:
@@ -62,8 +59,7 @@ def inspect(
         check_document(file, options, external_id=external_id, row=row, memory_budget=used.memory_budget)
 
         def opened(path: Path) -> OpenedStates:
-            options = SourceOptions.of_model(layer, path, encoder=encoder, columns=columns)
-            return open_states(path, options, used)
+            return open_states(path, reading.of_model(layer, path), used)
 
         found = inspect_document(
             layer,

@@ -6,29 +6,13 @@ from typing import Annotated
 
 import typer
 
-from venn_admit.cli.options import Json
+from venn_admit.cli.options import Json, with_records
 from venn_admit.cli.output import print_result
-from venn_admit.cli.verbs.extracting.options import (
-    Background,
-    Balanced,
-    Classes,
-    Encoder,
-    Epochs,
-    Filters,
-    IdColumn,
-    LabelColumn,
-    Layers,
-    MaxTokens,
-    Seed,
-    Task,
-    TextColumn,
-    memory_settings,
-    source_options,
-)
+from venn_admit.cli.verbs.extracting.options import Training
 from venn_admit.cli.waiting import Showing
-from venn_admit.layer.settings import DEFAULT_EPOCHS, DEFAULT_FILTERS
 
 
+@with_records
 def tune(
     file: Annotated[
         Path, typer.Argument(help="Labelled texts (.csv, .jsonl, .parquet) or words (.conll, .tsv, .txt).")
@@ -36,19 +20,8 @@ def tune(
     out: Annotated[Path, typer.Option(help="The folder of the new encoder.")],
     rounds: Annotated[int, typer.Option(help="The most epochs that the encoder is trained for.")] = 3,
     learning_rate: Annotated[float, typer.Option(help="Learning rate of the encoder.")] = 2e-5,
-    task: Task = "document",
-    encoder: Encoder = None,
-    layers: Layers = None,
-    max_tokens: MaxTokens = None,
-    classes: Classes = None,
-    text_column: TextColumn = "text",
-    label_column: LabelColumn = "label",
-    id_column: IdColumn = None,
-    filters: Filters = DEFAULT_FILTERS,
-    epochs: Epochs = DEFAULT_EPOCHS,
-    balanced: Balanced = False,
-    background: Background = None,
-    seed: Seed = 0,
+    *,
+    training: Training,
     as_json: Json = False,
 ) -> None:
     """Train an encoder in turns with a memory layer: a layer on top of it, an epoch of the encoder, and so on.
@@ -61,21 +34,11 @@ def tune(
     from venn_admit.flows.extraction.options import check_options
     from venn_admit.flows.extraction.states import Resources
     from venn_admit.flows.extraction.tune import TuningSettings, tune_encoder
-    from venn_admit.layer.texts.source import TextColumns
     from venn_admit.runtime.settings import get_settings
 
-    columns = TextColumns(text_column, label_column, id_column)
-    options = source_options(
-        task,
-        encoder=encoder,
-        layers=layers,
-        max_tokens=max_tokens,
-        classes=classes,
-        columns=columns,
-        background=background,
-    )
+    options = training.source()
     check_options(options, file)
-    settings = memory_settings(task, filters=filters, epochs=epochs, balanced=balanced, seed=seed)
+    settings = training.settings()
     with Showing() as display:
         tuned = tune_encoder(
             file,

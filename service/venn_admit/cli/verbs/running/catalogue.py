@@ -1,14 +1,11 @@
 """Verbs on what is stored: list, show, calibrations, rename, retire."""
 
-from collections.abc import Iterable
 from typing import Annotated
 
 import typer
-from rich.console import RenderableType
-from rich.text import Text
 
 from venn_admit.cli.options import Json, Name
-from venn_admit.cli.output import LARGEST_LIMIT, output, print_result
+from venn_admit.cli.output import LARGEST_LIMIT, print_result
 
 
 def list_classifiers(as_json: Json = False) -> None:
@@ -19,12 +16,8 @@ def list_classifiers(as_json: Json = False) -> None:
     from venn_admit.results import listed_json
 
     found = flow(open_session().engine)
-    if as_json:
-        print_result(True, {"classifiers": [listed_json(one) for one in found]})
-    elif found:
-        output.print(classifiers_table(found))
-    else:
-        output.print("There is no classifier yet: create one with `venn-admit create`.")
+    shown = classifiers_table(found) if found else "There is no classifier yet: create one with `venn-admit create`."
+    print_result(as_json, {"classifiers": [listed_json(one) for one in found]}, shown)
 
 
 def show(name: Name, as_json: Json = False) -> None:
@@ -35,10 +28,7 @@ def show(name: Name, as_json: Json = False) -> None:
     from venn_admit.results import classifier_json
 
     found = flow(open_session().engine, name)
-    if as_json:
-        print_result(True, classifier_json(found))
-    else:
-        _print(show_tables(found))
+    print_result(as_json, classifier_json(found), *show_tables(found))
 
 
 def calibrations(
@@ -53,10 +43,7 @@ def calibrations(
     from venn_admit.results import calibrations_json
 
     found = flow(open_session().engine, name, limit=limit)
-    if as_json:
-        print_result(True, calibrations_json(name, found))
-    else:
-        _print(calibrations_tables(found))
+    print_result(as_json, calibrations_json(name, found), *calibrations_tables(found))
 
 
 def rename(name: Name, new: Annotated[str, typer.Argument(help="Its new name.")], as_json: Json = False) -> None:
@@ -89,8 +76,3 @@ def retire(
         f"Setting {setting} of {name} ({setting_text(retired.settings)}) is retired: it will not be recalibrated. "
         "Calibrating with the same options brings it back.",
     )
-
-
-def _print(parts: Iterable[RenderableType]) -> None:
-    for part in parts:
-        output.print(part, soft_wrap=isinstance(part, Text))  # sentences are left to the terminal, tables are not

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from venn_admit.cli.output import make_report_folder, messages, output, shown
+from venn_admit.cli.output import messages, output, shown
 from venn_admit.cli.verbs.calibrating.calibrate import calibrate
 from venn_admit.cli.verbs.calibrating.classifier import create, fit, ingest
 from venn_admit.cli.verbs.deciding.scoring import evaluate_data
@@ -29,12 +29,13 @@ def demo(
     from rich.text import Text
 
     from venn_admit.cli.session import open_session
+    from venn_admit.files.output.atomic import make_folder
     from venn_admit.flows.data.catalogue import find
     from venn_admit.flows.reports.folders import write_evaluations
     from venn_admit.report.evaluation.terminal import report_tables
 
     data = bundled_folder("examples") / "sentiment_small"
-    make_report_folder(out)
+    make_folder(out)
     session = open_session()
     output.print(
         "A small network reads film reviews and tweets, and tells good from bad: it is right in 84 to 88 of 100 cases. "

@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import RenderableType
 
 from venn_admit.cli.options import Json
-from venn_admit.cli.output import LARGEST_LIMIT, output, print_result, progress
+from venn_admit.cli.output import LARGEST_LIMIT, print_result, progress
 
 JobId = Annotated[int, typer.Argument(help="Id of a job, from `venn-admit jobs list`.")]
 
@@ -23,12 +24,7 @@ def list_jobs(
     from venn_admit.results import rows_json
 
     rows = flow(open_session().engine, name, limit=limit)
-    if as_json:
-        print_result(True, {"jobs": rows_json(rows)})
-    elif rows:
-        output.print(jobs_table(rows))
-    else:
-        output.print("There are no jobs yet.")
+    print_result(as_json, {"jobs": rows_json(rows)}, jobs_table(rows) if rows else "There are no jobs yet.")
 
 
 def show(
@@ -44,14 +40,16 @@ def show(
 
     found = show_job(open_session().engine, job, with_chunks=chunks or as_json)
     summary = found.summary
-    if as_json:
-        print_result(True, job_json(found))
-        return
-    print_result(False, {}, headline(summary), times(summary), *([f"Error: {summary.error}"] if summary.error else []))
+    parts: list[RenderableType] = [
+        headline(summary),
+        times(summary),
+        *([f"Error: {summary.error}"] if summary.error else []),
+    ]
     if found.states:
-        output.print(chunks_table(found.states, ("state", "chunks", "rows", "attempts")))
+        parts.append(chunks_table(found.states, ("state", "chunks", "rows", "attempts")))
     if found.chunks:
-        output.print(chunks_table(found.chunks, ("chunk", "first_row", "end_row", "state", "attempts", "worker")))
+        parts.append(chunks_table(found.chunks, ("chunk", "first_row", "end_row", "state", "attempts", "worker")))
+    print_result(as_json, job_json(found), *parts)
 
 
 def cancel(job: JobId, as_json: Json = False) -> None:
@@ -142,10 +140,10 @@ def prune(
             "VENN_ADMIT_KEEP_DECISIONS"
         )
     ended_before, old = old_jobs(session.engine, kept_for)
-    counted = f"{old.jobs:,} jobs, of {old.rows:,} rows, that ended before {ended_before:%Y-%m-%d %H:%M %Z}"
+    limit = f"that ended before {ended_before:%Y-%m-%d %H:%M %Z}"
+    payload = {"ended_before": ended_before.isoformat(), "jobs": old.jobs, "rows": old.rows}
     if dry_run:
-        payload = {"ended_before": ended_before.isoformat(), "jobs": old.jobs, "rows": old.rows}
-        print_result(as_json, payload, f"To be removed: {counted}.")
+        print_result(as_json, payload, f"To be removed: {old.jobs:,} jobs, of {old.rows:,} rows, {limit}.")
         return
     with progress(f"Removing {old.jobs:,} jobs", old.rows) as advance:
         removed = flow(session.engine, kept_for, origin=Origin.COMMAND_LINE, on_rows=advance)
@@ -153,12 +151,6 @@ def prune(
         vacuum(session.engine)
     print_result(
         as_json,
-        {
-            "ended_before": ended_before.isoformat(),
-            "jobs": removed.jobs,
-            "rows": removed.rows,
-            "decisions": removed.decisions,
-        },
-        f"Removed {removed.jobs:,} jobs that ended before {ended_before:%Y-%m-%d %H:%M %Z}: "
-        f"{removed.rows:,} rows and {removed.decisions:,} decisions.",
+        {**payload, "jobs": removed.jobs, "rows": removed.rows, "decisions": removed.decisions},
+        f"Removed {removed.jobs:,} jobs {limit}: {removed.rows:,} rows and {removed.decisions:,} decisions.",
     )

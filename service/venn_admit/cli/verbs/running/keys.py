@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from venn_admit.cli.options import Json
-from venn_admit.cli.output import output, print_result
+from venn_admit.cli.output import print_result
 
 KeyId = Annotated[int, typer.Argument(help="Number of a key, from `venn-admit key list`.")]
 
@@ -49,26 +49,13 @@ def list_keys(as_json: Json = False) -> None:
     from venn_admit.results import rows_json
 
     rows = flow(open_session().engine)
-    if as_json:
-        print_result(True, {"keys": rows_json(rows)})
-    elif rows:
-        columns = ("key", "name", "scope", "classifier", "state", "created", "expires", "last used")
-        shown = [
-            (
-                str(row.key),
-                row.name,
-                row.scope,
-                row.classifier or "all",
-                row.state,
-                row.created_at,
-                row.expires_at,
-                row.last_used_at,
-            )
-            for row in rows
-        ]
-        output.print(table(columns, shown))
-    else:
-        output.print("There are no keys yet.")
+    columns = ("key", "name", "scope", "classifier", "state", "created", "expires", "last used")
+    shown = [
+        (str(k.key), k.name, k.scope, k.classifier or "all", k.state, k.created_at, k.expires_at, k.last_used_at)
+        for k in rows
+    ]
+    payload = {"keys": rows_json(rows)}
+    print_result(as_json, payload, table(columns, shown) if rows else "There are no keys yet.")
 
 
 def revoke_key(key: KeyId, as_json: Json = False) -> None:

@@ -7,29 +7,12 @@ from typing import Annotated
 
 import typer
 
-from venn_admit.cli.options import AllowTrainingRows, Json, Name
+from venn_admit.cli.options import AllowTrainingRows, Json, Name, with_records
 from venn_admit.cli.output import print_result, shown
-from venn_admit.cli.verbs.extracting.options import (
-    Background,
-    Balanced,
-    Classes,
-    Encoder,
-    Epochs,
-    Filters,
-    IdColumn,
-    LabelColumn,
-    Layers,
-    MaxTokens,
-    Seed,
-    Task,
-    TextColumn,
-    memory_settings,
-    source_options,
-    states_folder,
-)
-from venn_admit.layer.settings import DEFAULT_EPOCHS, DEFAULT_FILTERS
+from venn_admit.cli.verbs.extracting.options import Training, states_folder
 
 
+@with_records
 def start(
     name: Name,
     train: Annotated[
@@ -48,26 +31,14 @@ def start(
         Path | None, typer.Option(help="Folder for the model, the exemplars and the report. Default: NAME.")
     ] = None,
     alpha: Annotated[str, typer.Option(help="Error level in (0, 1), exact decimal.")] = "0.1",
-    task: Task = "document",
-    encoder: Encoder = None,
-    layers: Layers = None,
-    max_tokens: MaxTokens = None,
-    classes: Classes = None,
-    text_column: TextColumn = "text",
-    label_column: LabelColumn = "label",
-    id_column: IdColumn = None,
-    filters: Filters = DEFAULT_FILTERS,
-    epochs: Epochs = DEFAULT_EPOCHS,
-    balanced: Balanced = False,
-    background: Background = None,
-    seed: Seed = 0,
+    *,
+    training: Training,
     allow_training_rows: AllowTrainingRows = False,
     as_json: Json = False,
 ) -> None:
     """Train a memory layer, create a classifier, store its exemplars, fit, calibrate and report, one after the other.
 
-    It takes the setting that `calibrate --compare` proposes. If it was interrupted,
-    the same command goes on with it.
+    It takes the setting that `calibrate --compare` proposes. If it was interrupted, the same command goes on with it.
     """
     from venn_admit.cli.advice import command
     from venn_admit.cli.session import open_session
@@ -76,19 +47,9 @@ def start(
     from venn_admit.core.calibrators.declaration import parse_decimal
     from venn_admit.flows.start import StartFiles, Step
     from venn_admit.flows.start import start as flow
-    from venn_admit.layer.texts.source import TextColumns
 
-    columns = TextColumns(text_column, label_column, id_column)
-    options = source_options(
-        task,
-        encoder=encoder,
-        layers=layers,
-        max_tokens=max_tokens,
-        classes=classes,
-        columns=columns,
-        background=background,
-    )
-    settings = memory_settings(task, filters=filters, epochs=epochs, balanced=balanced, seed=seed)
+    options = training.source()
+    settings = training.settings()
     files = StartFiles(train, held_out, test, out or Path(re.sub(r"[^\w.-]+", "-", name)))
     level = parse_decimal("alpha", alpha)
     session = open_session()
