@@ -24,7 +24,7 @@ def test_it_stops_and_shows_what_other_settings_leave(own_calibrated: Program) -
     check_no_calibration_since(own_calibrated, before)
     assert (stopped.code, stopped.stdout) == (NOT_READY, "")
     lines = [line.strip() for line in stopped.stderr.splitlines()]
-    assert "kappa   every q   0,1,3,5   one bin" in lines
+    assert "kappa  every q  0,1,3,5  one bin" in lines
     rows = [line.split() for line in lines if re.match(r"[\d,]+ +[\d.]+%", line)]
     assert [row[0] for row in rows] == ["1,000", "300", "100", "50", "30"]
     assert rows[0][1:] == ["0.0%"] * 3
