@@ -105,7 +105,7 @@ def _sizes(column: str, values: Sequence[Any]) -> tuple[int, int, int]:
     """The width that a column takes by itself, the least with whole words, and the least with broken ones."""
     texts = [cell(value) for value in values if isinstance(value, str) and not value.isdecimal()]
     whole = [*column.split(), *(cell(value) for value in values if not isinstance(value, str) or value.isdecimal())]
-    least = max(map(cell_len, whole))
+    least = max(map(cell_len, whole), default=0)
     words = [min(cell_len(word), _LONG_WORD) for text in texts for word in text.split()]
     return max(map(cell_len, [column, *whole, *texts])), max([least, *words]), least
 
