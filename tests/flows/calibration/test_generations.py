@@ -171,9 +171,7 @@ class TestSwitch:
         assert find(edge.engine, "edge").generation == 1
 
     def test_one_that_would_reject_everything_is_refused(self, two: Bench) -> None:
-        calibrated = two.calibrate_abers(
-            "edge@2", score="network", certify=("predicted",), confidence=Decimal("0.99999999")
-        )
+        calibrated = two.calibrate_abers("edge@2", score="network", alpha=Decimal("0.001"), certify=("predicted",))
         certified = two.value(
             "SELECT thresholds IS NOT NULL FROM certificate WHERE calibration_id = :id", id=calibrated.calibration_id
         )
