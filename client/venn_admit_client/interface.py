@@ -205,9 +205,9 @@ class ClassifierInterface(ABC):
                 nearly nothing to admit; then nothing is stored, and the answer says what other settings leave.
             score: Venn-Abers only: what ranks predictions: network, reliability or auto; auto by default: whichever
                 admits more of split mc.
-            certify: Venn-Abers only: classes for which thresholds are certified by a test on split vp: predicted, true
-                or both; if no thresholds pass the test, everything is rejected. The result says how many labels are
-                lacking.
+            certify: Venn-Abers only: classes for which thresholds are certified by tests on splits mc and vp:
+                predicted, true or both; if no thresholds pass, everything is rejected. The result says how many labels
+                are lacking.
             confidence: Venn-Abers only: confidence of the certificate in (0, 1), an exact decimal; 0.95 by default.
             test: Venn-Abers only: how the certificate tests documents of several points: finite-sample or asymptotic;
                 finite-sample by default; asymptotic passes with fewer documents and is valid for very many only.

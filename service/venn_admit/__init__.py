@@ -1,4 +1,4 @@
-"""Admit or reject each prediction of a classifier, so that the admitted ones of every class hold a target accuracy.
+"""Admit or reject each prediction of a classifier, by labelled data, so that those admitted can be acted on.
 
     import venn_admit
 
@@ -11,8 +11,9 @@
         decisions = classifier.score(vectors=new_r, logits=new_f)  # a pyarrow.Table, a row for each of yours
 
 Everything runs in this process, on the Postgres that comes with the package or on a server, and is the same as what the
-command `venn-admit` does. The modules of this package and of `venn_admit_workers` are the program itself, and no
-interface.
+command `venn-admit` does. What is promised of the admitted predictions is a sentence for each method, which
+`venn-admit calibrate --help` shows. The modules of this package and of `venn_admit_workers` are the program itself, and
+no interface.
 """
 
 from importlib import import_module

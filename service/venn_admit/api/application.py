@@ -29,6 +29,7 @@ from venn_admit.api.routes import (
     settings,
 )
 from venn_admit.api.routes.parts import problems
+from venn_admit.core.calibrators.promises import CERTIFIED_SENTENCE, Promised
 from venn_admit.http.guards.ledger import Ledger
 from venn_admit.http.guards.openapi import describe_guards
 from venn_admit.http.guards.rates import Concurrency, Rates
@@ -65,10 +66,13 @@ _SUCCESS = {
     "201": "It was made.",
     "202": "It was accepted, and workers do it.",
 }
-_DESCRIPTION = """\
+_DESCRIPTION = f"""\
 May I act on this prediction? Every request except those of health shows a key, in the header `Authorization: Bearer
 KEY`; each route says which scope it needs, and each scope includes those before it: read, score, write, admin. Errors
-are application/problem+json (RFC 9457), with the codes and the words of the command line."""
+are application/problem+json (RFC 9457), with the codes and the words of the command line.
+
+What is promised of admitted points, for traffic like the calibration data. With a certificate: {CERTIFIED_SENTENCE}.
+Without one: {Promised.POINTWISE.sentence}."""
 
 
 def document() -> dict[str, Any]:

@@ -9,6 +9,7 @@ from math import inf
 import pytest
 
 from tests.report.samples import ALPHA, HOSTILE_NAMES, PARAMETERS
+from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.evaluation.measures import ClassTallies
 from venn_admit.core.evaluation.tallies import Tally
@@ -62,15 +63,17 @@ def test_says_of_every_method_what_it_promises_and_whether_every_class_holds(sel
     methods = report_payload(selective)["methods"]
     assert {name: told["promise"] for name, told in methods.items()} == {
         "KNN": "none",
-        **dict.fromkeys(("Conf_BASE", "RAPS adaptiveness", "RAPS size", "APS", "LocalConf_BASE", "ADMIT"), "sets"),
-        **{f"Venn-ADMIT {kind}{more}": "predicted" for kind in ("plain", "weighted") for more in ("", ", q = K")},
+        **dict.fromkeys(("Conf_BASE", "RAPS adaptiveness", "RAPS size", "APS", "ADMIT"), "sets"),
+        "LocalConf_BASE": "none",
+        **{f"Venn-ADMIT {kind}{more}": "pointwise" for kind in ("plain", "weighted") for more in ("", ", q = K")},
         "softmax >= 1 - alpha": "none",
         "SGR": "overall",
-        "Venn-Abers network": "predicted",
-        "Venn-Abers reliability": "predicted",
+        "Venn-Abers network": "pointwise",
+        "Venn-Abers reliability": "pointwise",
         "certified": "both",
     }
     for told in methods.values():
+        assert told["promise_sentence"] == Promised(told["promise"]).sentence
         tallies = [*told["per_true_class"].values(), *told["per_predicted_class"].values()]
         verdicts = [one["verdict"] for one in tallies if one["n"]]
         assert told["every_class"]["classes_met"] == verdicts.count("met")

@@ -19,6 +19,7 @@ from venn_admit.core.calibrators.certification import (
     make_certification,
 )
 from venn_admit.core.calibrators.declaration import Declared, SettingKind, declared
+from venn_admit.core.calibrators.promises import CERTIFIED_SENTENCE
 from venn_admit.core.method_names import VENN_ABERS, VENN_ADMIT
 from venn_admit.errors import InvalidInputError
 
@@ -143,8 +144,8 @@ class VennAbersSettings:
             kind=SettingKind.WORD,
             words=ClassKind,
             many=True,
-            about="classes for which thresholds are certified by a test on split vp: predicted, true or both",
-            given="if no thresholds pass the test, everything is rejected",
+            about="classes for which thresholds are certified by tests on splits mc and vp: predicted, true or both",
+            given=f"promised then: {CERTIFIED_SENTENCE}; if no thresholds pass, everything is rejected",
             example=["predicted", "true"],
             most_values=len(ClassKind),
         ),

@@ -67,6 +67,8 @@ def _snapshot(report: CalibrationReport) -> dict[str, Any]:
     snapshot = report.snapshot
     return {
         "number": snapshot.id,
+        "promise": str(report.part.promised),
+        "promise_sentence": report.part.promised.sentence,
         "state": "current" if snapshot.is_current else "retired",
         "created_at": snapshot.created_at.isoformat(),
         "reason": snapshot.reason,

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from venn_admit.advice import Render, Step, Verb
+from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.monitoring.bands import WeightedShare
 from venn_admit.core.monitoring.drift import Discrepancies, has_grown
 from venn_admit.core.monitoring.history import Day, Inventory, PointChanges, SnapshotChange
@@ -21,6 +22,11 @@ from venn_admit.report.evaluation.dataset import ClassCoverage
 
 class MethodPart(Protocol):
     """What a method of calibration adds to the report on its calibrations; see `CalibrationReport` for the rest."""
+
+    @property
+    def promised(self) -> Promised:
+        """What the calibration promises."""
+        ...
 
     @property
     def reference(self) -> Split:

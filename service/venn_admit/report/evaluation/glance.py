@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from decimal import Decimal
-from enum import StrEnum
 
-from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind
+from venn_admit.core.calibrators.certification import ClassKind
+from venn_admit.core.calibrators.promises import Promised, promised
 from venn_admit.core.calibrators.settings import ScoreKind
+from venn_admit.core.comparison.methods import LOCAL
 from venn_admit.core.comparison.selective import CERTIFIED, GUARANTEED, SOFTMAX, VENN_ABERS, certified_for
 from venn_admit.core.evaluation.measures import Admission, ClassTallies, MethodMeasures
 from venn_admit.core.evaluation.points import KNN, NETWORK, WEIGHTED_ADMIT
@@ -36,25 +37,14 @@ MOST_SINGLE_CLASSES = 4
 """Up to this many classes, each has its columns; of more, the class with the lowest share is shown."""
 
 
-class Promised(StrEnum):
-    """What a method promises on points like the calibration data, the weakest first."""
-
-    NONE = "none"
-    SETS = "sets"
-    OVERALL = "overall"
-    PREDICTED = "predicted"
-    TRUE = "true"
-    BOTH = "both"
-
-
 _PROMISES = {
     KNN: Promised.NONE,
     NETWORK: Promised.NONE,
     SOFTMAX: Promised.NONE,
+    # Its sets are taken without the mass at infinity that its coverage rests on.
+    LOCAL: Promised.NONE,
     GUARANTEED: Promised.OVERALL,
-    certified_for([ClassKind.PREDICTED]): Promised.PREDICTED,
-    certified_for([ClassKind.TRUE]): Promised.TRUE,
-    certified_for(tuple(ClassKind)): Promised.BOTH,
+    **{certified_for(kinds): promised(kinds) for kinds in ([ClassKind.PREDICTED], [ClassKind.TRUE], tuple(ClassKind))},
 }
 
 
@@ -87,7 +77,7 @@ def methods_that_matter(report: DatasetReport) -> list[MethodMeasures]:
 def promise_of(method: str) -> Promised:
     """Return what the method of this name promises; a method that is not known here gives sets."""
     if method.startswith(("Venn-ADMIT", "Venn-Abers")):
-        return Promised.PREDICTED
+        return Promised.POINTWISE
     return _PROMISES.get(method, Promised.SETS)
 
 
@@ -99,7 +89,7 @@ def every_class(measured: ClassTallies, report: DatasetReport) -> EveryClass:
 
 
 def glance_table(report: DatasetReport, *, every: bool) -> EvaluationTable:
-    """Return a row per method: first that of the calibration, then the others, those that promise least first.
+    """Return a row per method: first that of the calibration, then the others in the order of `Promised`.
 
     every: whether all methods have a row, or only those that matter; the notes stand with these. Variants with q = K
     have none.
@@ -136,7 +126,7 @@ def glance_table(report: DatasetReport, *, every: bool) -> EvaluationTable:
         ("method",),
         (Column("promise"), Column("admitted"), Column("right"), *columns(TRUE), *columns(PREDICTED), Column("met")),
         tuple(Row((row.name,), cells(row), is_own=row.name == report.own) for row in methods),
-        () if every else _notes(report),
+        () if every else _notes(report, methods),
     )
 
 
@@ -145,7 +135,11 @@ def _in_order(report: DatasetReport) -> list[MethodMeasures]:
     return sorted(methods, key=lambda row: (row.name != report.own, tuple(Promised).index(promise_of(row.name))))
 
 
-def _notes(report: DatasetReport) -> tuple[Note, ...]:
+def _kinds_shown(methods: list[MethodMeasures]) -> list[Promised]:
+    return [kind for kind in Promised if kind in {promise_of(row.name) for row in methods}]
+
+
+def _notes(report: DatasetReport, methods: list[MethodMeasures]) -> tuple[Note, ...]:
     target = target_text(report)
     areas = ", ".join(f"{one.name} {share_text(one.area)}" for one in report.risk_curves)
     return (
@@ -161,10 +155,8 @@ def _notes(report: DatasetReport) -> tuple[Note, ...]:
             "as: of the points predicted as a class; met: in how many of both.",
         ),
         (
-            "Promised, for points like the calibration data: sets, that they hold the label; overall, of all admitted "
-            "together; predicted, of each predicted class; true, of each true class; both, of each of either. What SGR "
-            f"and certified policies promise holds with confidence {DEFAULT_CONFIDENCE} over the calibration data, or "
-            "with the one that the calibration asked for.",
+            "Promised, for points like the calibration data: "
+            + " ".join(f"{kind}: {kind.sentence}." for kind in _kinds_shown(methods)),
         ),
         (f"Area under the risk-coverage curve, where less is better: {areas}.",),
     )

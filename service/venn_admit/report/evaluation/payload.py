@@ -51,6 +51,7 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
         return {
             **classes(measured.singletons),
             "promise": str(promise_of(measured.name)),
+            "promise_sentence": promise_of(measured.name).sentence,
             "every_class": {"verdict": str(every.verdict), "classes_met": every.met, "of": every.admitted},
             "coverage": classes(measured.coverage, COVERED),
             "by_size": [
@@ -111,7 +112,7 @@ def _notes(report: DatasetReport) -> tuple[str, ...]:
 
 
 def _verdict(report: DatasetReport) -> dict[str, Any]:
-    """Return whether the promise is kept: the share right among the points admitted as each class.
+    """Return whether the target is met: the share right among the points admitted as each class.
 
     more_to_settle counts points, or documents if points are not independent; null if no number would settle it.
     """

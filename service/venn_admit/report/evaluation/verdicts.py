@@ -1,9 +1,11 @@
-"""The verdict on an evaluation: whether the promise holds, how much is admitted, and what cannot be told yet."""
+"""The verdict on an evaluation: whether the target is met, how much is admitted, and what cannot be told yet."""
 
 from dataclasses import dataclass
 
+from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.evaluation.tallies import Tally, Verdict
 from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.evaluation.glance import promise_of
 from venn_admit.report.evaluation.wording import share_text, target_text, verdict_on_all
 
 CANNOT_TELL_NOTE = (
@@ -28,7 +30,7 @@ class ClassVerdict:
 
 
 def class_verdicts(report: DatasetReport) -> tuple[ClassVerdict, ...]:
-    """Return the verdict on every predicted class (C), for which the calibration makes its promise."""
+    """Return the verdict on every predicted class (C), which every method of calibration is about."""
     tallies = report.method(report.own).per_predicted_class
     return tuple(
         ClassVerdict(name, tally, tally.verdict(report.alpha), tally.more_to_settle(report.alpha))
@@ -42,7 +44,7 @@ def overall_verdict(report: DatasetReport) -> Verdict:
 
 
 def answer(report: DatasetReport) -> str:
-    """Return one or two sentences that say whether the promise holds for every predicted class."""
+    """Return one or two sentences that say whether every predicted class meets the target."""
     every = class_verdicts(report)
     admitted = [one for one in every if one.tally.count]
     if not admitted:
@@ -101,10 +103,12 @@ def class_gap(report: DatasetReport) -> str:
         if overall_verdict(report) is Verdict.MET
         else "No predicted class misses the target for certain"
     )
+    missing = f"{lead}, but the points of true class {worst}{others} miss it."
+    if promise_of(report.own) in (Promised.TRUE, Promised.BOTH):
+        return f"{missing} The certificate is about true classes too, as long as traffic is like the calibration data."
     return (
-        f"{lead}, but the points of true class {worst}{others} miss it. The promise is about points of the same "
-        "predicted class, and a rare true class can fall short of it; higher thresholds for the classes that it is "
-        "mistaken for help."
+        f"{missing} {report.own} looks at points of the same predicted class and promises nothing of true classes; "
+        "higher thresholds for the classes that it is mistaken for help, or a certificate for true classes."
     )
 
 

@@ -7,6 +7,7 @@ from fastapi import Path, Query, Request, Response
 
 from venn_admit.api.models.common import LARGEST_INTEGER, LARGEST_KEY
 from venn_admit.api.routes.parts import CalibrationNumber, ClassifierName
+from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.evaluation.tallies import Tally
 from venn_admit.flows.reports.report import open_cell
 from venn_admit.http.guards.guard import needs
@@ -56,6 +57,7 @@ def get_methods(request: Request, classifier: ClassifierName, calibration: Calib
         title=f"{classifier}: methods",
         classifier=classifier,
         table=table,
+        pointwise=Promised.POINTWISE.sentence,
         rows=[row for row in rows if row[0].is_own or matters(row[0].name)],
         others=[row for row in rows if not (row[0].is_own or matters(row[0].name))],
         as_of=as_of,

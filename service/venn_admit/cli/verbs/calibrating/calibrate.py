@@ -10,6 +10,7 @@ from venn_admit.cli.options import Json, Name
 from venn_admit.cli.output import messages, print_result, warn
 from venn_admit.cli.setting_options import option_name, read_options, with_setting_options
 from venn_admit.cli.waiting import Waiting
+from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.calibrators.settings import DEFAULT_ALPHA
 from venn_admit.core.method_names import VENN_ADMIT
 from venn_admit.errors import InvalidInputError, NotReadyError
@@ -26,7 +27,7 @@ def calibrate(
         str,
         typer.Option(
             help="`venn-admit`: the paper's, by bands of the KNN's evidence; `venn-abers`: on the network's "
-            "prediction, ranked by a score."
+            f"prediction, ranked by a score. Without --certify, of both: {Promised.POINTWISE.sentence}."
         ),
     ] = VENN_ADMIT,
     compare: Annotated[

@@ -6,6 +6,7 @@ from typing import Any
 
 from venn_admit.advice import Render, Step, Verb
 from venn_admit.core.calibrators.arguments import setting_words
+from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.core.reasons import Reason
 from venn_admit.core.types import Split
@@ -37,6 +38,7 @@ class BandsPart(BandsContents):
 
     __slots__ = ()
 
+    promised = Promised.POINTWISE
     reference = Split.VP
     compared = ("q", "d", "usable", "admitted")
     reasons = (

@@ -7,6 +7,7 @@ from typing import Any
 
 from venn_admit.advice import Render, Step, Verb
 from venn_admit.core.calibrators.arguments import json_settings, setting_words
+from venn_admit.core.calibrators.promises import Promised, promised
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.core.monitoring.cells import CellState
 from venn_admit.core.reasons import Reason
@@ -49,6 +50,10 @@ class CellsPart(CellsContents):
     reference = Split.MC
     weighted = None
     compared = ("score", "q", "d", "admitted")
+
+    @property
+    def promised(self) -> Promised:
+        return promised(self.settings.certify)
 
     @property
     def reasons(self) -> tuple[Reason, ...]:

@@ -111,7 +111,11 @@ def coverage_section(report: CalibrationReport) -> Section:
     return Section(
         "How much is right in each class by plain probabilities",
         (TextTable(heads, rows, last_is_total=True, query=QUERY),),
-        (f"Plain probabilities; {HOW_DECIDED[split]}. right: the share of the admitted points.", *hidden),
+        (
+            f"Promised, for traffic like the calibration data: {report.part.promised.sentence}.",
+            f"Plain probabilities; {HOW_DECIDED[split]}. right: the share of the admitted points.",
+            *hidden,
+        ),
     )
 
 

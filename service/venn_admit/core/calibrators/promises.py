@@ -1,0 +1,61 @@
+"""What each kind of method promises of traffic like the calibration data: one sentence each, which all shells show."""
+
+from collections.abc import Collection
+from enum import StrEnum
+
+from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind
+
+
+def _certified(classes: str) -> str:
+    return (
+        f"with confidence 1 - eps ({DEFAULT_CONFIDENCE} unless another is asked for) over the calibration labels, at "
+        f"least 1 - alpha are right among the admitted of each {classes}"
+    )
+
+
+CERTIFIED_SENTENCE = _certified("class asked for")
+
+
+class Promised(StrEnum):
+    """What is promised, in the order of rows: nothing, then of sets, of all points together, of points, of classes."""
+
+    NONE = "none"
+    SETS = "sets"
+    OVERALL = "overall"
+    POINTWISE = "pointwise"
+    PREDICTED = "predicted"
+    TRUE = "true"
+    BOTH = "both"
+
+    @property
+    def sentence(self) -> str:
+        """The promise in words, to be put behind a colon."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Promised.NONE: "nothing",
+    Promised.SETS: "the set holds the label with probability 1 - alpha",
+    Promised.OVERALL: (
+        f"with confidence {DEFAULT_CONFIDENCE} over the calibration labels, at most alpha are wrong among all that is "
+        "admitted together"
+    ),
+    Promised.POINTWISE: (
+        "each admitted point lies where the calibration data were at least 1 - alpha right; usually far more are; "
+        "there is no guarantee for laws just short of it"
+    ),
+    Promised.PREDICTED: _certified("predicted class"),
+    Promised.TRUE: _certified("true class"),
+    Promised.BOTH: _certified("predicted and of each true class"),
+}
+
+
+def promised(certify: Collection[ClassKind] | None) -> Promised:
+    """Return what a calibration promises.
+
+    Args:
+        certify: The kinds of classes that its certificate is about; None without one, which is pointwise.
+    """
+    if certify is None:
+        return Promised.POINTWISE
+    return Promised.BOTH if set(certify) == set(ClassKind) else Promised(next(iter(certify)))
