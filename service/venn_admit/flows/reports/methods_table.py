@@ -45,8 +45,8 @@ class TabledMethod:
 class MethodsTable:
     """The calibration's method, then its rivals.
 
-    is_certified: whether the calibration decides by a policy, which is tested on `vp` and so is not shown. judged:
-    points of `mc` that the methods decide on. mc_count: all of them.
+    is_certified: whether the calibration decides by a policy, which is tested on all of `mc` and `vp` and so
+    is not shown. judged: points of `mc` that the methods decide on. mc_count: all of them.
     """
 
     calibration: int

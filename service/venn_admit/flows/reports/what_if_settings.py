@@ -122,8 +122,8 @@ def what_if_settings(workspace: Workspace, name: str, varied: str, values: Seque
             raise InvalidInputError(f"{varied}: the method {calibration.method} has no such setting")
         if calibration.is_asked_for_certificate:
             raise InvalidInputError(
-                f"calibration {calibration.id} asks for a certificate, whose policies are tested on vp, which stays "
-                "unseen here: calibrate without a certificate, or compare the methods"
+                f"calibration {calibration.id} asks for a certificate, whose policies are tested on all of mc and vp, "
+                "which leaves nothing to try them on: calibrate without a certificate, or compare the methods"
             )
         asked = list(dict.fromkeys([*values, part.of(current)]))
         if varied != "q_bins":
