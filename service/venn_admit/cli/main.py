@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from venn_admit import __version__
 from venn_admit.cli.output import shown_lines, warn
-from venn_admit.cli.verbs import VERBS, Group
+from venn_admit.cli.verbs import VERBS, VerbGroup
 from venn_admit.errors import VennAdmitError
 from venn_admit.runtime import interruption
 
@@ -46,13 +46,13 @@ class _Group(_Helped, TyperGroup):
 class _Verbs(UserDict[str, Any]):
     """The verbs of a group, each of which is imported and built when it is looked up."""
 
-    def __init__(self, verbs: Mapping[str, str | Group], panels: Mapping[str, str]) -> None:
+    def __init__(self, verbs: Mapping[str, str | VerbGroup], panels: Mapping[str, str]) -> None:
         super().__init__(verbs)
         self._panels = panels
 
     def __getitem__(self, name: str) -> Any:
         found = self.data[name]
-        if isinstance(found, Group):
+        if isinstance(found, VerbGroup):
             made = _Group(name=name, help=found.help, no_args_is_help=True, rich_help_panel=self._panels.get(name))
             made.commands = _Verbs(found.verbs, {})
             self.data[name] = made

@@ -39,7 +39,7 @@ STORED = ("train", "held-out")
 """The files whose exemplars are stored, by what they are for; all of these need a label."""
 
 
-class Step(Enum):
+class Stage(Enum):
     """What is done, in order."""
 
     READ = "Read and encode"
@@ -85,7 +85,7 @@ class Reported:
     page: Path
 
 
-Found = Step | OfFile | Trained | FitRecord | ComparedSettings | Calibrated | Reported
+Found = Stage | OfFile | Trained | FitRecord | ComparedSettings | Calibrated | Reported
 
 
 def start(
@@ -127,7 +127,7 @@ def start(
         check_output(files.exemplars(part), (".parquet",), *inputs.values())
     budget = workspace.memory_budget
     used = Resources(kept_in, budget, shell)
-    yield Step.READ
+    yield Stage.READ
     states: dict[str, OpenedStates] = {}
     without = frozenset[bytes]()
     for part, path in inputs.items():
@@ -139,7 +139,7 @@ def start(
         yield OfFile(part, path, opened)
         if part in STORED:
             opened.require_labels(part)
-    yield Step.TRAIN
+    yield Stage.TRAIN
     class_names = states["train"].shards.class_names
     if options.background is not None:
         settings = replace(settings, background=background_number(options.background, class_names))
@@ -152,7 +152,7 @@ def start(
             path,
             write_extracted(trained.model, opened, path, used, labelled_only=part in STORED),
         )
-    yield Step.STORE
+    yield Stage.STORE
     _make(workspace, name, trained.model)
     for part in STORED:
         source = FileSource(files.exemplars(part), budget)
@@ -166,9 +166,9 @@ def start(
             on_rows=shell.advance,
         )
         yield OfFile(part, source.path, stored)
-    yield Step.CALIBRATE
+    yield Stage.CALIBRATE
     yield from _calibrated(workspace, name, alpha, shell)
-    yield Step.REPORT
+    yield Stage.REPORT
     state = report(workspace, name, calibration_id=None)
     if files.test is not None:
         source = FileSource(files.exemplars("test"), budget)

@@ -12,7 +12,7 @@ from venn_admit.flows.calibration.compare import ComparedSettings
 from venn_admit.flows.extraction.options import Form, SourceOptions, form_of
 from venn_admit.flows.extraction.states import OpenedStates
 from venn_admit.flows.extraction.train import Extracted
-from venn_admit.flows.start import Found, OfFile, Reported, StartFiles, Step
+from venn_admit.flows.start import Found, OfFile, Reported, Stage, StartFiles
 from venn_admit.layer.texts.source import DEFAULT_COLUMNS
 from venn_admit.layer.training import Trained
 from venn_admit.records import as_json
@@ -34,7 +34,7 @@ class Told:
         self.result: dict[str, Any] = {"classifier": name, "folder": str(files.folder)}
 
     def tell(self, found: Found) -> None:
-        if isinstance(found, Step):
+        if isinstance(found, Stage):
             self._steps += 1
             if not self._as_json:
                 output.print(f"\n[bold]{self._steps}. {found.value}[/bold]")

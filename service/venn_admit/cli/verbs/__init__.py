@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
-class Group(NamedTuple):
+class VerbGroup(NamedTuple):
     """Verbs that share a first word."""
 
     help: str
     verbs: Mapping[str, str]
 
 
-VERBS: Mapping[str, Mapping[str, str | Group]] = {
+VERBS: Mapping[str, Mapping[str, str | VerbGroup]] = {
     "Set up and calibrate": {
         "create": "calibrating.classifier:create",
         "ingest": "calibrating.classifier:ingest",
@@ -23,7 +23,7 @@ VERBS: Mapping[str, Mapping[str, str | Group]] = {
         "calibrate": "calibrating.calibrate:calibrate",
         "start": "running.start:start",
         "recalibrate": "calibrating.recalibrate:recalibrate",
-        "extract": Group(
+        "extract": VerbGroup(
             "Make exemplars from texts, or from token states of your network, with a memory layer.",
             {
                 "train": "extracting.extract:train",
@@ -33,7 +33,7 @@ VERBS: Mapping[str, Mapping[str, str | Group]] = {
                 "tune": "extracting.tune:tune",
             },
         ),
-        "generation": Group(
+        "generation": VerbGroup(
             "Create, list and switch generations of a classifier: one for each extractor that its vectors come from.",
             {
                 "create": "calibrating.generation:create_generation",
@@ -52,7 +52,7 @@ VERBS: Mapping[str, Mapping[str, str | Group]] = {
         "retire": "running.catalogue:retire",
         "forget": "running.removal:forget",
         "delete": "running.removal:delete",
-        "jobs": Group(
+        "jobs": VerbGroup(
             "List, show, cancel, resume and delete jobs.",
             {
                 "list": "running.jobs:list_jobs",
@@ -78,7 +78,7 @@ VERBS: Mapping[str, Mapping[str, str | Group]] = {
         "serve": "running.serve:serve",
         "worker": "running.operation:worker",
         "beat": "running.operation:beat",
-        "index": Group(
+        "index": VerbGroup(
             "Create, show, audit or drop the HNSW index, which `decide` can search instead of all exemplars.",
             {
                 "create": "calibrating.index:create",
@@ -87,7 +87,7 @@ VERBS: Mapping[str, Mapping[str, str | Group]] = {
                 "drop": "calibrating.index:drop",
             },
         ),
-        "key": Group(
+        "key": VerbGroup(
             "Create, list and revoke keys for the HTTP service.",
             {
                 "create": "running.keys:create_key",
@@ -95,7 +95,7 @@ VERBS: Mapping[str, Mapping[str, str | Group]] = {
                 "revoke": "running.keys:revoke_key",
             },
         ),
-        "db": Group(
+        "db": VerbGroup(
             "Upgrade the database schema, check what it holds, and let others use it.",
             {
                 "upgrade": "running.operation:upgrade",

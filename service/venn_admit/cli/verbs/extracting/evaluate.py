@@ -7,7 +7,7 @@ import typer
 
 from venn_admit.cli.options import Json, with_records
 from venn_admit.cli.output import output, print_result
-from venn_admit.cli.verbs.extracting.options import Model, Reading, level_asked_for, resources
+from venn_admit.cli.verbs.extracting.options import Model, ReadingOptions, level_asked_for, resources
 from venn_admit.cli.waiting import Showing
 from venn_admit.errors import InvalidInputError
 
@@ -44,7 +44,7 @@ def evaluate(
         typer.Option(min=1, help="With --train: K, the number of neighbours of the KNN. Default: 25."),
     ] = None,
     *,
-    reading: Reading,
+    reading: ReadingOptions,
     as_json: Json = False,
 ) -> None:
     """Evaluate a memory layer by document or token: accuracy, F0.5, and, with --train, the KNN beside the network.

@@ -16,7 +16,7 @@ from venn_admit.cli.verbs.extracting.options import (
     MinMaxWeight,
     Model,
     Patience,
-    Reading,
+    ReadingOptions,
     Representative,
     Training,
     level_asked_for,
@@ -109,7 +109,7 @@ def apply(
         ),
     ] = False,
     *,
-    reading: Reading,
+    reading: ReadingOptions,
     as_json: Json = False,
 ) -> None:
     """Make exemplars from a file with a memory layer: vectors, logits, labels if there are any, and the texts.

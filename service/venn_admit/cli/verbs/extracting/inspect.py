@@ -8,7 +8,7 @@ import typer
 
 from venn_admit.cli.options import Json, with_records
 from venn_admit.cli.output import print_result
-from venn_admit.cli.verbs.extracting.options import Reading, resources
+from venn_admit.cli.verbs.extracting.options import ReadingOptions, resources
 from venn_admit.cli.waiting import Showing
 from venn_admit.errors import InvalidInputError
 
@@ -31,7 +31,7 @@ def inspect(
         typer.Option(min=1, max=1000, help=f"With --train: training tokens for each token. Default: {_NEAR}."),
     ] = None,
     *,
-    reading: Reading,
+    reading: ReadingOptions,
     as_json: Json = False,
 ) -> None:
     """Show which tokens of a document carry the prediction, and the training tokens that are nearest to these."""

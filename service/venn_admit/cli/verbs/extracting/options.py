@@ -72,7 +72,7 @@ Patience = Annotated[int, typer.Option(help="How many epochs without a lower los
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadingOptions:
     """How a file of texts or states is read and encoded."""
 
     encoder: Annotated[
@@ -103,7 +103,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Training(Reading):
+class Training(ReadingOptions):
     """How files are read to train a memory layer on them, and how it is trained."""
 
     task: Annotated[

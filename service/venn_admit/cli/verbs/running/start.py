@@ -45,7 +45,7 @@ def start(
     from venn_admit.cli.tables.start_findings import Told, print_next
     from venn_admit.cli.waiting import Waiting
     from venn_admit.core.calibrators.declaration import parse_decimal
-    from venn_admit.flows.start import StartFiles, Step
+    from venn_admit.flows.start import Stage, StartFiles
     from venn_admit.flows.start import start as flow
 
     options = training.source()
@@ -69,7 +69,7 @@ def start(
             shell=shell,
             render=command,
         ):
-            if found is Step.STORE:
+            if found is Stage.STORE:
                 workers.enter_context(session.workers())
             told.tell(found)
     if as_json:

@@ -36,7 +36,7 @@ class ClassResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TriedPolicy:
     """A policy of a chain, and its test.
 
     Attributes:
@@ -81,15 +81,15 @@ class Chain:
     name: str
     predicted: tuple[int, ...]
     level: float
-    steps: tuple[Step, ...]
+    steps: tuple[TriedPolicy, ...]
 
     @property
-    def last_passed(self) -> Step | None:
+    def last_passed(self) -> TriedPolicy | None:
         """The most liberal policy that passed."""
         return next((step for step in reversed(self.steps) if step.passed), None)
 
     @property
-    def closest(self) -> Step:
+    def closest(self) -> TriedPolicy:
         """That policy or, if none passed, the failed one that lacks the fewest documents."""
         if self.last_passed is not None:
             return self.last_passed
@@ -259,7 +259,7 @@ def from_document(document: Mapping[str, Any]) -> Certificate:
                     predicted=tuple(chain["predicted"]),
                     level=chain["level"],
                     steps=tuple(
-                        Step(
+                        TriedPolicy(
                             shares=tuple(step["shares"]),
                             thresholds=tuple(step["thresholds"]),
                             admitted=step["admitted"],
@@ -302,7 +302,7 @@ def _of_proposals(document: Mapping[str, Any]) -> Certificate:
     """A certificate made before there were chains: thresholds on p0, proposed on `mc` and tested on `vp`."""
     confidence, points = Decimal(document["confidence"]), document["vp_points"]
     steps = tuple(
-        Step(
+        TriedPolicy(
             shares=(),
             thresholds=tuple(proposal["thresholds"]),
             admitted=round(proposal["vp_share"] * points),

@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 import numpy as np
 
 from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, DocumentTest, make_certification
-from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult, Step
+from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult, TriedPolicy
 from venn_admit.core.calibrators.certified.chains import Forecast, Order, class_chains, path_chains
 from venn_admit.core.calibrators.certified.curves import fit_curves
 from venn_admit.core.calibrators.certified.evidence import Evidence, documents_needed
@@ -136,7 +136,7 @@ class _Running:
     @property
     def chain(self) -> Chain:
         steps = tuple(
-            Step(
+            TriedPolicy(
                 shares=_finite(self._order.shares[place]),
                 thresholds=_finite(self._order.scores[place]),
                 admitted=admitted,
