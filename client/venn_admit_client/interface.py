@@ -206,8 +206,9 @@ class ClassifierInterface(ABC):
             score: Venn-Abers only: what ranks predictions: network, reliability or auto; auto by default: whichever
                 admits more of split mc.
             certify: Venn-Abers only: classes for which thresholds are certified by tests on splits mc and vp:
-                predicted, true or both; if no thresholds pass, everything is rejected. The result says how many labels
-                are lacking.
+                predicted, true or both; promised then: with confidence 1 - eps (0.95 unless another is asked for) over
+                the calibration labels, at least 1 - alpha are right among the admitted of each class asked for; if no
+                thresholds pass, everything is rejected. The result says how many labels are lacking.
             confidence: Venn-Abers only: confidence of the certificate in (0, 1), an exact decimal; 0.95 by default.
             test: Venn-Abers only: how the certificate tests documents of several points: finite-sample or asymptotic;
                 finite-sample by default; asymptotic passes with fewer documents and is valid for very many only.
