@@ -250,7 +250,7 @@ def test_a_request_states_its_extractor(service: Service) -> None:
         check_problem(service.post(f"{OWN}/decide", asked | stated, key=Scope.SCORE), 409, code, "expected 'v1'")
     assert service.post(f"{OWN}/decide", asked | {"extractor": "v1"}, key=Scope.SCORE).status_code == 200
     check_problem(put(service, f"{OWN}/extractor", {"extractor": "v2"}), 409, "extractor-differs", "cannot come from")
-    new = {"vector": [0.0] * DIMENSION, "logits": [1.0, 0.0, 0.0], "label": 0, "external_id": "new"}
+    new = {"vector": [0.0] * DIMENSION, "logits": [2.0, 0.0, 0.0], "label": 0, "external_id": "new"}
     body = {"split": "train", "exemplars": [new]}
     check_problem(service.post(f"{OWN}/exemplars", body), 409, "extractor-missing", "expected 'v1'")
     assert service.post(f"{OWN}/exemplars", body | {"extractor": "v1"}).json()["new"] == 1

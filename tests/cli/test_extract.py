@@ -43,6 +43,18 @@ def write_words(path: Path, count: int = 80) -> Path:
     return path
 
 
+def write_unlike(path: Path, part: int, count: int = 300) -> Path:
+    """Sentences of 5 words, none of which is another's, in this part or in others: equal ones would be copies."""
+    words = ["good", "bad", "the", "was", "a", "not", "very", "."]
+
+    def sentence(number: int) -> str:
+        first, *rest = (words[number // 8**place % 8] for place in range(4))
+        return "\n".join([f"{first}\tO", "film\tB", *(f"{word}\tO" for word in rest)])
+
+    path.write_text("\n\n".join(sentence(300 * part + number) for number in range(count)))
+    return path
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("texts")
@@ -200,18 +212,20 @@ def test_start_goes_the_whole_way(program: Program, files: Path, tmp_path: Path)
 
 @pytest.mark.slow
 def test_start_with_labelled_words_decides_on_each_word(program: Program, files: Path, tmp_path: Path) -> None:
-    train, held_out = (write_words(tmp_path / f"{name}.conll", 300) for name in ("train", "held-out"))
+    train, held_out = (
+        write_unlike(tmp_path / f"{name}.conll", place) for place, name in enumerate(("train", "held-out"))
+    )
     options = ("--task", "token", "--encoder", files / "network", "--out", tmp_path / "words", *SMALL)
     done = program("start", "words", train, held_out, *options, "--json")
     assert done.code == 0, done.stderr
-    assert [done.result[part]["rows"] for part in ("train", "held-out")] == [1050, 1050]
+    assert [done.result[part]["rows"] for part in ("train", "held-out")] == [1500, 1500]
     assert done.result["calibration"]["calibration"] == 1
-    new = write_words(tmp_path / "new.conll", 10)
+    new = write_unlike(tmp_path / "new.conll", 2, 10)
     apply = ("extract", "apply", tmp_path / "words" / "model", new, "--encoder", files / "network")
     assert program(*apply, "--out", tmp_path / "new.parquet").code == 0
     decisions = tmp_path / "decisions.parquet"
     scored = program("score", "words", tmp_path / "new.parquet", "--out", decisions, "--json")
-    assert (scored.code, scored.result["rows"]) == (0, 35)
+    assert (scored.code, scored.result["rows"]) == (0, 50)
     predicted = pq.read_table(decisions)["predicted_class"].to_pylist()
     words = pq.read_table(tmp_path / "new.parquet")["attributes"].to_pylist()
     assert [name == "B" for name in predicted] == ['"token": "film"' in word for word in words]

@@ -15,7 +15,8 @@ MODES = (("--no-weights", "--unweighted"), ("--q-equals-k", "--require-full-matc
 def test_modes_of_deciding(own_calibrated: Program, files: Path, tmp_path: Path, promised: str, today: str) -> None:
     for verb in ("score", "decide"):
         words = own_calibrated(verb, "--help").stdout.split()
-        assert today in words
+        # A narrow terminal cuts the longest.
+        assert [word for word in words if word.startswith("--") and today.startswith(word.removesuffix("…"))]
         assert promised not in words
     file, out = files / "scored.npz", tmp_path / "scores.parquet"
     first, again = (own_calibrated("decide", NAME, file, "--json", option).result for option in (promised, today))

@@ -211,6 +211,9 @@ def at_distance_one(prefix: str, count: int, train: Columns) -> Columns:
     """Return, for training exemplars that are far from each other, points exactly 1 away from one each."""
     columns = samples.take(train, [row % len(train["label"]) for row in range(count)])
     columns["vector"] = columns["vector"] + np.eye(DIMENSION, dtype=np.float32)[-1]
+    # No two with the same logits, or they would be copies.
+    columns["logits"] = columns["logits"] + np.float32(0.001) * np.arange(count, dtype=np.float32)[:, np.newaxis]
+    columns["logits"][:, 0] += np.float32(len(prefix)) * np.float32(1e-4) * (prefix == "vp")
     return columns | {"external_id": np.array([f"{prefix}-{row}" for row in range(count)])}
 
 

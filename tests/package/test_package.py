@@ -261,7 +261,7 @@ def test_by_venn_abers_it_decides_on_the_network(calibrated: venn_admit.Classifi
 
 def test_a_certificate_is_returned_and_decided_by(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
     asked: dict[str, Any] = {"method": "venn-abers", "score": "network"}
-    made = calibrated.calibrate(**asked, alpha=0.05, certify=("predicted", "true"), confidence=0.9)
+    made = calibrated.calibrate(**asked, alpha=0.1, certify=("predicted", "true"), confidence=0.9)
     found = made.certificate
     assert found is not None
     assert (found.is_certified, found.kinds, str(found.confidence)) == (True, ("predicted", "true"), "0.9")
@@ -276,10 +276,14 @@ def test_a_certificate_is_returned_and_decided_by(calibrated: venn_admit.Classif
     columns = samples.scored()
     for row in calibrated.score(**arrays(columns, with_labels=False)).to_pylist():
         threshold = found.thresholds[row["predicted_class"]]
-        admitted = threshold is not None and row["lower"] >= threshold
+        admitted = threshold is not None and row["score"] >= threshold
         assert (row["decided_class"] is not None) == admitted
     one = calibrated.decide(columns["vector"][3], logits=columns["logits"][3])
-    assert one.evidence["policy"] == {"is_certified": True, "threshold": found.thresholds[one.predicted]}
+    assert one.evidence["policy"] == {
+        "is_certified": True,
+        "threshold": found.thresholds[one.predicted],
+        "bounded": "score",
+    }
     assert calibrated.report().to_dict()["certificate"] == found.document
     assert "Certified with confidence 0.9" in str(calibrated.report())
     calibrated.export("policy", tmp_path / "policy.json")
@@ -291,8 +295,8 @@ def test_a_certificate_is_returned_and_decided_by(calibrated: venn_admit.Classif
     assert few is not None
     assert (few.is_certified, few.thresholds, few.admitted) == (False, None, None)
     assert few.labels_needed is not None
-    assert few.labels_needed > made.vp_points
-    short = [one for one in few.classes if one.p_value is not None and one.p_value > 0.05]
+    assert few.labels_needed > made.vp_points + made.mc_points
+    short = [one for one in few.classes if not one.is_promised]
     assert short
     assert all(one.labels_needed is None or one.labels_needed == one.documents_needed for one in short)
     assert set(calibrated.score(**arrays(columns)).column("reason").to_pylist()) == {"policy not certified"}

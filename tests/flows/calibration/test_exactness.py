@@ -52,7 +52,7 @@ ORDER BY cell, step.score
 
 
 CERTIFICATES = """
-SELECT certificate.thresholds, certificate.mc_share, vp_share, p_value, vp_documents, documents_needed, document
+SELECT certificate.thresholds, bounded, share, p_value, certificate.documents, documents_needed, document
 FROM certificate
 INNER JOIN calibration ON calibration.id = calibration_id
 INNER JOIN calibrator ON calibrator.id = calibrator_id

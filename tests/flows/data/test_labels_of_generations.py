@@ -43,7 +43,7 @@ def points(bench: Bench, name: str, ids: list[str], labels: list[int] | None = N
     return {
         "id": np.array(ids),
         "r": np.random.default_rng(dimension).normal(size=(len(IDS), dimension)).astype(np.float32)[rows],
-        "f": np.tile(np.array([1, 0], dtype=np.float32), (len(ids), 1)),
+        "f": np.tile(np.array([2, 0], dtype=np.float32), (len(ids), 1)),
         "y": np.array([-1] * len(ids) if labels is None else labels),
     }
 

@@ -217,7 +217,7 @@ def test_the_certificate_is_shown(bench: Bench) -> None:
     calibrated(bench, certify=["predicted"], alpha=Decimal("0.1"))
     found = report(bench)
     titles = [section.title for section in sections(found, command)]
-    assert titles.index("Certificate") + 1 == titles.index("Policies proposed")
+    assert titles.index("Certificate") + 1 == titles.index("Policies tested")
     assert "Certified with confidence 0.95: of what is admitted, at least 0.9 is right in every predicted" in text_of(
         found
     )

@@ -30,7 +30,7 @@ class DecidedBlock:
 
 
 def resting_on(connection: Connection, calibration: Calibration, neighbour_ids: IntArray) -> IntArray:
-    """Return the points with any of these neighbours that calibrate or that a snapshot decided on; ascending ids."""
+    """Return the points with any of these neighbours that are held out or that a snapshot decided on; ascending ids."""
     parameters = {"neighbour_ids": neighbour_ids.tolist(), "calibration_id": calibration.id}
     return execute_ids(connection, "what_if.resting_on", **parameters)
 

@@ -1,5 +1,5 @@
 -- name: resting_on
--- The points that have one of the given exemplars among their neighbours: those that calibrate, and those on which a
+-- The points that have one of the given exemplars among their neighbours: those that are held out, and those on which a
 -- snapshot has decided.
 SELECT neighbours.exemplar_id
 FROM neighbours
@@ -7,7 +7,7 @@ INNER JOIN exemplar ON neighbours.exemplar_id = exemplar.id
 WHERE
     neighbours.neighbour_ids && :neighbour_ids ::bigint[]
     AND (
-        exemplar.split IN ('mc', 'vp')
+        exemplar.split IN ('knn', 'mc', 'vp')
         OR EXISTS (
             SELECT 1
             FROM decision
