@@ -136,7 +136,7 @@ class Forecast:
         """
         admitted, wrong = self.of_columns(shares, columns)
         found = []
-        for at_step in zip(admitted, (1 + wrong) / (1 + admitted), strict=True):
+        for at_step in zip(admitted, wrong / np.maximum(admitted, 1.0), strict=True):
             of_columns = zip(columns, *(values.tolist() for values in at_step), strict=True)
             found.append([self._needed(column, a, e, level) for column, a, e in of_columns])
         passable = [(max(known), row) for row in found if len(known := [one for one in row if one]) == len(row)]
