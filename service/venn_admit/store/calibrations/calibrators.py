@@ -64,7 +64,7 @@ class Calibrator:
 
     @property
     def thresholds(self) -> tuple[Decimal | None, ...]:
-        """(C,) the least value at which each predicted class is admitted now, see `bounded`; None for never."""
+        """(C,) the least value at which each predicted class is admitted, the policy's if there is one; None: never."""
         if self.is_certified is None:
             return self.settings.thresholds
         policy = (None,) * len(self.settings.thresholds) if self.policy is None else self.policy
