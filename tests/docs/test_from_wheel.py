@@ -111,7 +111,7 @@ def packages(environment: Path) -> Path:
 @pytest.fixture(scope="module")
 def wheels() -> Iterator[Wheels]:
     """The wheels, and a virtual environment with the first and its dependencies, which are large."""
-    with open_folder() as folder:
+    with open_folder(large=True) as folder:
         places = {}
         for place, of in (("path/to/the/checkout", ROOT), ("path/to/the/checkout/client", ROOT / "client")):
             into = folder / of.name
@@ -125,7 +125,7 @@ def wheels() -> Iterator[Wheels]:
 @contextmanager
 def reading(wheels: Wheels, *names: str) -> Iterator[Reader]:
     """Somebody who has installed what these pages say, in a new environment beside that of the wheel."""
-    with open_folder() as folder:
+    with open_folder(large=True) as folder:
         environment = make_environment(folder / "environment")
         (packages(environment) / "wheel.pth").write_text(f"{packages(wheels.environment)}\n")
         for name in names:
