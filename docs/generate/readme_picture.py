@@ -55,7 +55,7 @@ def evaluations(connection: venn_admit.Connection) -> dict[str, dict[str, Any]]:
     reviews.ingest(data / "train.npz", split="train")
     reviews.ingest(data / "valid.npz")
     reviews.fit()
-    reviews.calibrate(alpha="0.1", kappa=100)
+    reviews.calibrate(method="venn-admit", alpha="0.1", kappa=100)
     return {name: reviews.evaluate(data / f"{name}.npz").to_dict() for name in SETS}
 
 

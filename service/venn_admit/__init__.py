@@ -7,7 +7,7 @@
         classifier.ingest(vectors=train_r, logits=train_f, labels=train_y, split="train")
         classifier.ingest(vectors=held_r, logits=held_f, labels=held_y)
         classifier.fit()
-        classifier.calibrate(kappa=100)
+        classifier.calibrate(method="venn-admit", kappa=100)
         decisions = classifier.score(vectors=new_r, logits=new_f)  # a pyarrow.Table, a row for each of yours
 
 Everything runs in this process, on the Postgres that comes with the package or on a server, and is the same as what the

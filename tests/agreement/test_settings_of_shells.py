@@ -73,6 +73,8 @@ SETTINGS: tuple[MethodSettings, ...] = (
     make_venn_abers_settings(CLASS_COUNT, K),
 )
 
+PAPER = {"method": "venn-admit"}
+
 
 class Taken(venn_admit.NotReadyError):
     """Settings were taken; nothing is computed."""
@@ -180,11 +182,11 @@ def test_signatures_have_the_settings_that_are_declared_and_say_of_them_what_is(
 def test_numbers_of_any_type_are_the_same_setting(shells: Shells) -> None:
     """As JSON has it, 5.0 is a whole number; a number with a fraction is refused, and not cut off."""
     for whole in (5, 5.0, np.int64(5), np.float64(5)):
-        arguments: dict[str, Any] = {"kappa": whole, "q_bins": [0, whole - 3]}
+        arguments: dict[str, Any] = {**PAPER, "kappa": whole, "q_bins": [0, whole - 3]}
         for ask in (shells.classifier, shells.remote):
             taken = shells.settings(partial(ask.calibrate, **arguments))
             assert repr(taken) == repr(make_settings(CLASS_COUNT, K, kappa=5, q_bins=(0, 2)))
-    refusals: tuple[dict[str, Any], ...] = ({"kappa": 5.5}, {"kappa": 5, "q_bins": [0, 2.5]})
+    refusals: tuple[dict[str, Any], ...] = ({**PAPER, "kappa": 5.5}, {**PAPER, "kappa": 5, "q_bins": [0, 2.5]})
     for refused in refusals:
         for ask in (shells.classifier, shells.remote):
             assert shells.settings(partial(ask.calibrate, **refused)) is None
@@ -217,16 +219,28 @@ def members(said: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "asked",
     [
-        *({"kappa": 5, "thresholds": [one] * CLASS_COUNT} for one in ("1", "1.0", "0.9", ".95", "9.5e-1", " 0.95 ")),
-        *({"kappa": 5, "thresholds": [one] * CLASS_COUNT} for one in ("0.89", "1.01", "-1", "nan", "inf", "", "x")),
-        {"kappa": 5, "thresholds": ["0.95"] * (CLASS_COUNT - 1)},
-        {"kappa": 5, "thresholds": [f"0.9{'0' * 18}1"] * CLASS_COUNT},
-        {"kappa": 5, "thresholds": [f"0.9{'0' * 19}1"] * CLASS_COUNT},
-        *({"kappa": 5, "alpha": one} for one in ("0.1", ".1", "1e-1", "0.10", " 0.1", "0." + "0" * 19 + "1")),
-        *({"kappa": 5, "alpha": one} for one in ("0", "1", "-0.1", "nan", "inf", "1e-21", "1e999999", "0,1", "")),
-        *({"kappa": 5, "delta": one} for one in (0.5, 2, inf, 0, -1.0, -inf, nan)),
-        *({"kappa": one} for one in (1, 2**31 - 1, 0, -1, 2**31)),
-        *({"kappa": 5, "q_bins": one} for one in ([0], [0, K], [0, K + 1], [1, 2], [0, 2, 1], [0, 0], [-1, 0])),
+        *(
+            {**PAPER, "kappa": 5, "thresholds": [one] * CLASS_COUNT}
+            for one in ("1", "1.0", "0.9", ".95", "9.5e-1", " 0.95 ")
+        ),
+        *(
+            {**PAPER, "kappa": 5, "thresholds": [one] * CLASS_COUNT}
+            for one in ("0.89", "1.01", "-1", "nan", "inf", "", "x")
+        ),
+        {**PAPER, "kappa": 5, "thresholds": ["0.95"] * (CLASS_COUNT - 1)},
+        {**PAPER, "kappa": 5, "thresholds": [f"0.9{'0' * 18}1"] * CLASS_COUNT},
+        {**PAPER, "kappa": 5, "thresholds": [f"0.9{'0' * 19}1"] * CLASS_COUNT},
+        *({**PAPER, "kappa": 5, "alpha": one} for one in ("0.1", ".1", "1e-1", "0.10", " 0.1", "0." + "0" * 19 + "1")),
+        *(
+            {**PAPER, "kappa": 5, "alpha": one}
+            for one in ("0", "1", "-0.1", "nan", "inf", "1e-21", "1e999999", "0,1", "")
+        ),
+        *({**PAPER, "kappa": 5, "delta": one} for one in (0.5, 2, inf, 0, -1.0, -inf, nan)),
+        *({**PAPER, "kappa": one} for one in (1, 2**31 - 1, 0, -1, 2**31)),
+        *(
+            {**PAPER, "kappa": 5, "q_bins": one}
+            for one in ([0], [0, K], [0, K + 1], [1, 2], [0, 2, 1], [0, 0], [-1, 0])
+        ),
         *({"method": "venn-abers", "score": one} for one in ("auto", "network", "reliability", "best", "")),
         *({"method": "venn-abers", "certify": one} for one in (["true"], ["true", "predicted"], ["all"], [""])),
         {"method": "venn-abers", "certify": ["true"], "confidence": "0.99", "test": "asymptotic"},
@@ -248,7 +262,7 @@ def test_what_is_taken_is_what_was_asked_for(shells: Shells) -> None:
     """The same arguments make the settings that they are advised for."""
     for settings in SETTINGS:
         assert set(shells.each(arguments_for(settings, K) | stated(settings)).values()) == {settings}
-    assert set(shells.each({"kappa": 5, "thresholds": ["0.8"] * CLASS_COUNT}).values()) == {None}
+    assert set(shells.each({**PAPER, "kappa": 5, "thresholds": ["0.8"] * CLASS_COUNT}).values()) == {None}
 
 
 def stated(settings: MethodSettings) -> dict[str, Any]:

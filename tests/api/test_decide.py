@@ -96,7 +96,9 @@ def test_all_points_of_a_request_are_decided_by_one_snapshot(
 
     def after_another(*arguments: Any) -> Any:
         if searched:
-            assert own_calibrated("calibrate", NAME, "--alpha", "0.3", "--kappa", 10).code == 0
+            assert (
+                own_calibrated("calibrate", NAME, "--method", "venn-admit", "--alpha", "0.3", "--kappa", 10).code == 0
+            )
         searched.append(search(*arguments))
         return searched[-1]
 

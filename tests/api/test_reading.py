@@ -206,7 +206,7 @@ def test_a_tag_changes_with_the_calibration(service: Service, own_calibrated: Pr
         return service.get(f"{OWN}/{path}").headers["etag"]
 
     current, first = tag("calibration"), tag("calibrations/1")
-    assert own_calibrated("calibrate", NAME, "--alpha", "0.3", "--kappa", 10).code == 0
+    assert own_calibrated("calibrate", NAME, "--method", "venn-admit", "--alpha", "0.3", "--kappa", 10).code == 0
     assert tag("calibration") != current
     assert tag("calibrations/1") != first, "it is in use no longer"
 

@@ -94,7 +94,7 @@ def test_all_daily_requests_are_answered_as_a_member(client: httpx.Client, tmp_p
     labelled = post(client, f"{OWN}/labels", {"labels": [{"external_id": "more-0", "label": "red"}]})
     assert labelled.json()["rows"] == 1
 
-    settings = {"alpha": "0.2", "kappa": 10, "q_bins": [0, 1]}
+    settings = {"method": "venn-admit", "alpha": "0.2", "kappa": 10, "q_bins": [0, 1]}
     made = post(client, f"{OWN}/calibrations", settings, 201).json()["calibration"]
     assert post(client, f"{OWN}/decide", points).json()["calibration"] == made
 

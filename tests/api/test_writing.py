@@ -82,7 +82,7 @@ def test_the_whole_way(service: Service, own_calibrated: Program, tmp_path: Any)
     by_file = own_calibrated("ingest", NAME, file, "--split", "held-out", "--json").result
     assert by_file["already_stored"] == 100, "they are the same exemplars"
 
-    asked = {"alpha": "0.2", "kappa": 10, "q_bins": [0, 1]}
+    asked = {"method": "venn-admit", "alpha": "0.2", "kappa": 10, "q_bins": [0, 1]}
     alone = service.post(f"{OWN}/calibrations", asked)
     check_problem(alone, 503, "job", "no worker is up")
     (cancelled,) = service.get(f"{OWN}/jobs", params={"limit": 1}).json()["jobs"]
@@ -92,7 +92,9 @@ def test_the_whole_way(service: Service, own_calibrated: Program, tmp_path: Any)
     assert made.status_code == 201, made.text
     result = made.json()
     assert made.headers["location"] == f"{OWN}/calibrations/{result['calibration']}"
-    expected = own_calibrated("calibrate", NAME, "--alpha", "0.2", "--kappa", 10, "--q-bins", "0,1", "--json").result
+    expected = own_calibrated(
+        "calibrate", NAME, "--method", "venn-admit", "--alpha", "0.2", "--kappa", 10, "--q-bins", "0,1", "--json"
+    ).result
     changing = {"calibration", "rows_closed", "rows_opened"}
     assert {key: result[key] for key in result.keys() - changing} == {
         key: expected[key] for key in expected.keys() - changing
@@ -115,10 +117,15 @@ def test_a_calibration_that_needs_no_job_needs_no_worker(service: Service) -> No
         ({"alpha": "0.0"}, 422, "invalid-input", "alpha"),
         ({"alpha": 0.1}, 422, "invalid-request", "body.alpha"),
         ({"kappa": 0}, 422, "invalid-request", "body.kappa"),
-        ({"score": "network"}, 422, "invalid-input", "the method venn-admit has no such setting"),
-        ({"delta": "nan", "kappa": 10}, 422, "invalid-input", "delta"),
-        ({"q_bins": [3, 1], "kappa": 10}, 422, "invalid-input", "q"),
-        ({}, 409, "not-ready", "no calibration was stored"),
+        (
+            {"method": "venn-admit", "score": "network"},
+            422,
+            "invalid-input",
+            "the method venn-admit has no such setting",
+        ),
+        ({"method": "venn-admit", "delta": "nan", "kappa": 10}, 422, "invalid-input", "delta"),
+        ({"method": "venn-admit", "q_bins": [3, 1], "kappa": 10}, 422, "invalid-input", "q"),
+        ({"method": "venn-admit"}, 409, "not-ready", "no calibration was stored"),
         ({"kapa": 10}, 422, "invalid-request", "body.kapa"),
     ],
 )
@@ -129,8 +136,8 @@ def test_settings_that_are_refused(
 
 
 def test_the_refusal_of_a_calibration_names_the_request_that_leaves_more(shared: Service) -> None:
-    problem = check_problem(shared.post(f"{OWN}/calibrations", {}), 409, "not-ready")
-    assert f'POST {OWN}/calibrations {{"kappa": ' in problem.detail
+    problem = check_problem(shared.post(f"{OWN}/calibrations", {"method": "venn-admit"}), 409, "not-ready")
+    assert f'POST {OWN}/calibrations {{"method": "venn-admit", "kappa": ' in problem.detail
     assert '`"kappa": 1000` stores this one anyway' in problem.detail
 
 

@@ -14,7 +14,7 @@ from tests.cli.samples import NAME, SCORED_ROWS
 from tests.conftest import fresh_database
 
 # Under which the classifier admits some and rejects some for each reason.
-CALIBRATION = ("--alpha", "0.2", "--kappa", 10, "--q-bins", "0,1")
+CALIBRATION = ("--method", "venn-admit", "--alpha", "0.2", "--kappa", 10, "--q-bins", "0,1")
 
 
 def on_database(url: str, folder: Path) -> Program:

@@ -20,7 +20,7 @@ def check_no_calibration_since(program: Program, before: dict[str, str]) -> None
 
 def test_it_stops_and_shows_what_other_settings_leave(own_calibrated: Program) -> None:
     before = contents(own_calibrated.url)
-    stopped = own_calibrated("calibrate", NAME, "--alpha", "0.2")
+    stopped = own_calibrated("calibrate", NAME, "--method", "venn-admit", "--alpha", "0.2")
     check_no_calibration_since(own_calibrated, before)
     assert (stopped.code, stopped.stdout) == (NOT_READY, "")
     lines = [line.strip() for line in stopped.stderr.splitlines()]
@@ -48,7 +48,7 @@ def test_it_stops_and_shows_what_other_settings_leave(own_calibrated: Program) -
 def test_programs_get_the_table(own_calibrated: Program) -> None:
     before = contents(own_calibrated.url)
     options = ("--alpha", "0.2", "--delta", "2.5", "--q-bins", "0,1", "--thresholds", "0.8,0.8,0.9")
-    stopped = own_calibrated("calibrate", NAME, *options, "--json")
+    stopped = own_calibrated("calibrate", NAME, "--method", "venn-admit", *options, "--json")
     check_no_calibration_since(own_calibrated, before)
     assert stopped.code == NOT_READY
     assert "error: no calibration was stored" in stopped.stderr
@@ -74,12 +74,14 @@ def test_defaults_that_leave_enough_are_stored(own_calibrated: Program, monkeypa
     """The samples are too few for kappa 1000; a smaller default serves as well."""
     assert make_settings.__kwdefaults__ is not None
     monkeypatch.setitem(make_settings.__kwdefaults__, "kappa", 10)
-    stored = own_calibrated("calibrate", NAME, "--alpha", "0.2", "--q-bins", "0,1", "--json").result
+    stored = own_calibrated(
+        "calibrate", NAME, "--method", "venn-admit", "--alpha", "0.2", "--q-bins", "0,1", "--json"
+    ).result
     assert (stored["calibration"], stored["kappa"]) == (2, 10)
 
 
 def test_a_setting_that_was_asked_for_is_kept_current(own_calibrated: Program, own_labels: str) -> None:
-    assert own_calibrated("calibrate", NAME, "--kappa", 1000).code == 0
+    assert own_calibrated("calibrate", NAME, "--method", "venn-admit", "--kappa", 1000).code == 0
     assert own_calibrated("label", NAME, own_labels).code == 0
     done = own_calibrated("recalibrate", NAME, "--json").result["recalibrations"]
     assert sorted(one["kappa"] for one in done) == [10, 1000]

@@ -35,7 +35,7 @@ def busy(calibrated: Program, server_url: str, session_folder: Path) -> Iterator
     folder = session_folder / "busy"
     folder.mkdir()
     with copied(calibrated, server_url, folder) as program:
-        assert program("calibrate", NAME, "--alpha", "0.1", "--kappa", 5).code == 0
+        assert program("calibrate", NAME, "--method", "venn-admit", "--alpha", "0.1", "--kappa", 5).code == 0
         columns = samples.scored()
         del columns["label"]
         columns["document_id"] = [f"document {row % DOCUMENTS}" for row in range(SCORED_ROWS)]
@@ -186,7 +186,7 @@ class TestShow:
 
 class TestCalibrations:
     def test_each_with_its_setting(self, own_calibrated: Program) -> None:
-        assert own_calibrated("calibrate", NAME, "--alpha", "0.1", "--kappa", 5).code == 0
+        assert own_calibrated("calibrate", NAME, "--method", "venn-admit", "--alpha", "0.1", "--kappa", 5).code == 0
         assert own_calibrated("calibrate", NAME, *CALIBRATION).code == 0
         told = own_calibrated("calibrations", NAME, "--json").result
         assert told["classifier"] == NAME
@@ -221,7 +221,7 @@ class TestCalibrations:
 
 class TestRetire:
     def test_it_is_asked_for_no_longer(self, own_calibrated: Program, tmp_path: Path) -> None:
-        assert own_calibrated("calibrate", NAME, "--alpha", "0.1", "--kappa", 5).code == 0
+        assert own_calibrated("calibrate", NAME, "--method", "venn-admit", "--alpha", "0.1", "--kappa", 5).code == 0
         retired = own_calibrated("retire", NAME, 1, "--json").result
         assert (retired["setting"], retired["alpha"], retired["is_in_use"]) == (1, "0.2", False)
         assert is_local(retired["retired_at"])
@@ -233,7 +233,7 @@ class TestRetire:
         assert done["alpha"] == "0.1"
 
     def test_people_are_told_how_to_bring_it_back(self, own_calibrated: Program) -> None:
-        assert own_calibrated("calibrate", NAME, "--alpha", "0.1", "--kappa", 5).code == 0
+        assert own_calibrated("calibrate", NAME, "--method", "venn-admit", "--alpha", "0.1", "--kappa", 5).code == 0
         told = own_calibrated("retire", NAME, 1).stdout
         assert f"Setting 1 of {NAME} (venn-admit, alpha 0.2, delta 1, kappa 10) is retired" in told
         assert own_calibrated("calibrate", NAME, *CALIBRATION).code == 0

@@ -92,7 +92,7 @@ def test_calibration(calibrated: Program, tmp_path: Path) -> None:
 def test_an_older_calibration(own_calibrated: Program, tmp_path: Path) -> None:
     before = export(own_calibrated, "calibration", tmp_path / "before.parquet")
     parameters = export_parameters(own_calibrated, tmp_path / "before.json")
-    assert own_calibrated("calibrate", NAME, "--alpha", "0.05", "--kappa", 30).code == 0
+    assert own_calibrated("calibrate", NAME, "--method", "venn-admit", "--alpha", "0.05", "--kappa", 30).code == 0
     assert export(own_calibrated, "calibration", tmp_path / "current.parquet") != before
     assert export_parameters(own_calibrated, tmp_path / "current.json") != parameters
     older = ("--calibration", 1)

@@ -51,7 +51,7 @@ def test_ids_and_attributes(own_ingested: Program, tmp_path: Path) -> None:
     train = samples.save(tmp_path, "train.npz", hostile(samples.exemplars("more", 400, seed=5)))
     assert decided("ingest", NAME, train, "--split", "train").code == 0
     assert decided("fit", NAME).code == 0
-    assert decided("calibrate", NAME, "--alpha", "0.2", "--kappa", 10).code == 0
+    assert decided("calibrate", NAME, "--method", "venn-admit", "--alpha", "0.2", "--kappa", 10).code == 0
     columns = hostile(samples.take(samples.scored(), slice(3)))
     columns["external_id"] = np.array([f"{HOSTILE}-scored-{row}" for row in range(3)])
     file = samples.save(tmp_path, "scored.npz", columns)

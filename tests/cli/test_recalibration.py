@@ -34,7 +34,7 @@ def test_nothing_to_do(calibrated: Program) -> None:
 
 def test_labels_and_data_are_taken_up_under_every_setting(own_calibrated: Program, tmp_path: Path) -> None:
     before = own_calibrated("calibrate", NAME, *CALIBRATION, "--json").result
-    assert own_calibrated("calibrate", NAME, "--alpha", "0.1", "--kappa", 5).code == 0
+    assert own_calibrated("calibrate", NAME, "--method", "venn-admit", "--alpha", "0.1", "--kappa", 5).code == 0
     assert own_calibrated("calibrate", NAME, *CALIBRATION).code == 0
     assert labels(own_calibrated, tmp_path, range(50))["recalibrations_due"] == 2
     told = own_calibrated("ingest", NAME, more(tmp_path), "--split", "held-out", "--json").result

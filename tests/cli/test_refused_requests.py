@@ -234,7 +234,9 @@ def test_all_points_at_the_same_distance(program: Program, tmp_path: Path) -> No
     # is no trace.
     found = {"job", "job_row", "job_chunk", "neighbours", "approximation", "classifier"}
     assert {table for table in after if after[table] != before[table]} == found
-    assert program("calibrate", NAME, "--delta", "inf", "--kappa", 1).code == 0  # as the message advises
+    assert (
+        program("calibrate", NAME, "--method", "venn-admit", "--delta", "inf", "--kappa", 1).code == 0
+    )  # as the message advises
 
 
 @pytest.mark.parametrize("alpha", ["0", "1", "-0.1", "1.5", "0.0", "1e3"])

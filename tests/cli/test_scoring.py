@@ -164,7 +164,7 @@ def test_require_full_match(own_calibrated: Program, scored_file: Path) -> None:
 
 def test_an_older_calibration(own_calibrated: Program, scored_file: Path) -> None:
     _, before = score(own_calibrated, scored_file)
-    assert own_calibrated("calibrate", NAME, "--alpha", "0.3", "--kappa", 5).code == 0
+    assert own_calibrated("calibrate", NAME, "--method", "venn-admit", "--alpha", "0.3", "--kappa", 5).code == 0
     current, rows = score(own_calibrated, scored_file)
     assert current["calibration"] == 2
     assert rows != before
@@ -208,7 +208,7 @@ def test_rows_in_use_are_scored_with_a_warning(own_calibrated: Program, tmp_path
 
 
 def test_kappa_above_every_band(own_calibrated: Program, scored_file: Path) -> None:
-    outcome = own_calibrated("calibrate", NAME, "--alpha", "0.2", "--kappa", 1000, "--json")
+    outcome = own_calibrated("calibrate", NAME, "--method", "venn-admit", "--alpha", "0.2", "--kappa", 1000, "--json")
     least = outcome.result["largest_usable_kappa"]
     assert 1 < least < 1000
     assert outcome.result["vp_in_usable_bands"] == outcome.result["vp_singletons"] == 0
@@ -223,10 +223,14 @@ def test_kappa_above_every_band(own_calibrated: Program, scored_file: Path) -> N
     }
     check_rows(rows)
 
-    as_advised = own_calibrated("calibrate", NAME, "--alpha", "0.2", "--kappa", least, "--json")
+    as_advised = own_calibrated(
+        "calibrate", NAME, "--method", "venn-admit", "--alpha", "0.2", "--kappa", least, "--json"
+    )
     assert as_advised.result["vp_in_usable_bands"] > 0
     assert "warning" not in as_advised.stderr
-    one_more = own_calibrated("calibrate", NAME, "--alpha", "0.2", "--kappa", least + 1, "--json")
+    one_more = own_calibrated(
+        "calibrate", NAME, "--method", "venn-admit", "--alpha", "0.2", "--kappa", least + 1, "--json"
+    )
     assert one_more.result["vp_in_usable_bands"] == 0
     assert f"--kappa {least} would leave some" in one_more.stderr
 
@@ -376,7 +380,7 @@ def test_evaluate_of_what_a_calibration_has_decided_on(own_calibrated: Program, 
     assert of_decisions["name"] == "calibration 1"
     of_file = own_calibrated("evaluate", NAME, scored_file, "--json").result
     assert of_decisions == of_file | {"name": "calibration 1"}
-    assert own_calibrated("calibrate", NAME, "--alpha", "0.3", "--kappa", 5).code == 0
+    assert own_calibrated("calibrate", NAME, "--method", "venn-admit", "--alpha", "0.3", "--kappa", 5).code == 0
     with nothing_stored(own_calibrated):
         check_refusal(own_calibrated("evaluate", NAME), 2, "calibration 2 of 'colours' has decided on no labelled")
     assert own_calibrated("evaluate", NAME, "--calibration", 1, "--json").result == of_decisions

@@ -145,7 +145,19 @@ def test_calibrate(own_calibrated: Program) -> None:
 
 def test_calibrate_with_every_option(own_calibrated: Program) -> None:
     outcome = own_calibrated(
-        "calibrate", NAME, "--alpha", "0.25", "--delta", "inf", "--kappa", 1, "--thresholds", "0.75,0.8,1", "--json"
+        "calibrate",
+        NAME,
+        "--method",
+        "venn-admit",
+        "--alpha",
+        "0.25",
+        "--delta",
+        "inf",
+        "--kappa",
+        1,
+        "--thresholds",
+        "0.75,0.8,1",
+        "--json",
     )
     assert (outcome.result["delta"], outcome.result["omega"]) == ("inf", "inf")
     assert outcome.result["alpha"] == "0.25"
@@ -164,4 +176,7 @@ def test_fit_and_calibrate_tell_people(own_ingested: Program) -> None:
 def test_k_is_kept(own_calibrated: Program) -> None:
     """The default bins of q are 0 to K, so K is the last edge there can be."""
     for edge, code in ((K, 0), (K + 1, 2)):
-        assert own_calibrated("calibrate", NAME, "--kappa", 1, "--q-bins", f"0,{edge}").code == code
+        assert (
+            own_calibrated("calibrate", NAME, "--method", "venn-admit", "--kappa", 1, "--q-bins", f"0,{edge}").code
+            == code
+        )

@@ -123,7 +123,7 @@ def test_a_classifier_from_tables_to_recalibrated_decisions(connection: Connecti
     assert told[-1][0] == told[-1][1]
     assert fit.points > 0
     assert fit.temperature > 0
-    first = made.calibrate(alpha="0.2", kappa=10, q_bins=[0, 1])
+    first = made.calibrate(method="venn-admit", alpha="0.2", kappa=10, q_bins=[0, 1])
     assert made.recalibrate() == []
 
     file = tmp_path / "labels.csv"

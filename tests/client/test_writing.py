@@ -49,7 +49,9 @@ def test_a_classifier_from_the_first_row_to_the_first_label(connection: Connecti
 
 
 def test_a_calibration_by_venn_admit(connection: Connection) -> None:
-    made = connection.classifier(NAME).calibrate(alpha="0.2", kappa=10, q_bins=[0, 1], delta=float("inf"))
+    made = connection.classifier(NAME).calibrate(
+        method="venn-admit", alpha="0.2", kappa=10, q_bins=[0, 1], delta=float("inf")
+    )
     assert (made.method, made.kappa, made.q_bins, made.delta) == ("venn-admit", 10, (0, 1), float("inf"))
     assert made.usable_share is not None
     assert made.singleton_share is not None

@@ -28,7 +28,7 @@ def reviews(reader: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert reader("ingest", "reviews", data / "train.npz", "--split", "train").code == 0
     assert reader("ingest", "reviews", data / "valid.npz", "--split", "held-out").code == 0
     assert reader("fit", "reviews").code == 0
-    assert reader("calibrate", "reviews", "--kappa", 100).code == 0
+    assert reader("calibrate", "reviews", "--method", "venn-admit", "--kappa", 100).code == 0
     assert reader("score", "reviews", data / "test.npz", "--out", "scored.csv").code == 0
     monkeypatch.setenv("SERVICE_KEY", admin_key(reader))
     runtime = Runtime.start(Settings(database_url=reader.url, home=reader.home))

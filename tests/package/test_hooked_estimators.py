@@ -61,7 +61,7 @@ def test_a_pipeline_decides_as_its_arrays_do(connection: venn_admit.Connection, 
     by_file.ingest(file("held-out", *held_out))
     for classifier in (by_hook, by_file):
         classifier.fit()
-        classifier.calibrate(alpha="0.2", kappa=10, q_bins=[0, 1])
+        classifier.calibrate(method="venn-admit", alpha="0.2", kappa=10, q_bins=[0, 1])
     decided = by_hook.score(hooked.over(new[0]))
     assert len(set(decided["decided_class"].to_pylist())) > 2
     assert decided.drop_columns("calibration").equals(by_file.score(file("new", *new)).drop_columns("calibration"))

@@ -69,7 +69,7 @@ def set_up(classifier: venn_admit.Classifier, train: Any, held_out: Any) -> None
     classifier.ingest(train, split="train")
     classifier.ingest(held_out)
     classifier.fit()
-    classifier.calibrate(alpha="0.3", kappa=5, q_bins=[0, 1])
+    classifier.calibrate(method="venn-admit", alpha="0.3", kappa=5, q_bins=[0, 1])
 
 
 def refused(hooked: venn_admit.HookedBatches) -> str:

@@ -24,7 +24,7 @@ from tests.holding import hold_training
 from tests.package.conftest import filled
 from venn_admit.files.output.exports import finite_json
 
-SETTINGS: dict[str, Any] = {"alpha": "0.2", "kappa": 10, "q_bins": (0, 1)}
+SETTINGS: dict[str, Any] = {"method": "venn-admit", "alpha": "0.2", "kappa": 10, "q_bins": (0, 1)}
 
 
 def arrays(columns: Columns, *, with_labels: bool = True) -> dict[str, Any]:
@@ -228,7 +228,8 @@ def test_advice_names_calls(calibrated: venn_admit.Classifier, opened: venn_admi
     assert refusal.value.__notes__ == ["call `classifier.fit()`"]
     columns = samples.exemplars("later", 40, seed=4)
     calibrated.ingest(**arrays(columns))
-    assert '`classifier.calibrate(alpha="0.2", kappa=10, q_bins=[0, 1])`' in " ".join(str(calibrated.report()).split())
+    advised = '`classifier.calibrate(method="venn-admit", alpha="0.2", kappa=10, q_bins=[0, 1])`'
+    assert advised in " ".join(str(calibrated.report()).split())
 
 
 @pytest.mark.usefixtures("blank_charts")
@@ -348,9 +349,10 @@ class TestRefusals:
         classifier.ingest(**arrays(samples.held_out()))
         classifier.fit()
         with pytest.raises(
-            venn_admit.NotReadyError, match=r"no calibration was stored: .* `classifier.calibrate\(kappa=\d+"
+            venn_admit.NotReadyError,
+            match=r'no calibration was stored: .* `classifier.calibrate\(method="venn-admit", kappa=\d+',
         ) as refusal:
-            classifier.calibrate()
+            classifier.calibrate(method="venn-admit")
         assert "--" not in str(refusal.value)
         with pytest.raises(venn_admit.NotReadyError, match="no calibration"):
             classifier.decide(samples.scored()["vector"][0])
@@ -385,7 +387,7 @@ class TestRefusals:
             calibrated.decide(vector)
 
     def test_a_float_alpha_is_the_decimal_that_it_prints_as(self, calibrated: venn_admit.Classifier) -> None:
-        assert str(calibrated.calibrate(alpha=0.2, kappa=10, q_bins=[0, 1]).alpha) == "0.2"
+        assert str(calibrated.calibrate(method="venn-admit", alpha=0.2, kappa=10, q_bins=[0, 1]).alpha) == "0.2"
         with pytest.raises(venn_admit.InvalidInputError, match="alpha: expected a decimal number"):
             calibrated.calibrate(alpha="a tenth")
 

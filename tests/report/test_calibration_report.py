@@ -271,7 +271,10 @@ def test_advice(two_classes: CalibrationReport) -> None:
     grown = Agreement(Discrepancies(20, 800), Discrepancies(900, 14_000), Discrepancies(0, 0))
     due = replace(two_classes, agreement=grown, changes=PointChanges(5, 0, 1))
     text = " ".join(shown(due).split())
-    assert "6 labelled points arrived, changed or left: `venn-admit calibrate made --kappa 1000`" in text
+    assert (
+        "6 labelled points arrived, changed or left: `venn-admit calibrate made --method venn-admit --kappa 1000`"
+        in text
+    )
     assert "`venn-admit fit made` fits them again; calibrate afterwards" in text
     given = replace(two_classes, agreement=replace(grown, at_fit=None))
     assert "there is no fit to compare with" in shown(given)
@@ -408,7 +411,7 @@ def test_the_page_shows_what_the_terminal_does(two_classes: CalibrationReport, h
 
 def test_commands_stand_apart_on_the_page(two_classes: CalibrationReport) -> None:
     due = replace(two_classes, changes=PointChanges(5, 0, 1))
-    assert "<code>venn-admit calibrate made --kappa 1000</code>" in render_calibration(due, command)
+    assert "<code>venn-admit calibrate made --method venn-admit --kappa 1000</code>" in render_calibration(due, command)
 
 
 def test_the_verdict_comes_first_then_the_map_then_tables(two_classes: CalibrationReport) -> None:

@@ -26,7 +26,7 @@ def furnish(program: Program, folder: Path) -> None:
     run(program, "ingest", NAME, write(folder / "rest.npz", reviews("held-out", 800, seed=2)), "--split", "held-out")
     run(program, "fit", NAME)
     _number_from(program, "calibration", CALIBRATION)
-    run(program, "calibrate", NAME, "--alpha", "0.2", "--kappa", 10, "--q-bins", "0,1")
+    run(program, "calibrate", NAME, "--method", "venn-admit", "--alpha", "0.2", "--kappa", 10, "--q-bins", "0,1")
     _number_from(program, "decision", DECISION)
     _number_from(program, "job", JOB)
     scored = reviews("review", 50, seed=3)

@@ -46,7 +46,7 @@ def request_for(step: Step) -> str:
     >>> from venn_admit.core.calibrators.settings import make_settings
     >>> settings = make_settings(2, 5, kappa=100, q_bins=(0, 1))
     >>> request_for(Step(Verb.CALIBRATE, classifier="made", settings=settings, neighbour_count=5))
-    'POST /v1/classifiers/made/calibrations {"kappa": 100, "q_bins": [0, 1]}'
+    'POST /v1/classifiers/made/calibrations {"method": "venn-admit", "kappa": 100, "q_bins": [0, 1]}'
     """
     address, members = address_of(step), ", ".join(f'"{name}": {value}' for name, value in members_of(step).items())
     if step.verb is Verb.ADD_ARGUMENT:

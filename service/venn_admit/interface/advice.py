@@ -46,7 +46,7 @@ def call(step: Step) -> str:
     >>> from venn_admit.core.calibrators.settings import make_settings
     >>> settings = make_settings(2, 5, kappa=100, q_bins=(0, 1))
     >>> call(Step(Verb.CALIBRATE, classifier="made", settings=settings, neighbour_count=5))
-    'classifier.calibrate(kappa=100, q_bins=[0, 1])'
+    'classifier.calibrate(method="venn-admit", kappa=100, q_bins=[0, 1])'
     """
     given, begin = arguments_of(step), CALLS[step.verb]
     named = [f"{name}={_text(value)}" for name, value in given.items() if name not in ("classifier", "job")]

@@ -97,7 +97,9 @@ def test_labels_that_came_since_are_counted_until_they_calibrate(scored: Bench) 
     found = report(scored)
     changes = found.changes
     assert (changes.arrived, changes.changed, changes.left) == (joined, 0, 0)
-    assert any("`venn-admit calibrate reviews --kappa 100`" in line for line in advice(found, command))
+    assert any(
+        "`venn-admit calibrate reviews --method venn-admit --kappa 100`" in line for line in advice(found, command)
+    )
 
     scored.calibrate("reviews", kappa=100)
     now = report(scored)
@@ -208,7 +210,10 @@ class TestRecentTraffic:
         assert (bands(found).partitions.usable.sum(), bands(found).admitted_of_vp) == (0, 0)
         (rejected,) = advice(found, command)
         assert rejected.startswith("Nearly everything is rejected: .000 of vp lie in usable bands")
-        assert "`venn-admit calibrate reviews --kappa 300 --q-bins 0,1,6,16,25` would leave" in rejected
+        assert (
+            "`venn-admit calibrate reviews --method venn-admit --kappa 300 --q-bins 0,1,6,16,25` would leave"
+            in rejected
+        )
 
     def test_labels_of_admitted_points(self, reviews: Bench) -> None:
         """Given wrong labels, what was admitted looks wrong, and that comes first."""

@@ -159,8 +159,8 @@ def value_text(name: str, value: Any) -> str:
 def arguments_for(settings: MethodSettings, neighbour_count: int | None) -> dict[str, Any]:
     """Return the arguments of a calibration that make these settings, for the advice to calibrate under them.
 
-    Kappa or the score is always among them, so that nothing else is chosen; others are left out if they have their
-    default. Decimals stay decimals, and sequences are lists.
+    The method and its kappa or score are always among them, so that nothing else is chosen; others are left out if they
+    have their default. Decimals stay decimals, and sequences are lists.
 
     Args:
         settings: The settings.
@@ -168,7 +168,7 @@ def arguments_for(settings: MethodSettings, neighbour_count: int | None) -> dict
 
     Examples:
         >>> arguments_for(make_settings(2, 5, kappa=100, q_bins=(0, 1)), 5)
-        {'kappa': 100, 'q_bins': [0, 1]}
+        {'method': 'venn-admit', 'kappa': 100, 'q_bins': [0, 1]}
     """
     default = read_settings(
         settings.method,
@@ -178,7 +178,6 @@ def arguments_for(settings: MethodSettings, neighbour_count: int | None) -> dict
     )
     left_out = {**plain_settings(default), "alpha": DEFAULT_ALPHA}
     own = DECLARED[settings.method]
-    arguments = {} if settings.method == VENN_ADMIT else {"method": settings.method}
-    return arguments | {
+    return {"method": settings.method} | {
         name: value for name, value in plain_settings(settings).items() if own[name].always or value != left_out[name]
     }

@@ -89,7 +89,7 @@ def _next_steps(data: Path) -> list[str]:
     return [
         f"{PROGRAM} replay 1",
         f"{PROGRAM} score {NAME} {ood} --out scores.parquet",
-        f"{PROGRAM} calibrate {NAME} --kappa {KAPPA} --q-bins 0,1,6,16,25 --delta 2",
+        f"{PROGRAM} calibrate {NAME} --method venn-admit --kappa {KAPPA} --q-bins 0,1,6,16,25 --delta 2",
         f"{PROGRAM} evaluate {NAME} {ood} --out ood-report",
         f"{PROGRAM} export {NAME} --what approximations --out approximations.parquet",
         f"{PROGRAM} calibrate {NAME} --method venn-abers",
