@@ -12,7 +12,7 @@ import pytest
 from tests.guarantees.test_certificate import ALPHA, BELOW, CONFIDENCE, EPS, PREDICTED, Law, spread
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.points import CertificatePoints
-from venn_admit.core.copies import Units, united
+from venn_admit.core.copies import united
 from venn_admit.core.documents import document_codes
 from venn_admit.core.splits import assign_splits
 from venn_admit.core.types import Split
@@ -30,11 +30,8 @@ def shortfalls(draws: int, *, are_joined: bool) -> float:
         ids = [f"{draw}-{copy}" for copy in range(len(rows))]
         splits, keys = assign_splits(ids, seed=0), ids
         if are_joined:
-            units = Units(lambda of: assign_splits(of, seed=0))
-            for copy, row in enumerate(rows.tolist()):
-                units.join(ids[copy], ids[row])
-            splits = units.splits(ids)
             keys = united(ids, [row.to_bytes(4) for row in rows.tolist()])
+            splits = assign_splits(keys, seed=0)
         documents = document_codes(keys)
         proposes = np.array([one is Split.KNN for one in splits])
         proposing, evidence = (

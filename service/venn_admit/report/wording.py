@@ -18,13 +18,13 @@ def waiting_text(waiting: int) -> str:
 
 
 def copies_text(copies: int) -> str:
-    """Return what is said of exemplars that are held out with the vector and logits of another.
+    """Return what is said of held-out exemplars, at least two, of documents with the vectors and logits of another.
 
     >>> copies_text(2)
-    '2 held-out exemplars have the vector and logits of another: copies share a split, and count as one document.'
+    '2 held-out exemplars are copies by vector and logits: copies share a split, and count as one document.'
     """
-    they_have = "1 held-out exemplar has" if copies == 1 else f"{copies:,} held-out exemplars have"
-    return f"{they_have} the vector and logits of another: copies share a split, and count as one document."
+    they_are = f"{copies:,} held-out exemplars are copies by vector and logits"
+    return f"{they_are}: copies share a split, and count as one document."
 
 
 def copies_apart_text(copies: int) -> str:

@@ -13,7 +13,7 @@ from venn_admit.files.records import ExemplarBatch
 from venn_admit.files.sources import ExemplarSource
 from venn_admit.flows.data.carried_labels import CarriedLabels, labels_carried_to
 from venn_admit.flows.data.create import check_extractor
-from venn_admit.flows.data.placing import Placement, TrainingCopies
+from venn_admit.flows.data.placing import Placement, TrainingCopies, document_keys
 from venn_admit.records import Ingestion
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers, exemplars, generations, storing, support
@@ -45,8 +45,8 @@ def ingest(
     scored again that they disturbed, wait until it is done, or for ten minutes: data that arrive without a pause would
     put it off for ever.
 
-    Exemplars that are held out with the same vector and logits share a split, whatever their ids and documents are, and
-    so do all exemplars of their documents.
+    Documents that are held out with the same vectors and logits, and points without a document likewise, share a split,
+    whatever their ids are.
 
     Args:
         split: `train`, `held-out`, or one of `knn`, `mc`, `vp` for data that were divided before, except for copies of
@@ -64,7 +64,7 @@ def ingest(
     if split not in (HELD_OUT, Split.TRAIN, Split.KNN, Split.MC, Split.VP):
         raise InvalidInputError(f"unknown split {split!r}: expected train, held-out, knn, mc or vp")
     per_split: Counter[Split] = Counter()
-    rows = new = labels_carried = copies = 0
+    rows = new = labels_carried = 0
     training_copies = TrainingCopies(source)
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
@@ -87,16 +87,17 @@ def ingest(
             _require_labels(source, labelled, split)
             stored = store_batch(connection, classifier, labelled, splits, carried, selection="random", source=source)
             new_rows = stored.new_rows.tolist()
-            placement.note_new(stored.ids[new_rows])
+            keys = document_keys(batch.external_ids, batch.document_ids)
+            placement.note_new((keys[row] for row in new_rows), stored.ids[new_rows].tolist())
             training_copies.add(batch, placed, new_rows)
-            copies += sum(placed.is_copy[row] for row in new_rows)
             labels_carried += len(carried.known)
             per_split.update(splits[row] for row in new_rows)
             rows, new = rows + len(splits), new + len(new_rows)
             on_rows(len(splits))
         if not allow_training_rows:
             training_copies.require_none(classifier)
-        moved = placement.finish()
+        gathered = placement.finish()
+        moved = gathered.moved
         per_split = +Counter({one: per_split[one] + moved.new[one] for one in Split})
         requests = 0
         if per_split[Split.TRAIN]:
@@ -112,7 +113,7 @@ def ingest(
             new=new,
             already_stored=rows - new,
             new_per_split={str(split): per_split[split] for split in Split if per_split[split]},
-            copies=copies,
+            copies=gathered.copies,
             training_copies=training_copies.count,
             labels_carried=labels_carried,
             recalibrations_due=requests,

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from sqlalchemy import Connection, Engine
@@ -11,7 +11,7 @@ from venn_admit.core.types import HELD_OUT_SPLITS, Split
 from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError
 from venn_admit.files.label_sources import LabelSource
 from venn_admit.files.labels import LabelRows, LabelRules
-from venn_admit.flows.data.placing import Placement
+from venn_admit.flows.data.placing import Placement, document_keys
 from venn_admit.records import Labelling
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers, exemplars, labels, support
@@ -75,8 +75,8 @@ def label(
             )
             for one, placement in zip(every, placements, strict=True)
         ]
-        primary = _primary(classifier, changes, rows, source)
         requests = sum(map(partial(_record, connection, source), changes, placements))
+        primary = _primary(classifier, changes, rows, source)
         counts = _counts(rows, primary, requests, sum(len(one.events) for one in changes))
         on_stored(connection, counts)
     return counts
@@ -118,6 +118,8 @@ def _changes(
         [stored[external_id].document_id for external_id in joining],
         [stored[external_id].point_digest for external_id in joining],
     )
+    keys = document_keys(joining, [stored[external_id].document_id for external_id in joining])
+    placement.note_new(keys)
     splits = dict(zip(joining, placed.splits, strict=True))
     opposed = {joining[row]: copy for row, copy in placed.opposed.items()}
     events = {}
@@ -161,8 +163,11 @@ def _record(connection: Connection, source: LabelSource, changes: _Changes, plac
     of_support = _support_changes(before, events)
     if of_support:
         support.change(connection, changes.classifier, of_support)
-    moved = placement.finish().others
-    touched = {was.split for was in before} | {event.split for event in events} | moved.keys()
+    gathered = placement.finish()
+    for external_id, event in changes.events.items():
+        key = changes.stored[external_id].document_id or external_id
+        changes.events[external_id] = replace(event, split=gathered.splits.get(key, event.split))
+    touched = {was.split for was in before} | {event.split for event in events} | gathered.moved.others.keys()
     is_outdated = bool(touched & recalibrations.CALIBRATION_SPLITS)
     return recalibrations.request(connection, changes.classifier, "labels") if is_outdated else 0
 

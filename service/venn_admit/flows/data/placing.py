@@ -3,21 +3,20 @@
 The caller holds the ingestion lock of the classifier, so that what is stored stays as it is until all are placed.
 """
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from sqlalchemy import Connection
 
-from venn_admit.core.copies import Units
+from venn_admit.core.copies import HeldOutDocument, shared_split
 from venn_admit.core.splits import assign_splits
-from venn_admit.core.types import IntArray, Split
+from venn_admit.core.types import Split
 from venn_admit.errors import Code, ConflictError
 from venn_admit.files.records import ExemplarBatch
 from venn_admit.store.exemplars import copies
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.exemplars.copies import StoredCopy
+from venn_admit.store.exemplars.copies import Moved, StoredCopy
 
 _NAMED = 5
 _NONE_NEW = 2**63 - 1
@@ -27,13 +26,24 @@ _NONE_NEW = 2**63 - 1
 class Placed:
     """Where some exemplars belong.
 
-    splits: as far as is known now. is_copy: whether an exemplar before it, stored or given, is held out and has the
-    same vector and logits. opposed: by row, one with the same that trains, or is held out if these train.
+    splits: unless it turns out at the end that they are of copies. opposed: by row, one with the same vector and logits
+    that trains, or is held out if these train.
     """
 
     splits: list[Split]
-    is_copy: list[bool]
     opposed: dict[int, StoredCopy]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gathered:
+    """What became of copies.
+
+    copies: how many new exemplars are of documents that are copies of one before. splits: of the documents that moved.
+    """
+
+    copies: int
+    splits: Mapping[str, Split]
+    moved: Moved
 
 
 class Placement:
@@ -45,8 +55,10 @@ class Placement:
         if self._has_vectors:
             copies.complete_digests(connection, classifier)
         self._connection, self._classifier, self._trains = connection, classifier, split is Split.TRAIN
-        self._units = Units(_drawn(classifier) if split is None else lambda keys: [split] * len(keys))
-        self._documents: set[str] = set()
+        self._draw = _drawn(classifier) if split is None else lambda keys: [split] * len(keys)
+        self._stored: dict[str, Split | None] = {}  # by document
+        self._suspects: set[str] = set()
+        self._new: set[str] = set()
         self._first_new_id = _NONE_NEW
 
     def place(
@@ -55,50 +67,49 @@ class Placement:
         """Place some exemplars; digests: of vector and logits. Without vectors there are no copies."""
         keys = document_keys(external_ids, document_ids)
         if not self._has_vectors:
-            return Placed(self._units.splits(keys), [False] * len(keys), {})
+            return Placed(self._draw(keys), {})
         stored = copies.stored_copies(self._connection, self._classifier, dict.fromkeys(digests))
         others = stored.held_out if self._trains else stored.training
         opposed = {row: others[digest] for row, digest in enumerate(digests) if digest in others}
         if self._trains:
-            return Placed([Split.TRAIN] * len(digests), [False] * len(digests), opposed)
-        self._keep_documents(document_ids)
-        first: dict[bytes, int] = {}
-        is_copy = []
-        for row, (key, digest) in enumerate(zip(keys, digests, strict=True)):
-            other, before = stored.held_out.get(digest), first.setdefault(digest, row)
-            self._units.join(key, keys[before])
-            if other is not None:
-                self._units.join(key, other.document_key)
-                if other.document_key != key and other.id < self._first_new_id:
-                    self._units.keep(other.document_key, other.split)
-            earlier = {external_ids[before]} | (set() if other is None else {other.external_id})
-            is_copy.append(earlier != {external_ids[row]})
-        return Placed(self._units.splits(keys), is_copy, opposed)
+            return Placed(self._draw(keys), opposed)
+        first: dict[bytes, str] = {}
+        for key, digest in zip(keys, digests, strict=True):
+            before = first.setdefault(digest, key)
+            other = stored.held_out.get(digest)
+            if before != key or (other is not None and other.document_key != key):
+                self._suspects.add(key)
+        self._find_documents(document_ids)
+        splits = self._draw(keys)
+        for row, document_id in enumerate(document_ids):
+            if document_id is not None:
+                splits[row] = self._stored[document_id] or splits[row]
+        return Placed(splits, opposed)
 
-    def note_new(self, ids: IntArray) -> None:
-        """Note the ids, ascending, of those that were new: where they belong may still change."""
-        if len(ids):
-            self._first_new_id = min(self._first_new_id, int(ids[0]))
+    def note_new(self, keys: Iterable[str], ids: Sequence[int] = ()) -> None:
+        """Note which exemplars are new: the documents, or points without one, and the ids if they were not stored."""
+        self._new.update(key for key in keys if self._stored.get(key) is None)
+        self._first_new_id = min(self._first_new_id, *ids) if len(ids) else self._first_new_id
 
-    def finish(self) -> copies.Moved:
-        """Move what turned out to be copies of exemplars in another split."""
-        moved = self._units.moved()
-        if not moved:
-            return copies.Moved(Counter(), Counter())
-        before = self._units.moved_before()
-        for key, split in before.items():
-            for other in copies.connected(self._connection, self._classifier, [key]):
-                moved.setdefault(other, split)
-        return copies.move(self._connection, self._classifier, moved, first_new_id=self._first_new_id)
+    def finish(self) -> Gathered:
+        """Move copies, once all are stored, to the split that they share."""
+        count = 0
+        moving: dict[HeldOutDocument, Split] = {}
+        if self._suspects:
+            for unit in copies.equal_documents(self._connection, self._classifier, self._suspects, new=self._new):
+                split = shared_split(unit, self._draw)
+                moving |= {document: split for document in unit if document.split is not split}
+                new = [document.points for document in unit if document.is_new]
+                count += sum(new) - (unit[0].points if len(new) == len(unit) else 0)
+        moved = copies.move(self._connection, self._classifier, moving, first_new_id=self._first_new_id)
+        return Gathered(count, {document.key: split for document, split in moving.items()}, moved)
 
-    def _keep_documents(self, document_ids: Sequence[str | None]) -> None:
-        """Note the splits of documents that are stored, and were not asked for yet."""
-        asked = {one for one in document_ids if one is not None} - self._documents
-        self._documents |= asked
+    def _find_documents(self, document_ids: Sequence[str | None]) -> None:
+        """Look up where documents are that were not asked for yet."""
+        asked = {one for one in document_ids if one is not None} - self._stored.keys()
         if asked:
-            stored = copies.splits_of_documents(self._connection, self._classifier, sorted(asked))
-            for document_id, split in stored.items():
-                self._units.keep(document_id, split)
+            found = copies.splits_of_documents(self._connection, self._classifier, sorted(asked))
+            self._stored |= {document_id: found.get(document_id) for document_id in asked}
 
 
 class TrainingCopies:

@@ -2,12 +2,13 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
 from venn_admit.core.content import content_digests
+from venn_admit.core.copies import HeldOutDocument
 from venn_admit.core.types import Split
 from venn_admit.store.database.statements import execute, execute_ids
 from venn_admit.store.exemplars import exemplars
@@ -21,7 +22,6 @@ _BLOCK_ROWS = 8192
 class StoredCopy:
     """A stored exemplar with a certain vector and logits. document_key: its document, or else its external id."""
 
-    id: int
     external_id: str
     document_key: str
     split: Split
@@ -42,7 +42,7 @@ def stored_copies(connection: Connection, classifier: Classifier, digests: Colle
     held_out: dict[bytes, StoredCopy] = {}
     training: dict[bytes, StoredCopy] = {}
     for row in execute(connection, "copies.of_contents", classifier_id=classifier.id, digests=b"".join(each)):
-        copy = StoredCopy(row.id, row.external_id, row.document_key, Split(row.split))
+        copy = StoredCopy(row.external_id, row.document_key, Split(row.split))
         (training if copy.split == Split.TRAIN else held_out)[each[row.position]] = copy
     return StoredCopies(held_out, training)
 
@@ -56,24 +56,37 @@ def splits_of_documents(
     return {row.document_id: Split(row.split) for row in rows}
 
 
-def connected(connection: Connection, classifier: Classifier, document_keys: Sequence[str]) -> list[str]:
-    """Return the documents that copies connect with some, among the stored points that are held out, and these."""
-    keys = list(document_keys)
-    return list(execute(connection, "copies.connected", classifier_id=classifier.id, document_keys=keys).scalars())
+def equal_documents(
+    connection: Connection, classifier: Classifier, document_keys: Collection[str], *, new: Collection[str]
+) -> list[list[HeldOutDocument]]:
+    """Return the units of copies that some documents, or points without one, belong to. new: those that are new."""
+    units: dict[int, list[HeldOutDocument]] = {}
+    parameters = {"classifier_id": classifier.id, "document_keys": list(document_keys)}
+    for row in execute(connection, "copies.equal_documents", **parameters):
+        document = HeldOutDocument(row.document_key, Split(row.split), row.points, row.document_key in new)
+        units.setdefault(row.number, []).append(document)
+    return list(units.values())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moved:
-    """How many exemplars left a split, less than none, and came into one; of those with new ids, and of the others."""
+    """How many exemplars left a split, less than none, and came into one; of those that are new, and of the others."""
 
     new: Counter[Split]
     others: Counter[Split]
 
 
-def move(connection: Connection, classifier: Classifier, splits: Mapping[str, Split], *, first_new_id: int) -> Moved:
-    """Put the points of documents that are held out into the splits given, if they are in another."""
+def move(
+    connection: Connection, classifier: Classifier, documents: Mapping[HeldOutDocument, Split], *, first_new_id: int
+) -> Moved:
+    """Put documents into the splits given. first_new_id: exemplars from there on are new, even of other documents."""
     moved = Moved(Counter(), Counter())
-    parameters = {"document_keys": list(splits), "splits": list(splits.values()), "first_new_id": first_new_id}
+    parameters = {
+        "document_keys": [one.key for one in documents],
+        "splits": list(documents.values()),
+        "are_new": [one.is_new for one in documents],
+        "first_new_id": first_new_id,
+    }
     for row in execute(connection, "copies.move", classifier_id=classifier.id, **parameters):
         others = row.exemplars - row.new_exemplars
         for split, sign in ((Split(row.split_before), -1), (Split(row.split), 1)):

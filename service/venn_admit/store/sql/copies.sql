@@ -3,7 +3,6 @@
 -- that trains with the same.
 SELECT
     wanted.position,
-    stored.id,
     stored.external_id,
     stored.document_key,
     stored.split
@@ -17,7 +16,6 @@ CROSS JOIN
     LATERAL (
         (
             SELECT
-                held_out.id,
                 held_out.external_id,
                 coalesce(held_out.document_id, held_out.external_id) AS document_key,
                 held_out.split
@@ -33,7 +31,6 @@ CROSS JOIN
         UNION ALL
         (
             SELECT
-                training.id,
                 training.external_id,
                 coalesce(training.document_id, training.external_id) AS document_key,
                 training.split
@@ -66,50 +63,98 @@ CROSS JOIN
         LIMIT 1
     ) AS stored;
 
--- name: connected
--- The documents, points without one among them, that copies connect with some, and these.
-WITH RECURSIVE connected (document_key) AS (
-    SELECT given.document_key
+-- name: equal_documents
+-- The documents, points without one among them, that hold the same points as another, each as often, if one of some is
+-- among them. All are held out.
+WITH member AS NOT MATERIALIZED (
+    SELECT
+        document_id AS document_key,
+        split,
+        coalesce(point_digest, content_digest) AS digest
+    FROM exemplar
+    WHERE
+        classifier_id = :classifier_id
+        AND document_id IS NOT NULL
+        AND split IN ('knn', 'mc', 'vp')
+    UNION ALL
+    SELECT
+        external_id AS document_key,
+        split,
+        coalesce(point_digest, content_digest) AS digest
+    FROM exemplar
+    WHERE
+        classifier_id = :classifier_id
+        AND document_id IS NULL
+        AND split IN ('knn', 'mc', 'vp')
+),
+
+asked AS MATERIALIZED (
+    SELECT
+        given.document_key,
+        (
+            SELECT min(member.digest)
+            FROM member
+            WHERE member.document_key = given.document_key
+        ) AS lowest
     FROM unnest(:document_keys ::text[]) AS given (document_key)
-    UNION
-    SELECT coalesce(copy.document_id, copy.external_id)
-    FROM connected
-    CROSS JOIN
-        LATERAL (
-            SELECT coalesce(of_document.point_digest, of_document.content_digest) AS digest
-            FROM exemplar AS of_document
-            WHERE
-                of_document.classifier_id = :classifier_id
-                AND of_document.document_id = connected.document_key
-                AND of_document.split IN ('knn', 'mc', 'vp')
-            UNION
-            SELECT coalesce(alone.point_digest, alone.content_digest) AS digest
-            FROM exemplar AS alone
-            WHERE
-                alone.classifier_id = :classifier_id
-                AND alone.external_id = connected.document_key
-                AND alone.document_id IS NULL
-                AND alone.split IN ('knn', 'mc', 'vp')
-        ) AS member
+),
+
+-- What is equal holds the lowest digest too.
+candidate AS MATERIALIZED (
+    SELECT DISTINCT coalesce(copy.document_id, copy.external_id) AS document_key
+    FROM (SELECT DISTINCT asked.lowest FROM asked) AS wanted
     INNER JOIN exemplar AS copy
         ON
             copy.classifier_id + 0 = :classifier_id
-            AND coalesce(copy.point_digest, copy.content_digest) = member.digest
+            AND coalesce(copy.point_digest, copy.content_digest) = wanted.lowest
             AND copy.split IN ('knn', 'mc', 'vp')
+),
+
+document AS MATERIALIZED (
+    SELECT
+        candidate.document_key,
+        held.split,
+        held.points,
+        held.content
+    FROM candidate
+    CROSS JOIN
+        LATERAL (
+            SELECT
+                min(member.split) AS split,
+                count(*) AS points,
+                string_agg(member.digest, '' ORDER BY member.digest) AS content
+            FROM member
+            WHERE member.document_key = candidate.document_key
+        ) AS held
 )
 
-SELECT document_key
-FROM connected;
+SELECT
+    document.document_key,
+    document.split,
+    document.points,
+    unit.number
+FROM (
+    SELECT
+        held.content,
+        row_number() OVER (ORDER BY held.content) AS number
+    FROM document AS held
+    LEFT JOIN asked ON held.document_key = asked.document_key
+    GROUP BY held.content
+    HAVING count(*) > 1 AND count(asked.document_key) > 0
+) AS unit
+INNER JOIN document ON unit.content = document.content
+ORDER BY unit.number, document.document_key;
 
 -- name: move
 -- Put the points of documents that are held out into other splits; how many left which split for which, and how many of
--- these are newer than an exemplar.
+-- these are of documents that are new, or newer than an exemplar.
 WITH moving AS MATERIALIZED (
     SELECT
         stored.id,
         stored.split AS split_before,
-        given.split
-    FROM unnest(:document_keys ::text[], :splits ::text[]) AS given (document_key, split)
+        given.split,
+        given.is_new
+    FROM unnest(:document_keys ::text[], :splits ::text[], :are_new ::boolean[]) AS given (document_key, split, is_new)
     CROSS JOIN
         LATERAL (
             SELECT
@@ -142,14 +187,15 @@ moved AS (
     RETURNING
         exemplar.id,
         moving.split_before,
-        moving.split
+        moving.split,
+        moving.is_new
 )
 
 SELECT
     split_before,
     split,
     count(*) AS exemplars,
-    count(*) FILTER (WHERE id >= :first_new_id) AS new_exemplars
+    count(*) FILTER (WHERE is_new OR id >= :first_new_id) AS new_exemplars
 FROM moved
 GROUP BY split_before, split;
 

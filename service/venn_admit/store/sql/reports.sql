@@ -1,26 +1,52 @@
 -- name: copies
--- How many exemplars that are held out have the vector and logits of another, of another in another split, and of one
--- that trains.
+-- How many exemplars that are held out are of documents, or points without one, that are copies of another, and of
+-- another in another split; and how many have the vector and logits of one that trains.
 SELECT
-    CAST(coalesce(sum(shared.held_out) FILTER (WHERE shared.held_out > 1), 0) AS bigint) AS copies,
-    CAST(
-        coalesce(sum(shared.held_out) FILTER (WHERE shared.first_split <> shared.last_split), 0) AS bigint
-    ) AS copies_apart,
-    CAST(coalesce(sum(shared.held_out) FILTER (WHERE shared.trains), 0) AS bigint) AS training_copies
+    of_documents.copies,
+    of_documents.copies_apart,
+    of_points.training_copies
 FROM (
     SELECT
-        count(*) FILTER (WHERE split <> 'train') AS held_out,
-        min(split) FILTER (WHERE split <> 'train') AS first_split,
-        max(split) FILTER (WHERE split <> 'train') AS last_split,
-        bool_or(split = 'train') AS trains
-    FROM exemplar
-    WHERE
-        classifier_id = :classifier_id
-        AND split <> 'scored'
-        -- Equal logits alone make no copy.
-        AND :has_vectors
-    GROUP BY coalesce(point_digest, content_digest)
-) AS shared;
+        CAST(coalesce(sum(unit.points) FILTER (WHERE unit.documents > 1), 0) AS bigint) AS copies,
+        CAST(coalesce(sum(unit.points) FILTER (WHERE unit.first_split <> unit.last_split), 0) AS bigint) AS copies_apart
+    FROM (
+        SELECT
+            count(*) AS documents,
+            sum(document.points) AS points,
+            min(document.split) AS first_split,
+            max(document.split) AS last_split
+        FROM (
+            SELECT
+                min(split) AS split,
+                count(*) AS points,
+                string_agg(
+                    coalesce(point_digest, content_digest), '' ORDER BY coalesce(point_digest, content_digest)
+                ) AS content
+            FROM exemplar
+            WHERE
+                classifier_id = :classifier_id
+                AND split IN ('knn', 'mc', 'vp')
+                -- Equal logits alone make no copy.
+                AND :has_vectors
+            GROUP BY coalesce(document_id, external_id)
+        ) AS document
+        GROUP BY document.content
+    ) AS unit
+) AS of_documents
+CROSS JOIN (
+    SELECT CAST(coalesce(sum(shared.held_out) FILTER (WHERE shared.trains), 0) AS bigint) AS training_copies
+    FROM (
+        SELECT
+            count(*) FILTER (WHERE split <> 'train') AS held_out,
+            bool_or(split = 'train') AS trains
+        FROM exemplar
+        WHERE
+            classifier_id = :classifier_id
+            AND split <> 'scored'
+            AND :has_vectors
+        GROUP BY coalesce(point_digest, content_digest)
+    ) AS shared
+) AS of_points;
 
 -- name: label_selections
 -- How the current labels were chosen, by the latest event of each exemplar. Training labels are not chosen.
