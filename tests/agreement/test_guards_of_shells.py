@@ -146,7 +146,7 @@ def test_probabilities_are_refused_unless_that_is_stated(shells: Shells, shell: 
     refusal = shells.ingest(shell, columns).refused
     assert "expected logits, got numbers that lie in [0, 1] and sum to 1 in every row" in refusal
     advised = {
-        "command line": ("`--probabilities`", "`--no-probabilities`"),
+        "command line": ("`--probabilities`", "`--as-logits`"),
         "Python": ("`probabilities=True`", "`probabilities=False`"),
     }
     for way in advised.get(shell, ('`"probabilities": true`', '`"probabilities": false`')):

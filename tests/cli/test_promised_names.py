@@ -12,10 +12,7 @@ MODES = (("--no-weights", "--unweighted"), ("--q-equals-k", "--require-full-matc
 
 
 @pytest.mark.parametrize(("promised", "today"), MODES)
-def test_modes_of_deciding(
-    own_calibrated: Program, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, promised: str, today: str
-) -> None:
-    monkeypatch.setenv("COLUMNS", "100")  # narrower terminals cut the longest names
+def test_modes_of_deciding(own_calibrated: Program, files: Path, tmp_path: Path, promised: str, today: str) -> None:
     for verb in ("score", "decide"):
         words = own_calibrated(verb, "--help").stdout.split()
         assert today in words

@@ -55,13 +55,15 @@ def command(step: Step) -> str:
     for name, value in given.items():
         if name not in ("classifier", "job") and f"{{{name}}}" not in begin:
             option = _OPTIONS.get(name, name.replace("_", "-"))
-            words.append(f"--no-{option}" if value is False else f"--{option}")
+            words.append(f"--{_OPPOSITES[name] if value is False else option}")
             words += [] if isinstance(value, bool) else [_text(value)]
     return " ".join(words)
 
 
 _OPTIONS = {"dimension": "dim"}
 """Options that are not named after their argument."""
+_OPPOSITES = {"probabilities": "as-logits"}
+"""What says that an argument is false."""
 
 
 def _text(value: Any) -> str:

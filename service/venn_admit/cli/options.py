@@ -16,12 +16,14 @@ Extractor = Annotated[
     typer.Option(help="Version of the extractor that the vectors come from, if the file does not state it."),
 ]
 Probabilities = Annotated[
-    bool | None,
+    bool,
     typer.Option(
-        "--probabilities/--no-probabilities",
-        help="What stands for logits are probabilities, whose logarithms are taken; or logits, whatever they look "
-        "like. Default: logits, refused if every row looks like probabilities.",
+        "--probabilities", help="What stands for logits are probabilities: take their logarithms. Refused otherwise."
     ),
+]
+AreLogits = Annotated[
+    bool,
+    typer.Option("--as-logits", help="What stands for logits are logits, though each row looks like probabilities."),
 ]
 AllowTrainingRows = Annotated[
     bool,
@@ -81,3 +83,10 @@ def with_records(verb: Callable[..., None]) -> Callable[..., None]:
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return run
+
+
+def chosen(option: str, is_given: bool, opposite: str, opposite_is_given: bool) -> bool | None:
+    """Return what two opposite options say, None if neither is given. Both at once raise InvalidInputError."""
+    if is_given and opposite_is_given:
+        raise InvalidInputError(f"expected --{option} or --{opposite}, got both; leave one out")
+    return True if is_given else False if opposite_is_given else None

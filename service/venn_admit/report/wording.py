@@ -18,13 +18,13 @@ def waiting_text(waiting: int) -> str:
 
 
 def copies_text(copies: int) -> str:
-    """Return what is said of held-out exemplars, at least two, of documents with the vectors and logits of another.
+    """Return what is said of held-out exemplars of documents with the vectors and logits of another.
 
     >>> copies_text(2)
     '2 held-out exemplars are copies by vector and logits: copies share a split, and count as one document.'
     """
-    they_are = f"{copies:,} held-out exemplars are copies by vector and logits"
-    return f"{they_are}: copies share a split, and count as one document."
+    they_are = "1 held-out exemplar is a copy" if copies == 1 else f"{copies:,} held-out exemplars are copies"
+    return f"{they_are} by vector and logits: copies share a split, and count as one document."
 
 
 def copies_apart_text(copies: int) -> str:

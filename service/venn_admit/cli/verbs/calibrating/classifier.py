@@ -6,7 +6,16 @@ from typing import Annotated
 import typer
 
 from venn_admit.cli.advice import due_lines
-from venn_admit.cli.options import AllowTrainingRows, Extractor, Json, Name, OwnExtractor, Probabilities
+from venn_admit.cli.options import (
+    AllowTrainingRows,
+    AreLogits,
+    Extractor,
+    Json,
+    Name,
+    OwnExtractor,
+    Probabilities,
+    chosen,
+)
 from venn_admit.cli.output import print_result, shown, warn
 from venn_admit.cli.waiting import Waiting
 
@@ -67,7 +76,8 @@ def ingest(
         ),
     ],
     extractor: Extractor = None,
-    probabilities: Probabilities = None,
+    probabilities: Probabilities = False,
+    are_logits: AreLogits = False,
     allow_training_rows: AllowTrainingRows = False,
     as_json: Json = False,
 ) -> None:
@@ -80,9 +90,10 @@ def ingest(
     from venn_admit.records import as_json as json_of
     from venn_admit.report.wording import copies_text, training_copies_text, waiting_text
 
+    are_probabilities = chosen("probabilities", probabilities, "as-logits", are_logits)
     session = open_session()
     with Waiting(session) as shell:
-        source = session.exemplars_in(file, extractor, probabilities)
+        source = session.exemplars_in(file, extractor, are_probabilities)
         shell.show(f"Ingesting {source.name}", source.count_rows())
         done = flow(session.engine, name, source, split, allow_training_rows=allow_training_rows, on_rows=shell.advance)
     per_split, known = done.new_per_split, done.already_stored

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from venn_admit.cli.options import (
+    AreLogits,
     Extractor,
     Json,
     Name,
@@ -13,10 +14,10 @@ from venn_admit.cli.options import (
     RequireFullMatch,
     Unweighted,
     Weighted,
+    chosen,
     numbers,
 )
 from venn_admit.cli.output import print_result
-from venn_admit.cli.verbs.deciding.scoring import chosen_weights
 from venn_admit.errors import InvalidInputError
 
 
@@ -40,7 +41,8 @@ def decide(
         typer.Option(min=0, help="How many of the nearest training exemplars to show; default: all K."),
     ] = None,
     extractor: Extractor = None,
-    probabilities: Probabilities = None,
+    probabilities: Probabilities = False,
+    are_logits: AreLogits = False,
     as_json: Json = False,
 ) -> None:
     """Decide on one row of a file, or on logits alone, by the current calibration, and show why; nothing is stored."""
@@ -54,9 +56,10 @@ def decide(
 
     if (file is None) == (logits is None) or (file is None and row):
         raise InvalidInputError("expected either a file, and a row of it, or logits")
+    are_probabilities = chosen("probabilities", probabilities, "as-logits", are_logits)
     session = open_session()
     how: dict[str, Any] = {
-        "weighted": chosen_weights(weighted, unweighted),
+        "weighted": chosen("weighted", weighted, "unweighted", unweighted),
         "require_full_match": require_full_match,
         "hnsw_ef_search": ef_search,
         "neighbours": neighbours,
@@ -65,10 +68,10 @@ def decide(
     if file is None:
         with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, which is refused
             given = np.array(numbers("logits", logits or "", float, "2.5,-1.5"), dtype=np.float32)
-        (point,) = as_logits([GivenPoint(None, given)], probabilities)
+        (point,) = as_logits([GivenPoint(None, given)], are_probabilities)
         decided = session.point_scorer.score(name, None, logits=point.logits, **how)
     else:
-        source = session.exemplars_in(file, extractor, probabilities)
+        source = session.exemplars_in(file, extractor, are_probabilities)
         of_row = decide_row(session.engine, session.point_scorer, name, source, row, **how)
         external_id, attributes, decided = of_row.external_id, of_row.attributes, of_row.decision
         network_logits = of_row.network_logits.tolist()

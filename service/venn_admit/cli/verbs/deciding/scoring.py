@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from venn_admit.cli.options import (
+    AreLogits,
     Calibration,
     Extractor,
     Json,
@@ -14,6 +15,7 @@ from venn_admit.cli.options import (
     RequireFullMatch,
     Unweighted,
     Weighted,
+    chosen,
 )
 from venn_admit.cli.output import print_result, shown
 from venn_admit.cli.waiting import Showing, Waiting
@@ -37,7 +39,8 @@ def score(
     require_full_match: RequireFullMatch = False,
     calibration: Calibration = None,
     extractor: Extractor = None,
-    probabilities: Probabilities = None,
+    probabilities: Probabilities = False,
+    are_logits: AreLogits = False,
     as_json: Json = False,
 ) -> None:
     """Admit or reject every row of a file."""
@@ -53,8 +56,8 @@ def score(
         scored = flow(
             session,
             name,
-            session.exemplars_in(file, extractor, probabilities),
-            weighted=chosen_weights(weighted, unweighted),
+            session.exemplars_in(file, extractor, chosen("probabilities", probabilities, "as-logits", are_logits)),
+            weighted=chosen("weighted", weighted, "unweighted", unweighted),
             require_full_match=require_full_match,
             calibration_id=calibration,
             shell=shell,
@@ -76,13 +79,6 @@ def score(
         f"{request.calibration_id}; decisions are in {out}.",
         *summary.lines(),
     )
-
-
-def chosen_weights(weighted: bool, unweighted: bool) -> bool | None:
-    """Return what two options ask for; None for the default of the method. Both at once raise InvalidInputError."""
-    if weighted and unweighted:
-        raise InvalidInputError("expected --weighted or --unweighted, got both; leave one out")
-    return True if weighted else False if unweighted else None
 
 
 def evaluate_data(
@@ -120,7 +116,8 @@ def evaluate(
     ] = None,
     calibration: Calibration = None,
     extractor: Extractor = None,
-    probabilities: Probabilities = None,
+    probabilities: Probabilities = False,
+    are_logits: AreLogits = False,
     details: Annotated[
         bool,
         typer.Option(
@@ -140,7 +137,15 @@ def evaluate(
         make_folder(out, *([] if file is None else [file]))
     session = open_session()
     title = None if file is None else shown(file.stem)
-    result = evaluate_data(session, name, file, title, calibration, extractor, probabilities)
+    result = evaluate_data(
+        session,
+        name,
+        file,
+        title,
+        calibration,
+        extractor,
+        chosen("probabilities", probabilities, "as-logits", are_logits),
+    )
     more = [] if details or out else ["More tables: add --details; with charts, as a page: add --out FOLDER."]
     print_result(as_json, report_payload(result), report_tables(result, details=details), *more)
     if out is not None:
