@@ -45,8 +45,8 @@ def ingest(
     scored again that they disturbed, wait until it is done, or for ten minutes: data that arrive without a pause would
     put it off for ever.
 
-    Documents that are held out with the same vectors and logits, and points without a document likewise, share a split,
-    whatever their ids are.
+    Documents, or points without one, that are held out with the same vectors and logits share a split, whatever their
+    ids are.
 
     Args:
         split: `train`, `held-out`, or one of `knn`, `mc`, `vp` for data that were divided before, except for copies of
