@@ -1,6 +1,7 @@
 """What is shown of a certificate: certified or not, classes never admitted, many classes, and what is lacking."""
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -12,6 +13,7 @@ from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.calibrators.certified.certificate import Certificate, from_document
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.certified.strongest import certify_strongest
 from venn_admit.report.calibration.cells.certified import (
     MOST_CLASSES,
     certificate_payload,
@@ -97,6 +99,18 @@ def test_a_class_that_is_never_admitted() -> None:
     said = text(found)
     assert "class 1 never." in said
     assert found.lacking == () or "not: nothing is promised for this class, which is never admitted" in said
+
+
+def test_true_classes_that_the_strongest_promise_does_not_reach() -> None:
+    rng = np.random.default_rng(1)
+    knn, evidence = (graded_points(rng, 4000, frequencies=(0.97, 0.03), sharpness=30.0) for _ in range(2))
+    found = certify_strongest(knn, evidence, class_count=2, alpha=Decimal("0.1"))
+    said = text(found)
+    assert "at least 0.9 is right in every predicted class." in said
+    assert "Nothing is promised for true classes: class 0 (about 210 labels), class 1 (about 5,100 labels)." in said
+    assert "A policy for them and for every predicted class passed too, and admits .298: less than half" in said
+    failed = replace(found, chains=tuple(chain for chain in found.chains if not chain.covers_true_classes))
+    assert "passed too" not in text(failed)
 
 
 def test_of_many_classes_those_nearest_to_failing_are_shown() -> None:

@@ -89,6 +89,11 @@ class Chain:
         return next((step for step in reversed(self.steps) if step.passed), None)
 
     @property
+    def covers_true_classes(self) -> bool:
+        """Whether true classes are tested, not predicted ones alone."""
+        return any(result.kind is ClassKind.TRUE for step in self.steps for result in step.classes)
+
+    @property
     def closest(self) -> TriedPolicy:
         """That policy or, if none passed, the failed one that lacks the fewest documents."""
         if self.last_passed is not None:
@@ -147,12 +152,17 @@ class Certificate:
         return max(result.p_value for result in self.classes if result.p_value is not None)
 
     @property
+    def unpromised(self) -> tuple[ClassResult, ...]:
+        """The results of kinds of classes that the policy does not cover; none unless the strongest was asked for."""
+        return tuple(result for result in self.lacking if result.kind not in self.kinds)
+
+    @property
     def documents_needed(self) -> int | None:
         """The documents of evidence with which some policy is likely to pass; None if one did, or none would do."""
         if self.policy is not None:
             return None
         if self.kinds == (ClassKind.PREDICTED,):
-            needed = [result.documents_needed for result in self.lacking]
+            needed = [result.documents_needed for result in self.lacking if result.kind in self.kinds]
         else:
             needed = [chain.closest.documents_needed for chain in self.chains]
             if not needed and all(result.documents_needed for result in self.lacking):

@@ -27,6 +27,8 @@ def certificate_section(certificate: Certificate, class_names: Sequence[str]) ->
     parts: list[str | TextTable] = [outcome_text(certificate)]
     if certificate.policy is not None:
         parts.append(_thresholds(certificate, class_names))
+        if certificate.unpromised:
+            parts.append(unpromised_text(certificate, class_names))
     results = (*certificate.classes, *certificate.lacking)
     if not results:
         parts.append("No policy was tested: by the data that propose, none has a chance to pass.")
@@ -90,6 +92,29 @@ def outcome_text(certificate: Certificate) -> str:
         "rejected. "
     )
     return f"{said}At the rates seen, {_needed_text(certificate)}."
+
+
+def unpromised_text(certificate: Certificate, class_names: Sequence[str]) -> str:
+    """Return which classes nothing is promised for although the strongest promise was asked for, and what it takes."""
+    shown = certificate.unpromised[:MOST_LISTED]
+    others = len(certificate.unpromised) - len(shown)
+    listed = [f"{class_names[result.number]} ({_labels_text(certificate, result)})" for result in shown]
+    said = f"Nothing is promised for true classes: {', '.join(listed)}{f' and {others} others' if others else ''}."
+    passed = [chain.last_passed for chain in certificate.chains if chain.covers_true_classes]
+    admitted = max((step.admitted for step in passed if step is not None), default=None)
+    if admitted is None:
+        return said
+    return (
+        f"{said} A policy for them and for every predicted class passed too, and admits "
+        f"{share_text(admitted / certificate.points)}: less than half as much, so it is not in use."
+    )
+
+
+def _labels_text(certificate: Certificate, result: ClassResult) -> str:
+    needed = result.documents_needed
+    if needed is None or needed > TOO_MANY:
+        return "no number of labels would do"
+    return f"about {count_text(certificate.points_in(needed))} labels"
 
 
 def evidence_text(certificate: Certificate) -> str:
@@ -167,10 +192,15 @@ def _needed(certificate: Certificate, result: ClassResult) -> tuple[str, str]:
 
 def _notes(certificate: Certificate, results: Sequence[ClassResult]) -> Iterator[str]:
     yield f"admitted: of all points of {evidence_text(certificate)}; right: of these."
-    if certificate.policy is not None and certificate.lacking:
+    if certificate.policy is not None and len(certificate.lacking) > len(certificate.unpromised):
         yield (
             "not: nothing is promised for this class, which is never admitted; shown is the threshold that came "
             "closest, and how many labels it would take."
+        )
+    if certificate.unpromised:
+        yield (
+            "For a true class, what the policy for both kinds of classes that came closest would admit is shown, and "
+            "how many labels it would take for all of them to pass."
         )
     if certificate.capped:
         yield (
