@@ -36,7 +36,10 @@ def test_it_shows_what_each_setting_admits_and_what_to_run(own_calibrated: Progr
     assert all(name in said for name in CLASS_NAMES)
     assert "Nothing is admitted by Venn-ADMIT with kappa 1,000, every q; kappa 300, every q;" in said
     assert "The best of 19 settings looks better on mc than it is. That is why vp exists" in said
-    named = re.search(r"Among those with no class estimated below 0\.8, .* admits most: `venn-admit ([^`]*)`", said)
+    proposal = (
+        r"Among those with no predicted class estimated below 0\.8, most is admitted by .* right: `venn-admit ([^`]*)`"
+    )
+    named = re.search(proposal, said)
     assert named is not None
     assert own_calibrated(*named[1].split()).code == 0
 
@@ -64,7 +67,7 @@ def test_programs_get_every_setting_and_class(own_calibrated: Program) -> None:
             for share in shares:
                 known = share["right"] / share["admitted"] if share["admitted"] else None
                 assert share["share_right"] == known
-        shares = [share["share_right"] for kind in ("true", "predicted") for share in one[f"per_{kind}_class"]]
+        shares = [share["share_right"] for share in one["per_predicted_class"]]
         reached = [share >= 0.8 for share in shares if share is not None]
         assert one["every_class_reaches"] == (all(reached) if reached else None)
     assert any(one["admitted"] == 0 for one in settings)
@@ -83,7 +86,7 @@ def test_nothing_that_holds_is_said(own_calibrated: Program) -> None:
     done = own_calibrated("calibrate", NAME, "--compare", "--alpha", "0.0001")
     assert done.code == 0
     said = " ".join(done.stdout.split())
-    assert "No setting admits anything with every true and every predicted class estimated at 0.9999 or more." in said
+    assert "No setting is proposed: none with every predicted class estimated at 0.9999 or more admits a tenth;" in said
     result = own_calibrated("calibrate", NAME, "--compare", "--alpha", "0.0001", "--json").result
     assert result["command"] is None
 
@@ -181,4 +184,4 @@ def test_where_nothing_is_admitted_notes_are_left() -> None:
     Console(file=output, width=120).print(compared_table(many_classes(0), details=False))
     assert "Nothing is admitted by Venn-ADMIT with kappa 100, every q." in output.getvalue()
     assert "What settings admit" not in output.getvalue()
-    assert next_lines(many_classes(0, 3000))[0].startswith("No setting admits anything with every true")
+    assert next_lines(many_classes(0, 3000))[0].startswith("No setting is proposed: none with every predicted")

@@ -125,6 +125,10 @@ def test_a_comparison() -> None:
         assert ".550-.650" in words
         assert "1 setting admits nothing." in words
         assert "Left out: score reliability: it was not fitted." in words
-        assert "venn-abers with score network, q 0 admits most: classifier.calibrate(**comparison.proposal" in words
+        assert (
+            "venn-abers with score network, q 0 admits most, .600: classifier.calibrate(**comparison.proposal" in words
+        )
     none = replace(comparison(2), proposal=None, outcomes=comparison(2).outcomes[2:])
-    assert "In no setting does every class reach 0.9, so none is proposed." in " ".join(str(none).split())
+    assert "No setting in which every predicted class reaches 0.9 admits a tenth, so none is proposed." in " ".join(
+        str(none).split()
+    )

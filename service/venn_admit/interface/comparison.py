@@ -54,8 +54,8 @@ class SettingOutcome:
         admitted_interval: The 95 % interval of that share.
         per_true_class: The same by class, as labelled.
         per_predicted_class: The same by class, as predicted.
-        every_class_reaches: Whether no class of either kind is estimated to have a share right below 1 - alpha; None if
-            nothing is admitted.
+        every_class_reaches: Whether every class is estimated to be right at a share of 1 - alpha or more: predicted
+            classes in a comparison, those of either kind in `what_if_settings`; None if nothing is admitted.
     """
 
     settings: Mapping[str, Any]
@@ -79,7 +79,8 @@ class Comparison:
         documents: Documents of these; as many as points, if each stands alone.
         outcomes: What each setting gives.
         left_out: What could not be computed, with the reason.
-        proposal: The outcome that admits most, of those in which every class reaches 1 - alpha; None if there is none.
+        proposal: The outcome that admits most, of those in which every predicted class reaches 1 - alpha; None if they
+            admit less than a tenth.
     """
 
     alpha: Decimal
@@ -135,7 +136,8 @@ def comparison_of(found: "ComparedSettings") -> Comparison:
     """Return a comparison in terms of class names and of the arguments of `Classifier.calibrate`."""
     names, proposed = found.classifier.class_names, found.proposal()
     outcomes = [
-        _outcome(one.settings, one.admission, one.every_class_reaches(found.alpha), names) for one in found.compared
+        _outcome(one.settings, one.admission, one.every_predicted_class_reaches(found.alpha), names)
+        for one in found.compared
     ]
     return Comparison(
         alpha=found.alpha,
@@ -227,8 +229,9 @@ def _cell(share: ClassShare, beside: str = "") -> Cell:
 def _proposal(found: Comparison) -> str:
     target = 1 - found.alpha
     if found.proposal is None:
-        return f"In no setting does every class reach {target}, so none is proposed."
+        return f"No setting in which every predicted class reaches {target} admits a tenth, so none is proposed."
     return (
-        f"Among those in which every class reaches {target}, {found.proposal.settings['method']} with "
-        f"{_setting(found.proposal)} admits most: classifier.calibrate(**comparison.proposal.settings)."
+        f"Among those in which every predicted class reaches {target}, {found.proposal.settings['method']} with "
+        f"{_setting(found.proposal)} admits most, {share_text(found.proposal.admitted_share)}: "
+        "classifier.calibrate(**comparison.proposal.settings)."
     )

@@ -201,6 +201,8 @@ class TestAdmission:
         assert reaches([1, 1, 0, 1, 1, 0], "0.5")  # exactly one half of true class 0
         assert not reaches([1, 1, 0, 1, 1, 0], "0.499999")
         assert not reaches([1, 0, 0, 1, 1, 1], "0.5")  # true class 2
+        alone = measure_admission(np.array([0, 0]), np.array([0, 1]), np.array([1, 0], np.bool_), CLASSES, None)
+        assert alone.every_predicted_class_reaches(Decimal("0.1"))
 
     def test_intervals_are_of_documents(self) -> None:
         documents = Documents(np.array([0, 0, 1, 1, 2, 2]), 3)

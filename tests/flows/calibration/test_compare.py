@@ -99,7 +99,7 @@ def test_what_is_foretold_is_found(reviews: Bench) -> None:
     assert proposal is not None
     assert isinstance(proposal.settings, VennAbersSettings)
     assert proposal.admission.admitted.share == max(
-        one.admission.admitted.share for one in found.compared if one.every_class_reaches(ALPHA)
+        one.admission.admitted.share for one in found.compared if one.every_predicted_class_reaches(ALPHA)
     )
     with np.load(EXAMPLES / "test.npz") as arrays:
         label = arrays["y"]

@@ -14,7 +14,7 @@ from venn_admit.flows.calibration.compare import ComparedSetting, ComparedSettin
 from venn_admit.report.evaluation.glance import admission_cells, admission_columns, class_payload, intervals_text
 from venn_admit.report.evaluation.table import EvaluationTable, Note, Row
 from venn_admit.report.evaluation.terminal import table_view
-from venn_admit.report.evaluation.wording import note_text
+from venn_admit.report.evaluation.wording import note_text, share_text
 from venn_admit.results import asked_json
 
 
@@ -76,7 +76,7 @@ def compared_payload(found: ComparedSettings) -> dict[str, Any]:
                 "admitted_interval": list(one.admission.admitted.interval),
                 "per_true_class": class_payload(one.admission.right.per_true_class, names),
                 "per_predicted_class": class_payload(one.admission.right.per_predicted_class, names),
-                "every_class_reaches": one.every_class_reaches(found.alpha),
+                "every_class_reaches": one.every_predicted_class_reaches(found.alpha),
                 "command": _command(one, found),
             }
             for one in found.compared
@@ -90,16 +90,16 @@ def next_lines(found: ComparedSettings) -> list[str]:
     """Return which command to run next, and why the choice is not the last word."""
     proposed, target = found.proposal(), 1 - found.alpha
     if proposed is None:
+        most = max(found.compared, key=lambda one: one.admission.admitted.correct)
         return [
-            f"No setting admits anything with every true and every predicted class estimated at {target} or more. "
-            "Ask for a larger alpha, or for more of the class whose errors are the trouble by --thresholds, or ingest "
-            "more held-out data."
+            f"No setting is proposed: none with every predicted class estimated at {target} or more admits a tenth; "
+            f"most is admitted by {_figures(most, found)}. Ask for a larger alpha, or ingest more held-out data."
         ]
     if len(found.compared) == 1:
-        return [f"No class is estimated below {target}: `{_command(proposed, found)}`."]
+        return [f"{_figures(proposed, found)}: `{_command(proposed, found)}`."]
     taken = (
-        f"Among those with no class estimated below {target}, {METHOD_NAMES[proposed.settings.method]} with "
-        f"{setting_name(proposed, found)} admits most: `{_command(proposed, found)}`."
+        f"Among those with no predicted class estimated below {target}, most is admitted by "
+        f"{_figures(proposed, found)}: `{_command(proposed, found)}`."
     )
     if isinstance(proposed.settings, CalibratorSettings) and len(proposed.settings.q_bins) == 1:
         taken += " One bin ignores q, so that inputs unlike the calibration data are less likely to be rejected."
@@ -108,6 +108,15 @@ def next_lines(found: ComparedSettings) -> list[str]:
         f"The best of {len(found.compared)} settings looks better on mc than it is. That is why vp exists, of which "
         "nothing was read here: choose by this table, and then judge the choice by data that had no part in it.",
     ]
+
+
+def _figures(one: ComparedSetting, found: ComparedSettings) -> str:
+    """A setting, the share that it admits, and the predicted class that is right least often."""
+    name, share = setting_name(one, found), share_text(one.admission.admitted.share)
+    said = f"{METHOD_NAMES[one.settings.method]} with {name}, {share}"
+    shares = zip(found.classifier.class_names, one.admission.right.per_predicted_class, strict=True)
+    lowest = min(((name, tally) for name, tally in shares if tally.count), key=lambda of: of[1].share, default=None)
+    return said if lowest is None else f"{said}, of predicted {lowest[0]} {share_text(lowest[1].share)} right"
 
 
 def setting_name(one: ComparedSetting, found: ComparedSettings) -> str:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.settings import MethodSettings, check_alpha
+from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.core.comparison.candidates import cross_fitted_candidates
 from venn_admit.core.comparison.held_out import HeldOutPoints, ViewedPoints
@@ -45,9 +46,9 @@ class ComparedSetting:
     settings: MethodSettings
     admission: Admission
 
-    def every_class_reaches(self, alpha: Decimal) -> bool | None:
-        """Whether no class is estimated to have a share right below 1 - alpha; None if nothing is admitted."""
-        return self.admission.every_class_reaches(alpha) if self.admission.admitted.correct else None
+    def every_predicted_class_reaches(self, alpha: Decimal) -> bool | None:
+        """Whether no predicted class is estimated to be right less often than 1 - alpha; None without any admitted."""
+        return self.admission.every_predicted_class_reaches(alpha) if self.admission.admitted.correct else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +68,15 @@ class ComparedSettings:
     left_out: tuple[tuple[str, str], ...]
 
     def proposal(self) -> ComparedSetting | None:
-        """Return the setting that admits most of those under which every class is estimated to reach 1 - alpha.
+        """Return the setting that admits most of those in which every predicted class is estimated to reach 1 - alpha.
 
-        The first, if several admit as much; None if none of them admits anything.
+        The first, if several admit as much; None if they admit next to nothing.
         """
-        holding = [one for one in self.compared if one.every_class_reaches(self.alpha)]
+        holding = [
+            one
+            for one in self.compared
+            if one.every_predicted_class_reaches(self.alpha) and one.admission.admitted.share >= NEARLY_NOTHING
+        ]
         return max(holding, key=lambda one: one.admission.admitted.correct, default=None)
 
 
