@@ -98,7 +98,7 @@ def test_a_class_that_is_never_admitted() -> None:
     found = certify(draw(), draw(), class_count=2, alpha=Decimal("0.1"), kinds=BOTH[:1])
     said = text(found)
     assert "class 1 never." in said
-    assert found.lacking == () or "not: nothing is promised for this class, which is never admitted" in said
+    assert found.lacking == () or "not: nothing is promised for this class or group, which is never admitted" in said
 
 
 def test_true_classes_that_the_strongest_promise_does_not_reach() -> None:

@@ -1,10 +1,12 @@
 """What a certificate is asked for."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from typing import TypeAlias
 
+from venn_admit.core.names import is_attribute_name
 from venn_admit.errors import InvalidInputError
 
 DEFAULT_CONFIDENCE = Decimal("0.95")
@@ -15,6 +17,79 @@ class ClassKind(StrEnum):
 
     PREDICTED = "predicted"
     TRUE = "true"
+
+
+class GroupKind(str):
+    """The groups of points that have one value of an attribute, or such groups within each predicted class.
+
+    It is written `group:COLUMN` or `predicted*group:COLUMN`.
+    """
+
+    __slots__ = ()
+
+    @property
+    def attribute(self) -> str:
+        """The name of the attribute."""
+        return self.partition(":")[2]
+
+    @property
+    def by_predicted(self) -> bool:
+        """Whether the points of a predicted class within a group count by themselves."""
+        return self.startswith(_WITHIN)
+
+
+Kind: TypeAlias = ClassKind | GroupKind
+"""What is promised something: the classes of a kind, where the groups of an attribute count as classes."""
+
+_GROUP, _WITHIN = "group:", "predicted*group:"
+KIND_FORMS = (*ClassKind, f"{_GROUP}COLUMN", f"{_WITHIN}COLUMN")
+"""How kinds are written."""
+MOST_KINDS = 20
+
+
+def parse_kind(text: str) -> Kind:
+    """Return the kind that a text stands for.
+
+    Raises:
+        ValueError: It stands for none.
+
+    Examples:
+        >>> parse_kind("predicted*group:region").attribute
+        'region'
+    """
+    for prefix in (_GROUP, _WITHIN):
+        if text.startswith(prefix) and is_attribute_name(text.removeprefix(prefix)):
+            return GroupKind(text)
+    return ClassKind(text)
+
+
+def attributes_of(kinds: Sequence[Kind]) -> tuple[str, ...]:
+    """Return the attributes whose groups are asked for, each once, in the order of their names."""
+    return tuple(sorted({kind.attribute for kind in kinds if isinstance(kind, GroupKind)}))
+
+
+def part_kind(kinds: Sequence[Kind]) -> Kind | None:
+    """Return the kind whose classes are disjoint and imply all that is asked, so that each may have a chain of its own.
+
+    A promise for each predicted class within each group holds for their sums too: for predicted classes and for groups.
+
+    Args:
+        kinds: As `Certification` has them.
+
+    Returns:
+        None if what is asked for is coupled, as by true classes or by several attributes.
+
+    Examples:
+        >>> part_kind(make_certification(["predicted", "predicted*group:region"]).kinds)
+        'predicted*group:region'
+        >>> part_kind(make_certification(["predicted", "group:region"]).kinds) is None
+        True
+    """
+    *others, finest = kinds
+    implied: set[Kind] = set()
+    if isinstance(finest, GroupKind) and finest.by_predicted:
+        implied = {ClassKind.PREDICTED, GroupKind(f"{_GROUP}{finest.attribute}")}
+    return finest if finest is not ClassKind.TRUE and set(others) <= implied else None
 
 
 class DocumentTest(StrEnum):
@@ -29,25 +104,26 @@ class Certification:
     """What a certificate is asked for, besides the error level.
 
     Attributes:
-        kinds: The kinds of classes for which the promise shall hold, each once, in the order of `ClassKind`.
+        kinds: The kinds of classes for which the promise shall hold, each once: in the order of `ClassKind`, then
+            groups, then groups within predicted classes, by attribute.
         confidence: 1 - eps, over the calibration data, an exact decimal in (0, 1).
         test: How documents of several points are tested.
     """
 
-    kinds: tuple[ClassKind, ...]
+    kinds: tuple[Kind, ...]
     confidence: Decimal = DEFAULT_CONFIDENCE
     test: DocumentTest = DocumentTest.FINITE_SAMPLE
 
 
 def make_certification(
-    kinds: Collection[ClassKind | str],
+    kinds: Collection[str],
     confidence: Decimal = DEFAULT_CONFIDENCE,
     test: DocumentTest | str = DocumentTest.FINITE_SAMPLE,
 ) -> Certification:
     """Return what is asked for, checked.
 
     Args:
-        kinds: `predicted`, `true` or both, in any order.
+        kinds: Any of `predicted`, `true`, `group:COLUMN` and `predicted*group:COLUMN`, in any order.
         confidence: As in `Certification`.
         test: `finite-sample` or `asymptotic`.
 
@@ -58,13 +134,26 @@ def make_certification(
         >>> [str(kind) for kind in make_certification(["true", "predicted"]).kinds]
         ['predicted', 'true']
     """
-    unknown = [str(kind) for kind in kinds if kind not in tuple(ClassKind)]
-    if unknown or not kinds:
+    known, unknown = set[Kind](), []
+    for kind in kinds:
+        try:
+            known.add(parse_kind(kind))
+        except ValueError:
+            unknown.append(str(kind))
+    if unknown or not 1 <= len(known) <= MOST_KINDS:
         raise InvalidInputError(
-            f"a certificate is for {' or '.join(ClassKind)} classes, or both; got {', '.join(unknown) or 'neither'}"
+            f"a certificate is for {' or '.join(ClassKind)} classes, for groups, or for several of these: expected 1 "
+            f"to {MOST_KINDS} of {', '.join(KIND_FORMS)}; got {', '.join(unknown) or len(known) or 'neither'}"
         )
     if not (confidence.is_finite() and 0 < confidence < 1):
         raise InvalidInputError(f"confidence must lie strictly between 0 and 1, got {confidence}; 0.95 is usual")
     if test not in tuple(DocumentTest):
         raise InvalidInputError(f"documents are tested by {' or '.join(DocumentTest)}; got {test}")
-    return Certification(tuple(kind for kind in ClassKind if kind in kinds), confidence, DocumentTest(test))
+    return Certification(tuple(sorted(known, key=kind_place)), confidence, DocumentTest(test))
+
+
+def kind_place(kind: Kind) -> tuple[int, str]:
+    """Return what kinds are sorted by."""
+    if isinstance(kind, GroupKind):
+        return len(ClassKind) + kind.by_predicted, kind.attribute
+    return list(ClassKind).index(kind), ""

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
-from enum import Enum, StrEnum
+from enum import Enum
 from typing import Any, get_type_hints
 
 from venn_admit.errors import InvalidInputError
@@ -43,7 +43,7 @@ class Declared:
         given: How it is given, and its default, as a continuation of `about`.
         usual: The default as JSON has it, if it is the same for every method and classifier.
         example: A value, as JSON has it.
-        words: The words that a value is one of, besides `none`.
+        words: Makes a value of a word; raises ValueError for another.
         many: Whether it has several values.
         least: The least that each value may be.
         most: The most that each value may be.
@@ -61,7 +61,7 @@ class Declared:
     given: str = ""
     usual: Any = None
     example: Any = None
-    words: type[StrEnum] | None = None
+    words: Callable[[str], Any] | None = None
     many: bool = False
     least: int | None = None
     most: int | None = None

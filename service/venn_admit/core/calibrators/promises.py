@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from enum import StrEnum
 
-from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind
+from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, GroupKind, Kind
 
 
 def _certified(classes: str) -> str:
@@ -26,6 +26,7 @@ class Promised(StrEnum):
     PREDICTED = "predicted"
     TRUE = "true"
     BOTH = "both"
+    GROUPS = "groups"
 
     @property
     def sentence(self) -> str:
@@ -47,10 +48,11 @@ _SENTENCES = {
     Promised.PREDICTED: _certified("predicted class"),
     Promised.TRUE: _certified("true class"),
     Promised.BOTH: _certified("predicted and of each true class"),
+    Promised.GROUPS: _certified("group asked for, and of each class asked for"),
 }
 
 
-def promised(certify: Collection[ClassKind] | None) -> Promised:
+def promised(certify: Collection[Kind] | None) -> Promised:
     """Return what a calibration promises.
 
     Args:
@@ -58,4 +60,6 @@ def promised(certify: Collection[ClassKind] | None) -> Promised:
     """
     if certify is None:
         return Promised.POINTWISE
+    if any(isinstance(kind, GroupKind) for kind in certify):
+        return Promised.GROUPS
     return Promised.BOTH if set(certify) == set(ClassKind) else Promised(next(iter(certify)))

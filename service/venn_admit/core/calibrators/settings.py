@@ -13,10 +13,13 @@ from typing import Annotated, ClassVar, TypeAlias
 
 from venn_admit.core.calibrators.certification import (
     DEFAULT_CONFIDENCE,
+    MOST_KINDS,
     Certification,
-    ClassKind,
     DocumentTest,
+    GroupKind,
+    Kind,
     make_certification,
+    parse_kind,
 )
 from venn_admit.core.calibrators.declaration import Declared, SettingKind, declared
 from venn_admit.core.calibrators.promises import CERTIFIED_SENTENCE
@@ -139,15 +142,15 @@ class VennAbersSettings:
         ),
     ]
     certify: Annotated[
-        tuple[ClassKind, ...] | None,
+        tuple[Kind, ...] | None,
         Declared(
             kind=SettingKind.WORD,
-            words=ClassKind,
+            words=parse_kind,
             many=True,
             about="classes for which thresholds are certified by tests on splits mc and vp: predicted, true or both",
             given=f"promised then: {CERTIFIED_SENTENCE}; if no thresholds pass, everything is rejected",
             example=["predicted", "true"],
-            most_values=len(ClassKind),
+            most_values=MOST_KINDS,
         ),
     ] = None
     confidence: Annotated[
@@ -305,11 +308,17 @@ def _certification(
         raise InvalidInputError(
             "thresholds: a certificate sets the thresholds itself; leave out either thresholds or certify"
         )
-    return make_certification(
+    asked = make_certification(
         certify,
         DEFAULT_CONFIDENCE if confidence is None else confidence,
         DocumentTest.FINITE_SAMPLE if test is None else test,
     )
+    if any(isinstance(kind, GroupKind) for kind in asked.kinds):
+        raise InvalidInputError(
+            f"certify: exemplars have no attributes yet that groups could be made of; got {', '.join(asked.kinds)}, "
+            "certify predicted or true classes"
+        )
+    return asked
 
 
 def check_settings(settings: CalibratorSettings, *, class_count: int, neighbour_count: int) -> None:

@@ -11,7 +11,7 @@ from decimal import Decimal
 import numpy as np
 
 from venn_admit.core.approximation.knn import network_prediction, softmax
-from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, make_certification
+from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, Kind, make_certification
 from venn_admit.core.calibrators.certified.policies import admit
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings, make_venn_abers_settings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex, join_points
@@ -31,7 +31,7 @@ VENN_ABERS = {kind: f"Venn-Abers {kind}" for kind in ScoreKind}
 CERTIFIED = "certified"
 
 
-def certified_for(kinds: Collection[ClassKind]) -> str:
+def certified_for(kinds: Collection[Kind]) -> str:
     """Return the name of the certified policy, which promises something for some kinds of classes."""
     return CERTIFIED if set(kinds) == set(ClassKind) else f"{CERTIFIED}, {' and '.join(kinds)}"
 

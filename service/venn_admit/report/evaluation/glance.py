@@ -78,6 +78,8 @@ def promise_of(method: str) -> Promised:
     """Return what the method of this name promises; a method that is not known here gives sets."""
     if method.startswith(("Venn-ADMIT", "Venn-Abers")):
         return Promised.POINTWISE
+    if method.startswith(f"{CERTIFIED}, ") and "group:" in method:
+        return Promised.GROUPS
     return _PROMISES.get(method, Promised.SETS)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from venn_admit.core.calibrators.certification import ClassKind
+from venn_admit.core.calibrators.certification import Kind
 from venn_admit.core.monitoring.anytime.plan import Lamp
 from venn_admit.core.monitoring.anytime.readings import Reading, StandingAlarm
 
@@ -44,7 +44,7 @@ class MonitorReport:
     computed: int
     readings: tuple[Reading, ...]
     alarms: tuple[StandingAlarm, ...]
-    promised: tuple[ClassKind, ...]
+    promised: tuple[Kind, ...]
 
     @property
     def target(self) -> Decimal:

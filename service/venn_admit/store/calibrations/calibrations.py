@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Row
 
 from venn_admit.core.calibrators.bands import BandRadius
-from venn_admit.core.calibrators.certification import ClassKind
+from venn_admit.core.calibrators.certification import ClassKind, Kind
 from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSettings, VennAbersSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows
 from venn_admit.core.types import BoolArray, CalibrationPoints, IntArray, Split
@@ -70,7 +70,7 @@ class Calibration:
         return isinstance(settings, VennAbersSettings) and settings.certification is not None
 
     @property
-    def promised_kinds(self) -> tuple[ClassKind, ...]:
+    def promised_kinds(self) -> tuple[Kind, ...]:
         """The kinds of classes that it promises something about: those of its certificate, or predicted ones."""
         settings = self.method_settings
         certification = settings.certification if isinstance(settings, VennAbersSettings) else None

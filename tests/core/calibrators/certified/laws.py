@@ -1,8 +1,10 @@
 """Laws of points with a score, whose true shares are known or can be counted on a large draw."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.certified.points import CertificatePoints, PointGroups
 from venn_admit.core.types import FloatArray, IntArray
 
 
@@ -41,3 +43,28 @@ def graded_points(
     other = np.where(other == predicted, (predicted + 1) % class_count, other)
     label = np.where(uniform < score, predicted, other)
     return points_of(score, predicted, label, size=size)
+
+
+def with_groups(
+    rng: np.random.Generator,
+    points: CertificatePoints,
+    attributes: dict[str, tuple[dict[str, float], dict[str, float]]],
+) -> CertificatePoints:
+    """Give points of two classes groups by chance.
+
+    Args:
+        rng: The generator.
+        points: The points.
+        attributes: The frequency of each value of an attribute, the rest being points without one, and how often a
+            right prediction becomes a wrong one for a value; the attributes are in the order of their names.
+    """
+    label, groups = points.label.copy(), []
+    for name, (frequencies, weak) in attributes.items():
+        rest = max(0.0, 1 - sum(frequencies.values()))
+        codes = rng.choice(len(frequencies) + 1, len(label), p=[*frequencies.values(), rest])
+        codes = np.where(codes == len(frequencies), -1, codes)
+        for place, value in enumerate(frequencies):
+            turned = (codes == place) & (rng.random(len(label)) < weak.get(value, 0.0))
+            label = np.where(turned, 1 - points.predicted, label)
+        groups.append(PointGroups(name, tuple(frequencies), codes))
+    return replace(points, label=label, groups=tuple(groups))

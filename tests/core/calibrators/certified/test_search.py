@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 
 from tests.core.calibrators.certified.laws import graded_points
-from venn_admit.core.calibrators.certified.chains import Forecast
 from venn_admit.core.calibrators.certified.curves import fit_curves
 from venn_admit.core.calibrators.certified.evidence import Evidence
+from venn_admit.core.calibrators.certified.forecast import Forecast
 from venn_admit.core.calibrators.certified.points import canonical
 from venn_admit.core.calibrators.certified.search import Limits, Options, best_choice
 

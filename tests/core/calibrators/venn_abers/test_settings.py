@@ -24,8 +24,8 @@ def test_a_certificate_has_defaults_and_an_order() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"certify": []}, "both; got neither"),
-        ({"certify": ["predicted", "every"]}, "both; got every"),
+        ({"certify": []}, "COLUMN; got neither"),
+        ({"certify": ["predicted", "every"]}, "COLUMN; got every"),
         ({"certify": ["true"], "confidence": Decimal(0)}, "confidence must lie strictly between 0 and 1, got 0"),
         ({"certify": ["true"], "confidence": Decimal("1.0")}, "confidence must lie strictly between 0 and 1, got 1.0"),
         ({"certify": ["true"], "confidence": Decimal("NaN")}, "confidence must lie strictly between 0 and 1, got NaN"),

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from venn_admit.core.calibrators.certification import ClassKind, DocumentTest
-from venn_admit.core.calibrators.certified.policies import Bounded, Policy
+from venn_admit.core.calibrators.certification import ClassKind, DocumentTest, Kind, parse_kind, part_kind
+from venn_admit.core.calibrators.certified.policies import Bounded, GroupThresholds, Policy
 from venn_admit.errors import InvalidInputError
 
 
@@ -15,19 +15,22 @@ class ClassResult:
     """What was found for one class of one kind under one policy.
 
     Attributes:
+        number: The number of the predicted or true class; None for a group of all classes.
         admitted: The number of its points of the evidence that are admitted.
         right: How many of them are right.
         p_value: In [0, 1]; None for a predicted class that is never admitted, of which nothing is promised.
         documents_needed: The number of documents of evidence with which the class passes with a chance of 0.8, at the
             rates seen there; None if it fails at any number.
+        value: The attribute's value that its group has; None if the kind is not of groups.
     """
 
-    kind: ClassKind
-    number: int
+    kind: Kind
+    number: int | None
     admitted: int
     right: int
     p_value: float | None
     documents_needed: int | None
+    value: str | None = None
 
     @property
     def share(self) -> float | None:
@@ -72,8 +75,9 @@ class Chain:
     """Policies that were tested in an order fixed beforehand, up to the first that failed.
 
     Attributes:
-        name: `class` for the thresholds of one predicted class; `one threshold` or `by class` for policies of all
-            classes; `proposals` in certificates made before there were chains, in which all were tested.
+        name: `class` for the thresholds of one predicted class, `group` for those of one group, `class in group` for
+            those of one predicted class within one; `one threshold` or `by class` for policies of everything;
+            `proposals` in certificates made before there were chains, in which all were tested.
         predicted: The predicted classes that it sets thresholds for.
         level: The level of its tests, its part of 1 - confidence.
     """
@@ -122,7 +126,7 @@ class Certificate:
 
     alpha: Decimal
     confidence: Decimal
-    kinds: tuple[ClassKind, ...]
+    kinds: tuple[Kind, ...]
     test: DocumentTest
     documents: int
     points: int
@@ -161,7 +165,7 @@ class Certificate:
         """The documents of evidence with which some policy is likely to pass; None if one did, or none would do."""
         if self.policy is not None:
             return None
-        if self.kinds == (ClassKind.PREDICTED,):
+        if part_kind(self.kinds) is not None:
             needed = [result.documents_needed for result in self.lacking if result.kind in self.kinds]
         else:
             needed = [chain.closest.documents_needed for chain in self.chains]
@@ -202,6 +206,7 @@ def to_document(certificate: Certificate) -> dict[str, Any]:
         "capped": certificate.capped,
         "thresholds": None if policy is None else list(policy.thresholds),
         "bounded": None if policy is None else str(policy.bounded),
+        **_groups_document(policy),
         "admitted": certificate.admitted,
         "share": certificate.share,
         "documents_needed": certificate.documents_needed,
@@ -229,10 +234,30 @@ def to_document(certificate: Certificate) -> dict[str, Any]:
     }
 
 
+def _groups_document(policy: Policy | None) -> dict[str, Any]:
+    """Absent unless groups were asked for, as in certificates made before there were any."""
+    if policy is None or not policy.groups:
+        return {}
+    return {"groups": [{"attribute": of.attribute, "least": list(map(dict, of.least))} for of in policy.groups]}
+
+
+def policy_from_document(document: Mapping[str, Any]) -> Policy | None:
+    """Return the certified policy of a certificate that `to_document` made a document of; None if there is none.
+
+    Args:
+        document: Its fields `thresholds`, `bounded` and, if there are any, `groups`.
+    """
+    if document["thresholds"] is None:
+        return None
+    groups = tuple(GroupThresholds(of["attribute"], tuple(of["least"])) for of in document.get("groups") or ())
+    return Policy(tuple(document["thresholds"]), Bounded(document["bounded"]), groups)
+
+
 def _result_document(result: ClassResult) -> dict[str, Any]:
     return {
         "kind": str(result.kind),
         "class": result.number,
+        **({} if result.value is None else {"group": result.value}),
         "admitted": result.admitted,
         "right": result.right,
         "p_value": result.p_value,
@@ -252,14 +277,13 @@ def from_document(document: Mapping[str, Any]) -> Certificate:
     try:
         if "proposals" in document:
             return _of_proposals(document)
-        thresholds = document["thresholds"]
         return Certificate(
             **_asked(document),
             documents=document["documents"],
             points=document["points"],
             proposing=document["proposing"],
             capped=document["capped"],
-            policy=None if thresholds is None else Policy(tuple(thresholds), Bounded(document["bounded"])),
+            policy=policy_from_document(document),
             admitted=document["admitted"],
             classes=tuple(map(_result, document["promised"])),
             lacking=tuple(map(_result, document["lacking"])),
@@ -292,19 +316,20 @@ def _asked(document: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "alpha": Decimal(document["alpha"]),
         "confidence": Decimal(document["confidence"]),
-        "kinds": tuple(ClassKind(kind) for kind in document["kinds"]),
+        "kinds": tuple(map(parse_kind, document["kinds"])),
         "test": DocumentTest(document["test"]),
     }
 
 
 def _result(document: Mapping[str, Any]) -> ClassResult:
     return ClassResult(
-        kind=ClassKind(document["kind"]),
+        kind=parse_kind(document["kind"]),
         number=document["class"],
         admitted=document["admitted"],
         right=document["right"],
         p_value=document["p_value"],
         documents_needed=document["documents_needed"],
+        value=document.get("group"),
     )
 
 

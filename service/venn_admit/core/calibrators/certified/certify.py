@@ -12,11 +12,21 @@ from itertools import islice, pairwise
 
 import numpy as np
 
-from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, DocumentTest, make_certification
+from venn_admit.core.calibrators.certification import (
+    DEFAULT_CONFIDENCE,
+    DocumentTest,
+    GroupKind,
+    Kind,
+    attributes_of,
+    make_certification,
+    part_kind,
+)
 from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult, TriedPolicy
-from venn_admit.core.calibrators.certified.chains import Forecast, Order, class_chains, path_chains
+from venn_admit.core.calibrators.certified.chains import Order, part_chains, path_chains
+from venn_admit.core.calibrators.certified.coverage import covers, group_thresholds
 from venn_admit.core.calibrators.certified.curves import fit_curves
 from venn_admit.core.calibrators.certified.evidence import Evidence, documents_needed
+from venn_admit.core.calibrators.certified.forecast import Column, Forecast
 from venn_admit.core.calibrators.certified.hypothesis_tests import (
     VARIANCE_FACTOR,
     binomial_tail,
@@ -40,19 +50,22 @@ def certify(
     *,
     class_count: int,
     alpha: Decimal,
-    kinds: Collection[ClassKind | str],
+    kinds: Collection[str],
     confidence: Decimal = DEFAULT_CONFIDENCE,
     test: DocumentTest | str = DocumentTest.FINITE_SAMPLE,
 ) -> Certificate:
     """Certify a policy: with the given confidence, at least 1 - alpha of the admitted points of each class are right.
 
-    For predicted classes alone, each has a chain of its own, and an equal part of 1 - confidence; a class that fails
-    stops no other, and a chain that passed to its end leaves its part to the rest. If true classes are asked for, each
-    policy of a path is tested for every class at once. A document counts for at most as many points of a class as the
+    If what is asked for falls apart into disjoint classes (predicted classes, the groups of one attribute, or predicted
+    classes within them), each has a chain of its own, and an equal part of 1 - confidence; a class that fails stops no
+    other, and a chain that passed to its end leaves its part to the rest. Otherwise, as with true classes or several
+    attributes, each policy of a path is tested for everything at once, and groups that are foretold to stop it are
+    never admitted. A document counts for at most as many points of a class as the
     largest proposing one holds.
 
     The result depends on the content of the points only, neither on the order of rows nor on how documents are
-    numbered. A predicted class that has no chance to pass is never admitted.
+    numbered. A predicted class or a group that has no chance to pass is never admitted, nor is a point without an
+    attribute that is asked for.
 
     Args:
         proposing: Labelled points that serve no other end here; the scores may have been fitted on them.
@@ -60,7 +73,8 @@ def certify(
             else before was fitted.
         class_count: C >= 2.
         alpha: In (0, 1).
-        kinds: `predicted`, `true` or both: the classes for which it shall hold.
+        kinds: The classes for which it shall hold, as in `make_certification`; the points have the groups of each
+            attribute.
         confidence: 1 - eps, in (0, 1).
         test: How documents of several points are tested. `finite-sample` is valid at any number of documents;
             `asymptotic` has more power, and is valid for very many only.
@@ -75,20 +89,31 @@ def certify(
     asked = make_certification(kinds, confidence, test)
     check_points("the proposing points", proposing, class_count)
     check_points("the evidence", evidence, class_count)
+    for points in (proposing, evidence):
+        if tuple(of.attribute for of in points.groups) != attributes_of(asked.kinds):
+            raise InvalidInputError(
+                f"expected points with the groups of {', '.join(attributes_of(asked.kinds)) or 'no attribute'}, got "
+                f"those of {', '.join(of.attribute for of in points.groups) or 'none'}"
+            )
     proposing, _ = canonical(proposing)
     evidence, generator = canonical(evidence)
     level = float(1 - confidence)
     shown = Evidence(evidence.document_count, len(evidence.score), asked.test is DocumentTest.FINITE_SAMPLE)
-    curves = fit_curves(proposing, class_count)
-    forecast = Forecast(proposing, curves, class_count, float(alpha), shown)
-    if asked.kinds == (ClassKind.PREDICTED,):
-        plan = class_chains(forecast, curves, class_count, float(alpha), level)
+    forecast = Forecast(proposing, fit_curves(proposing, class_count), class_count, float(alpha), shown)
+    finest = part_kind(asked.kinds)
+    if finest is not None:
+        plan = part_chains(forecast, finest, float(alpha), level)
     else:
-        plan = path_chains(forecast, curves, class_count, float(alpha), asked.kinds, level)
+        plan = path_chains(forecast, float(alpha), asked.kinds, level)
     setting = _Setting(proposing, evidence, float(alpha), asked.test, shown, int(generator.integers(2**63)))
     chains = _tested(plan.orders, setting, level)
-    untested = [ClassResult(kind, number, 0, 0, None, needed) for (kind, number), needed in plan.untested]
-    return _certificate(chains, untested, setting, class_count, alpha, confidence, asked.kinds)
+    untested = [
+        ClassResult(kind, number, 0, 0, None, needed, value)
+        for column, needed in plan.untested
+        for kind, number, value in [_named(column, evidence)]
+    ]
+    tested = list(zip(plan.orders, chains, strict=True))
+    return _certificate(tested, untested, setting, class_count, alpha, confidence, asked.kinds)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,18 +218,21 @@ def _tallies(points: CertificatePoints, order: Order, *, by_document: bool = Tru
     """Count what each policy admits; every policy adds the points that enter with it to those of the one before."""
     policies = len(order.scores)
     enters = np.full(len(points.score), policies)
+    covered = covers(order.coverage, points)
     for place, number in enumerate(order.predicted.tolist()):
-        rows = np.flatnonzero(points.predicted == number)
+        rows = np.flatnonzero(covered & (points.predicted == number))
         enters[rows] = np.searchsorted(-order.scores[:, place], -points.score[rows], side="left")
     by_entry = np.argsort(enters, kind="stable")
     bounds = np.searchsorted(enters[by_entry], np.arange(policies + 1)).tolist()
     missed = points.predicted != points.label
     document = points.document if by_document else np.zeros(len(points.score), dtype=np.int64)
     columns = []
-    for kind, classes in ((ClassKind.PREDICTED, points.predicted), (ClassKind.TRUE, points.label)):
-        place_of = np.full(1 + max(int(classes.max()), *(number for _, number in order.columns)), -1)
+    for kind in dict.fromkeys(kind for kind, _ in order.columns):
+        classes = points.classes(kind)
+        # The last entry, which is also that of -1, is for points that are in no class of the kind.
+        place_of = np.full(2 + max(int(classes.max()), *(number for _, number in order.columns)), -1)
         for place, (of_kind, number) in enumerate(order.columns):
-            if of_kind is kind:
+            if of_kind == kind:
                 place_of[number] = place
         columns.append(place_of[classes])
     admitted, wrong = (np.zeros((1 + int(document.max()), len(order.columns)), dtype=np.int64) for _ in range(2))
@@ -234,7 +262,7 @@ def _of_points(order: Order, tally: _Tally, setting: _Setting, level: float) -> 
         deviation=np.sqrt(variance),
         boundary=np.sqrt(np.maximum(VARIANCE_FACTOR * variance, alpha * (1 - alpha) * admitted / n)),
         bound=np.full(len(admitted), 1 - alpha),
-        shown=setting.shown,
+        setting=setting,
         level=level,
     )
 
@@ -276,7 +304,7 @@ def _of_documents(
             deviation=deviation[of_policy],
             boundary=boundary[of_policy],
             bound=bound[of_policy],
-            shown=setting.shown,
+            setting=setting,
             level=level,
         )
 
@@ -291,13 +319,14 @@ def _class_results(
     deviation: FloatArray,
     boundary: FloatArray,
     bound: FloatArray,
-    shown: Evidence,
+    setting: _Setting,
     level: float,
 ) -> tuple[ClassResult, ...]:
     return tuple(
         ClassResult(
             kind=kind,
             number=number,
+            value=value,
             admitted=int(admitted[place]),
             right=int(admitted[place] - wrong[place]),
             p_value=float(p_values[place]),
@@ -307,41 +336,51 @@ def _class_results(
                 float(boundary[place]),
                 float(bound[place]),
                 level=level,
-                bounded=shown.bounded or shown.single_points,
+                bounded=setting.shown.bounded or setting.shown.single_points,
             ),
         )
-        for place, (kind, number) in enumerate(order.columns)
+        for place, column in enumerate(order.columns)
+        for kind, number, value in [_named(column, setting.evidence)]
     )
 
 
+def _named(column: Column, points: CertificatePoints) -> tuple[Kind, int | None, str | None]:
+    """The kind of a class that is asked for, the number of its predicted or true class, and the value of its group."""
+    kind, number = column
+    if not isinstance(kind, GroupKind):
+        return kind, number, None
+    values = points.group(kind.attribute).values
+    predicted, code = divmod(number, len(values))
+    return kind, predicted if kind.by_predicted else None, values[code]
+
+
 def _certificate(
-    chains: list[Chain],
+    tested: list[tuple[Order, Chain]],
     untested: list[ClassResult],
     setting: _Setting,
     class_count: int,
     alpha: Decimal,
     confidence: Decimal,
-    kinds: tuple[ClassKind, ...],
+    kinds: tuple[Kind, ...],
 ) -> Certificate:
     """What is certified: the union of the chains of single classes, or the better of the paths."""
-    thresholds: list[float | None] = [None] * class_count
-    passed = [(chain, chain.last_passed) for chain in chains]
-    if kinds != (ClassKind.PREDICTED,):
-        passed = sorted(passed, key=lambda one: -1 if one[1] is None else -one[1].admitted)[:1]
+    passed = [(order, chain, chain.last_passed) for order, chain in tested]
+    if part_kind(kinds) is None:
+        passed = sorted(passed, key=lambda one: -1 if one[2] is None else -one[2].admitted)[:1]
     certified: list[ClassResult] = []
     lacking = list(untested)
-    for chain, step in passed:
+    steps = []
+    for order, chain, step in passed:
         if step is None:
             lacking += chain.closest.classes
-            continue
-        certified += step.classes
-        for number, threshold in zip(chain.predicted, step.thresholds, strict=True):
-            thresholds[number] = threshold
-    policy = Policy(tuple(thresholds)) if certified else None
+        else:
+            certified += step.classes
+            steps.append((order, step.thresholds))
     evidence = setting.evidence
+    policy = _policy(steps, evidence, class_count) if certified else None
     admitted = np.zeros(len(evidence.score), dtype=np.bool_)
     if policy is not None:
-        admitted = admit(evidence.score, evidence.predicted, policy)
+        admitted = admit(evidence.score, evidence.predicted, policy, evidence.attributes)
     return Certificate(
         alpha=alpha,
         confidence=confidence,
@@ -355,29 +394,39 @@ def _certificate(
         admitted=int(np.count_nonzero(admitted)),
         classes=tuple(certified),
         lacking=tuple(lacking),
-        chains=tuple(chains),
+        chains=tuple(chain for _, chain in tested),
     )
 
 
-def _capped(setting: _Setting, policy: Policy | None, kinds: tuple[ClassKind, ...]) -> int:
+def _policy(steps: list[tuple[Order, tuple[float | None, ...]]], points: CertificatePoints, class_count: int) -> Policy:
+    """The policy that admits what some policies admit; with each, the chain that it is of."""
+    thresholds: list[float | None] = [None] * class_count
+    for order, of_step in steps:
+        for number, threshold in zip(order.predicted.tolist(), of_step, strict=True):
+            known = [one for one in (thresholds[number], threshold) if one is not None]
+            thresholds[number] = min(known, default=None)
+    parts = [(order.coverage, order.predicted, of_step) for order, of_step in steps]
+    return Policy(tuple(thresholds), groups=group_thresholds(parts, points.groups, class_count))
+
+
+def _capped(setting: _Setting, policy: Policy | None, kinds: tuple[Kind, ...]) -> int:
     """The number of documents of evidence of which more points of a class are admitted than of any proposing one."""
     if policy is None or setting.shown.single_points:
         return 0
     capped = np.zeros(setting.shown.documents, dtype=np.bool_)
 
-    def counts(points: CertificatePoints, classes: IntArray) -> IntArray:
-        rows = admit(points.score, points.predicted, policy)
-        found = np.zeros((points.document_count, len(policy.thresholds)), dtype=np.int64)
+    def counts(points: CertificatePoints, kind: Kind, total: int) -> IntArray:
+        classes = points.classes(kind)
+        rows = admit(points.score, points.predicted, policy, points.attributes) & (classes >= 0)
+        found = np.zeros((points.document_count, total), dtype=np.int64)
         np.add.at(found, (points.document[rows], classes[rows]), 1)
         return found
 
-    proposing, evidence = setting.proposing, setting.evidence
+    both = setting.proposing, setting.evidence
     for kind in kinds:
-        of_known, of_evidence = (
-            counts(points, points.predicted if kind is ClassKind.PREDICTED else points.label)
-            for points in (proposing, evidence)
-        )
-        capped |= (of_evidence > np.maximum(of_known.max(axis=0), 1)).any(axis=1)
+        total = 1 + max(int(points.classes(kind).max()) for points in both)
+        of_known, of_evidence = (counts(points, kind, total) for points in both)
+        capped |= (of_evidence > np.maximum(of_known.max(axis=0, initial=0), 1)).any(axis=1)
     return int(np.count_nonzero(capped))
 
 

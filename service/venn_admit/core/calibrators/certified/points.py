@@ -1,13 +1,45 @@
 """The labelled points that a certificate rests on, in an order of their own."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
 
+from venn_admit.core.calibrators.certification import ClassKind, GroupKind, Kind
 from venn_admit.core.checks import check_classes, check_lengths
-from venn_admit.core.types import FloatArray, IntArray
+from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
+
+MOST_VALUES = 200
+"""More values of an attribute than these are no groups."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PointGroups:
+    """The groups of an attribute to which n points belong.
+
+    Attributes:
+        attribute: The name of the attribute.
+        values: Its V values, each once, sorted.
+        codes: (n,) int64 in [-1, V), the place of each point's value; -1 for a point without one.
+    """
+
+    attribute: str
+    values: tuple[str, ...]
+    codes: IntArray
+
+
+def groups_of(attribute: str, of_points: Sequence[str | None], values: Sequence[str]) -> PointGroups:
+    """Return the groups of points by the values of an attribute.
+
+    Args:
+        attribute: Its name.
+        of_points: (n,) the value of each point; None for a point without one.
+        values: All that there are, sorted.
+    """
+    place_of: dict[str | None, int] = {value: place for place, value in enumerate(values)}
+    return PointGroups(attribute, tuple(values), np.array([place_of.get(one, -1) for one in of_points], dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,17 +51,49 @@ class CertificatePoints:
         predicted: (n,) int64 in [0, C), the predicted class.
         label: (n,) int64 in [0, C), the true class.
         document: (n,) int64, the same number for the points of one document, and for no others.
+        groups: The groups of each attribute that is asked for, in the order of their names.
     """
 
     score: FloatArray
     predicted: IntArray
     label: IntArray
     document: IntArray
+    groups: tuple[PointGroups, ...] = ()
 
     @property
     def document_count(self) -> int:
         """The number of documents of points in canonical order."""
         return int(self.document[-1]) + 1
+
+    @property
+    def attributes(self) -> dict[str, list[str | None]]:
+        """The value of each point, by attribute."""
+        return {of.attribute: [(*of.values, None)[code] for code in of.codes.tolist()] for of in self.groups}
+
+    def take(self, rows: BoolArray | IntArray) -> "CertificatePoints":
+        """Return some of the points.
+
+        Args:
+            rows: (n,) bool, or the places of the points.
+        """
+        groups = tuple(replace(of, codes=of.codes[rows]) for of in self.groups)
+        return CertificatePoints(self.score[rows], self.predicted[rows], self.label[rows], self.document[rows], groups)
+
+    def group(self, attribute: str) -> PointGroups:
+        """Return the groups of an attribute that is asked for."""
+        return next(of for of in self.groups if of.attribute == attribute)
+
+    def classes(self, kind: Kind) -> IntArray:
+        """Return the class of each point in a kind, (n,) int64; -1 for a point that is in none.
+
+        The class of value v within the predicted class c has the number c V + v.
+        """
+        if kind is ClassKind.PREDICTED:
+            return self.predicted
+        if not isinstance(kind, GroupKind):
+            return self.label
+        of = self.group(kind.attribute)
+        return np.where(of.codes < 0, -1, self.predicted * len(of.values) + of.codes) if kind.by_predicted else of.codes
 
 
 def check_points(name: str, points: CertificatePoints, class_count: int) -> None:
@@ -48,6 +112,13 @@ def check_points(name: str, points: CertificatePoints, class_count: int) -> None
     if outside.any():
         row = int(np.argmax(outside))
         raise InvalidInputError(f"the score of {name} must lie in [0, 1], got {points.score[row]} in row {row}")
+    for of in points.groups:
+        check_lengths(score=points.score, **{of.attribute: of.codes})
+        if len(of.values) > MOST_VALUES:
+            raise InvalidInputError(
+                f"attribute {of.attribute!r}: expected at most {MOST_VALUES} values to certify for, got "
+                f"{len(of.values):,}; ingest it with fewer, such as ranges instead of numbers"
+            )
     documents = len(np.unique(points.document))
     if documents < 2:
         raise InvalidInputError(
@@ -65,11 +136,15 @@ def canonical(points: CertificatePoints) -> tuple[CertificatePoints, np.random.G
     Args:
         points: In any order.
     """
-    order = np.lexsort((points.label, points.predicted, points.score, points.document))
-    rows = np.empty(len(order), dtype=[("score", "<f8"), ("predicted", "<i8"), ("label", "<i8")])
+    codes = {f"group{place}": of.codes for place, of in enumerate(points.groups)}
+    order = np.lexsort((*codes.values(), points.label, points.predicted, points.score, points.document))
+    fields = [("score", "<f8"), ("predicted", "<i8"), ("label", "<i8"), *((name, "<i8") for name in codes)]
+    rows = np.empty(len(order), dtype=fields)
     # Adding 0 makes the negative zero positive, which compares equal to it.
     rows["score"], rows["predicted"] = points.score[order] + 0.0, points.predicted[order]
     rows["label"] = points.label[order]
+    for name, of_points in codes.items():
+        rows[name] = of_points[order]
     document = points.document[order]
     starts = np.flatnonzero(np.r_[True, document[1:] != document[:-1]])
     ends = np.r_[starts[1:], len(order)]
@@ -93,6 +168,10 @@ def canonical(points: CertificatePoints) -> tuple[CertificatePoints, np.random.G
             predicted=rows["predicted"][taken].astype(np.int64),
             label=rows["label"][taken].astype(np.int64),
             document=np.repeat(np.arange(len(sizes)), sizes),
+            groups=tuple(
+                PointGroups(of.attribute, of.values, rows[name][taken].astype(np.int64))
+                for name, of in zip(codes, points.groups, strict=True)
+            ),
         ),
         np.random.default_rng(int.from_bytes(content, "little")),
     )

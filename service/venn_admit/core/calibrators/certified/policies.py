@@ -1,6 +1,7 @@
 """Policies: one threshold for each predicted class, on its score or on its lower probability."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -18,26 +19,71 @@ class Bounded(StrEnum):
     """p0, in certificates made before thresholds were tested in sequences."""
 
 
+Attributes = Mapping[str, Sequence[str | None]]
+"""The value of each of n points by the name of an attribute; None for a point without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupThresholds:
+    """The thresholds of the groups of an attribute.
+
+    Attributes:
+        attribute: Its name.
+        least: (C,) for each predicted class, the least value at which each group is admitted; a group that is not
+            there is never admitted.
+    """
+
+    attribute: str
+    least: tuple[Mapping[str, float], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """The thresholds at which predictions are admitted.
 
     Attributes:
-        thresholds: (C,) in [0, 1], the least value at which each predicted class is admitted; None is never.
+        thresholds: (C,) in [0, 1], the least value at which each predicted class is admitted, in any group; None is
+            never.
         bounded: What the value is.
+        groups: Those of the attributes that the policy was certified for, which must be reached too.
     """
 
     thresholds: tuple[float | None, ...]
     bounded: Bounded = Bounded.SCORE
+    groups: tuple[GroupThresholds, ...] = ()
 
 
-def admit(value: FloatArray, predicted: IntArray, policy: Policy) -> BoolArray:
+def least_values(predicted: IntArray, policy: Policy, attributes: Attributes) -> FloatArray:
+    """Return the least value at which each point is admitted, (n,) float64; inf for one that never is.
+
+    Args:
+        predicted: (n,) int64 in [0, C).
+        policy: The policy of C classes.
+        attributes: Those of the points; a point without one that the policy needs is not admitted.
+    """
+    least = np.array([math.inf if one is None else one for one in policy.thresholds])[predicted]
+    for of in policy.groups:
+        values = attributes.get(of.attribute) or [None] * len(predicted)
+        pairs = zip(predicted.tolist(), values, strict=True)
+        least = np.maximum(least, [math.inf if one is None else of.least[c].get(one, math.inf) for c, one in pairs])
+    return least
+
+
+def are_covered(predicted: IntArray, policy: Policy, attributes: Attributes) -> BoolArray:
+    """Return which points are of a class that is never admitted, or of groups that are; arguments: see above."""
+    never = np.array([one is None for one in policy.thresholds])[predicted]
+    covered: BoolArray = never | np.isfinite(least_values(predicted, policy, attributes))
+    return covered
+
+
+def admit(value: FloatArray, predicted: IntArray, policy: Policy, attributes: Attributes | None = None) -> BoolArray:
     """Return which points a policy admits.
 
     Args:
         value: (n,) float64, what the policy's thresholds bound; NaN is not admitted.
         predicted: (n,) int64 in [0, C), the predicted class.
         policy: The policy of C classes.
+        attributes: As in `least_values`; None for none.
 
     Returns:
         (n,) bool.
@@ -56,6 +102,5 @@ def admit(value: FloatArray, predicted: IntArray, policy: Policy) -> BoolArray:
             f"expected values and predictions of the same points in [0, {len(policy.thresholds)}), got {len(value)} "
             f"and {len(predicted)}; pass what the policy was certified for"
         )
-    thresholds = np.array([math.inf if one is None else one for one in policy.thresholds])
-    admitted: BoolArray = value >= thresholds[predicted]
+    admitted: BoolArray = value >= least_values(predicted, policy, attributes or {})
     return admitted

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from venn_admit.core.calibrators.certification import ClassKind
+from venn_admit.core.calibrators.certification import ClassKind, Kind
 from venn_admit.core.monitoring.anytime.documents import MATCH_GROUPS, LabelledPoints, drawn, largest_counts
 from venn_admit.core.types import BoolArray, IntArray
 
@@ -29,7 +29,7 @@ class Lamp(StrEnum):
     PARTITIONS = "partitions"
     MIX = "mix"
 
-    def is_harmful(self, promised: Collection[ClassKind] = (ClassKind.PREDICTED,)) -> bool:
+    def is_harmful(self, promised: Collection[Kind] = (ClassKind.PREDICTED,)) -> bool:
         """Return whether it means that admitted predictions may be wrong more often than they should be.
 
         Args:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from venn_admit.core.calibrators.certification import ClassKind
+from venn_admit.core.calibrators.certification import GroupKind, kind_place
 from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult, to_document
 from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.report.calibration.sections import Section, TextTable, ratio_text
@@ -74,7 +74,21 @@ def count_text(count: int) -> str:
 
 def kinds_text(certificate: Certificate) -> str:
     """Return the classes that a certificate is for, such as "every predicted and every true class"."""
-    return f"{' and '.join(f'every {kind}' for kind in certificate.kinds)} class"
+    classes = [f"every {kind}" for kind in certificate.kinds if not isinstance(kind, GroupKind)]
+    parts = [f"{' and '.join(classes)} class"] if classes else []
+    groups = [kind for kind in certificate.kinds if isinstance(kind, GroupKind)]
+    parts += [f"every {'predicted class of every ' if kind.by_predicted else ''}{kind.attribute}" for kind in groups]
+    return ", and in ".join(parts)
+
+
+def result_name(result: ClassResult, class_names: Sequence[str]) -> str:
+    """Return what a class or group is called, such as "predicted negative" or "region north"."""
+    parts = []
+    if result.number is not None:
+        parts.append(f"{'predicted' if result.value is not None else result.kind} {class_names[result.number]}")
+    if isinstance(result.kind, GroupKind):
+        parts.append(f"{result.kind.attribute} {result.value}")
+    return ", ".join(parts)
 
 
 def outcome_text(certificate: Certificate) -> str:
@@ -162,7 +176,7 @@ def _classes(certificate: Certificate, results: Sequence[ClassResult], class_nam
 
     rows = tuple(
         (
-            f"{result.kind} {class_names[result.number]}",
+            result_name(result, class_names),
             ratio_text(result.admitted, certificate.points),
             ratio_text(result.right, result.admitted),
             "-" if result.p_value is None else share_text(result.p_value),
@@ -176,9 +190,13 @@ def _classes(certificate: Certificate, results: Sequence[ClassResult], class_nam
 
 def _shown(results: Sequence[ClassResult]) -> list[ClassResult]:
     if len(results) <= MOST_CLASSES:
-        return sorted(results, key=lambda result: (list(ClassKind).index(result.kind), result.number))
+        return sorted(results, key=_place)
     largest = sorted(results, key=lambda result: -1 if result.p_value is None else result.p_value)
     return _shown(largest[-MOST_CLASSES:])
+
+
+def _place(result: ClassResult) -> tuple[tuple[int, str], int, str]:
+    return kind_place(result.kind), -1 if result.number is None else result.number, result.value or ""
 
 
 def _needed(certificate: Certificate, result: ClassResult) -> tuple[str, str]:
@@ -194,8 +212,8 @@ def _notes(certificate: Certificate, results: Sequence[ClassResult]) -> Iterator
     yield f"admitted: of all points of {evidence_text(certificate)}; right: of these."
     if certificate.policy is not None and len(certificate.lacking) > len(certificate.unpromised):
         yield (
-            "not: nothing is promised for this class, which is never admitted; shown is the threshold that came "
-            "closest, and how many labels it would take."
+            "not: nothing is promised for this class or group, which is never admitted; shown is the threshold that "
+            "came closest, and how many labels it would take."
         )
     if certificate.unpromised:
         yield (
@@ -212,7 +230,8 @@ def _notes(certificate: Certificate, results: Sequence[ClassResult]) -> Iterator
 
 
 def _steps(number: int, chain: Chain, class_names: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    name = class_names[chain.predicted[0]] if chain.name == "class" else chain.name
+    of_part = chain.name in {"class", "group", "class in group"}
+    name = result_name(chain.steps[0].classes[0], class_names).removeprefix("predicted ") if of_part else chain.name
     places = range(len(chain.steps))
     for place in [*places[:1], *places[1:][-(MOST_STEPS - 1) :]]:
         step = chain.steps[place]

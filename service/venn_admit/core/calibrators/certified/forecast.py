@@ -1,0 +1,260 @@
+"""What the proposing points foretell of policies: what they admit, how much is right, and how likely they pass."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from venn_admit.core.calibrators.certification import ClassKind, GroupKind, Kind
+from venn_admit.core.calibrators.certified.coverage import Coverage, covers
+from venn_admit.core.calibrators.certified.curves import ShareCurves, fit_curves
+from venn_admit.core.calibrators.certified.evidence import Evidence, documents_needed
+from venn_admit.core.calibrators.certified.hypothesis_tests import binomial_tail, largest_passing
+from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.certified.search import Options
+from venn_admit.core.types import BoolArray, FloatArray, IntArray
+
+Column = tuple[Kind, int]
+"""A class that is asked for: its kind and its number."""
+
+
+class Forecast:
+    """What the proposing points foretell of policies: what they admit, and with which chance they pass.
+
+    Errors are foretold by g, whose noise is far below that of the few labels.
+    """
+
+    def __init__(
+        self,
+        points: CertificatePoints,
+        curves: ShareCurves,
+        class_count: int,
+        alpha: float,
+        evidence: Evidence,
+        coverage: Coverage | None = None,
+    ) -> None:
+        self._alpha, self._evidence, self._of, self.curves = alpha, evidence, points, curves
+        self._documents = points.document_count
+        self.class_count = class_count
+        self._share = curves.shares(points.score, points.predicted)
+        self._covered = np.ones(len(points.score), dtype=np.bool_) if coverage is None else covers(coverage, points)
+        self._ranked = self._rank(self._covered)
+        self._missed = _confusion(points.take(self._covered), class_count)
+        self._of_group: dict[Column, tuple[_Ranked, float]] = {}
+        self._clusterings: dict[Kind, _Clustering] = {}
+
+    def counts(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the admitted points of each predicted class and the wrong ones among them, (P, C) each.
+
+        Args:
+            shares: (P, C) float64, the thresholds on g.
+        """
+        return self._ranked.counts(shares)
+
+    def within(self, coverage: Coverage) -> "Forecast":
+        """Return what is foretold if other groups are never admitted, by curves of what is left."""
+        curves = fit_curves(self._of.take(covers(coverage, self._of)), self.class_count)
+        return Forecast(self._of, curves, self.class_count, self._alpha, self._evidence, coverage)
+
+    def group_count(self, kind: GroupKind) -> int:
+        """Return the number of groups of an attribute."""
+        return len(self._of.group(kind.attribute).values)
+
+    def present(self, kind: Kind) -> list[int]:
+        """Return the numbers of the classes of a kind that have points to propose with."""
+        classes = self._of.classes(kind)[self._covered]
+        numbers: list[int] = np.unique(classes[classes >= 0]).tolist()
+        return numbers
+
+    def of_columns(self, shares: FloatArray, columns: Sequence[Column]) -> tuple[FloatArray, FloatArray]:
+        """Return the admitted and the wrong points of the classes asked for, (P, h) each."""
+        admitted, wrong = self.counts(shares)
+        missed = wrong @ self._missed
+        kinds = {ClassKind.PREDICTED: (admitted, wrong), ClassKind.TRUE: (admitted - wrong + missed, missed)}
+        found = [
+            self._group_counts((kind, number), shares)
+            if isinstance(kind, GroupKind)
+            else (kinds[kind][0][:, number], kinds[kind][1][:, number])
+            for kind, number in columns
+        ]
+        return np.stack([one for one, _ in found], axis=1), np.stack([other for _, other in found], axis=1)
+
+    def chances(self, shares: FloatArray, columns: Sequence[Column], level: float) -> FloatArray:
+        """Return the chance of each class asked for to pass at a level, (P, h), foretold with one more error."""
+        admitted, wrong = self.of_columns(shares, columns)
+        share = (1 + wrong) / (1 + admitted)
+        found = np.empty_like(share)
+        for place, column in enumerate(columns):
+            for step, (a, e) in enumerate(zip(admitted[:, place].tolist(), share[:, place].tolist(), strict=True)):
+                by_points = self._evidence.single_points
+                found[step, place] = self._binomial(a, e, level) if by_points else self._normal(column, a, e, level)
+        return found
+
+    def needed(self, shares: FloatArray, columns: Sequence[Column], level: float) -> list[int | None]:
+        """Return the documents with which each class is likely to pass, at the policy that takes the fewest for all.
+
+        None for a class that no number would do for, or for all of them if there is no such policy.
+        """
+        admitted, wrong = self.of_columns(shares, columns)
+        found = []
+        for at_step in zip(admitted, wrong / np.maximum(admitted, 1.0), strict=True):
+            of_columns = zip(columns, *(values.tolist() for values in at_step), strict=True)
+            found.append([self._needed(column, a, e, level) for column, a, e in of_columns])
+        passable = [(max(known), row) for row in found if len(known := [one for one in row if one]) == len(row)]
+        return min(passable, key=lambda one: one[0])[1] if passable else [None] * len(columns)
+
+    def options(self, grid: FloatArray) -> Options:
+        """Return what there is to choose from for each predicted class: never, or a threshold of the grid."""
+        shares = np.repeat(grid[:, np.newaxis], self.class_count, axis=1)
+        admitted, wrong = self.counts(shares)
+        first = np.zeros((self.class_count, 1))
+        return Options(
+            threshold=np.concatenate([np.full_like(first, np.inf), shares.T], axis=1),
+            admitted=np.concatenate([first, admitted.T], axis=1),
+            wrong=np.concatenate([first, wrong.T], axis=1)[:, :, np.newaxis] * self._missed[:, np.newaxis, :],
+        )
+
+    def reserve(self, standard_errors: float, kind: ClassKind, admitted: FloatArray) -> FloatArray:
+        """Return by how many points the errors must fall short of alpha, so that a class passes by standard errors.
+
+        Args:
+            standard_errors: >= 0.
+            kind: The kind of the classes.
+            admitted: (C, ...) float64, the admitted points of each class.
+        """
+        of_kind = self._clustering(kind)
+        shape = (-1, *[1] * (admitted.ndim - 1))
+        deviation = np.sqrt(self._variance(admitted) * of_kind.factor.reshape(shape))
+        bound = np.broadcast_to((1 - self._alpha) * of_kind.most.reshape(shape), admitted.shape)
+        reserve: FloatArray = self._evidence.reserve(standard_errors, deviation, bound) * self._documents
+        return reserve
+
+    def _group_counts(self, column: Column, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The admitted and the wrong points of a group, (P,) each; errors are as many more as it has more than g says.
+
+        Its own errors are few, and the curves know nothing of groups: one error is added to both.
+        """
+        if column not in self._of_group:
+            kind, number = column
+            rows = self._of.classes(kind) == number
+            wrong = np.count_nonzero(self._of.predicted[rows] != self._of.label[rows])
+            foretold = math.fsum((1 - self._share[rows]).tolist())
+            self._of_group[column] = self._rank(rows & self._covered), (1 + wrong) / (1 + foretold)
+        ranked, factor = self._of_group[column]
+        admitted, wrong_by_class = ranked.counts(shares)
+        of_group = admitted.sum(axis=1)
+        return of_group, np.minimum(of_group, factor * wrong_by_class.sum(axis=1))
+
+    def _rank(self, taken: BoolArray) -> "_Ranked":
+        """Some of the points, as a policy comes to them."""
+        negated, wrong, most = [], [], []
+        for number in range(self.class_count):
+            rows = np.flatnonzero(taken & (self._of.predicted == number))
+            rows = rows[np.argsort(-self._share[rows], kind="stable")]
+            negated.append(-self._share[rows])
+            wrong.append(np.r_[0.0, np.cumsum(1 - self._share[rows])])
+            most.append(_largest(self._of.document[rows]))
+        return _Ranked(negated, wrong, most)
+
+    def _clustering(self, kind: Kind) -> "_Clustering":
+        if kind not in self._clusterings:
+            self._clusterings[kind] = _clustering(self._of, self._of.classes(kind), self.class_count, self._alpha)
+        return self._clusterings[kind]
+
+    def _variance(self, admitted: FloatArray) -> FloatArray:
+        """The variance of e - alpha a over documents, if points were independent."""
+        return self._alpha * (1 - self._alpha) * admitted / self._documents
+
+    def _binomial(self, admitted: float, share: float, level: float) -> float:
+        count = round(admitted / len(self._share) * self._evidence.points)
+        allowed = largest_passing(count, self._alpha, level)
+        return 0.0 if allowed < 0 or share >= 1 else binomial_tail(allowed, count, share)
+
+    def _normal(self, column: Column, admitted: float, share: float, level: float) -> float:
+        gain = (self._alpha - share) * admitted / self._documents
+        if gain <= 0:
+            return 0.0
+        deviation, bound = self._spread(column, admitted)
+        errors = self._evidence.expected(np.array([gain]), np.array([deviation]), np.array([bound]))[0]
+        return NormalDist().cdf(errors - NormalDist().inv_cdf(1 - level))
+
+    def _needed(self, column: Column, admitted: float, share: float, level: float) -> int | None:
+        deviation, bound = self._spread(column, admitted)
+        gain = (self._alpha - share) * admitted / self._documents
+        bounded = self._evidence.bounded or self._evidence.single_points
+        return documents_needed(gain, deviation, deviation, bound, level=level, bounded=bounded)
+
+    def _spread(self, column: Column, admitted: float) -> tuple[float, float]:
+        """The standard deviation of e - alpha a over documents, and the largest value that it has."""
+        kind, number = column
+        of_kind = self._clustering(kind)
+        most = self._ranked.most[number][round(admitted)] if kind is ClassKind.PREDICTED else of_kind.most[number]
+        variance = self._variance(np.array([admitted]))[0] * of_kind.factor[number]
+        return math.sqrt(variance), (1 - self._alpha) * float(most)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ranked:
+    """Points of each predicted class, from the largest g on.
+
+    negated: -g of each. wrong: how many of the first 0, 1, ... are foretold to be wrong. most: `_largest` of them.
+    """
+
+    negated: list[FloatArray]
+    wrong: list[FloatArray]
+    most: list[IntArray]
+
+    def counts(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The admitted points of each predicted class and the wrong ones among them, (P, C) each."""
+        places = [np.searchsorted(of, -shares[:, c], side="right") for c, of in enumerate(self.negated)]
+        wrong = [of[place] for of, place in zip(self.wrong, places, strict=True)]
+        return np.stack(places, axis=1).astype(np.float64), np.stack(wrong, axis=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Clustering:
+    """How documents of the classes of a kind depart from independent points.
+
+    factor: (C,) how much more errors vary over them. most: (C,) the points of the largest.
+    """
+
+    factor: FloatArray
+    most: IntArray
+
+
+def _largest(document: IntArray) -> IntArray:
+    """The points of the largest document among the first 0, 1, ... points, (n + 1,) int64, at least 1."""
+    seen: dict[int, int] = {}
+    most = [1]
+    for number in document.tolist():
+        seen[number] = seen.get(number, 0) + 1
+        most.append(max(most[-1], seen[number]))
+    return np.array(most)
+
+
+def _clustering(points: CertificatePoints, classes: IntArray, class_count: int, alpha: float) -> _Clustering:
+    """classes: (n,) int64, -1 for a point that is in none; class_count: the least number of columns."""
+    rows, count = classes >= 0, max(class_count, 1 + int(classes.max()))
+    cell = points.document[rows] * count + classes[rows]
+    cells = points.document_count * count
+    size = np.bincount(cell, minlength=cells).reshape(-1, count)
+    missed = (points.predicted != points.label)[rows]
+    wrong = np.bincount(cell, weights=missed, minlength=cells).reshape(-1, count)
+    independent = alpha * (1 - alpha) * np.maximum(size.mean(axis=0), 1 / points.document_count)
+    factor = np.var(wrong - alpha * size, axis=0, ddof=1) / independent
+    return _Clustering(np.maximum(factor, 1.0), np.maximum(size.max(axis=0), 1))
+
+
+def _confusion(points: CertificatePoints, class_count: int) -> FloatArray:
+    """(C, C) float64, how the errors of a predicted class are shared out to the true classes; each row sums to 1."""
+    wrong = points.predicted != points.label
+    seen = np.zeros((class_count, class_count))
+    np.add.at(seen, (points.predicted[wrong], points.label[wrong]), 1.0)
+    usual = np.bincount(points.label, minlength=class_count) + 1.0
+    prior = np.repeat((usual / usual.sum())[np.newaxis], class_count, axis=0)
+    np.fill_diagonal(prior, 0.0)
+    shared = seen + prior / prior.sum(axis=1, keepdims=True)
+    parts: FloatArray = shared / shared.sum(axis=1, keepdims=True)
+    return parts
