@@ -112,7 +112,10 @@ def unpromised_text(certificate: Certificate, class_names: Sequence[str]) -> str
     """Return which classes nothing is promised for although the strongest promise was asked for, and what it takes."""
     shown = certificate.unpromised[:MOST_LISTED]
     others = len(certificate.unpromised) - len(shown)
-    listed = [f"{class_names[result.number]} ({_labels_text(certificate, result)})" for result in shown]
+    listed = [
+        f"{result_name(result, class_names).removeprefix('true ')} ({_labels_text(certificate, result)})"
+        for result in shown
+    ]
     said = f"Nothing is promised for true classes: {', '.join(listed)}{f' and {others} others' if others else ''}."
     passed = [chain.last_passed for chain in certificate.chains if chain.covers_true_classes]
     admitted = max((step.admitted for step in passed if step is not None), default=None)
