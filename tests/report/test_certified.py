@@ -21,6 +21,7 @@ from venn_admit.report.calibration.cells.certified import (
     section_of_tests,
 )
 from venn_admit.report.calibration.wording import drawn_section
+from venn_admit.report.charts.drawn_certificate import certificate_figure
 
 BOTH = tuple(ClassKind)
 
@@ -127,3 +128,23 @@ def test_the_payload_holds_the_whole() -> None:
     payload = json.loads(json.dumps(certificate_payload(found, ["no", "yes"]), allow_nan=False))
     assert (payload["certified"], payload["classes"]) == (False, ["no", "yes"])
     assert from_document(payload) == found
+
+
+@pytest.mark.parametrize(("size", "kinds"), [(1, BOTH[:1]), (1, BOTH), (5, BOTH)])
+def test_the_tests_are_drawn_along_the_thresholds(size: int, kinds: tuple[ClassKind, ...]) -> None:
+    found = certificate(400, size=size, kinds=kinds, sharpness=4.0)
+    chains = [chain for chain in found.chains if chain.steps]
+    drawn = certificate_figure(found, ["left", "right"]).axes
+    assert len(drawn) == 2 * len(chains)
+    assert any(not step.passed for chain in chains for step in chain.steps)
+    for chain, shares, p_values in zip(chains, drawn[::2], drawn[1::2], strict=True):
+        line, passed, failed, level = p_values.lines
+        assert np.asarray(line.get_xdata()).tolist() == [step.admitted for step in chain.steps]
+        assert len(np.asarray(passed.get_xdata())) == sum(step.passed for step in chain.steps)
+        assert len(np.asarray(failed.get_xdata())) == sum(not step.passed for step in chain.steps)
+        assert np.asarray(level.get_ydata())[0] == chain.level
+        # Points have a confidence limit, which crosses the target where the p-value crosses the level.
+        assert len(shares.collections) == (size == 1)
+        if size == 1 and kinds == BOTH[:1]:
+            limit = np.asarray(shares.collections[0].get_paths()[0].vertices)[1 : len(chain.steps) + 1, 1].tolist()
+            assert [value >= 0.9 for value in limit] == [step.p_value <= chain.level for step in chain.steps]

@@ -72,11 +72,13 @@ def cells_figure(
     class_names: Sequence[str],
     bin_names: Sequence[str],
     score: str,
+    *,
+    bounds_scores: bool,
 ) -> Figure:
     """Return a panel per predicted class: its bounds over the score with its threshold, above the points of mc.
 
     score: what the score is called. bin_names: of the bins of q, each of which has bounds of its own; empty
-    without vectors.
+    without vectors. bounds_scores: whether thresholds are on the score.
     """
     shown = _shown(states, len(class_names))
     columns = min(COLUMNS, len(shown))
@@ -92,7 +94,7 @@ def cells_figure(
             bounds = figure.add_subplot(grid[2 * row, column])
             counts = figure.add_subplot(grid[2 * row + 1, column], sharex=bounds)
             mine = [state for state in states if state.predicted == c]
-            _draw_bounds(bounds, steps, mine, len(class_names), limits)
+            _draw_bounds(bounds, steps, mine, len(class_names), limits, bounds_scores=bounds_scores)
             _draw_counts(counts, place[mc.predicted == c], limits)
             bounds.set_title(f"predicted as {shorten(class_names[c], NAME_WIDTH)}", parse_math=False)
             counts.set_xlabel(f"{score} score")
@@ -127,7 +129,13 @@ def _logit(score: FloatArray) -> FloatArray:
 
 
 def _draw_bounds(
-    axes: Axes, steps: Steps, states: Sequence[CellState], class_count: int, limits: tuple[float, float]
+    axes: Axes,
+    steps: Steps,
+    states: Sequence[CellState],
+    class_count: int,
+    limits: tuple[float, float],
+    *,
+    bounds_scores: bool,
 ) -> None:
     threshold = states[0].threshold
     for state in states:
@@ -145,7 +153,9 @@ def _draw_bounds(
             start = max(limits[0], float(_logit(np.array([state.admits_from]))[0]))
             axes.axvspan(start, limits[1], color="#009E73", alpha=0.08, linewidth=0)
     if threshold is not None:
-        axes.axhline(float(threshold), color=TARGET_COLOUR, linewidth=1.2, linestyle=":")
+        place = _logit(np.array([float(threshold)]))[0] if bounds_scores else float(threshold)
+        across = axes.axvline if bounds_scores else axes.axhline
+        across(place, color=TARGET_COLOUR, linewidth=1.2, linestyle=":")
     axes.set(xlim=limits, ylim=(-0.02, 1.02))
     axes.tick_params(labelbottom=False)
     axes.grid(alpha=0.25)

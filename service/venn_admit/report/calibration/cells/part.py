@@ -37,7 +37,7 @@ MOST_FINDINGS = 3
 
 CAPTION = (
     "The probability that a prediction is right by its score, for each predicted class: between the lower bound p0 and "
-    "the upper bound p1, which step up at the scores of mc. A prediction is admitted where p0 reaches the dotted "
+    "the upper bound p1, which step up at the scores of mc. A prediction is admitted where {reached} the dotted "
     "threshold; that range of scores is tinted. Below, how many points of mc have such a score."
 )
 
@@ -171,12 +171,23 @@ class CellsPart(CellsContents):
 
     def pictures(self, report: CalibrationReport) -> tuple[Picture, ...]:
         from venn_admit.report.charts.drawn_calibration import cells_figure
+        from venn_admit.report.charts.drawn_certificate import caption, certificate_figure
 
-        names = self.bin_names or []
-        return (
-            Picture(
-                "cells",
-                CAPTION,
-                partial(cells_figure, self.steps, self.mc, self.states, report.class_names, names, str(self.score)),
+        names, found = self.bin_names or [], self.certificate
+        cells = Picture(
+            "cells",
+            CAPTION.format(reached="the score reaches" if self.bounds_scores else "p0 reaches"),
+            partial(
+                cells_figure,
+                self.steps,
+                self.mc,
+                self.states,
+                report.class_names,
+                names,
+                str(self.score),
+                bounds_scores=self.bounds_scores,
             ),
         )
+        if found is None or not any(chain.steps for chain in found.chains):
+            return (cells,)
+        return Picture("certificate", caption(found), partial(certificate_figure, found, report.class_names)), cells
