@@ -6,6 +6,9 @@ from typing import Any
 
 from venn_admit.core.evidence import VIEW, Field, Kind, own_fields
 
+MOST_FULL_MATCHES = 0.5
+"""If a larger share of a split has q = K, it is said what that means."""
+
 
 def waiting_text(waiting: int) -> str:
     """Return what is said of training exemplars that wait.
@@ -83,3 +86,18 @@ def time_text(time: datetime) -> str:
     '2026-03-01 09:30 UTC'
     """
     return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def full_matches_text(share: float, split: str) -> str:
+    """Return for which share of a split q is K, and what that means if it is most of it.
+
+    >>> full_matches_text(0.31, "knn")
+    'q is K for 31% of split knn.'
+    """
+    said = f"q is K for {share:.0%} of split {split}"
+    if share <= MOST_FULL_MATCHES:
+        return f"{said}."
+    return (
+        f"{said}, between which it does not tell: bands of q pool right and wrong predictions there. A larger K may "
+        "tell more; the network's score, by which Venn-Abers ranks, does not depend on q."
+    )

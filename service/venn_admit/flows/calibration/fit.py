@@ -45,10 +45,14 @@ NEW_PARAMETERS = "new parameters"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """The new current parameters, the record of their fit, and how many recalibrations under them are due."""
+    """The new current parameters, and the record of their fit.
+
+    full_matches: the share of split knn with q = K. recalibrations: how many under them are due.
+    """
 
     parameters: StoredParameters
     record: FitRecord
+    full_matches: float
     recalibrations: int
 
     @property
@@ -62,6 +66,7 @@ class Fitted:
             points=record.dev_count,
             temperature=parameters.knn.eta,
             localizer_temperature=parameters.eta_loc,
+            full_matches=self.full_matches,
         )
 
 
@@ -70,7 +75,8 @@ class ComputedFit:
     """What a fit found, before it is stored.
 
     classifier: as it was when its training exemplars were read. point_ids: the points that were read besides, (n,)
-    int64. job_id: the job that it was computed for; None: the caller waited.
+    int64. full_matches: the share of split knn with q = K. job_id: the job that it was computed for; None: the caller
+    waited.
     """
 
     classifier: Classifier
@@ -79,6 +85,7 @@ class ComputedFit:
     eta_loc: float
     reliability: ReliabilityModel
     record: FitRecord
+    full_matches: float
     job_id: int | None
 
     def store(self, connection: Connection) -> Fitted:
@@ -94,7 +101,9 @@ class ComputedFit:
         stored = approximations.add_parameters(
             connection, self.classifier, self.knn, self.eta_loc, self.record, self.reliability
         )
-        return Fitted(stored, self.record, recalibrations.request(connection, self.classifier, NEW_PARAMETERS))
+        return Fitted(
+            stored, self.record, self.full_matches, recalibrations.request(connection, self.classifier, NEW_PARAMETERS)
+        )
 
     def apply(self, connection: Connection) -> None:
         """Do what `store` does, and record with the job which parameters it made."""
@@ -168,7 +177,7 @@ def _fittable(submission: Submission, name: str) -> Classifier:
     classifier = held_classifier(connection, classifiers.by_name(connection, name))
     classifiers.require_vectors(classifier, "a fit")
     require_support(connection, classifier)
-    _require_data(exemplars.split_counts(connection, classifier), classifier)
+    require_data(exemplars.split_counts(connection, classifier), classifier)
     classes = exemplars.split_classes(connection, classifier, Split.TRAIN)
     if len(classes) < 2:
         raise NotReadyError(
@@ -266,7 +275,10 @@ def _compute(workspace: Workspace, classifier: Classifier, job_id: int | None, *
 
     record = FitRecord(knn_fit.fit_count, knn_fit.dev_count, knn_fit.dev_discrepancies, knn_fit.log, localizer.log)
     read = np.concatenate([knn.ids, vp.ids])
-    return ComputedFit(classifier, read, knn_fit.parameters, localizer.eta_loc, reliability, record, job_id)
+    full_matches = float((knn_view.match_count == classifier.neighbour_count).mean())
+    return ComputedFit(
+        classifier, read, knn_fit.parameters, localizer.eta_loc, reliability, record, full_matches, job_id
+    )
 
 
 def show_fit(engine: Engine, job_id: int) -> Fit:
@@ -324,7 +336,8 @@ def _check_given(classifier: Classifier, knn: KnnParameters, eta_loc: float) -> 
             raise InvalidInputError(f"{symbol}: expected a finite number above 0, got {value}")
 
 
-def _require_data(counts: dict[Split, int], classifier: Classifier) -> None:
+def require_data(counts: dict[Split, int], classifier: Classifier) -> None:
+    """Raise NotReadyError unless each split of held-out data has exemplars."""
     for split in HELD_OUT_SPLITS:
         if not counts[split]:
             raise NotReadyError(

@@ -154,6 +154,17 @@ def set_extractor(connection: Connection, classifier: Classifier, extractor: str
     execute(connection, "classifiers.set_extractor", classifier_id=classifier.id, extractor=extractor)
 
 
+def has_results(connection: Connection, classifier: Classifier) -> bool:
+    """Return whether a generation was fitted, or a job of it is under way, so that what is stored has its K."""
+    return bool(execute(connection, "classifiers.has_results", classifier_id=classifier.id).scalar_one())
+
+
+def set_neighbour_count(connection: Connection, classifier: Classifier, neighbour_count: int) -> None:
+    """Change K of a generation without results."""
+    parameters = {"classifier_id": classifier.id, "neighbour_count": neighbour_count}
+    execute(connection, "classifiers.set_neighbour_count", **parameters)
+
+
 def addressed(name: str) -> dict[str, Any]:
     """Return what statements look a name or an address up by.
 

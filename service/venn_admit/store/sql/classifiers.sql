@@ -139,6 +139,36 @@ UPDATE classifier
 SET extractor = :extractor
 WHERE id = :classifier_id;
 
+-- name: has_results
+-- Whether parameters were fitted, or work is under way, that what is stored has K neighbours for.
+SELECT
+    EXISTS (
+        SELECT
+        FROM knn_parameters
+        WHERE classifier_id = :classifier_id
+    )
+    OR EXISTS (
+        SELECT
+        FROM job
+        WHERE
+            classifier_id = :classifier_id
+            AND state = 'running'
+    );
+
+-- name: set_neighbour_count
+-- Change K, and delete the lists of neighbours of a fit that came to nothing.
+WITH deleted AS (
+    DELETE FROM neighbours
+    USING exemplar
+    WHERE
+        neighbours.exemplar_id = exemplar.id
+        AND exemplar.classifier_id = :classifier_id
+)
+
+UPDATE classifier
+SET neighbour_count = :neighbour_count
+WHERE id = :classifier_id;
+
 -- name: lock_ingestion
 -- Allow one ingestion per classifier at a time, so that ids ascend in the order in which exemplars become visible.
 SELECT pg_advisory_xact_lock(1, :classifier_id);

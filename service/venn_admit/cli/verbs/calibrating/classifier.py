@@ -18,6 +18,7 @@ from venn_admit.cli.options import (
 )
 from venn_admit.cli.output import print_result, shown, warn
 from venn_admit.cli.waiting import Waiting
+from venn_admit.errors import InvalidInputError
 
 
 def create(
@@ -173,6 +174,14 @@ def fit(
             help="Use the parameters in this file, written by `export --what parameters`, instead of fitting."
         ),
     ] = None,
+    k: Annotated[
+        str | None,
+        typer.Option(
+            "--k",
+            help="`auto`: before the first fit, try several numbers of neighbours K on split knn, show what each makes "
+            "of it, and take the smallest whose q tells right predictions from wrong ones about as well as any does.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Fit the KNN approximation, the localizer and the reliability score on split knn.
@@ -180,12 +189,19 @@ def fit(
     Calibrations are out of date then, until `recalibrate` or beat renews them under the new parameters.
     """
     from venn_admit.cli.session import open_session
-    from venn_admit.core.types import TrainingEpoch
+    from venn_admit.cli.tables.tried_counts import chosen_line, tried_payload, tried_table
+    from venn_admit.core.approximation.neighbour_counts import TriedCount
+    from venn_admit.core.types import Split, TrainingEpoch
     from venn_admit.files.text_files import read_parameters
     from venn_admit.flows.calibration.fit import adopt_parameters
     from venn_admit.flows.calibration.fit import fit as flow
+    from venn_admit.flows.calibration.neighbour_count import asks_to_choose, choose_neighbour_count
     from venn_admit.records import as_json as json_of
+    from venn_admit.report.wording import full_matches_text
 
+    is_chosen = asks_to_choose(k)
+    if is_chosen and parameters is not None:
+        raise InvalidInputError("expected --parameters or --k, got both; leave one out")
     session = open_session()
     if parameters is not None:
         given = read_parameters(parameters)
@@ -198,19 +214,30 @@ def fit(
         )
         return
     session.require_home()
+    tried: list[TriedCount] = []
+    chosen_count = None
     with Waiting(session) as shell:
 
         def show(model: str, line: TrainingEpoch) -> None:
             shell.show(f"Fitting the {model}: epoch {line.epoch}, {line.discrepancies} discrepancies on dev")
 
+        if is_chosen:
+            shell.show("Trying numbers of neighbours")
+            chosen_count = choose_neighbour_count(session, name, on_tried=tried.append)
         done = flow(session, name, shell=shell, on_epoch=show)
     figures = done.figures
     print_result(
         as_json,
-        {**json_of(figures), "recalibrations_due": done.recalibrations},
+        {
+            **json_of(figures),
+            **({} if chosen_count is None else tried_payload(tried, chosen_count)),
+            "recalibrations_due": done.recalibrations,
+        },
+        *([] if chosen_count is None else [tried_table(tried), chosen_line(chosen_count)]),
         f"KNN and network differ on {figures.discrepancies:,} of {figures.points:,} dev points "
         f"({figures.discrepancies / figures.points:.1%}); eta {figures.temperature:.4g}, "
         f"localizer's eta {figures.localizer_temperature:.4g}.",
+        full_matches_text(done.full_matches, Split.KNN),
         *due_lines(name, done.recalibrations),
     )
 

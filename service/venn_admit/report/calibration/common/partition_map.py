@@ -10,6 +10,7 @@ from venn_admit.core.types import Split
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Section, TextTable, group_names, ratio_text
 from venn_admit.report.evaluation.evaluated import edge_names
+from venn_admit.report.wording import MOST_FULL_MATCHES, full_matches_text
 
 QUERY = "partition_map"
 HOW_ADMITTED = {
@@ -64,8 +65,18 @@ def map_section(report: CalibrationReport, found: PartitionMap) -> Section:
             "right: the share of the predictions; admitted: the share that plain probabilities would admit, "
             f"{HOW_ADMITTED[split]}. d is cut at its quartiles over the calibration data. Partitions without any point "
             "are left out.",
+            *_full_matches(found, split),
         ),
     )
+
+
+def _full_matches(found: PartitionMap, split: Split) -> Iterator[str]:
+    """What it means if q is K for most points."""
+    *_, last, end = found.match_edges
+    if last == end - 1 and found.points.any():
+        share = float(found.points[-1].sum() / found.points.sum())
+        if share > MOST_FULL_MATCHES:
+            yield full_matches_text(share, split)
 
 
 def map_payload(found: PartitionMap) -> dict[str, Any]:
