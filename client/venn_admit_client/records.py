@@ -159,7 +159,7 @@ class Fit:
         points: Points of the development half, by which the epochs of training were compared.
         temperature: Eta, the temperature of the neighbour weights, in units of distance.
         localizer_temperature: The temperature of the localizer.
-        full_matches: The share of split knn with q = K, between which q does not tell; None for a fit by a job.
+        full_matches: The share of split knn with q = K, between which q does not tell; None for earlier fits.
     """
 
     knn_parameters: int = member(3, repr=False)
@@ -168,7 +168,7 @@ class Fit:
     points: int = member(500, "dev")
     temperature: float = member(4.7, "eta", late=True)
     localizer_temperature: float = member(0.6, "eta_loc", late=True)
-    full_matches: float | None = member(0.31, default=None, late=True)
+    full_matches: float | None = member(0.31, late=True)
 
 
 @record

@@ -41,7 +41,7 @@ def test_the_choice_is_what_neighbours_are_stored_for(bench: Bench) -> None:
     fitted = bench.fit("one")
     assert bench.rows("SELECT DISTINCT cardinality(neighbour_ids) FROM neighbours") == [(chosen.neighbour_count,)]
     # The same points, fitted in the same way.
-    assert (fitted.record.dev_discrepancies, fitted.full_matches) == (chosen.discrepancies, chosen.full_matches)
+    assert (fitted.record.dev_discrepancies, fitted.record.full_matches) == (chosen.discrepancies, chosen.full_matches)
     with pytest.raises(ConflictError, match=f"has results with K {chosen.neighbour_count}: fit without choosing"):
         choose_for(bench)
 

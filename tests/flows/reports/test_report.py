@@ -55,7 +55,7 @@ def give_labels(bench: Bench, rows: range, *, selection: str = "random") -> None
 def adopt_as_fitted(bench: Bench, knn: KnnParameters, *, dev_count: int, dev_discrepancies: int) -> None:
     """Parameters with the record of a fit."""
     start = TrainingEpoch(0, np.nan, masked=False, discrepancies=dev_discrepancies, parameters=np.zeros(1))
-    record = FitRecord(dev_count, dev_count, dev_discrepancies, (start,), (start,))
+    record = FitRecord(dev_count, dev_count, dev_discrepancies, 0.2, (start,), (start,))
     with transaction(bench.engine) as connection:
         classifier = classifiers.by_name(connection, "reviews")
         approximations.add_parameters(connection, classifier, knn, REVIEW_ETA_LOC, record)

@@ -45,14 +45,10 @@ NEW_PARAMETERS = "new parameters"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """The new current parameters, and the record of their fit.
-
-    full_matches: the share of split knn with q = K. recalibrations: how many under them are due.
-    """
+    """The new current parameters, the record of their fit, and how many recalibrations under them are due."""
 
     parameters: StoredParameters
     record: FitRecord
-    full_matches: float
     recalibrations: int
 
     @property
@@ -66,7 +62,7 @@ class Fitted:
             points=record.dev_count,
             temperature=parameters.knn.eta,
             localizer_temperature=parameters.eta_loc,
-            full_matches=self.full_matches,
+            full_matches=record.full_matches,
         )
 
 
@@ -75,8 +71,7 @@ class ComputedFit:
     """What a fit found, before it is stored.
 
     classifier: as it was when its training exemplars were read. point_ids: the points that were read besides, (n,)
-    int64. full_matches: the share of split knn with q = K. job_id: the job that it was computed for; None: the caller
-    waited.
+    int64. job_id: the job that it was computed for; None: the caller waited.
     """
 
     classifier: Classifier
@@ -85,7 +80,6 @@ class ComputedFit:
     eta_loc: float
     reliability: ReliabilityModel
     record: FitRecord
-    full_matches: float
     job_id: int | None
 
     def store(self, connection: Connection) -> Fitted:
@@ -101,9 +95,7 @@ class ComputedFit:
         stored = approximations.add_parameters(
             connection, self.classifier, self.knn, self.eta_loc, self.record, self.reliability
         )
-        return Fitted(
-            stored, self.record, self.full_matches, recalibrations.request(connection, self.classifier, NEW_PARAMETERS)
-        )
+        return Fitted(stored, self.record, recalibrations.request(connection, self.classifier, NEW_PARAMETERS))
 
     def apply(self, connection: Connection) -> None:
         """Do what `store` does, and record with the job which parameters it made."""
@@ -273,12 +265,16 @@ def _compute(workspace: Workspace, classifier: Classifier, job_id: int | None, *
 
     reliability = fit_reliability(logits, knn_view, labels, neighbour_count=classifier.neighbour_count)
 
-    record = FitRecord(knn_fit.fit_count, knn_fit.dev_count, knn_fit.dev_discrepancies, knn_fit.log, localizer.log)
-    read = np.concatenate([knn.ids, vp.ids])
-    full_matches = float((knn_view.match_count == classifier.neighbour_count).mean())
-    return ComputedFit(
-        classifier, read, knn_fit.parameters, localizer.eta_loc, reliability, record, full_matches, job_id
+    record = FitRecord(
+        knn_fit.fit_count,
+        knn_fit.dev_count,
+        knn_fit.dev_discrepancies,
+        float((knn_view.match_count == classifier.neighbour_count).mean()),
+        knn_fit.log,
+        localizer.log,
     )
+    read = np.concatenate([knn.ids, vp.ids])
+    return ComputedFit(classifier, read, knn_fit.parameters, localizer.eta_loc, reliability, record, job_id)
 
 
 def show_fit(engine: Engine, job_id: int) -> Fit:

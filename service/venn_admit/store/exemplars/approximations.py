@@ -42,11 +42,15 @@ class StoredParameters:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitRecord:
-    """The record of a fit: sizes of the halves, remaining discrepancies, and the log of each model."""
+    """The record of a fit: sizes of the halves, remaining discrepancies, and the log of each model.
+
+    full_matches: the share of both halves with q = K.
+    """
 
     fit_count: int
     dev_count: int
     dev_discrepancies: int
+    full_matches: float
     knn_log: tuple[TrainingEpoch, ...]
     localizer_log: tuple[TrainingEpoch, ...]
 
@@ -191,6 +195,7 @@ def add_parameters(
         fit_count=None if record is None else record.fit_count,
         dev_count=None if record is None else record.dev_count,
         dev_discrepancies=None if record is None else record.dev_discrepancies,
+        full_matches=None if record is None else record.full_matches,
         reliability=None if reliability is None else json.dumps(reliability.document(), allow_nan=False),
     ).scalar_one()
     if record is not None:

@@ -130,6 +130,7 @@ INSERT INTO knn_parameters (
     fit_count,
     dev_count,
     dev_discrepancies,
+    full_matches,
     reliability,
     is_current
 )
@@ -143,6 +144,7 @@ VALUES (
     :fit_count,
     :dev_count,
     :dev_discrepancies,
+    :full_matches,
     :reliability ::jsonb,
     TRUE
 )
@@ -187,7 +189,8 @@ SELECT
     parameters.dev_discrepancies AS discrepancies,
     parameters.dev_count AS points,
     parameters.eta AS temperature,
-    parameters.eta_loc AS localizer_temperature
+    parameters.eta_loc AS localizer_temperature,
+    parameters.full_matches
 FROM job
 INNER JOIN knn_parameters AS parameters ON job.knn_parameters_id = parameters.id
 WHERE

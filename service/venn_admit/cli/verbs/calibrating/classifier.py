@@ -237,7 +237,7 @@ def fit(
         f"KNN and network differ on {figures.discrepancies:,} of {figures.points:,} dev points "
         f"({figures.discrepancies / figures.points:.1%}); eta {figures.temperature:.4g}, "
         f"localizer's eta {figures.localizer_temperature:.4g}.",
-        full_matches_text(done.full_matches, Split.KNN),
+        full_matches_text(done.record.full_matches, Split.KNN),
         *due_lines(name, done.recalibrations),
     )
 

@@ -38,6 +38,9 @@ knn_parameters = sa.Table(
     required("is_current", sa.Boolean, "Whether new work uses these parameters."),
     created_at("it was fitted or given"),
     optional("reliability", JSONB, "Model of the reliability score, fitted on knn; null if there is none."),
+    optional(
+        "full_matches", sa.Double, "Share of split knn with q = K; null if given, or fitted before this was stored."
+    ),
     sa.CheckConstraint("origin IN ('fitted', 'given')", name="origin"),
     sa.CheckConstraint("eta > 0 AND eta_loc > 0", name="temperatures"),
     # One set of parameters a classifier is in use at a time.
