@@ -63,6 +63,7 @@ METHODS = [
     "Venn-Abers network",
     "Venn-Abers reliability",
     "certified",
+    "on average",
 ]
 
 # About the size that a fit on the bundled reviews gives.

@@ -186,6 +186,7 @@ class ClassifierInterface(ABC):
         certify: Sequence[str] | str | None = None,
         confidence: Decimal | str | float | None = None,
         test: str | None = None,
+        promise: str | None = None,
     ) -> Calibration:
         """Calibrate on the held-out data, and make the result what new decisions are made by.
 
@@ -212,6 +213,9 @@ class ClassifierInterface(ABC):
             confidence: Venn-Abers only: confidence of the certificate in (0, 1), an exact decimal; 0.95 by default.
             test: Venn-Abers only: how the certificate tests documents of several points: finite-sample or asymptotic;
                 finite-sample by default; asymptotic passes with fewer documents and is valid for very many only.
+            promise: Venn-Abers only: what is promised without a certificate: pointwise or average; pointwise by
+                default; average takes few labels and promises: over calibrations and batches, on average at most alpha
+                are wrong among the admitted of each predicted class.
 
         Raises:
             InvalidInputError: A setting is out of range, or the method has no such setting.

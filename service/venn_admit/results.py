@@ -147,7 +147,7 @@ def standing_json(setting: "Calibrator") -> dict[str, Any]:
         "setting": setting.id,
         **asked_json(setting.settings),
         "q_bins": list(setting.settings.q_bins),
-        "thresholds": None if setting.is_certified is not None else _thresholds(setting.settings.thresholds),
+        "thresholds": None if setting.settings.has_policy else _thresholds(setting.settings.thresholds),
         "is_in_use": setting.is_in_use,
         "retired_at": None if setting.retired_at is None else setting.retired_at.isoformat(),
     }
@@ -206,6 +206,7 @@ def _by_admit(done: "Calibrated") -> dict[str, Any]:
 
 def _by_abers(done: "Calibrated") -> dict[str, Any]:
     from venn_admit.methods.venn_abers.make import MadeByAbers
+    from venn_admit.report.calibration.cells.average import average_payload
     from venn_admit.report.calibration.cells.certified import certificate_payload
 
     made = done.made
@@ -219,6 +220,7 @@ def _by_abers(done: "Calibrated") -> dict[str, Any]:
         "standard_error": choice.standard_error,
         "steps": len(made.steps.cell),
         "certificate": None if certificate is None else certificate_payload(certificate, done.classifier.class_names),
+        "average": None if made.average is None else average_payload(made.average, done.classifier.class_names),
     }
 
 

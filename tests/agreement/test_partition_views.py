@@ -173,12 +173,13 @@ def test_partitions_of_cells(classifier: tuple[Bench, str]) -> None:
     assert 0 < admitted.sum() < len(admitted)
 
 
-def test_a_certified_policy_admits_in_sql_what_it_admits(engine: Engine, tmp_path: Path) -> None:
+def test_a_policy_admits_in_sql_what_it_admits(engine: Engine, tmp_path: Path) -> None:
     bench = Bench(engine, tmp_path)
     make_reviews(bench, held_out_rows=6000)
     asked: dict[str, Any] = {"score": "network", "certify": ("predicted", "true"), "confidence": Decimal("0.9")}
     bench.calibrate_abers("reviews", **asked)
     bench.calibrate_abers("reviews", **asked, alpha=Decimal("0.001"))
+    bench.calibrate_abers("reviews", score="network", promise="average")
     for calibration, mc, vp in snapshots(bench, "reviews", "venn-abers"):
         with connect(bench.engine) as connection:
             policy = venn_abers.policy_of(connection, calibration.id)

@@ -31,6 +31,7 @@ from venn_admit.api.routes import calibrations
 from venn_admit.cli.advice import command
 from venn_admit.core.calibrators.arguments import ALL_DECLARED, arguments_for, documentation
 from venn_admit.core.calibrators.certification import ClassKind, DocumentTest
+from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import (
     CalibratorSettings,
     MethodSettings,
@@ -63,12 +64,14 @@ CERTIFIED = replace(
     confidence=Decimal("0.875"),
     test=DocumentTest.ASYMPTOTIC,
 )
+ON_AVERAGE = replace(ABERS, thresholds=CERTIFIED.thresholds, promise=AskedPromise.AVERAGE)
 SETTINGS: tuple[MethodSettings, ...] = (
     ADMIT,
     replace(ADMIT, delta=inf),
     ABERS,
     replace(ABERS, score=None),
     CERTIFIED,
+    ON_AVERAGE,
     make_settings(CLASS_COUNT, K),
     make_venn_abers_settings(CLASS_COUNT, K),
 )
@@ -164,8 +167,9 @@ def test_every_field_differs_from_its_default() -> None:
     """So that one which is added, and forgotten by a shell, is missed below."""
     for settings, default, alike in (
         (ADMIT, make_settings(CLASS_COUNT, K), set()),
-        (ABERS, make_venn_abers_settings(CLASS_COUNT, K), {"certify", "confidence", "test"}),
-        (CERTIFIED, make_venn_abers_settings(CLASS_COUNT, K, certify=["predicted"]), set()),
+        (ABERS, make_venn_abers_settings(CLASS_COUNT, K), {"certify", "confidence", "test", "promise"}),
+        (CERTIFIED, make_venn_abers_settings(CLASS_COUNT, K, certify=["predicted"]), {"promise"}),
+        (ON_AVERAGE, make_venn_abers_settings(CLASS_COUNT, K), {"certify", "confidence", "test"}),
     ):
         same = {one.name for one in fields(settings) if getattr(settings, one.name) == getattr(default, one.name)}
         assert same == alike
@@ -247,6 +251,9 @@ def members(said: str) -> dict[str, Any]:
         {"method": "venn-abers", "certify": ["true"], "confidence": "1"},
         {"method": "venn-abers", "certify": ["true"], "test": "exact"},
         {"method": "venn-abers", "certify": ["true"], "thresholds": ["0.95"] * CLASS_COUNT},
+        *({"method": "venn-abers", "promise": one} for one in ("pointwise", "average", "certified")),
+        {"method": "venn-abers", "promise": "average", "certify": ["true"]},
+        {"method": "venn-abers", "promise": "average", "thresholds": ["0.95"] * CLASS_COUNT},
         *({"method": "venn-abers", **one} for one in ({"kappa": 5}, {"delta": 1.0}, {"confidence": "0.9"})),
         *({"method": "venn-admit", **one} for one in ({"score": "auto"}, {"certify": ["true"]}, {"confidence": "0.9"})),
         {"method": "softmax"},

@@ -80,6 +80,7 @@ def selective_points(rows: slice, documents: Documents | None = None) -> Evaluat
             SelectiveMethod("Venn-Abers network", said, confidence >= 0.85, confidence.round(2)),
             SelectiveMethod("Venn-Abers reliability", said, confidence >= 0.95, confidence.round(1)),
             SelectiveMethod("certified", said, confidence >= 1.1, None),
+            SelectiveMethod("on average", said, confidence >= 0.6, None),
         ),
     )
 

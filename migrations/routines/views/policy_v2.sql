@@ -37,4 +37,6 @@ SELECT
 FROM venn_admit.certificate AS certificate
 INNER JOIN venn_admit.calibration AS calibration ON certificate.calibration_id = calibration.id
 INNER JOIN venn_admit.calibrator AS calibrator ON calibration.calibrator_id = calibrator.id
-INNER JOIN venn_admit.classifier AS classifier ON calibrator.classifier_id = classifier.id;
+INNER JOIN venn_admit.classifier AS classifier ON calibrator.classifier_id = classifier.id
+-- Others have the average promise.
+WHERE calibrator.certify IS NOT NULL;

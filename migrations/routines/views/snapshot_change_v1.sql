@@ -1,6 +1,6 @@
 -- What each snapshot of a classifier changed against the one before it that is still kept, whichever its setting.
 -- Points of vp are compared if both snapshots have some.
-CREATE VIEW venn_admit.snapshot_change_v1 AS
+CREATE OR REPLACE VIEW venn_admit.snapshot_change_v1 AS
 SELECT
     classifier.id AS classifier_id,
     classifier.name AS classifier,
@@ -41,6 +41,13 @@ SELECT
                         OR asked.document_test IS DISTINCT FROM calibrator.document_test
                     )
                     THEN 'certificate'
+            END,
+            -- Null stands for pointwise, as before there were others.
+            CASE
+                WHEN
+                    asked.id IS NOT NULL
+                    AND coalesce(asked.promise, 'pointwise') <> coalesce(calibrator.promise, 'pointwise')
+                    THEN 'promise'
             END
         ],
         NULL

@@ -1,6 +1,6 @@
 -- The calibration points of every snapshot, current or not, with what their setting says: the base of the views on
 -- calibration points.
-CREATE VIEW venn_admit.snapshot_point_v1 AS
+CREATE OR REPLACE VIEW venn_admit.snapshot_point_v1 AS
 SELECT
     classifier.id AS classifier_id,
     classifier.name AS classifier,
@@ -12,7 +12,8 @@ SELECT
     calibrator.method,
     calibrator.alpha,
     calibrator.thresholds,
-    calibrator.certify,
+    -- Null if the thresholds of the setting decide; empty if the policy of the average promise does.
+    CASE WHEN calibrator.promise = 'average' THEN ARRAY[]::text[] ELSE calibrator.certify END AS certify,
     certificate.thresholds AS policy,
     calibrator.bin_edges,
     point.exemplar_id,

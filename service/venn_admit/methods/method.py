@@ -64,10 +64,11 @@ class PointsToDecide:
 
 @dataclass(frozen=True, slots=True)
 class AppliedPolicy:
-    """What the policy of a calibration that was asked for a certificate says of one prediction.
+    """What the policy of a calibration says of one prediction, if it was asked for more than the pointwise promise.
 
-    is_certified: whether there is a certified policy. threshold: for the predicted class; None if that class is never
-    admitted, or if no policy is certified. bounded: what the threshold bounds; None without a policy.
+    is_certified: whether there is a certified policy; False for that of the average promise. threshold: for the
+    predicted class; None if that class is never admitted, or if there is no policy. bounded: what the threshold bounds;
+    None without a policy.
     """
 
     is_certified: bool
@@ -112,8 +113,8 @@ class Explained:
     """The decision on one point.
 
     fields: by the names that a stored decision has them under. category_counts: (C,) int64, points of each label in
-    the category, 0 if the set is not a singleton. policy: None if no certificate was asked for. basis: given with the
-    whole snapshot at hand, if the method has cells.
+    the category, 0 if the set is not a singleton. policy: None if the pointwise promise was asked for. basis: given
+    with the whole snapshot at hand, if the method has cells.
     """
 
     fields: dict[str, Any]

@@ -19,12 +19,13 @@ METHODS: Mapping[str, Method] = {VENN_ADMIT: VennAdmit(), VENN_ABERS: VennAbers(
 def settled_weights(calibration: Calibration, weighted: bool | None) -> bool:
     """Return whether decisions by a calibration are weighted; None asks for what is usual for its method.
 
-    Raises InvalidInputError if they cannot be, because the calibration is certified.
+    Raises InvalidInputError if they cannot be, because a policy decides by the score.
     """
-    if weighted and calibration.is_asked_for_certificate:
+    if weighted and calibration.has_policy:
+        asked = "a certificate" if calibration.is_asked_for_certificate else "the average promise"
         raise InvalidInputError(
-            f"calibration {calibration.id} was asked for a certificate, which is about plain probabilities alone; "
-            "decide by it without weights, or by a calibration without a certificate"
+            f"calibration {calibration.id} was asked for {asked}, which is about plain probabilities alone; decide by "
+            "it without weights, or by a calibration with the pointwise promise"
         )
     return METHODS[calibration.method].weighted_by_default if weighted is None else weighted
 

@@ -31,7 +31,7 @@ def steps(
 ) -> list[ExplainedStep]:
     """Return the steps of a decision, up to the one that rejects it if there is such a step.
 
-    stored: the fields of a decision. policy: as in JSON; None if no certificate was asked for. least: the least
+    stored: the fields of a decision. policy: as in JSON; None if the pointwise promise was asked for. least: the least
     lower probability or, by a policy that bounds it, the least score with which the predicted class is admitted; None
     if it never is.
     """
@@ -129,9 +129,10 @@ def _of_bands(stored: Mapping[str, Any], class_names: Sequence[str]) -> list[Exp
 
 
 def _policy_text(policy: Mapping[str, Any]) -> str:
-    if not policy["is_certified"]:
+    if policy["bounded"] is None:
         return "No policy is certified."
+    which = "The certified policy" if policy["is_certified"] else "The policy of the average promise"
     if policy["threshold"] is None:
-        return "The certified policy never admits this class."
+        return f"{which} never admits this class."
     what = "score" if policy["bounded"] == Bounded.SCORE else "lower probability"
-    return f"The certified policy admits this class from a {what} of {policy['threshold']:.6g}."
+    return f"{which} admits this class from a {what} of {policy['threshold']:.6g}."

@@ -31,6 +31,7 @@ OF_NETWORK = (
     "SGR",
     "Venn-Abers network",
     "certified",
+    "on average",
 )
 
 

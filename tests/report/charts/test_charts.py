@@ -206,14 +206,21 @@ def test_risk_is_drawn_against_coverage_with_what_is_admitted(selective: Dataset
     assert ends == pytest.approx([wrong["network"]] * 3)
     bars = [one for one in axes.containers if isinstance(one, ErrorbarContainer)]
     drawn = {tuple(point) for one in bars for point in np.asarray(one.lines[0].get_xydata()).tolist()}
-    expected = {"softmax >= 1 - alpha", "SGR", "Venn-Abers network", "Venn-Abers reliability", "Venn-ADMIT weighted"}
+    expected = {
+        "softmax >= 1 - alpha",
+        "SGR",
+        "Venn-Abers network",
+        "Venn-Abers reliability",
+        "on average",
+        "Venn-ADMIT weighted",
+    }
     assert drawn == {
         (row.singletons.overall.portion, 1 - row.singletons.overall.share)
         for row in selective.methods
         if row.name in expected
     }
     named = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert len(named) == 7
+    assert len(named) == 8
     for measured in selective.risk_curves:
         assert f"{measured.name}, area {share_text(measured.area)}" in named
 

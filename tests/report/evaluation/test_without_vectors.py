@@ -15,7 +15,16 @@ from venn_admit.report.evaluation.terminal import report_tables
 from venn_admit.report.evaluation.wording import without_vectors
 from venn_admit.report.pages.html import render_page, write_report
 
-OF_NETWORK = ["RAPS adaptiveness", "RAPS size", "APS", "softmax >= 1 - alpha", "SGR", "Venn-Abers network", "certified"]
+OF_NETWORK = [
+    "RAPS adaptiveness",
+    "RAPS size",
+    "APS",
+    "softmax >= 1 - alpha",
+    "SGR",
+    "Venn-Abers network",
+    "certified",
+    "on average",
+]
 SAID = "The classifier has logits only, so what needs its vectors is left out: KNN, Conf_BASE, LocalConf_BASE, ADMIT"
 
 

@@ -91,7 +91,9 @@ class NearExemplar(answer_of(Neighbour, "Neighbour")):  # type: ignore[misc]
 class Applied(Model):
     """What a policy says of a prediction."""
 
-    is_certified: bool = Field(description="Whether there is a certified policy.", examples=[True])
+    is_certified: bool = Field(
+        description="Whether there is a certified policy; false for that of the average promise.", examples=[True]
+    )
     threshold: Number | None = Field(description="Least value that admits this class; null: never.", examples=[0.93])
     bounded: str | None = Field(
         description="What the threshold bounds: `score`, or `lower` for the lower probability in older certificates; "

@@ -12,6 +12,7 @@ from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING, UsableShare
 from venn_admit.flows.calibration.calibrate import Calibrated, NearlyNothingUsable
 from venn_admit.methods.method import CellBasis
 from venn_admit.methods.venn_abers.make import MadeByAbers
+from venn_admit.report.calibration.cells.average import average_section
 from venn_admit.report.calibration.cells.certified import certificate_section
 from venn_admit.report.calibration.wording import drawn_section
 from venn_admit.results import calibrated_json
@@ -65,7 +66,7 @@ def _bins_name(edges: tuple[int, ...], shares: UsableShares) -> str:
 def print_cells(done: Calibrated, made: MadeByAbers, as_json: bool) -> None:
     """Print what Venn-Abers made."""
     choice, asked, certificate = made.choice, done.method_settings, made.certificate
-    points = f"{done.mc_count:,} mc" + ("" if certificate is None else f", {done.vp_count:,} vp")
+    points = f"{done.mc_count:,} mc" + (f", {done.vp_count:,} vp" if asked.has_policy else "")
     lines = [
         f"Calibration {done.calibration_id} is current: method venn-abers, alpha {asked.alpha}, score {choice.kind}; "
         f"points: {points}; {done.changed.opened:,} rows written."
@@ -84,6 +85,8 @@ def print_cells(done: Calibrated, made: MadeByAbers, as_json: bool) -> None:
     )
     if certificate is not None and not as_json:
         output.print(drawn_section(certificate_section(certificate, done.classifier.class_names)))
+    if made.average is not None and not as_json:
+        output.print(drawn_section(average_section(made.average, done.classifier.class_names)))
 
 
 def print_basis(basis: CellBasis) -> None:

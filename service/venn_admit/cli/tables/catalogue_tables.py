@@ -115,8 +115,10 @@ def setting_text(settings: MethodSettings) -> str:
     parts = [settings.method, *(f"{name} {text}" for name, text in words.items())]
     if isinstance(settings, VennAbersSettings):
         asked = settings.certification
-        certify = asked and f"certify {', '.join(asked.kinds)} with confidence {asked.confidence}"
-        parts.append(certify or "pointwise")
+        if asked is not None:
+            parts.append(f"certify {', '.join(asked.kinds)} with confidence {asked.confidence}")
+        elif not settings.has_policy:
+            parts.append("pointwise")
     return ", ".join(parts)
 
 

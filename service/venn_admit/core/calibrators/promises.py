@@ -16,13 +16,21 @@ def _certified(classes: str) -> str:
 CERTIFIED_SENTENCE = _certified("class asked for")
 
 
+class AskedPromise(StrEnum):
+    """What a calibration by Venn-Abers is asked to promise, if it is not asked for a certificate."""
+
+    POINTWISE = "pointwise"
+    AVERAGE = "average"
+
+
 class Promised(StrEnum):
-    """What is promised, in the order of rows: nothing, then of sets, of all points together, of points, of classes."""
+    """What is promised, in the order of rows: nothing, of sets, all points, each point, on average, of classes."""
 
     NONE = "none"
     SETS = "sets"
     OVERALL = "overall"
     POINTWISE = "pointwise"
+    AVERAGE = "average"
     PREDICTED = "predicted"
     TRUE = "true"
     BOTH = "both"
@@ -45,6 +53,9 @@ _SENTENCES = {
         "each admitted point lies where the calibration data were at least 1 - alpha right; usually far more are; "
         "there is no guarantee for laws just short of it"
     ),
+    Promised.AVERAGE: (
+        "over calibrations and batches, on average at most alpha are wrong among the admitted of each predicted class"
+    ),
     Promised.PREDICTED: _certified("predicted class"),
     Promised.TRUE: _certified("true class"),
     Promised.BOTH: _certified("predicted and of each true class"),
@@ -52,14 +63,15 @@ _SENTENCES = {
 }
 
 
-def promised(certify: Collection[Kind] | None) -> Promised:
+def promised(certify: Collection[Kind] | None, promise: AskedPromise = AskedPromise.POINTWISE) -> Promised:
     """Return what a calibration promises.
 
     Args:
-        certify: The kinds of classes that its certificate is about; None without one, which is pointwise.
+        certify: The kinds of classes that its certificate is about; None without one.
+        promise: What holds without a certificate.
     """
     if certify is None:
-        return Promised.POINTWISE
+        return Promised(promise)
     if any(isinstance(kind, GroupKind) for kind in certify):
         return Promised.GROUPS
     return Promised.BOTH if set(certify) == set(ClassKind) else Promised(next(iter(certify)))

@@ -22,7 +22,7 @@ from venn_admit.core.calibrators.certification import (
     parse_kind,
 )
 from venn_admit.core.calibrators.declaration import Declared, SettingKind, declared
-from venn_admit.core.calibrators.promises import CERTIFIED_SENTENCE
+from venn_admit.core.calibrators.promises import CERTIFIED_SENTENCE, AskedPromise, Promised
 from venn_admit.core.method_names import VENN_ABERS, VENN_ADMIT
 from venn_admit.errors import InvalidInputError
 
@@ -87,6 +87,7 @@ class CalibratorSettings:
     """
 
     method: ClassVar[str] = VENN_ADMIT
+    has_policy: ClassVar[bool] = False
 
     alpha: Alpha
     delta: Annotated[
@@ -119,9 +120,9 @@ class CalibratorSettings:
 class VennAbersSettings:
     """The settings of a Venn-Abers calibrator; the fields are in the order of stored digests.
 
-    (C,) thresholds of p0, each >= 1 - alpha, in the pointwise promise; `auto` chooses by them in both. If a
-    certificate is asked for, all thresholds are 1 - alpha, and decisions are made by those of the certified policy.
-    score: None for `auto`. certify, confidence, test: None for the pointwise promise.
+    (C,) thresholds of p0, each >= 1 - alpha, in the pointwise promise; `auto` chooses by them always. If a certificate
+    or the average promise is asked for, all thresholds are 1 - alpha, and decisions are made by those of the policy.
+    score: None for `auto`. certify, confidence, test: None without a certificate.
     """
 
     method: ClassVar[str] = VENN_ABERS
@@ -172,13 +173,30 @@ class VennAbersSettings:
             example="finite-sample",
         ),
     ] = None
+    promise: Annotated[
+        AskedPromise,
+        Declared(
+            kind=SettingKind.WORD,
+            words=AskedPromise,
+            about="what is promised without a certificate: pointwise or average",
+            given=f"pointwise by default; average takes few labels and promises: {Promised.AVERAGE.sentence}",
+            example=AskedPromise.AVERAGE,
+            added=True,
+            default=AskedPromise.POINTWISE,
+        ),
+    ] = AskedPromise.POINTWISE
 
     @property
     def certification(self) -> Certification | None:
-        """What a certificate is asked for; None for the pointwise promise."""
+        """What a certificate is asked for; None without one."""
         if self.certify is None or self.confidence is None or self.test is None:
             return None
         return Certification(self.certify, self.confidence, self.test)
+
+    @property
+    def has_policy(self) -> bool:
+        """Whether a policy decides, certified or on average, and not the thresholds of these settings."""
+        return self.certify is not None or self.promise is not AskedPromise.POINTWISE
 
 
 MethodSettings: TypeAlias = CalibratorSettings | VennAbersSettings
@@ -241,6 +259,7 @@ def make_venn_abers_settings(
     certify: Collection[str] | None = None,
     confidence: Decimal | None = None,
     test: str | None = None,
+    promise: str = AskedPromise.POINTWISE,
 ) -> VennAbersSettings:
     """Return checked settings.
 
@@ -252,9 +271,10 @@ def make_venn_abers_settings(
         q_bins: As above.
         thresholds: None makes every threshold 1 - alpha.
         score: `network`, `reliability` or `auto`.
-        certify: None for the pointwise promise.
+        certify: None without a certificate.
         confidence: None for 0.95.
         test: None for `finite-sample`.
+        promise: `pointwise` or `average`; a certificate promises something else.
 
     Raises:
         InvalidInputError: The settings do not fit the classifier.
@@ -275,6 +295,8 @@ def make_venn_abers_settings(
     elif score == AUTO:
         score = ScoreKind.NETWORK
     certification = _certification(certify, confidence, test, thresholds)
+    if promise != AskedPromise.POINTWISE:
+        _check_promise(promise, certify, thresholds)
     if thresholds is None:
         thresholds = (1 - alpha,) * class_count
     check_thresholds(thresholds, alpha, class_count)
@@ -288,6 +310,7 @@ def make_venn_abers_settings(
         certify=None if certification is None else certification.kinds,
         confidence=None if certification is None else certification.confidence,
         test=None if certification is None else certification.test,
+        promise=AskedPromise(promise),
     )
 
 
@@ -319,6 +342,17 @@ def _certification(
             "certify predicted or true classes"
         )
     return asked
+
+
+def _check_promise(promise: str, certify: Collection[str] | None, thresholds: tuple[Decimal, ...] | None) -> None:
+    if promise not in tuple(AskedPromise):
+        raise InvalidInputError(f"the promise must be {' or '.join(AskedPromise)}; got {promise}")
+    for name, given in (("certify", certify), ("thresholds", thresholds)):
+        if given is not None:
+            raise InvalidInputError(
+                f"{name}: the promise {promise} sets thresholds of its own, and a certificate is another promise; "
+                f"leave out either {name} or promise"
+            )
 
 
 def check_settings(settings: CalibratorSettings, *, class_count: int, neighbour_count: int) -> None:

@@ -1,18 +1,20 @@
 """Methods that admit or reject the network's prediction, side by side on the same held-out data.
 
-A plain threshold on the softmax, selective classification with guaranteed risk, Venn-Abers by either score, and the
-certified policy (docs/PROCEDURE.md, sections 7 and 9). All decide on argmax f.
+A plain threshold on the softmax, selective classification with guaranteed risk, Venn-Abers by either score, the
+certified policy, and that of the average promise (docs/PROCEDURE.md, sections 7 and 9). All decide on argmax f.
 """
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 
 import numpy as np
 
 from venn_admit.core.approximation.knn import network_prediction, softmax
+from venn_admit.core.calibrators.average.policy import NO_TRAFFIC, select_on_average
 from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, Kind, make_certification
-from venn_admit.core.calibrators.certified.policies import admit
+from venn_admit.core.calibrators.certified.policies import Policy, admit
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings, make_venn_abers_settings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex, join_points
 from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells, certify_cells, proposing_rows
@@ -29,6 +31,7 @@ SOFTMAX = "softmax >= 1 - alpha"
 GUARANTEED = "SGR"
 VENN_ABERS = {kind: f"Venn-Abers {kind}" for kind in ScoreKind}
 CERTIFIED = "certified"
+ON_AVERAGE = "on average"
 
 
 def certified_for(kinds: Collection[Kind]) -> str:
@@ -58,8 +61,8 @@ class SelectiveMethods:
     """The methods on some points.
 
     Attributes:
-        methods: Softmax, SGR, Venn-Abers network, Venn-Abers reliability (which rests on vectors) and certified, in
-            this order.
+        methods: Softmax, SGR, Venn-Abers network, Venn-Abers reliability (which rests on vectors), certified and on
+            average, in this order.
         parameters: The name of each method, and in words what it took from the held-out data.
     """
 
@@ -85,6 +88,7 @@ def selective_methods(
       calibrates.
     - Certified: predicted and true classes, with the score that `auto` takes on `knn`, tested on `mc` and `vp`. Nothing
       is admitted if no policy passes, or if there are fewer than two documents.
+    - On average: thresholds by conformal selection, with the same score, from `mc` and `vp`. The batch is these points.
 
     Args:
         temperature: T > 0, fitted on all held-out points, for the softmax.
@@ -102,6 +106,8 @@ def selective_methods(
         lower[kind] = venn.lower(kind, points)
     on_method(CERTIFIED)
     certified, certified_words = venn.certified(points, predicted)
+    on_method(ON_AVERAGE)
+    average, average_words = venn.on_average(points, predicted)
     return SelectiveMethods(
         (
             SelectiveMethod(SOFTMAX, predicted, plain >= float(1 - promise.alpha), plain),
@@ -116,8 +122,9 @@ def selective_methods(
                 for kind in venn.kinds
             ),
             SelectiveMethod(CERTIFIED, predicted, certified, None),
+            SelectiveMethod(ON_AVERAGE, predicted, average, None),
         ),
-        ((GUARANTEED, guaranteed_words), (CERTIFIED, certified_words)),
+        ((GUARANTEED, guaranteed_words), (CERTIFIED, certified_words), (ON_AVERAGE, average_words)),
     )
 
 
@@ -170,6 +177,10 @@ class _VennAbers:
             kind: VennAbersIndex(self._mc[kind], held_out.mc.right, class_count=self._class_count)
             for kind in self.kinds
         }
+        self._parts = (knn, held_out.mc, held_out.vp)
+        self._keys = [key for part in self._parts for key in part.keys]
+        of_knn = np.repeat([True, False, False], [len(part.keys) for part in self._parts])
+        self._proposing = proposing_rows(self._keys, of_knn, seed=seed)
 
     def lower(self, kind: ScoreKind, points: ViewedPoints) -> FloatArray:
         """p0 of some points, (n,) float64."""
@@ -177,44 +188,57 @@ class _VennAbers:
 
     def certified(self, points: ViewedPoints, predicted: IntArray) -> tuple[BoolArray, str]:
         """What the certified policy admits of some points, (n,) bool, and its parameters in words."""
-        mc, vp, promise = self._held_out.mc, self._held_out.vp, self._promise
         asked = f"confidence {DEFAULT_CONFIDENCE}, predicted and true classes"
-        parts = (self._held_out.knn, mc, vp)
-        keys = [key for part in parts for key in part.keys]
-        of_knn = np.repeat([True, False, False], [len(part.keys) for part in parts])
-        proposing = proposing_rows(keys, of_knn, seed=self._seed)
-        documents = set(zip(proposing.tolist(), keys, strict=True))
+        documents = set(zip(self._proposing.tolist(), self._keys, strict=True))
         if min(sum(proposes is of for proposes, _ in documents) for of in (True, False)) < 2:
             return np.zeros(len(predicted), dtype=np.bool_), f"{asked}, not certified: under two documents"
-        settings = make_venn_abers_settings(
-            self._class_count, self._neighbour_count, alpha=promise.alpha, thresholds=promise.thresholds
-        )
-
-        def cells(kind: ScoreKind) -> LabelledCells:
-            scored = [self._scored(kind, part.seen) for part in parts]
-            return LabelledCells(join_points(scored), np.concatenate([part.label for part in parts]), keys)
-
-        kind = self._chosen(lambda kind: cells(kind).take(proposing), settings)
+        kind = self._chosen
         certificate = certify_cells(
-            cells(kind), proposing, settings, make_certification(tuple(ClassKind), DEFAULT_CONFIDENCE)
+            self._cells(kind), self._proposing, self._settings, make_certification(tuple(ClassKind), DEFAULT_CONFIDENCE)
         )
         asked = f"{asked}, score {kind}"
         if certificate.policy is None:
             needed = certificate.labels_needed
             more = "" if needed is None else f"; about {needed:,} labels would do, at the rates seen"
             return np.zeros(len(predicted), dtype=np.bool_), f"{asked}, no policy passed{more}"
-        thresholds = ", ".join("never" if t is None else f"{t:.4g}" for t in certificate.policy.thresholds)
-        words = f"{asked}, thresholds {thresholds}" if self._class_count <= _MOST_LISTED else asked
-        return admit(self._scored(kind, points).score, predicted, certificate.policy), words
+        return self._admitted(points, predicted, certificate.policy, asked)
 
-    def _chosen(self, cells: Callable[[ScoreKind], LabelledCells], settings: VennAbersSettings) -> ScoreKind:
+    def on_average(self, points: ViewedPoints, predicted: IntArray) -> tuple[BoolArray, str]:
+        """What the policy of the average promise admits of some points, (n,) bool, and its parameters in words."""
+        kind = self._chosen
+        evidence = self._cells(kind).take(~self._proposing)
+        if not evidence.keys:
+            return np.zeros(len(predicted), dtype=np.bool_), "no labels beside those that choose the score"
+        found = select_on_average(evidence, NO_TRAFFIC, class_count=self._class_count, alpha=self._promise.alpha)
+        return self._admitted(points, predicted, found.policy, f"score {kind}, {found.points:,} labels")
+
+    def _admitted(self, points: ViewedPoints, predicted: IntArray, policy: Policy, asked: str) -> tuple[BoolArray, str]:
+        thresholds = ", ".join("never" if t is None else f"{t:.4g}" for t in policy.thresholds)
+        words = f"{asked}, thresholds {thresholds}" if self._class_count <= _MOST_LISTED else asked
+        return admit(self._scored(self._chosen, points).score, predicted, policy), words
+
+    @cached_property
+    def _settings(self) -> VennAbersSettings:
+        return make_venn_abers_settings(
+            self._class_count, self._neighbour_count, alpha=self._promise.alpha, thresholds=self._promise.thresholds
+        )
+
+    @cached_property
+    def _chosen(self) -> ScoreKind:
         """The score that `auto` takes on the proposing points."""
         if self.kinds == (ScoreKind.NETWORK,):
             return ScoreKind.NETWORK
-        network, reliability = (cells(kind) for kind in ScoreKind)
+        network, reliability = (self._cells(kind).take(self._proposing) for kind in ScoreKind)
         right = network.points.predicted == network.label
-        found = cross_fit(network.points, reliability.points, right, network.keys, seed=self._seed, settings=settings)
+        found = cross_fit(
+            network.points, reliability.points, right, network.keys, seed=self._seed, settings=self._settings
+        )
         return found.choice.kind
+
+    def _cells(self, kind: ScoreKind) -> LabelledCells:
+        """The points of all splits under a score."""
+        scored = [self._scored(kind, part.seen) for part in self._parts]
+        return LabelledCells(join_points(scored), np.concatenate([part.label for part in self._parts]), self._keys)
 
     def _scored(self, kind: ScoreKind, points: ViewedPoints) -> CellPoints:
         return scored_points(

@@ -86,7 +86,7 @@ def least_admitted(engine: Engine, name: str, calibration_id: int, predicted: in
     """
     with consistent_view(engine) as connection:
         found = calibrations.of_any_generation(connection, classifiers.by_name(connection, name), calibration_id)
-        if not found.is_asked_for_certificate:
+        if not found.has_policy:
             return found.method_settings.thresholds[predicted]
         policy = venn_abers.policy_of(connection, found.id)
     least = None if policy is None else policy.thresholds[predicted]

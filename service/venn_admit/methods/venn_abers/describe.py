@@ -3,12 +3,11 @@
 import numpy as np
 from sqlalchemy import Connection
 
-from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.crossfit import crossfitted_lower, fold_of
 from venn_admit.core.comparison.band_rival import admit_rival
-from venn_admit.core.comparison.selective import VENN_ABERS, by_bins, certified_for
+from venn_admit.core.comparison.selective import ON_AVERAGE, VENN_ABERS, by_bins, certified_for
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.curves import default_match_bins
 from venn_admit.core.evaluation.points import NETWORK, OwnMethod
@@ -73,6 +72,7 @@ def describe(connection: Connection, given: CalibrationToDescribe) -> Described:
             match_edges=None if neighbour_count is None else default_match_bins(neighbour_count),
         ),
         certificate=venn_abers.certificate_of(connection, calibration.id),
+        average=venn_abers.average_of(connection, calibration.id),
     )
     # Where the calibration admits is shown by its own bounds, as anybody can ask of the stored points.
     by_own = context.admitted(points, index.bounds(points).lower)
@@ -106,6 +106,8 @@ def judge(snapshot: AbersSnapshot, points: PointsToJudge) -> Judged:
     name = VENN_ABERS[kind] if len(settings.q_bins) == 1 else by_bins(VENN_ABERS[kind])
     if settings.certification is not None:
         name = certified_for(settings.certification.kinds)
+    elif settings.has_policy:
+        name = ON_AVERAGE
     outcome, words = (None, ()) if knn is None else _rival(snapshot, points, knn.neighbour_count)
     return Judged(
         own=OwnMethod(
@@ -153,28 +155,29 @@ def compare(connection: Connection, calibration: Calibration, made: MadeByAbers)
     # Both hold the same exemplars, whose order in the cells may differ.
     score_before = before.points.score[np.argsort(before.exemplar_ids)]
     score_after = after.points.score[np.argsort(after.exemplar_ids)]
-    certified = _certified(connection, calibration, made.certificate)
+    policy = _policy(connection, calibration, made)
     return SnapshotEffects(
         facts=(
             SnapshotFact("score", str(venn_abers.score_of(connection, calibration.id)), str(made.choice.kind)),
             SnapshotFact("steps", len(stored.cell), len(made.steps.cell)),
-            *certified.facts,
+            *policy.facts,
         ),
         counts=(
             SnapshotCount("scores", int((score_before != score_after).sum()), len(score_after)),
             SnapshotCount("steps", len(opened.cell), len(made.steps.cell)),
-            *certified.counts,
+            *policy.counts,
         ),
     )
 
 
-def _certified(connection: Connection, calibration: Calibration, after: Certificate | None) -> SnapshotEffects:
-    """What becomes of the certificate; nothing if none was asked for."""
-    if after is None:
+def _policy(connection: Connection, calibration: Calibration, made: MadeByAbers) -> SnapshotEffects:
+    """What becomes of the policy; nothing if none was asked for."""
+    if not calibration.has_policy:
         return SnapshotEffects((), ())
-    policies = venn_abers.policy_of(connection, calibration.id), after.policy
+    policies = venn_abers.policy_of(connection, calibration.id), made.policy
     never = (None,) * len(calibration.abers_settings.thresholds)
     was, would_be = (never if policy is None else policy.thresholds for policy in policies)
     changed = sum(one != other for one, other in zip(was, would_be, strict=True))
     certified = ("no" if policy is None else "yes" for policy in policies)
-    return SnapshotEffects((SnapshotFact("certified", *certified),), (SnapshotCount("policy", changed, len(would_be)),))
+    facts = (SnapshotFact("certified", *certified),) if calibration.is_asked_for_certificate else ()
+    return SnapshotEffects(facts, (SnapshotCount("policy", changed, len(would_be)),))

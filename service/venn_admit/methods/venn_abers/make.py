@@ -1,4 +1,4 @@
-"""A snapshot of Venn-Abers: the scores of mc, the bounds of each cell as steps, and the certificate if one is asked."""
+"""A snapshot of Venn-Abers: the scores of mc, the bounds of each cell as steps, and the policy if one is asked for."""
 
 import math
 from collections.abc import Callable
@@ -7,16 +7,24 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import Connection
 
+from venn_admit.core.calibrators.average.policy import NO_TRAFFIC, AveragePolicy, select_on_average
 from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, join_rows
 from venn_admit.core.calibrators.venn_abers.cells import VennAbersIndex, join_points
 from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells, certify_cells, proposing_rows
 from venn_admit.core.calibrators.venn_abers.crossfit import ScoreChoice, cross_fit
 from venn_admit.core.calibrators.venn_abers.steps import Steps
-from venn_admit.core.types import Split
+from venn_admit.core.types import BoolArray, Split
 from venn_admit.errors import Code, NotReadyError
-from venn_admit.methods.venn_abers.split_points import SplitPoints, read_knn, read_split, require_evidence
+from venn_admit.methods.venn_abers.split_points import (
+    SplitPoints,
+    read_knn,
+    read_split,
+    require_evidence,
+    require_labels,
+)
 from venn_admit.store.calibrations import venn_abers
 from venn_admit.store.calibrations.venn_abers import StoredChoice
 from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
@@ -27,20 +35,31 @@ from venn_admit.store.exemplars.classifiers import Classifier, require_vectors
 class MadeByAbers:
     """The points of a snapshot with their scores, the steps that follow from mc, and the choice of the score.
 
-    rows: of vp too if a certificate was asked for. certificate: None if none was.
+    rows: of vp too if a policy was asked for. certificate: None if none was. average: the policy of the average
+    promise; None if another was asked for.
     """
 
     rows: CalibrationRows
     steps: Steps
     choice: StoredChoice
-    certificate: Certificate | None
+    certificate: Certificate | None = None
+    average: AveragePolicy | None = None
+
+    @property
+    def policy(self) -> Policy | None:
+        """The policy that decides, certified or on average."""
+        if self.average is not None:
+            return self.average.policy
+        return None if self.certificate is None else self.certificate.policy
 
     def store(self, connection: Connection, calibration_id: int) -> None:
-        """Store the steps that changed, the choice, and the certificate."""
+        """Store the steps that changed, the choice, and the policy."""
         venn_abers.write_changes(connection, calibration_id, self.steps)
         venn_abers.add_choice(connection, calibration_id, self.choice)
         if self.certificate is not None:
             venn_abers.add_certificate(connection, calibration_id, self.certificate)
+        if self.average is not None:
+            venn_abers.add_average(connection, calibration_id, self.average)
 
 
 def make(
@@ -57,10 +76,10 @@ def make(
         require_model(classifier, parameters)
     mc = read_split(connection, classifier, parameters, Split.MC, memory_budget, instead)
     evidence = None
-    if settings.certification is not None:
+    if settings.has_policy:
         vp = read_split(connection, classifier, parameters, Split.VP, memory_budget, instead)
         knn = read_knn(connection, classifier, parameters, memory_budget, instead)
-        evidence = CertificateSplits(connection, knn, mc, vp)
+        evidence = PolicySplits(connection, knn, mc, vp)
     choice = _choice(connection, mc, settings) if evidence is None else evidence.choice(settings)
     points = mc.scored(choice.kind)
     index = VennAbersIndex(
@@ -70,15 +89,16 @@ def make(
         q_bins=settings.q_bins,
     )
     rows = mc.rows(points, settings.q_bins)
-    certificate = None
-    if evidence is not None:
-        rows = join_rows([rows, evidence.vp.rows(evidence.vp.scored(choice.kind), settings.q_bins)])
-        certificate = evidence.certificate(choice.kind, settings)
-    return MadeByAbers(rows, index.steps, choice, certificate)
+    if evidence is None:
+        return MadeByAbers(rows, index.steps, choice)
+    rows = join_rows([rows, evidence.vp.rows(evidence.vp.scored(choice.kind), settings.q_bins)])
+    if settings.certification is None:
+        return MadeByAbers(rows, index.steps, choice, average=evidence.average(choice.kind, settings))
+    return MadeByAbers(rows, index.steps, choice, evidence.certificate(choice.kind, settings))
 
 
-class CertificateSplits:
-    """The points that a certificate rests on. What proposes is not tested on, so that the score is chosen by it too."""
+class PolicySplits:
+    """The points that a policy rests on. What proposes is not evidence, so that the score is chosen by it too."""
 
     def __init__(self, connection: Connection, knn: SplitPoints | None, mc: SplitPoints, vp: SplitPoints) -> None:
         self.vp = vp
@@ -86,6 +106,7 @@ class CertificateSplits:
         self._keys = [key for split in self._splits for key in split.keys(connection)]
         of_knn = np.concatenate([np.full(len(split.label), split.split is Split.KNN) for split in self._splits])
         self._seed = mc.classifier.seed
+        self._of_knn = of_knn
         self._proposing = proposing_rows(self._keys, of_knn, seed=self._seed)
 
     def choice(self, settings: VennAbersSettings) -> StoredChoice:
@@ -98,6 +119,16 @@ class CertificateSplits:
         cells = self._cells(kind)
         require_evidence(self.vp.classifier, settings.certification, cells, self._proposing)
         return certify_cells(cells, self._proposing, settings, settings.certification)
+
+    def average(self, kind: ScoreKind, settings: VennAbersSettings) -> AveragePolicy:
+        """Return the policy of the average promise under a score. Raises NotReadyError if no point is left for it."""
+        evidence = self._cells(kind).take(self._evidence(settings))
+        require_labels(self.vp.classifier, evidence)
+        return select_on_average(evidence, NO_TRAFFIC, class_count=len(settings.thresholds), alpha=settings.alpha)
+
+    def _evidence(self, settings: VennAbersSettings) -> BoolArray:
+        """Which points calibrate: all of mc and vp, less those that the score was chosen by."""
+        return ~self._of_knn if settings.score is not None else ~self._proposing
 
     def _cells(self, kind: ScoreKind) -> LabelledCells:
         points = join_points([split.scored(kind) for split in self._splits])

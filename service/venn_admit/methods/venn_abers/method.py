@@ -63,7 +63,7 @@ class VennAbers:
             calibration,
             parameters,
             made.choice.kind,
-            None if made.certificate is None else made.certificate.policy,
+            made.policy,
             classifier.class_count,
             classifier.neighbour_count,
         )

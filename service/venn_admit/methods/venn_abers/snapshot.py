@@ -10,7 +10,7 @@ from venn_admit.core.calibrators.certified.policies import Bounded, Policy, admi
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.upweights import upweights
 from venn_admit.core.calibrators.venn_abers.cells import Bounds, CellEvidence, CellPoints, VennAbersIndex
-from venn_admit.core.calibrators.venn_abers.decide import select, select_certified
+from venn_admit.core.calibrators.venn_abers.decide import select, select_by_policy
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel, scored_points
 from venn_admit.core.evidence import VIEW
 from venn_admit.core.method_names import VENN_ABERS
@@ -31,8 +31,8 @@ from venn_admit.store.workspace import Workspace
 class AbersContext:
     """What decisions need of a snapshot besides its points.
 
-    parameters, neighbour_count: None if the classifier has logits only. kind: its score. policy: the certified one;
-    None if none is certified, or if no certificate was asked for.
+    parameters, neighbour_count: None if the classifier has logits only. kind: its score. policy: the
+    certified one, or that of the average promise; None if none is certified, or if the pointwise promise was asked for.
     """
 
     calibration: Calibration
@@ -60,15 +60,15 @@ class AbersContext:
     def selected(self, points: CellPoints, bounds: Bounds, *, require_full_match: bool) -> Selection:
         """Return the verdicts by the promise that the calibration was asked for."""
         full_match = points.match_count == self.neighbour_count if require_full_match else None
-        if self.calibration.is_asked_for_certificate:
-            return select_certified(bounds, points.score, points.predicted, self.policy, full_match=full_match)
+        if self.calibration.has_policy:
+            return select_by_policy(bounds, points.score, points.predicted, self.policy, full_match=full_match)
         thresholds = self.calibration.abers_settings.thresholds
         return select(bounds, points.predicted, thresholds, full_match=full_match)
 
     @property
     def deciding(self) -> Policy:
-        """The thresholds that decide, whether they were certified or asked for; without a certificate, all never."""
-        if not self.calibration.is_asked_for_certificate:
+        """The thresholds that decide, whether a policy has them or they were asked for; without a policy, all never."""
+        if not self.calibration.has_policy:
             return Policy(tuple(map(float, self.calibration.abers_settings.thresholds)), Bounded.LOWER)
         return self.policy or Policy((None,) * self.class_count)
 
@@ -118,13 +118,15 @@ class AbersContext:
         ]
 
     def applied_policy(self, predicted: int) -> AppliedPolicy | None:
-        """Return what the policy says of a prediction; None if no certificate was asked for."""
-        if not self.calibration.is_asked_for_certificate:
+        """Return what the policy says of a prediction; None if the pointwise promise was asked for."""
+        if not self.calibration.has_policy:
             return None
         if self.policy is None:
             return AppliedPolicy(is_certified=False, threshold=None, bounded=None)
         return AppliedPolicy(
-            is_certified=True, threshold=self.policy.thresholds[predicted], bounded=self.policy.bounded
+            is_certified=self.calibration.is_asked_for_certificate,
+            threshold=self.policy.thresholds[predicted],
+            bounded=self.policy.bounded,
         )
 
 
@@ -206,7 +208,7 @@ def read_context(connection: Connection, classifier: Classifier, calibration: Ca
         calibration,
         approximations.parameters_of(connection, calibration.knn_parameters_id),
         venn_abers.score_of(connection, calibration.id),
-        venn_abers.policy_of(connection, calibration.id) if calibration.is_asked_for_certificate else None,
+        venn_abers.policy_of(connection, calibration.id) if calibration.has_policy else None,
         classifier.class_count,
         None if classifier.knn is None else classifier.knn.neighbour_count,
     )

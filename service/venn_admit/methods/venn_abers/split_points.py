@@ -137,6 +137,14 @@ def require_evidence(
         )
 
 
+def require_labels(classifier: Classifier, evidence: LabelledCells) -> None:
+    """Raise NotReadyError unless a point is left for the average promise, beside those that chose the score."""
+    if not evidence.keys:
+        raise _not_certifiable(
+            classifier, f"the held-out data of {classifier.name!r} all choose the score: ask for the network's score"
+        )
+
+
 _MOST_NAMED = 5
 
 

@@ -12,7 +12,15 @@ from matplotlib.typing import LineStyleType
 
 from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.calibrators.settings import ScoreKind
-from venn_admit.core.comparison.selective import CERTIFIED, GUARANTEED, SOFTMAX, VENN_ABERS, by_bins, certified_for
+from venn_admit.core.comparison.selective import (
+    CERTIFIED,
+    GUARANTEED,
+    ON_AVERAGE,
+    SOFTMAX,
+    VENN_ABERS,
+    by_bins,
+    certified_for,
+)
 from venn_admit.core.evaluation.measures import MethodMeasures
 from venn_admit.core.evaluation.points import WEIGHTED_ADMIT
 from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally, Verdict
@@ -47,6 +55,7 @@ RISK_LOOKS: dict[str, tuple[str, LineStyleType, str]] = {
     VENN_ABERS[ScoreKind.NETWORK]: ("#D55E00", "--", "P"),
     VENN_ABERS[ScoreKind.RELIABILITY]: ("#009E73", "-.", "h"),
     CERTIFIED: ("#000000", "-", "*"),
+    ON_AVERAGE: ("#0072B2", (0, (5, 1)), "D"),
     certified_for([ClassKind.PREDICTED]): ("#E69F00", ":", "*"),
     certified_for([ClassKind.TRUE]): ("#F0E442", ":", "*"),
     by_bins(VENN_ABERS[ScoreKind.NETWORK]): ("#CC79A7", "--", "P"),

@@ -62,7 +62,7 @@ def settings_of_cells(settings: VennAbersSettings, kind: ScoreKind, neighbour_co
     """Return the settings of Venn-Abers and the score of the snapshot; neighbour_count: None with logits only."""
     certification = settings.certification
     certified = {} if certification is None else {"certified": certification_text(certification)}
-    thresholds = thresholds_text(settings.thresholds) if certification is None else "of the policy"
+    thresholds = "of the policy" if settings.has_policy else thresholds_text(settings.thresholds)
     return SettingsShown(
         {
             "alpha": f"{settings.alpha}",

@@ -7,7 +7,7 @@ from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.calibrators.promises import Promised, promised
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.comparison.methods import LOCAL
-from venn_admit.core.comparison.selective import CERTIFIED, GUARANTEED, SOFTMAX, VENN_ABERS, certified_for
+from venn_admit.core.comparison.selective import CERTIFIED, GUARANTEED, ON_AVERAGE, SOFTMAX, VENN_ABERS, certified_for
 from venn_admit.core.evaluation.measures import Admission, ClassTallies, MethodMeasures
 from venn_admit.core.evaluation.points import KNN, NETWORK, WEIGHTED_ADMIT
 from venn_admit.core.evaluation.tallies import Tally, Verdict
@@ -44,6 +44,7 @@ _PROMISES = {
     # Its sets are taken without the mass at infinity that its coverage rests on.
     LOCAL: Promised.NONE,
     GUARANTEED: Promised.OVERALL,
+    ON_AVERAGE: Promised.AVERAGE,
     **{certified_for(kinds): promised(kinds) for kinds in ([ClassKind.PREDICTED], [ClassKind.TRUE], tuple(ClassKind))},
 }
 
@@ -60,7 +61,9 @@ class EveryClass:
     verdict: Verdict
 
 
-OTHERS_THAT_MATTER = frozenset({SOFTMAX, "APS", GUARANTEED, WEIGHTED_ADMIT, VENN_ABERS[ScoreKind.NETWORK], CERTIFIED})
+OTHERS_THAT_MATTER = frozenset(
+    {SOFTMAX, "APS", GUARANTEED, WEIGHTED_ADMIT, VENN_ABERS[ScoreKind.NETWORK], ON_AVERAGE, CERTIFIED}
+)
 """Beside the method of the calibration and what admits everything: for each kind of promise one that stands for it."""
 
 

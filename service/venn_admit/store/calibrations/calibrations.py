@@ -70,6 +70,11 @@ class Calibration:
         return isinstance(settings, VennAbersSettings) and settings.certification is not None
 
     @property
+    def has_policy(self) -> bool:
+        """Whether a policy decides, certified or on average, and not the thresholds of its settings."""
+        return self.method_settings.has_policy
+
+    @property
     def promised_kinds(self) -> tuple[Kind, ...]:
         """The kinds of classes that it promises something about: those of its certificate, or predicted ones."""
         settings = self.method_settings

@@ -45,8 +45,8 @@ class Calibrator:
 
     is_in_use: whether new decisions are made under it. retired_at: None as long as it is kept current. due_for: what
     changed since the snapshot, such as labels; None if nothing did. due_error: why it could not be recalibrated.
-    is_certified: whether a policy passed; None if no certificate was asked for. policy: the thresholds of that policy,
-    None for never; None if there is none.
+    is_certified: whether a policy passed; None if no certificate was asked for. policy: the thresholds of the policy,
+    certified or of the average promise, None for never; None if there is none.
     """
 
     id: int
@@ -65,7 +65,7 @@ class Calibrator:
     @property
     def thresholds(self) -> tuple[Decimal | None, ...]:
         """(C,) the least value at which each predicted class is admitted, the policy's if there is one; None: never."""
-        if self.is_certified is None:
+        if not self.settings.has_policy:
             return self.settings.thresholds
         policy = (None,) * len(self.settings.thresholds) if self.policy is None else self.policy
         return tuple(None if one is None else Decimal(repr(one)) for one in policy)

@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection
 
+from venn_admit.core.calibrators.average import policy as average
+from venn_admit.core.calibrators.average.policy import AveragePolicy
 from venn_admit.core.calibrators.certified.certificate import Certificate, from_document, to_document
 from venn_admit.core.calibrators.certified.policies import Bounded, Policy
 from venn_admit.core.calibrators.settings import ScoreKind
@@ -40,6 +42,28 @@ def add_certificate(connection: Connection, calibration_id: int, certificate: Ce
     )
 
 
+def add_average(connection: Connection, calibration_id: int, found: AveragePolicy) -> None:
+    """Store the policy of a new snapshot that was asked for the average promise."""
+    execute(
+        connection,
+        "certificates.add_certificate",
+        calibration_id=calibration_id,
+        thresholds=list(found.policy.thresholds),
+        bounded=found.policy.bounded,
+        p_value=None,
+        share=found.share,
+        documents=found.documents,
+        documents_needed=None,
+        document=json.dumps(average.to_document(found), allow_nan=False),
+    )
+
+
+def average_of(connection: Connection, calibration_id: int) -> AveragePolicy | None:
+    """Return the policy of a snapshot by the average promise; None if it was asked for another."""
+    document = execute(connection, "certificates.average", calibration_id=calibration_id).scalar_one_or_none()
+    return None if document is None else average.from_document(document)
+
+
 def certificate_of(connection: Connection, calibration_id: int) -> Certificate | None:
     """Return the certificate of a snapshot; None if it was asked for none."""
     document = execute(connection, "certificates.certificate", calibration_id=calibration_id).scalar_one_or_none()
@@ -47,7 +71,7 @@ def certificate_of(connection: Connection, calibration_id: int) -> Certificate |
 
 
 def policy_of(connection: Connection, calibration_id: int) -> Policy | None:
-    """Return the certified policy of a snapshot that was asked for a certificate; None if none is certified."""
+    """Return the policy of a snapshot that has one, certified or on average; None if none is certified."""
     row = execute(connection, "certificates.policy", calibration_id=calibration_id).one()
     return None if row.thresholds is None else Policy(tuple(row.thresholds), Bounded(row.bounded))
 

@@ -1,5 +1,5 @@
 -- name: add_certificate
--- Store what became of the certificate that a new snapshot was asked for.
+-- Store what became of the certificate that a new snapshot was asked for, or its policy of the average promise.
 INSERT INTO certificate (
     calibration_id,
     thresholds,
@@ -25,10 +25,20 @@ VALUES (
 -- The certificate of a snapshot in full; no row if it was asked for none.
 SELECT document
 FROM certificate
-WHERE calibration_id = :calibration_id;
+WHERE
+    calibration_id = :calibration_id
+    AND document ->> 'promise' IS NULL;
+
+-- name: average
+-- What the thresholds of a snapshot's average promise rest on; no row if it was asked for another promise.
+SELECT document
+FROM certificate
+WHERE
+    calibration_id = :calibration_id
+    AND document ->> 'promise' = 'average';
 
 -- name: policy
--- The thresholds of a snapshot's certified policy, and what they bound; nulls if none is certified.
+-- The thresholds of a snapshot's policy, and what they bound; nulls if a certificate was asked for, and none passed.
 SELECT
     thresholds,
     bounded

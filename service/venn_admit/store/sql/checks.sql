@@ -163,7 +163,10 @@ SELECT
         WHEN 'venn-admit' THEN band_radius.calibration_id IS NOT NULL
         ELSE
             score_choice.calibration_id IS NOT NULL
-            AND (calibrator.certify IS NULL OR certificate.calibration_id IS NOT NULL)
+            AND (
+                (calibrator.certify IS NULL AND coalesce(calibrator.promise, 'pointwise') = 'pointwise')
+                OR certificate.calibration_id IS NOT NULL
+            )
             AND EXISTS (
                 SELECT 1
                 FROM venn_abers_step AS step

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from venn_admit.core.calibrators.certified.policies import Bounded, Policy
 from venn_admit.core.calibrators.settings import ScoreKind, make_venn_abers_settings
 from venn_admit.core.calibrators.venn_abers.cells import Bounds
-from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold, select, select_certified
+from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold, select, select_by_policy
 from venn_admit.core.reasons import Reason
 from venn_admit.core.types import BoolArray
 from venn_admit.errors import InvalidInputError
@@ -68,7 +68,7 @@ def test_a_certified_policy_admits_by_what_it_bounds(full_match: BoolArray | Non
     value, other = np.array([0.75, 0.9, np.nextafter(0.75, 0), 1.0]), np.array([0.0, 0.0, 1.0, 1.0])
     lower, score = (value, other) if bounded is Bounded.LOWER else (other, value)
     policy = Policy((0.75, None), bounded)
-    found = select_certified(Bounds(lower, np.ones(4)), score, np.array([0, 0, 0, 1]), policy, full_match=full_match)
+    found = select_by_policy(Bounds(lower, np.ones(4)), score, np.array([0, 0, 0, 1]), policy, full_match=full_match)
     below = {Bounded.LOWER: Reason.PROBABILITY_BELOW_THRESHOLD, Bounded.SCORE: Reason.SCORE_BELOW_THRESHOLD}[bounded]
     second = (0, None) if full_match is None else (-1, Reason.MATCH_COUNT_BELOW_K)
     assert found.decision.tolist() == [0, second[0], -1, -1]
@@ -78,6 +78,6 @@ def test_a_certified_policy_admits_by_what_it_bounds(full_match: BoolArray | Non
 @pytest.mark.parametrize("full_match", [None, np.array([True, False])])
 def test_without_a_certified_policy_nothing_is_admitted(full_match: BoolArray | None) -> None:
     bounds = Bounds(lower=np.array([1.0, 0.0]), upper=np.ones(2))
-    found = select_certified(bounds, np.ones(2), np.array([0, 1]), None, full_match=full_match)
+    found = select_by_policy(bounds, np.ones(2), np.array([0, 1]), None, full_match=full_match)
     assert found.decision.tolist() == [-1, -1]
     assert {Reason.of_code(code) for code in found.reason.tolist()} == {Reason.POLICY_NOT_CERTIFIED}

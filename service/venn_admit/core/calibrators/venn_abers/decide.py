@@ -1,4 +1,4 @@
-"""Decisions of Venn-Abers by the pointwise or the certified promise (docs/PROCEDURE.md, sections 6 and 9)."""
+"""Decisions of Venn-Abers by the pointwise promise, or by a policy (docs/PROCEDURE.md, sections 6 and 9)."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -60,7 +60,7 @@ def select(
     return _selection(reached, Reason.PROBABILITY_BELOW_THRESHOLD, predicted, full_match)
 
 
-def select_certified(
+def select_by_policy(
     bounds: Bounds,
     score: FloatArray,
     predicted: IntArray,
@@ -68,13 +68,13 @@ def select_certified(
     *,
     full_match: BoolArray | None = None,
 ) -> Selection:
-    """Admit the predictions that a certified policy admits; without one, none.
+    """Admit the predictions that a policy admits, certified or on average; without one, none.
 
     Args:
         bounds: The bounds of m points, plain.
         score: (m,) float64, their scores.
         predicted: (m,) int64 in [0, C), yhat.
-        policy: The policy of C classes; None if none could be certified.
+        policy: The policy of C classes; None if a certificate was asked for, and none passed.
         full_match: As in `select`.
 
     Returns:

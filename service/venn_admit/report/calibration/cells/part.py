@@ -13,6 +13,7 @@ from venn_admit.core.monitoring.cells import CellState
 from venn_admit.core.reasons import Reason
 from venn_admit.core.types import Split
 from venn_admit.records import thresholds_text
+from venn_admit.report.calibration.cells.average import average_payload, average_section, never_text
 from venn_admit.report.calibration.cells.certified import (
     certificate_payload,
     certificate_section,
@@ -53,7 +54,7 @@ class CellsPart(CellsContents):
 
     @property
     def promised(self) -> Promised:
-        return promised(self.settings.certify)
+        return promised(self.settings.certify, self.settings.promise)
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
@@ -73,7 +74,7 @@ class CellsPart(CellsContents):
 
     def settings_text(self) -> str:
         settings, names = self.settings, self.bin_names
-        thresholds = "of the policy" if self.certificate is not None else thresholds_text(settings.thresholds)
+        thresholds = "of the policy" if settings.has_policy else thresholds_text(settings.thresholds)
         if names is None:
             bins = "logits only"
         else:
@@ -96,7 +97,8 @@ class CellsPart(CellsContents):
         found = self.certificate
         names = report.class_names
         certified = () if found is None else (certificate_section(found, names), section_of_tests(found, names))
-        return [score_section(self), *certified, cells_section(report, self)]
+        average = () if self.average is None else (average_section(self.average, names),)
+        return [score_section(self), *certified, *average, cells_section(report, self)]
 
     def rejected_of_reference(self, report: CalibrationReport) -> Mapping[Reason, int]:
         return {self._usual_reason: report.snapshot.mc_count - self.admitted}
@@ -123,6 +125,11 @@ class CellsPart(CellsContents):
     def rejections(self, report: CalibrationReport, render: Render) -> Iterator[Finding]:  # noqa: ARG002 - no step
         if self.certificate is not None and self.is_uncertified:
             yield Finding(outcome_text(self.certificate), needs_sample=False)
+            return
+        if self.average is not None:
+            never = never_text(self.average, report.class_names)
+            if never:
+                yield Finding(never, needs_sample=False)
             return
         admitted, mc_count = self.admitted, report.snapshot.mc_count
         if admitted < NEARLY_NOTHING * mc_count:
@@ -161,6 +168,7 @@ class CellsPart(CellsContents):
             "mc_admitted": self.admitted,
             "label_budget": short or None,
             "certificate": None if found is None else certificate_payload(found, report.class_names),
+            "average": None if self.average is None else average_payload(self.average, report.class_names),
         }
 
     def drift_payload(self, report: CalibrationReport) -> dict[str, Any]:

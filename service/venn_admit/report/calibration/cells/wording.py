@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from math import inf, isfinite
 
+from venn_admit.core.calibrators.average.policy import AveragePolicy
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.calibrators.settings import AUTO, ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.core.monitoring.cells import CellState, TrafficPart
+from venn_admit.report.calibration.cells.average import never_text
 from venn_admit.report.calibration.cells.certified import outcome_text
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Section, TextTable, Unlock, group_names, labels_text, ratio_text
@@ -32,7 +34,8 @@ class CellsContents:
     neighbour_count: K; None if the classifier has logits only. score: the one that the snapshot has. network_share,
     reliability_share: what each admits of mc by cross-fitting; None if a score was asked for. steps: of all cells. mc:
     its points. states: of every cell, by bin of q, then by predicted class. parts: of mc and of recent traffic.
-    certificate: None if none was asked for; otherwise the thresholds of the states are those of its policy.
+    certificate: None if none was asked for. average: the policy of the average promise; None if another was asked for.
+    If there is a policy, the thresholds of the states are those of it.
     """
 
     settings: VennAbersSettings
@@ -45,6 +48,7 @@ class CellsContents:
     states: tuple[CellState, ...]
     parts: tuple[TrafficPart, ...]
     certificate: Certificate | None
+    average: AveragePolicy | None
 
     @property
     def asked(self) -> str:
@@ -64,6 +68,8 @@ class CellsContents:
     @property
     def bounds_scores(self) -> bool:
         """Whether scores decide, instead of p0."""
+        if self.average is not None:
+            return True
         policy = None if self.certificate is None else self.certificate.policy
         return policy is not None and policy.bounded is Bounded.SCORE
 
@@ -113,7 +119,7 @@ def cells_section(report: CalibrationReport, part: CellsContents) -> Section:
     by_p0 = () if by_score else ("threshold", "largest\np0")
     heads = ("predicted as", "points\nin mc", "right", *by_p0, "admits\nfrom", "admitted")
     note = (
-        "admits from: the certified score; admitted: the share of mc that would be."
+        "admits from: the score of the policy; admitted: the share of mc that would be."
         if by_score
         else "largest p0: the lower probability of the highest score; admits from: the score at which p0 reaches the "
         "threshold; admitted: the share of mc that would be, each point by bounds of the other folds."
@@ -132,6 +138,8 @@ def budget_section(report: CalibrationReport, part: CellsContents) -> Section:
     if part.certificate is not None:
         said = outcome_text(part.certificate) if part.is_uncertified else "None: a policy is certified."
         return Section("Labels that the certificate lacks", (said,))
+    if part.average is not None:
+        return Section(title, (never_text(part.average, report.class_names) or "Every predicted class is admitted.",))
     lacking = [state for state in part.states if state.lacking]
     if not lacking:
         return Section(title, ("Every predicted class is admitted from some score on.",))
@@ -172,7 +180,7 @@ def budget_section(report: CalibrationReport, part: CellsContents) -> Section:
 
 def unlocks(report: CalibrationReport, part: CellsContents) -> list[Unlock]:
     """Return the cells that are never admitted, fewest random labels first."""
-    if part.certificate is not None:
+    if part.settings.has_policy:
         return []
     edges = None if part.neighbour_count is None else [*part.settings.q_bins, part.neighbour_count + 1]
     found = [

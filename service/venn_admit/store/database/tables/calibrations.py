@@ -1,6 +1,7 @@
 """Calibrators, their snapshots, and the points of a snapshot by whatever method."""
 
 from collections.abc import Iterator
+from enum import StrEnum
 from typing import Any
 
 import sqlalchemy as sa
@@ -54,7 +55,11 @@ def _column_of(name: str) -> sa.Column[Any]:
 def _checks_of_added() -> Iterator[sa.CheckConstraint]:
     """The range of each setting that was added; null stands for the default in rows that were there before."""
     for name, declared in ALL_DECLARED.items():
-        if declared.added and declared.least is not None:
+        words = declared.words
+        if declared.added and isinstance(words, type) and issubclass(words, StrEnum):
+            listed = ", ".join(f"'{word}'" for word in words)
+            yield sa.CheckConstraint(f"{setting_column(name)} IN ({listed})", name=setting_column(name))
+        elif declared.added and declared.least is not None:
             yield sa.CheckConstraint(f"{setting_column(name)} >= {declared.least}", name=setting_column(name))
 
 
@@ -88,7 +93,7 @@ calibrator = sa.Table(
     sa.CheckConstraint("certify IN ('{predicted}', '{true}', '{predicted,true}')", name="certify"),
     sa.CheckConstraint("confidence > 0 AND confidence < 1", name="confidence"),
     sa.CheckConstraint("document_test IN ('finite-sample', 'asymptotic')", name="document_test"),
-    # A certified policy has thresholds of its own.
+    # A policy has thresholds of its own.
     sa.CheckConstraint(
         "(certify IS NULL) = (confidence IS NULL) AND (certify IS NULL) = (document_test IS NULL) "
         "AND (certify IS NULL OR (method = 'venn-abers' AND 1 - alpha = ALL (thresholds)))",
@@ -97,6 +102,11 @@ calibrator = sa.Table(
     sa.CheckConstraint(
         "(method = 'venn-admit') = (delta IS NOT NULL) AND (method = 'venn-admit') = (kappa IS NOT NULL)",
         name="venn_admit",
+    ),
+    sa.CheckConstraint(
+        "coalesce(promise, 'pointwise') = 'pointwise' "
+        "OR (method = 'venn-abers' AND certify IS NULL AND 1 - alpha = ALL (thresholds))",
+        name="promised",
     ),
     *_checks_of_added(),
     comment="Settings under which classifiers are calibrated.",

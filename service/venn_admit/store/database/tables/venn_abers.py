@@ -37,18 +37,23 @@ certificate = sa.Table(
     optional(
         "thresholds",
         ARRAY(sa.Double),
-        "Least score or p0 at which a predicted class is admitted; a null among them is never; null if no policy is "
-        "certified.",
+        "Least score or p0 at which a predicted class is admitted; a null among them is never; null if a certificate "
+        "was asked for and no policy is certified.",
     ),
     optional(
         "bounded",
         sa.Text,
         "What the thresholds bound: score, or lower for p0 in older certificates; null without a policy.",
     ),
-    optional("p_value", sa.Double, "The policy's p-value, the largest of its classes'."),
+    optional("p_value", sa.Double, "The certified policy's p-value, the largest of its classes'."),
     optional("mc_share", sa.Double, "Share of mc that the policy admits, in older certificates, proposed on it."),
-    optional("share", sa.Double, "Share of the evidence that the policy admits."),
-    required("documents", sa.Integer, "Number of documents of evidence: mc and vp, or vp alone in older certificates."),
+    optional("share", sa.Double, "Share of the evidence, or of the calibration points, that the policy admits."),
+    required(
+        "documents",
+        sa.Integer,
+        "Number of documents of evidence: mc and vp, or vp alone in older certificates; for the average promise, of "
+        "the calibration points.",
+    ),
     optional(
         "documents_needed",
         sa.Numeric,
@@ -57,16 +62,17 @@ certificate = sa.Table(
     required(
         "document",
         JSONB,
-        "The certificate in full: what was asked, each policy tested, and the results of its classes.",
+        "The certificate in full: what was asked, each policy tested, and the results of its classes; for the average "
+        "promise, what the threshold of each class rests on.",
     ),
     sa.CheckConstraint("0 <= ALL (thresholds) AND 1 >= ALL (thresholds)", name="thresholds"),
     sa.CheckConstraint(
-        "(thresholds IS NULL) = (p_value IS NULL) AND (thresholds IS NULL) = (share IS NULL) "
-        "AND (thresholds IS NULL) = (bounded IS NULL)",
+        "((thresholds IS NULL) = (p_value IS NULL) OR document ->> 'promise' = 'average') "
+        "AND (thresholds IS NULL) = (share IS NULL) AND (thresholds IS NULL) = (bounded IS NULL)",
         name="policy",
     ),
     sa.CheckConstraint("bounded IN ('score', 'lower')", name="bounded"),
-    comment="What became of the certificate that a snapshot was asked for: the certified policy, if there is one.",
+    comment="Policy of each snapshot that was asked for a certificate, if one passed, or for the average promise.",
 )
 
 

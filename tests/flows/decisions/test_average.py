@@ -1,0 +1,98 @@
+"""The average promise through the flows: what is stored, how it decides, and that it is as the core computes it."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from tests.flows.decisions.abers import STORED, with_reviews
+from tests.flows.decisions.test_certified import CLASSES, POINTS, cells_of
+from tests.running import EXAMPLES, Bench
+from venn_admit.core.calibrators.average.policy import NO_TRAFFIC, AveragePolicy, select_on_average
+from venn_admit.core.calibrators.certified.policies import admit
+from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
+from venn_admit.errors import InvalidInputError
+from venn_admit.flows.calibration.calibrate import Calibrated
+from venn_admit.flows.decisions.replay import replay
+from venn_admit.flows.decisions.score_one import PointScorer
+from venn_admit.methods.venn_abers.make import MadeByAbers
+from venn_admit.store.calibrations import venn_abers
+from venn_admit.store.database.engine import connect
+
+
+@pytest.fixture(scope="module")
+def reviews(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """Real data, not yet calibrated."""
+    with with_reviews(server_url, template_database, tmp_path_factory.mktemp("average")) as bench:
+        yield bench
+
+
+@pytest.fixture(scope="module")
+def calibrated(reviews: Bench) -> Calibrated:
+    return reviews.calibrate_abers("reviews", score="network", promise="average")
+
+
+def average_of(made: Calibrated) -> AveragePolicy:
+    assert isinstance(made.made, MadeByAbers)
+    assert made.made.average is not None
+    return made.made.average
+
+
+def test_the_thresholds_are_those_of_the_stored_points(reviews: Bench, calibrated: Calibrated) -> None:
+    evidence, label, keys = cells_of(reviews.rows(POINTS, id=calibrated.calibration_id))
+    assert len(keys) == calibrated.mc_count + calibrated.vp_count
+    expected = select_on_average(
+        LabelledCells(evidence, label, keys), NO_TRAFFIC, class_count=CLASSES, alpha=Decimal("0.1")
+    )
+    assert None not in expected.policy.thresholds
+    assert average_of(calibrated) == expected
+    with connect(reviews.engine) as connection:
+        assert venn_abers.average_of(connection, calibrated.calibration_id) == expected
+        assert venn_abers.policy_of(connection, calibrated.calibration_id) == expected.policy
+        assert venn_abers.certificate_of(connection, calibrated.calibration_id) is None
+    assert reviews.rows("SELECT * FROM report.policy_v2 WHERE calibration = :id", id=calibrated.calibration_id) == []
+
+
+@pytest.mark.parametrize("require_full_match", [True, False])
+def test_one_point_is_that_of_a_job_and_replays(
+    reviews: Bench, calibrated: Calibrated, *, require_full_match: bool
+) -> None:
+    policy = average_of(calibrated).policy
+    with np.load(EXAMPLES / "ood.npz") as arrays:
+        part = {name: arrays[name][:200] for name in ("r", "f", "y")}
+    scores = reviews.score(
+        "reviews", reviews.write("part.npz", part), weighted=None, require_full_match=require_full_match
+    )
+    stored = reviews.rows(STORED, job_id=scores.request.job_id)
+    reached = admit(scores.column("score"), scores.column("predicted").astype(int), policy)
+    assert [row.reason != "score below threshold" for row in stored] == reached.tolist()
+    scorer = PointScorer(reviews.workspace())
+    for row, vector, logits in zip(stored, part["r"].astype(np.float32), part["f"].astype(np.float32), strict=True):
+        found = scorer.score("reviews", vector, logits=logits, require_full_match=require_full_match)
+        assert found.fields == {field: row._mapping[field] for field in found.fields}
+        assert found.policy is not None
+        assert (found.policy.is_certified, found.policy.threshold) == (False, policy.thresholds[row.predicted])
+    assert {row.reason for row in stored} == {None, "score below threshold"} | (
+        {"q below K"} if require_full_match else set()
+    )
+    for row in stored[::20]:
+        again = replay(reviews.workspace(), row.id)
+        assert (again.differing, again.policy is None) == ((), False)
+
+
+def test_more_is_admitted_than_pointwise_and_enough_is_right(reviews: Bench, calibrated: Calibrated) -> None:
+    """The data are a sample, so .9 is met up to chance."""
+    scores = reviews.score("reviews", EXAMPLES / "test.npz", weighted=None, calibration_id=calibrated.calibration_id)
+    admitted = np.array([row["decision"] is not None for row in scores.table.to_pylist()])
+    predicted = scores.column("predicted").astype(int)
+    with np.load(EXAMPLES / "test.npz") as arrays:
+        label = arrays["y"]
+    assert admitted.mean() > 0.85
+    for number in range(CLASSES):
+        assert (predicted == label)[admitted & (predicted == number)].mean() >= 0.88
+
+
+def test_weights_are_refused(reviews: Bench, calibrated: Calibrated) -> None:
+    with pytest.raises(InvalidInputError, match="asked for the average promise, which is about plain probabilities"):
+        reviews.request_score("reviews", EXAMPLES / "test.npz", calibration_id=calibrated.calibration_id)
