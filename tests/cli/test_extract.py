@@ -177,6 +177,7 @@ def test_an_output_never_replaces_an_input(program: Program, files: Path, tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("blank_charts")
 def test_start_goes_the_whole_way(program: Program, files: Path, tmp_path: Path) -> None:
     leaked = tmp_path / "held-out.csv"
     first_text = (files / "train.csv").read_text().splitlines()[1]

@@ -80,6 +80,7 @@ def test_errors_that_name_ids(own_calibrated: Program, tmp_path: Path) -> None:
         check_shown(own_calibrated("score", NAME, file, "--out", tmp_path / "out.csv"), saying, code=code)
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_names_of_files(own_calibrated: Program, tmp_path: Path) -> None:
     folder = tmp_path / HOSTILE.replace("/", "")
     folder.mkdir()

@@ -357,6 +357,7 @@ def test_evaluate_refuses_a_place_for_its_report_before_it_stores_anything(calib
         check_refusal(calibrated("evaluate", NAME, path, "--out", path), 2, "expected a folder for the report")
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_evaluate_compares_the_methods(own_calibrated: Program, tmp_path: Path) -> None:
     path = samples.save(tmp_path, "labelled.npz", samples.scored())
     result = own_calibrated("evaluate", NAME, path, "--json", "--out", tmp_path / "report").result
