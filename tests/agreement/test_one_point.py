@@ -16,7 +16,7 @@ from venn_admit.store.database.engine import connect, create_engine
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.search import nearest
 
-POINTS = 250
+POINTS = 120
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -39,9 +40,13 @@ def send(service: Service, name: str, body: object, *, path: str = CLASSIFIERS, 
     return service.ask("POST", path, key=key, content=json.dumps(body), headers=headers)
 
 
-def stored(service: Service) -> int:
+def value(service: Service, query: str) -> Any:
     with connect(service.runtime.engine) as connection:
-        count: int = connection.execute(text("SELECT count(*) FROM idempotent_request")).scalar_one()
+        return connection.execute(text(query)).scalar_one()
+
+
+def stored(service: Service) -> int:
+    count: int = value(service, "SELECT count(*) FROM idempotent_request")
     return count
 
 
@@ -121,7 +126,7 @@ def test_while_the_first_is_running_the_second_is_to_wait(service: Service, monk
         return real(*args, **options)
 
     monkeypatch.setattr(exemplars, "label", slow)
-    monkeypatch.setattr(idempotency, "LEASE", timedelta(seconds=6))
+    monkeypatch.setattr(idempotency, "LEASE", timedelta(seconds=3))
     with connect(service.runtime.engine) as connection:
         exemplar = connection.execute(text("SELECT external_id FROM exemplar LIMIT 1")).scalar_one()
     body = {"labels": [{"external_id": exemplar, "label": "0"}]}
@@ -129,8 +134,8 @@ def test_while_the_first_is_running_the_second_is_to_wait(service: Service, monk
     first = threading.Thread(target=lambda: answers.append(send(service, "one", body, path=f"{OWN}/labels")))
     first.start()
     assert began.wait(300)
-    for pause in (0, 3.5, 3.5):  # longer than its lease, which it extends
-        threading.Event().wait(pause)
+    for is_over in ("true", "now() > leased_until"):  # longer than its first lease, which it has extended
+        wait_until(partial(value, service, f"SELECT {is_over} FROM idempotent_request"), "its first lease is over")
         refused = send(service, "one", body, path=f"{OWN}/labels")
         check_problem(refused, 409, "still-running", "send it again later")
         assert refused.headers["retry-after"] == str(RETRY_SECONDS)
