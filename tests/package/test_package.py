@@ -342,6 +342,16 @@ def test_what_if_a_part_of_the_setting_were_varied(calibrated: venn_admit.Classi
         calibrated.what_if_settings()
 
 
+def test_k_is_chosen_before_the_first_fit(connection: venn_admit.Connection) -> None:
+    classifier = create(connection)
+    classifier.ingest(**arrays(samples.train()), split="train")
+    classifier.ingest(**arrays(samples.held_out()))
+    chosen = classifier.choose_k()
+    assert classifier.fit().points > 0
+    with pytest.raises(venn_admit.ConflictError, match=f"has results with K {chosen}"):
+        classifier.choose_k()
+
+
 class TestRefusals:
     def test_the_default_kappa_that_leaves_nothing(self, connection: venn_admit.Connection) -> None:
         classifier = create(connection)

@@ -140,23 +140,25 @@ class Classifier(ClassifierInterface):
         return done
 
     @advising()
-    def fit(self, *, k: str | None = None) -> Fit:
-        """Fit the approximation of the network by its nearest training exemplars, and the localizer.
+    def choose_k(self) -> int:
+        """Try several numbers of neighbours on split knn, before the first fit, and keep the one that serves best.
 
-        Args:
-            k: `auto` tries several numbers of neighbours on split knn first, and takes the smallest whose q tells right
-                predictions from wrong ones about as well as that of any; before the first fit only.
+        It is the smallest whose q tells right predictions from wrong ones about as well as that of any, among those
+        whose KNN follows the network about as well. Returns K.
 
         Raises:
             NotReadyError: Data are missing.
-            ConflictError: K should be chosen, and what is stored has one already.
-            JobError: No worker is up where one is needed, or the fit failed.
+            ConflictError: The classifier has been fitted, or a job of it is under way: what is stored has its K.
         """
-        from venn_admit.flows.calibration.fit import fit
-        from venn_admit.flows.calibration.neighbour_count import asks_to_choose, choose_neighbour_count
+        from venn_admit.flows.calibration.neighbour_count import choose_neighbour_count
 
-        if asks_to_choose(k):
-            choose_neighbour_count(self._runtime, self._stored.address, on_tried=lambda _: None)
+        tried = choose_neighbour_count(self._runtime, self._stored.address, on_tried=lambda _: None)
+        return tried.neighbour_count
+
+    @advising()
+    def fit(self) -> Fit:
+        from venn_admit.flows.calibration.fit import fit
+
         done = fit(self._runtime, self._stored.address, shell=self._shell, on_epoch=lambda _model, _line: None)
         return done.figures
 
