@@ -146,6 +146,7 @@ class Classifier(StoredClassifier):
         vector: Any = None,
         *,
         logits: Any = None,
+        attributes: Mapping[str, Any] | None = None,
         weighted: bool | None = None,
         require_full_match: bool = False,
         extractor: str | None = None,
@@ -160,7 +161,8 @@ class Classifier(StoredClassifier):
             "extractor": extractor,
             "probabilities": probabilities,
         }
-        return next(self._decided(point, rest | {"neighbours": neighbours}))
+        columns = {name: [value] for name, value in (attributes or {}).items()}
+        return next(self._decided(point, columns, rest | {"neighbours": neighbours}))
 
     def decide_many(
         self,
@@ -168,6 +170,7 @@ class Classifier(StoredClassifier):
         *,
         logits: Any = None,
         ids: Any = None,
+        attributes: Any = None,
         weighted: bool | None = None,
         require_full_match: bool = False,
         extractor: str | None = None,
@@ -183,6 +186,7 @@ class Classifier(StoredClassifier):
             vectors: (n, D) floats; None if the classifier has logits only.
             logits: (n, C) floats; as in `decide`.
             ids: n texts or integers, what the decisions call the points.
+            attributes: Columns of n values each; a certificate for groups decides by some of them.
             weighted: As in `decide`.
             require_full_match: As in `decide`.
             extractor: As in `decide`.
@@ -206,12 +210,12 @@ class Classifier(StoredClassifier):
             "extractor": extractor,
             "probabilities": probabilities,
         }
-        return Decisions(tuple(self._decided(columns, rest | {"neighbours": neighbours}, progress)))
+        return Decisions(tuple(self._decided(columns, attributes, rest | {"neighbours": neighbours}, progress)))
 
     def _decided(
-        self, columns: Mapping[str, Any], rest: Mapping[str, Any], progress: Progress | None = None
+        self, columns: Mapping[str, Any], attributes: Any, rest: Mapping[str, Any], progress: Progress | None = None
     ) -> Iterator[Decision]:
-        for answer in self._sent("decide", "points", rows(columns), rest, MOST_ROWS, progress):
+        for answer in self._sent("decide", "points", rows(columns, attributes), rest, MOST_ROWS, progress):
             yield from map(answers.decision_of, answer["decisions"])
 
     def score(

@@ -206,10 +206,11 @@ class ClassifierInterface(ABC):
                 nearly nothing to admit; then nothing is stored, and the answer says what other settings leave.
             score: Venn-Abers only: what ranks predictions: network, reliability or auto; auto by default: whichever
                 admits more of split mc.
-            certify: Venn-Abers only: classes for which thresholds are certified by tests on splits mc and vp:
-                predicted, true or both; promised then: with confidence 1 - eps (0.95 unless another is asked for) over
-                the calibration labels, at least 1 - alpha are right among the admitted of each class asked for; if no
-                thresholds pass, everything is rejected. The result says how many labels are lacking.
+            certify: Venn-Abers only: what thresholds are certified for by tests on splits mc and vp: predicted or true
+                classes, group:COLUMN for the values of an attribute, predicted*group:COLUMN, or several of these;
+                promised then: with confidence 1 - eps (0.95 unless another is asked for) over the calibration labels,
+                at least 1 - alpha are right among the admitted of each class asked for; if no thresholds pass,
+                everything is rejected. The result says how many labels are lacking.
             confidence: Venn-Abers only: confidence of the certificate in (0, 1), an exact decimal; 0.95 by default.
             test: Venn-Abers only: how the certificate tests documents of several points: finite-sample or asymptotic;
                 finite-sample by default; asymptotic passes with fewer documents and is valid for very many only.
@@ -296,6 +297,7 @@ class ClassifierInterface(ABC):
         vector: Any = None,
         *,
         logits: Any = None,
+        attributes: Mapping[str, Any] | None = None,
         weighted: bool | None = None,
         require_full_match: bool = False,
         extractor: str | None = None,
@@ -306,6 +308,7 @@ class ClassifierInterface(ABC):
         Args:
             vector: (D,) floats; None if the classifier has logits only.
             logits: (C,) floats, the network's; a calibration by Venn-Abers needs them.
+            attributes: What else is known of it, by name; a certificate for groups decides by some of them.
             weighted: As in `score`.
             require_full_match: As in `score`.
             extractor: The version of what the vector comes from. Over HTTP it is required if one was stated for the

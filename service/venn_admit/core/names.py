@@ -4,15 +4,9 @@ The checks raise ValueError, whose arguments are what was expected and what was 
 """
 
 import re
-from collections.abc import Collection
 
 ID_LENGTH_LIMIT = 1000
 NAME_LENGTH_LIMIT = 100
-MOST_ATTRIBUTES = 20
-"""An exemplar has at most this many."""
-VALUE_LENGTH_LIMIT = 200
-ATTRIBUTE_NAME = r"^[A-Za-z_][A-Za-z0-9_.-]{0,62}$"
-"""Matches the name of an attribute, which is a column of files and a part of `group:COLUMN`."""
 
 _CONTROL = r"\x00-\x1f\x7f-\x9f"  # Unicode's category Cc
 PRINTABLE = f"^[^{_CONTROL}]*$"
@@ -64,35 +58,6 @@ def check_text(value: str) -> None:
         raise ValueError("text that UTF-8 can encode", ascii(value[:80])) from None
 
 
-def is_attribute_name(text: str) -> bool:
-    """Return whether an attribute may have a name.
-
-    Examples:
-        >>> [is_attribute_name(text) for text in ("region", "device.os", "", "a,b", "9")]
-        [True, True, False, False, False]
-    """
-    return re.fullmatch(ATTRIBUTE_NAME.strip("^$"), text) is not None
-
-
-def check_attribute_names(names: Collection[str]) -> None:
-    """Check that exemplars may have attributes of these names."""
-    if len(names) > MOST_ATTRIBUTES:
-        raise ValueError(f"at most {MOST_ATTRIBUTES} attributes", f"{len(names)}")
-    for name in names:
-        if not is_attribute_name(name):
-            raise ValueError(
-                "names of attributes of at most 63 letters, digits and _ . -, not starting with a digit",
-                ascii(name[:80]),
-            )
-
-
-def check_attribute_value(value: str) -> None:
-    """Check that an exemplar may have a value of an attribute."""
-    if not 1 <= len(value) <= VALUE_LENGTH_LIMIT:
-        raise ValueError(f"attribute values of 1 to {VALUE_LENGTH_LIMIT} characters", f"{len(value):,}")
-    check_printable(value)
-
-
 def is_title(text: str, most: int) -> bool:
     r"""Return whether a text consists of printable characters, without spaces around them.
 
@@ -114,3 +79,13 @@ def is_name(text: str) -> bool:
         [True, False, False, False, True]
     """
     return is_title(text, NAME_LENGTH_LIMIT) and "/" not in text and text not in (".", "..")
+
+
+def is_group_attribute(text: str) -> bool:
+    """Return whether groups may be made of an attribute of this name, which is a part of lists with commas.
+
+    Examples:
+        >>> [is_group_attribute(text) for text in ("region", "device os", "", "a,b")]
+        [True, True, False, False]
+    """
+    return is_title(text, NAME_LENGTH_LIMIT) and "," not in text

@@ -47,6 +47,12 @@ class Reason(StrEnum):
         "A certificate was asked for, and no policy passed, so nothing is admitted.",
         "Label more data and calibrate again, or ask for less confidence.",
     )
+    GROUP_NOT_CERTIFIED = (
+        "group not certified",
+        7,
+        "The certificate is for groups, and nothing is promised for this one, or it is not known.",
+        "Give the attribute, and label more data of this group.",
+    )
     PROBABILITY_BELOW_THRESHOLD = (
         "probability below threshold",
         4,

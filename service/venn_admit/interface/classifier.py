@@ -257,6 +257,7 @@ class Classifier(ClassifierInterface):
         vector: Any = None,
         *,
         logits: Any = None,
+        attributes: Mapping[str, Any] | None = None,
         weighted: bool | None = None,
         require_full_match: bool = False,
         extractor: str | None = None,
@@ -273,6 +274,7 @@ class Classifier(ClassifierInterface):
             self._stored.address,
             point.vector,
             logits=point.logits,
+            attributes=attributes,
             weighted=weighted,
             require_full_match=require_full_match,
         )

@@ -1,12 +1,12 @@
 """What the flows ask of a method of calibration, as a calibrator names it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
-from venn_admit.core.calibrators.certified.policies import Bounded
+from venn_admit.core.calibrators.certified.policies import Attributes, Bounded
 from venn_admit.core.calibrators.settings import MethodSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows
 from venn_admit.core.monitoring.what_if import SnapshotEffects
@@ -39,12 +39,14 @@ class PointsToDecide:
 
     approximation: the KNN's view of them, under the parameters of the snapshot; None if the classifier has logits only.
     vectors: (m, D) float32 if the decision is to be weighted by the localizer; None for a plain one. logits: (m, C)
-    float32, the network's; None if unknown.
+    float32, the network's; None if unknown. groups: the group of each by the attributes that the calibration's
+    certificate is for.
     """
 
     approximation: Approximation | None
     vectors: Float32Array | None
     logits: Float32Array | None
+    groups: Attributes = field(default_factory=dict)
 
     @property
     def view(self) -> Approximation:

@@ -133,6 +133,6 @@ def _policy_text(policy: Mapping[str, Any]) -> str:
         return "No policy is certified."
     which = "The certified policy" if policy["is_certified"] else "The policy of the average promise"
     if policy["threshold"] is None:
-        return f"{which} never admits this class."
+        return f"{which} never admits this class, or never in this group."
     what = "score" if policy["bounded"] == Bounded.SCORE else "lower probability"
     return f"{which} admits this class from a {what} of {policy['threshold']:.6g}."

@@ -28,6 +28,17 @@ PROBABILITIES = (
 )
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+_Text = Annotated[str, StringConstraints(max_length=100_000, pattern=STORABLE)]
+_Scalar = bool | Annotated[int, Field(ge=-(2**63), le=2**63 - 1)] | Finite | _Text | None
+AttributesOfOne = Annotated[
+    dict[_Text, _Scalar],
+    Field(
+        max_length=100,
+        examples=[{"text": "A film."}],
+        # Without this, the document would allow any value under a name that the pattern refuses.
+        json_schema_extra={"additionalProperties": False},
+    ),
+]
 # JSON has no infinities and no NaN: they are texts.
 Number = Annotated[float, Field(allow_inf_nan=False)] | Literal["inf", "-inf", "nan"]
 

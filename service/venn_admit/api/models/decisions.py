@@ -9,6 +9,7 @@ from venn_admit.api.models.common import (
     PROBABILITIES,
     WHOLE,
     AnswerPage,
+    AttributesOfOne,
     ExternalId,
     Extractor,
     Finite,
@@ -40,6 +41,9 @@ class Point(Given):
         description="f(x), the network's, C numbers; a calibration by Venn-Abers needs them, one by Venn-ADMIT does "
         "not.",
         examples=[[2.5, -1.5]],
+    )
+    attributes: AttributesOfOne = Field(
+        default_factory=dict, description="What else is known of it; a certificate for groups decides by some of them."
     )
 
 

@@ -6,6 +6,7 @@ from pydantic import Field, StringConstraints
 
 from venn_admit.api.models.common import (
     PROBABILITIES,
+    AttributesOfOne,
     ClassNumber,
     ExternalId,
     Extractor,
@@ -14,14 +15,12 @@ from venn_admit.api.models.common import (
     StoredId,
     answer_of,
 )
-from venn_admit.core.names import PRINTABLE, STORABLE
+from venn_admit.core.names import PRINTABLE
 from venn_admit.records import Deletion, Forgetting, Ingestion, Labelling
 
 MOST_EXEMPLARS = 1000
 MOST_LABELS = 5000
 
-_Text = Annotated[str, StringConstraints(max_length=100_000, pattern=STORABLE)]
-_Scalar = bool | Annotated[int, Field(ge=-(2**63), le=2**63 - 1)] | Finite | _Text | None
 _ClassName = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=PRINTABLE)]
 
 
@@ -39,14 +38,7 @@ class NewExemplar(Given):
         description="f(x), the network's, C numbers.", examples=[[2.5, -1.5]]
     )
     label: ClassNumber | _ClassName = Field(description="Its class, by number or name.", examples=["positive"])
-    attributes: dict[_Text, _Scalar] = Field(
-        default_factory=dict,
-        max_length=100,
-        description="What else is known of it.",
-        examples=[{"text": "A film."}],
-        # Without this, the document would allow any value under a name that the pattern refuses.
-        json_schema_extra={"additionalProperties": False},
-    )
+    attributes: AttributesOfOne = Field(default_factory=dict, description="What else is known of it.")
 
 
 class NewExemplars(Given):

@@ -6,7 +6,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import TypeAlias
 
-from venn_admit.core.names import is_attribute_name
+from venn_admit.core.names import is_group_attribute
 from venn_admit.errors import InvalidInputError
 
 DEFAULT_CONFIDENCE = Decimal("0.95")
@@ -58,7 +58,7 @@ def parse_kind(text: str) -> Kind:
         'region'
     """
     for prefix in (_GROUP, _WITHIN):
-        if text.startswith(prefix) and is_attribute_name(text.removeprefix(prefix)):
+        if text.startswith(prefix) and is_group_attribute(text.removeprefix(prefix)):
             return GroupKind(text)
     return ClassKind(text)
 

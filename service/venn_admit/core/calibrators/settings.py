@@ -16,7 +16,6 @@ from venn_admit.core.calibrators.certification import (
     MOST_KINDS,
     Certification,
     DocumentTest,
-    GroupKind,
     Kind,
     make_certification,
     parse_kind,
@@ -148,7 +147,8 @@ class VennAbersSettings:
             kind=SettingKind.WORD,
             words=parse_kind,
             many=True,
-            about="classes for which thresholds are certified by tests on splits mc and vp: predicted, true or both",
+            about="what thresholds are certified for by tests on splits mc and vp: predicted or true classes, "
+            "group:COLUMN for the values of an attribute, predicted*group:COLUMN, or several of these",
             given=f"promised then: {CERTIFIED_SENTENCE}; if no thresholds pass, everything is rejected",
             example=["predicted", "true"],
             most_values=MOST_KINDS,
@@ -331,17 +331,11 @@ def _certification(
         raise InvalidInputError(
             "thresholds: a certificate sets the thresholds itself; leave out either thresholds or certify"
         )
-    asked = make_certification(
+    return make_certification(
         certify,
         DEFAULT_CONFIDENCE if confidence is None else confidence,
         DocumentTest.FINITE_SAMPLE if test is None else test,
     )
-    if any(isinstance(kind, GroupKind) for kind in asked.kinds):
-        raise InvalidInputError(
-            f"certify: exemplars have no attributes yet that groups could be made of; got {', '.join(asked.kinds)}, "
-            "certify predicted or true classes"
-        )
-    return asked
 
 
 def _check_promise(promise: str, certify: Collection[str] | None, thresholds: tuple[Decimal, ...] | None) -> None:

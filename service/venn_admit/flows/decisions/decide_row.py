@@ -52,6 +52,7 @@ def decide_row(
         classifier.address,
         vector,
         logits=logits,
+        attributes=attributes,
         weighted=weighted,
         require_full_match=require_full_match,
         hnsw_ef_search=hnsw_ef_search,

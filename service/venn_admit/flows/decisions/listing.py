@@ -1,6 +1,7 @@
 """Stored decisions: a page of them, and one with its evidence and the exemplars that it rests on."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -8,6 +9,8 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Engine, Row
 
+from venn_admit.core.calibrators.certified.policies import least_values
+from venn_admit.core.groups import group_values
 from venn_admit.core.types import Float32Array
 from venn_admit.errors import Code, NotFoundError
 from venn_admit.flows.decisions.score_one import GivenPoint
@@ -69,17 +72,20 @@ def find_decision(engine: Engine, name: str, decision_id: int) -> Row[Any]:
         return _find(connection, name, decision_id)[1]
 
 
-def least_admitted(engine: Engine, name: str, calibration_id: int, predicted: int) -> Decimal | None:
-    """Return the least lower probability with which a snapshot admits a predicted class.
+def least_admitted(
+    engine: Engine, name: str, calibration_id: int, predicted: int, attributes: Mapping[str, Any]
+) -> Decimal | None:
+    """Return the least lower probability or score with which a snapshot admits a predicted class.
 
     Args:
         engine: The engine of the database.
         name: The name of the classifier.
         calibration_id: The snapshot, of any generation of the classifier.
         predicted: The class.
+        attributes: Those of the point.
 
     Returns:
-        None if it never admits the class.
+        None if it never admits the class, or the group that the point is of.
 
     Raises:
         NotFoundError: There is no such classifier or snapshot.
@@ -89,8 +95,11 @@ def least_admitted(engine: Engine, name: str, calibration_id: int, predicted: in
         if not found.has_policy:
             return found.method_settings.thresholds[predicted]
         policy = venn_abers.policy_of(connection, found.id)
-    least = None if policy is None else policy.thresholds[predicted]
-    return None if least is None else Decimal(repr(least))
+    if policy is None:
+        return None
+    groups = group_values(found.group_attributes, [attributes])
+    (least,) = least_values(np.array([predicted]), policy, groups).tolist()
+    return None if math.isinf(least) else Decimal(repr(least))
 
 
 def _near(
@@ -120,7 +129,7 @@ def _find(connection: Connection, name: str, decision_id: int) -> tuple[Classifi
 
 
 def stored_point(engine: Engine, name: str, external_id: str) -> GivenPoint:
-    """Return vector and logits of an exemplar. Raises NotFoundError."""
+    """Return vector, logits and attributes of an exemplar. Raises NotFoundError."""
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         found = labels.by_external_id(connection, classifier, [external_id]).get(external_id)
@@ -134,4 +143,5 @@ def stored_point(engine: Engine, name: str, external_id: str) -> GivenPoint:
         ids = np.array([found.id])
         (logits,) = exemplars.network_logits(connection, classifier, ids)
         vector = None if classifier.knn is None else exemplars.vectors(connection, classifier, ids)[0]
-    return GivenPoint(vector, logits)
+        (own,) = exemplars.described(connection, ids)
+    return GivenPoint(vector, logits, own.attributes)

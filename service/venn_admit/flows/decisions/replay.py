@@ -99,12 +99,14 @@ def replay(workspace: Workspace, decision_id: int) -> Replayed:
         logits = exemplars.network_logits(connection, classifier, np.array([row.exemplar_id]))
         gone = _gone(connection, classifier, row)
     snapshot = load_snapshot(workspace, classifier, row.calibration_id)
+    with connect(workspace.engine) as connection:
+        groups = exemplars.groups(connection, np.array([row.exemplar_id]), snapshot.calibration.group_attributes)
     seen, as_then = None, True
     if classifier.knn is not None:
         seen, as_then = _seen_then(workspace, classifier, snapshot, row, gone)
-    points = PointsToDecide(None, None, logits)
+    points = PointsToDecide(None, None, logits, groups)
     if seen is not None:
-        points = PointsToDecide(seen.approximation, seen.vector if row.weighted else None, logits)
+        points = PointsToDecide(seen.approximation, seen.vector if row.weighted else None, logits, groups)
     explained = snapshot.explain(points, require_full_match=row.require_full_match)
 
     computed = dict(explained.fields)

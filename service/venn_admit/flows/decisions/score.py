@@ -151,8 +151,9 @@ def score_points(
         )
         queries = exemplars.vectors(connection, classifier, wanted) if job.weighted else None
         logits = exemplars.network_logits(connection, classifier, wanted) if snapshot.needs_logits else None
+        groups = exemplars.groups(connection, wanted, snapshot.calibration.group_attributes)
     if classifier.knn is None:
-        points = PointsToDecide(None, None, logits)
+        points = PointsToDecide(None, None, logits, groups)
         return ScoredLogits(
             job,
             classifier,
@@ -163,7 +164,7 @@ def score_points(
     assert approximated.approximation is not None
 
     decided = snapshot.decide(
-        PointsToDecide(approximated.approximation, queries, logits),
+        PointsToDecide(approximated.approximation, queries, logits, groups),
         require_full_match=bool(job.require_full_match),
     )
     return Scored(job, approximated, decided)

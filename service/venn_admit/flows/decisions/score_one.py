@@ -3,8 +3,8 @@
 A job decides the same, in every bit, on an exemplar with this vector.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +12,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from venn_admit.core.approximation.knn import approximate
+from venn_admit.core.groups import group_values
 from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import Code, InvalidInputError, NotFoundError
 from venn_admit.files.records import Stated, taken_logits
@@ -41,11 +42,12 @@ class GivenPoint:
     """A point to decide on.
 
     vector: (D,) float32, finite; None if the classifier has logits only. logits: (C,) float32, the network's, which
-    some methods need.
+    some methods need. attributes: what else is known of it; a certificate for groups decides by some of them.
     """
 
     vector: Float32Array | None
     logits: Float32Array | None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
 def as_logits(points: Sequence[GivenPoint], probabilities: bool | None) -> list[GivenPoint]:
@@ -57,7 +59,7 @@ def as_logits(points: Sequence[GivenPoint], probabilities: bool | None) -> list[
     if not given or len({len(logits) for logits in given}) > 1:
         return list(points)
     taken = iter(taken_logits("the points, logits", np.array(given), probabilities).astype(np.float32))
-    return [GivenPoint(one.vector, None if one.logits is None else next(taken)) for one in points]
+    return [one if one.logits is None else replace(one, logits=next(taken)) for one in points]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,6 +129,7 @@ class PointScorer:
         vector: Float32Array | None,
         *,
         logits: Float32Array | None = None,
+        attributes: Mapping[str, Any] | None = None,
         weighted: bool | None = None,
         require_full_match: bool = False,
         hnsw_ef_search: int | None = None,
@@ -135,7 +138,7 @@ class PointScorer:
         """Decide on one point by the current snapshot; arguments and errors are those of `score_each`."""
         (decision,) = self.score_each(
             name,
-            [GivenPoint(vector, logits)],
+            [GivenPoint(vector, logits, attributes or {})],
             weighted=weighted,
             require_full_match=require_full_match,
             hnsw_ef_search=hnsw_ef_search,
@@ -250,9 +253,10 @@ def _to_decide(
     current: _Current, points: Sequence[GivenPoint], found: Sequence[_Found], weighted: bool
 ) -> PointsToDecide:
     """All points at once, each with the bits that it has alone."""
+    groups = group_values(current.calibration.group_attributes, [point.attributes for point in points])
     if current.parameters is None:
         alone = [point_of_logits(current.classifier, point.vector, point.logits) for point in points]
-        return PointsToDecide(None, None, np.concatenate([point.require_logits() for point in alone]))
+        return PointsToDecide(None, None, np.concatenate([point.require_logits() for point in alone]), groups)
     near = nearest.as_neighbours([one.near for one in found if one.near is not None])
     vectors = [point.vector for point in points if point.vector is not None]
     logits = [point.logits for point in points if point.logits is not None]
@@ -260,6 +264,7 @@ def _to_decide(
         approximate(*near, current.parameters.knn),
         np.stack(vectors) if weighted else None,
         np.stack(logits) if len(logits) == len(points) else None,
+        groups,
     )
 
 

@@ -159,6 +159,7 @@ class _Decisions:
                     view.take(rows),
                     exemplars.vectors(self._connection, classifier, ids) if weighted else None,
                     exemplars.network_logits(self._connection, classifier, ids) if snapshot.needs_logits else None,
+                    exemplars.groups(self._connection, ids, snapshot.calibration.group_attributes),
                 )
                 decided = snapshot.decide(points, require_full_match=full_match)
                 after[rows] = decided.values["decision"]

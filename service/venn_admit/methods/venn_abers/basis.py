@@ -1,6 +1,6 @@
 """What a decision of Venn-Abers rests on besides what is stored of it: features, its cell, and the steps around it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import inf
 
 from venn_admit.core.calibrators.settings import ScoreKind
@@ -16,12 +16,12 @@ def cell_basis(
     *,
     kind: ScoreKind,
     features: Mapping[str, float],
-    thresholds: Sequence[float | None],
+    class_count: int,
+    threshold: float | None,
 ) -> CellBasis:
-    """Return the basis of one point. features: as `score_features` gives them. thresholds: (C,), those that admit."""
-    q_bin, predicted = divmod(int(evidence.cell[0]), len(thresholds))
+    """Return the basis of one point. features: as `score_features` gives them. threshold: what admits; None: never."""
+    q_bin = int(evidence.cell[0]) // class_count
     step_from, step_below = float(evidence.step_score[0]), float(evidence.next_score[0])
-    threshold = thresholds[predicted]
 
     def bounds(lower: FloatArray, upper: FloatArray) -> StepBounds:
         return StepBounds(float(lower[0]), float(upper[0]))

@@ -64,7 +64,7 @@ class AbersPointDecider:
         snapshot = self._snapshots.get(key, lambda: load_snapshot(self._workspace, classifier, calibration.id))
         shared = self._weights.get(key, lambda: SharedWeights(self._support(snapshot)))
         decided = snapshot.decide_with(shared.category_weight, points, require_full_match=require_full_match)
-        return snapshot.context.explained(decided)
+        return snapshot.context.explained(decided, points.groups)
 
     def _support(self, snapshot: AbersSnapshot) -> LocalizerSupport:
         return LocalizerSupport(
@@ -92,4 +92,4 @@ def _decide_plain(
     decided = context.decided(
         points, cells, step_score, np.ones(len(found)), bounds, require_full_match=require_full_match
     )
-    return context.explained(decided)
+    return context.explained(decided, points.groups)

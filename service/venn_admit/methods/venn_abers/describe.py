@@ -41,10 +41,11 @@ def describe(connection: Connection, given: CalibrationToDescribe) -> Described:
         points, right, fold_of(keys, seed=classifier.seed), class_count=class_count, q_bins=settings.q_bins
     )
     neighbour_count = context.neighbour_count
+    groups = exemplars.groups(connection, held.exemplar_ids, calibration.group_attributes)
     mc = CellView(
         points,
         None if neighbour_count is None else held.points.distance,
-        context.admitted(points, lower),
+        context.admitted(points, lower, groups),
     )
     index = VennAbersIndex(points, right, class_count=class_count, q_bins=settings.q_bins)
     recent = _recent(connection, given, context, index)
@@ -75,7 +76,7 @@ def describe(connection: Connection, given: CalibrationToDescribe) -> Described:
         average=venn_abers.average_of(connection, calibration.id),
     )
     # Where the calibration admits is shown by its own bounds, as anybody can ask of the stored points.
-    by_own = context.admitted(points, index.bounds(points).lower)
+    by_own = context.admitted(points, index.bounds(points).lower, groups)
     return Described(
         part,
         compare_cells(mc, documents, recent, given.decided, given.decided_documents),
@@ -93,9 +94,11 @@ def _recent(
         return None
     has_vectors = context.neighbour_count is not None
     view = given.decided.approximation.take(rows) if has_vectors else None
-    logits = exemplars.network_logits(connection, given.classifier, given.decided.exemplar_ids[rows])
+    ids = given.decided.exemplar_ids[rows]
+    logits = exemplars.network_logits(connection, given.classifier, ids)
+    groups = exemplars.groups(connection, ids, given.calibration.group_attributes)
     points = context.scored(PointsToDecide(view, None, logits))
-    admitted = context.admitted(points, index.bounds(points).lower)
+    admitted = context.admitted(points, index.bounds(points).lower, groups)
     return CellView(points, None if view is None else view.distance, admitted)
 
 

@@ -1,13 +1,14 @@
 """A snapshot of Venn-Abers: the scores of mc, the bounds of each cell as steps, and the policy if one is asked for."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.average.policy import NO_TRAFFIC, AveragePolicy, select_on_average
+from venn_admit.core.calibrators.certification import attributes_of
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
@@ -27,6 +28,7 @@ from venn_admit.methods.venn_abers.split_points import (
 )
 from venn_admit.store.calibrations import venn_abers
 from venn_admit.store.calibrations.venn_abers import StoredChoice
+from venn_admit.store.exemplars import exemplars
 from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier, require_vectors
 
@@ -79,7 +81,8 @@ def make(
     if settings.has_policy:
         vp = read_split(connection, classifier, parameters, Split.VP, memory_budget, instead)
         knn = read_knn(connection, classifier, parameters, memory_budget, instead)
-        evidence = PolicySplits(connection, knn, mc, vp)
+        asked = settings.certification
+        evidence = PolicySplits(connection, knn, mc, vp, () if asked is None else attributes_of(asked.kinds))
     choice = _choice(connection, mc, settings) if evidence is None else evidence.choice(settings)
     points = mc.scored(choice.kind)
     index = VennAbersIndex(
@@ -100,10 +103,19 @@ def make(
 class PolicySplits:
     """The points that a policy rests on. What proposes is not evidence, so that the score is chosen by it too."""
 
-    def __init__(self, connection: Connection, knn: SplitPoints | None, mc: SplitPoints, vp: SplitPoints) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        knn: SplitPoints | None,
+        mc: SplitPoints,
+        vp: SplitPoints,
+        attributes: Sequence[str],
+    ) -> None:
         self.vp = vp
         self._splits = [mc, vp] if knn is None else [knn, mc, vp]
         self._keys = [key for split in self._splits for key in split.keys(connection)]
+        ids = np.concatenate([split.exemplar_ids for split in self._splits])
+        self._groups = exemplars.groups(connection, ids, attributes)
         of_knn = np.concatenate([np.full(len(split.label), split.split is Split.KNN) for split in self._splits])
         self._seed = mc.classifier.seed
         self._of_knn = of_knn
@@ -132,7 +144,8 @@ class PolicySplits:
 
     def _cells(self, kind: ScoreKind) -> LabelledCells:
         points = join_points([split.scored(kind) for split in self._splits])
-        return LabelledCells(points, np.concatenate([split.label for split in self._splits]), self._keys)
+        label = np.concatenate([split.label for split in self._splits])
+        return LabelledCells(points, label, self._keys, self._groups)
 
 
 def require_model(classifier: Classifier, parameters: StoredParameters | None) -> None:

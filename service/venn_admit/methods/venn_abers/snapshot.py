@@ -1,12 +1,13 @@
 """A snapshot of Venn-Abers that decides: the points of mc by cell, and their vectors once something is weighted."""
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 from sqlalchemy import Connection
 
 from venn_admit.core.approximation.localizer import Weigh, category_weight
-from venn_admit.core.calibrators.certified.policies import Bounded, Policy, admit
+from venn_admit.core.calibrators.certified.policies import Attributes, Bounded, Policy, admit, least_values
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.upweights import upweights
 from venn_admit.core.calibrators.venn_abers.cells import Bounds, CellEvidence, CellPoints, VennAbersIndex
@@ -57,11 +58,15 @@ class AbersContext:
             neighbour_count=self.neighbour_count,
         )
 
-    def selected(self, points: CellPoints, bounds: Bounds, *, require_full_match: bool) -> Selection:
+    def selected(
+        self, points: CellPoints, bounds: Bounds, groups: Attributes, *, require_full_match: bool
+    ) -> Selection:
         """Return the verdicts by the promise that the calibration was asked for."""
         full_match = points.match_count == self.neighbour_count if require_full_match else None
         if self.calibration.has_policy:
-            return select_by_policy(bounds, points.score, points.predicted, self.policy, full_match=full_match)
+            return select_by_policy(
+                bounds, points.score, points.predicted, self.policy, attributes=groups, full_match=full_match
+            )
         thresholds = self.calibration.abers_settings.thresholds
         return select(bounds, points.predicted, thresholds, full_match=full_match)
 
@@ -72,10 +77,10 @@ class AbersContext:
             return Policy(tuple(map(float, self.calibration.abers_settings.thresholds)), Bounded.LOWER)
         return self.policy or Policy((None,) * self.class_count)
 
-    def admitted(self, points: CellPoints, lower: FloatArray) -> BoolArray:
+    def admitted(self, points: CellPoints, lower: FloatArray, groups: Attributes) -> BoolArray:
         """Return which of n points are admitted; lower: (n,) float64, their p0."""
         policy = self.deciding
-        return admit(points.score if policy.bounded is Bounded.SCORE else lower, points.predicted, policy)
+        return admit(points.score if policy.bounded is Bounded.SCORE else lower, points.predicted, policy, groups)
 
     def decided(
         self,
@@ -92,7 +97,8 @@ class AbersContext:
         step_score: (m,) the score at which the step of each point's cell starts; -inf for the first, and for an empty
         cell.
         """
-        view, selection = points.approximation, self.selected(cells, bounds, require_full_match=require_full_match)
+        view = points.approximation
+        selection = self.selected(cells, bounds, points.groups, require_full_match=require_full_match)
         of_view = {} if view is None else {field.name: getattr(view, field.name) for field in VIEW}
         return Decided(
             VENN_ABERS,
@@ -109,23 +115,25 @@ class AbersContext:
             },
         )
 
-    def explained(self, decided: Decided) -> list[Explained]:
+    def explained(self, decided: Decided, groups: Attributes) -> list[Explained]:
         """Return what is said of each point."""
         nothing = np.zeros(self.class_count, dtype=np.int64)
+        predicted = decided.values["predicted"]
+        least = least_values(predicted, self.deciding, groups).tolist()
         return [
-            Explained(decided.fields_of(row), nothing, self.applied_policy(predicted))
-            for row, predicted in enumerate(decided.values["predicted"].tolist())
+            Explained(decided.fields_of(row), nothing, self._applied_policy(threshold))
+            for row, threshold in enumerate(least)
         ]
 
-    def applied_policy(self, predicted: int) -> AppliedPolicy | None:
-        """Return what the policy says of a prediction; None if the pointwise promise was asked for."""
+    def _applied_policy(self, least: float) -> AppliedPolicy | None:
+        """What the policy says of a prediction that it admits from a value on; None for the pointwise promise."""
         if not self.calibration.has_policy:
             return None
         if self.policy is None:
             return AppliedPolicy(is_certified=False, threshold=None, bounded=None)
         return AppliedPolicy(
             is_certified=self.calibration.is_asked_for_certificate,
-            threshold=self.policy.thresholds[predicted],
+            threshold=None if math.isinf(least) else least,
             bounded=self.policy.bounded,
         )
 
@@ -171,13 +179,15 @@ class AbersSnapshot:
         cells = context.scored(points)
         evidence = self.index.evidence(cells)
         decided = self._decide(points, cells, evidence, require_full_match, self._category_weight)
+        (explained,) = context.explained(decided, points.groups)
+        (least,) = least_values(cells.predicted, context.deciding, points.groups).tolist()
         basis = cell_basis(
             evidence,
             kind=context.kind,
             features=score_features(context.kind, context.model, points, context.neighbour_count),
-            thresholds=context.deciding.thresholds,
+            class_count=context.class_count,
+            threshold=None if math.isinf(least) else least,
         )
-        (explained,) = context.explained(decided)
         return replace(explained, basis=basis)
 
     def _decide(

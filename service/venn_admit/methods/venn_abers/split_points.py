@@ -115,9 +115,17 @@ def require_evidence(
 ) -> None:
     """Raise NotReadyError if the points cannot serve a certificate, however it turns out.
 
-    That takes two documents that propose, two as evidence and, if true classes are asked for, evidence of each of them.
+    That takes two documents that propose, two as evidence, evidence of each true class if these are asked for, and some
+    group of each attribute that is.
     """
     evidence = cells.take(~proposing)
+    for name, of_points in cells.take(proposing).groups.items():
+        if not any(value is not None for value in of_points):
+            raise _not_certifiable(
+                classifier,
+                f"no held-out exemplar of {classifier.name!r} that proposes policies has a value of the attribute "
+                f"{name!r}: certify for another attribute, or without groups",
+            )
     for part, what in ((cells.take(proposing), "to propose policies"), (evidence, "as evidence")):
         documents = len(set(part.keys))
         if documents < 2:

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Row
 
 from venn_admit.core.calibrators.bands import BandRadius
-from venn_admit.core.calibrators.certification import ClassKind, Kind
+from venn_admit.core.calibrators.certification import ClassKind, Kind, attributes_of
 from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSettings, VennAbersSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows
 from venn_admit.core.types import BoolArray, CalibrationPoints, IntArray, Split
@@ -73,6 +73,11 @@ class Calibration:
     def has_policy(self) -> bool:
         """Whether a policy decides, certified or on average, and not the thresholds of its settings."""
         return self.method_settings.has_policy
+
+    @property
+    def group_attributes(self) -> tuple[str, ...]:
+        """The attributes whose groups decisions depend on."""
+        return attributes_of(self.promised_kinds)
 
     @property
     def promised_kinds(self) -> tuple[Kind, ...]:

@@ -9,8 +9,14 @@ from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.average import policy as average
 from venn_admit.core.calibrators.average.policy import AveragePolicy
-from venn_admit.core.calibrators.certified.certificate import Certificate, from_document, to_document
-from venn_admit.core.calibrators.certified.policies import Bounded, Policy
+from venn_admit.core.calibrators.certified.certificate import (
+    Certificate,
+    from_document,
+    groups_document,
+    policy_from_document,
+    to_document,
+)
+from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.store.database.binary_copy import FLOAT8, INT4, FixedColumn, copy_in, driver_cursor, read_columns
@@ -34,6 +40,7 @@ def add_certificate(connection: Connection, calibration_id: int, certificate: Ce
         calibration_id=calibration_id,
         thresholds=None if policy is None else list(policy.thresholds),
         bounded=None if policy is None else policy.bounded,
+        groups=json.dumps(groups_document(policy)) if policy is not None and policy.groups else None,
         p_value=certificate.p_value,
         share=certificate.share,
         documents=certificate.documents,
@@ -50,6 +57,7 @@ def add_average(connection: Connection, calibration_id: int, found: AveragePolic
         calibration_id=calibration_id,
         thresholds=list(found.policy.thresholds),
         bounded=found.policy.bounded,
+        groups=None,
         p_value=None,
         share=found.share,
         documents=found.documents,
@@ -73,7 +81,7 @@ def certificate_of(connection: Connection, calibration_id: int) -> Certificate |
 def policy_of(connection: Connection, calibration_id: int) -> Policy | None:
     """Return the policy of a snapshot that has one, certified or on average; None if none is certified."""
     row = execute(connection, "certificates.policy", calibration_id=calibration_id).one()
-    return None if row.thresholds is None else Policy(tuple(row.thresholds), Bounded(row.bounded))
+    return policy_from_document(dict(row._mapping))
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,6 +187,15 @@ def labels(connection: Connection, exemplar_ids: IntArray) -> IntArray:
     return execute_ids(connection, "exemplars.labels", exemplar_ids=exemplar_ids.tolist())
 
 
+def groups(connection: Connection, exemplar_ids: IntArray, attributes: Sequence[str]) -> dict[str, list[str | None]]:
+    """Return the group of each of some exemplars by attributes, in the given order; None for one in none."""
+    ids = exemplar_ids.tolist()
+    return {
+        name: list(execute(connection, "exemplars.group_values", exemplar_ids=ids, attribute=name).scalars())
+        for name in attributes
+    }
+
+
 def described(connection: Connection, exemplar_ids: IntArray) -> Sequence[DescribedExemplar]:
     """Return external id, network's prediction and attributes of some exemplars, in the given order."""
     return execute(connection, "exemplars.described", exemplar_ids=exemplar_ids.tolist()).all()

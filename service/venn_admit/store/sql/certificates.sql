@@ -4,6 +4,7 @@ INSERT INTO certificate (
     calibration_id,
     thresholds,
     bounded,
+    groups,
     p_value,
     share,
     documents,
@@ -14,6 +15,7 @@ VALUES (
     :calibration_id,
     :thresholds ::double precision[],
     :bounded,
+    CAST(:groups AS jsonb),
     :p_value,
     :share,
     :documents,
@@ -38,9 +40,11 @@ WHERE
     AND document ->> 'promise' = 'average';
 
 -- name: policy
--- The thresholds of a snapshot's policy, and what they bound; nulls if a certificate was asked for, and none passed.
+-- The thresholds of a snapshot's policy, what they bound, and those of groups; nulls if a certificate was asked for,
+-- and none passed.
 SELECT
     thresholds,
-    bounded
+    bounded,
+    groups
 FROM certificate
 WHERE calibration_id = :calibration_id;

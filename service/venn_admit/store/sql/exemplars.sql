@@ -209,6 +209,13 @@ FROM exemplar
 WHERE classifier_id = :classifier_id
 ORDER BY id;
 
+-- name: group_values
+-- The group of each of the given exemplars by an attribute, in the given order; null for one in none.
+SELECT venn_admit.group_value_v1(exemplar.attributes -> :attribute) AS value
+FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)
+INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
+ORDER BY wanted.position;
+
 -- name: described
 -- Exemplars as their users know them, in the given order.
 SELECT

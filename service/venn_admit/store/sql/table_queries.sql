@@ -341,16 +341,17 @@ ORDER BY found.is_scored;
 -- name: policy_classes
 -- The classes that something is promised for, or for which it came closest: the last policy of each chain that passed,
 -- or the first that failed.
-SELECT DISTINCT ON (tested.kind, tested.class)
+SELECT DISTINCT ON (tested.kind, tested.class, tested."group")
     tested.kind,
     tested.class_name,
+    tested."group",
     tested.has_passed,
     tested.class_admitted / tested.points::double precision AS admitted,
     tested.class_right / nullif(tested.class_admitted, 0)::double precision AS share_right,
     tested.p_value
-FROM report.policy_test_v1 AS tested
+FROM report.policy_test_v2 AS tested
 WHERE tested.calibration = :calibration
-ORDER BY tested.kind ASC, tested.class ASC, tested.has_passed DESC, tested.admitted DESC;
+ORDER BY tested.kind ASC, tested.class ASC, tested."group" ASC, tested.has_passed DESC, tested.admitted DESC;
 
 -- name: policy_tests
 -- The policies that were tested, in order, chain by chain.
@@ -363,7 +364,7 @@ SELECT
     max(p_value) AS p_value,
     level,
     has_passed
-FROM report.policy_test_v1
+FROM report.policy_test_v2
 WHERE calibration = :calibration
 GROUP BY chain, chain_name, step, admitted, level, has_passed
 ORDER BY chain, step;

@@ -10,6 +10,7 @@ from venn_admit.api.models.common import LARGEST_KEY
 from venn_admit.api.models.decisions import Point
 from venn_admit.api.routes.decisions import DecisionNumber
 from venn_admit.api.routes.parts import ClassifierName, Cursor
+from venn_admit.core.groups import named_texts
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.errors import InvalidInputError, VennAdmitError
 from venn_admit.flows.data.catalogue import find
@@ -74,7 +75,7 @@ def get_decision(request: Request, classifier: ClassifierName, decision: Decisio
     engine = runtime_of(request).engine
     found = show_decision(engine, classifier, decision)
     shown = shown_decision_json(found)
-    least = least_admitted(engine, classifier, found.stored.calibration_id, found.stored.predicted)
+    least = least_admitted(engine, classifier, found.stored.calibration_id, found.stored.predicted, found.attributes)
     return page(
         request,
         "decision",
@@ -98,7 +99,7 @@ def get_replay(request: Request, classifier: ClassifierName, decision: DecisionN
     found = replay(runtime, decision)
     again = replayed_json(found)
     fields = again["stored"] if again["not_recomputed"] else again["computed"]
-    least = least_admitted(runtime.engine, classifier, found.calibration_id, fields["predicted"])
+    least = least_admitted(runtime.engine, classifier, found.calibration_id, fields["predicted"], found.attributes)
     return page(
         request,
         "replay",
@@ -144,7 +145,7 @@ def post_try(request: Request, classifier: ClassifierName) -> Response:
     request.app.state.metrics.count_decided([found.fields["reason"]])
     decided = decided_json(form.get("external_id") or None, found)
     names = decided["class_names"]
-    least = least_admitted(runtime.engine, name, decided["calibration"], decided["predicted"])
+    least = least_admitted(runtime.engine, name, decided["calibration"], decided["predicted"], point.attributes)
     return _page(
         request,
         classifier,
@@ -168,6 +169,7 @@ def _point(runtime: Runtime, classifier: Classifier, form: Mapping[str, str]) ->
         external_id=external_id or None,
         vector=_numbers("vector", vector, classifier.dimension) if vector else None,
         logits=_numbers("logits", logits, classifier.class_count) if logits else None,
+        attributes=named_texts(form.get("attributes", "")),
     )
     if given.external_id is not None:
         return stored_point(runtime.engine, classifier.address, given.external_id)

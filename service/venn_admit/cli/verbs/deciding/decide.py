@@ -1,5 +1,6 @@
 """The verb `decide`: one point at once, without a job, and nothing is stored."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,6 +30,9 @@ def decide(
         str | None,
         typer.Option(help="In place of a file, for a classifier with logits only: its logits, such as 2.5,-1.5."),
     ] = None,
+    attributes: Annotated[
+        str, typer.Option(help="With logits: attributes, such as region=north,device=pc; a file has its own.")
+    ] = "",
     weighted: Weighted = False,
     unweighted: Unweighted = False,
     require_full_match: RequireFullMatch = False,
@@ -50,12 +54,13 @@ def decide(
 
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.decision_tables import print_decision
+    from venn_admit.core.groups import named_texts
     from venn_admit.flows.decisions.decide_row import decide_row
     from venn_admit.flows.decisions.score_one import GivenPoint, as_logits
     from venn_admit.results import decided_json
 
-    if (file is None) == (logits is None) or (file is None and row):
-        raise InvalidInputError("expected either a file, and a row of it, or logits")
+    if (file is None) == (logits is None) or (file is None and row) or (attributes and logits is None):
+        raise InvalidInputError("expected either a file, and a row of it, or logits, and attributes with them")
     are_probabilities = chosen("probabilities", probabilities, "as-logits", are_logits)
     session = open_session()
     how: dict[str, Any] = {
@@ -64,19 +69,20 @@ def decide(
         "hnsw_ef_search": ef_search,
         "neighbours": neighbours,
     }
-    external_id, attributes, network_logits = None, dict[str, Any](), None
+    external_id, network_logits = None, None
     if file is None:
         with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, which is refused
             given = np.array(numbers("logits", logits or "", float, "2.5,-1.5"), dtype=np.float32)
+        known: Mapping[str, Any] = named_texts(attributes)
         (point,) = as_logits([GivenPoint(None, given)], are_probabilities)
-        decided = session.point_scorer.score(name, None, logits=point.logits, **how)
+        decided = session.point_scorer.score(name, None, logits=point.logits, attributes=known, **how)
     else:
         source = session.exemplars_in(file, extractor, are_probabilities)
         of_row = decide_row(session.engine, session.point_scorer, name, source, row, **how)
-        external_id, attributes, decided = of_row.external_id, of_row.attributes, of_row.decision
+        external_id, known, decided = of_row.external_id, of_row.attributes, of_row.decision
         network_logits = of_row.network_logits.tolist()
     if as_json:
-        print_result(True, {**decided_json(external_id, decided), "attributes": attributes})
+        print_result(True, {**decided_json(external_id, decided), "attributes": known})
     else:
         title = f"{external_id or f'logits {logits}'}, calibration {decided.calibration_id}"
         print_decision(
@@ -86,6 +92,6 @@ def decide(
             decided.category_counts.tolist(),
             decided.near,
             decided.policy,
-            attributes,
+            known,
             network_logits,
         )

@@ -206,7 +206,8 @@ def to_document(certificate: Certificate) -> dict[str, Any]:
         "capped": certificate.capped,
         "thresholds": None if policy is None else list(policy.thresholds),
         "bounded": None if policy is None else str(policy.bounded),
-        **_groups_document(policy),
+        # Absent unless groups were asked for, as in certificates made before there were any.
+        **({"groups": groups_document(policy)} if policy is not None and policy.groups else {}),
         "admitted": certificate.admitted,
         "share": certificate.share,
         "documents_needed": certificate.documents_needed,
@@ -234,11 +235,9 @@ def to_document(certificate: Certificate) -> dict[str, Any]:
     }
 
 
-def _groups_document(policy: Policy | None) -> dict[str, Any]:
-    """Absent unless groups were asked for, as in certificates made before there were any."""
-    if policy is None or not policy.groups:
-        return {}
-    return {"groups": [{"attribute": of.attribute, "least": list(map(dict, of.least))} for of in policy.groups]}
+def groups_document(policy: Policy) -> list[dict[str, Any]]:
+    """Return the thresholds of groups as values that JSON can hold."""
+    return [{"attribute": of.attribute, "least": list(map(dict, of.least))} for of in policy.groups]
 
 
 def policy_from_document(document: Mapping[str, Any]) -> Policy | None:

@@ -13,6 +13,7 @@ from venn_admit.errors import InvalidInputError
 
 MOST_VALUES = 200
 """More values of an attribute than these are no groups."""
+LONGEST_VALUE = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,6 +115,12 @@ def check_points(name: str, points: CertificatePoints, class_count: int) -> None
         raise InvalidInputError(f"the score of {name} must lie in [0, 1], got {points.score[row]} in row {row}")
     for of in points.groups:
         check_lengths(score=points.score, **{of.attribute: of.codes})
+        longest = max(map(len, of.values), default=0)
+        if longest > LONGEST_VALUE:
+            raise InvalidInputError(
+                f"attribute {of.attribute!r}: expected values of at most {LONGEST_VALUE} characters to certify for, "
+                f"got one of {longest:,}; ingest it with short values, such as names of categories"
+            )
         if len(of.values) > MOST_VALUES:
             raise InvalidInputError(
                 f"attribute {of.attribute!r}: expected at most {MOST_VALUES} values to certify for, got "

@@ -1,14 +1,14 @@
 """The calibration points of a snapshot as a certificate takes them: those that propose, and the evidence."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from venn_admit.core.calibrators.certification import Certification
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.certify import certify
-from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.certified.points import CertificatePoints, groups_of
 from venn_admit.core.calibrators.logistic import LEAST_POINTS
 from venn_admit.core.calibrators.settings import VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints
@@ -28,11 +28,13 @@ class LabelledCells:
         points: As Venn-Abers sees them, under the snapshot's score.
         label: (n,) int64 in [0, C).
         keys: The document id of each point, or its external id if it has no document.
+        groups: The group of each point by the attributes that are asked for; None for a point in none.
     """
 
     points: CellPoints
     label: IntArray
     keys: Sequence[str]
+    groups: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
 
     def take(self, rows: BoolArray) -> "LabelledCells":
         """Return some of the points.
@@ -40,8 +42,9 @@ class LabelledCells:
         Args:
             rows: (n,) bool.
         """
-        keys = [self.keys[row] for row in np.flatnonzero(rows).tolist()]
-        return LabelledCells(self.points.take(rows), self.label[rows], keys)
+        taken = np.flatnonzero(rows).tolist()
+        groups = {name: [values[row] for row in taken] for name, values in self.groups.items()}
+        return LabelledCells(self.points.take(rows), self.label[rows], [self.keys[row] for row in taken], groups)
 
 
 def proposing_rows(keys: Sequence[str], of_knn: BoolArray, *, seed: int) -> BoolArray:
@@ -77,9 +80,12 @@ def certify_cells(
     Raises:
         InvalidInputError: An array is out of range, or there are fewer than two documents.
     """
+    values = {
+        name: sorted({value for value in of_points if value is not None}) for name, of_points in cells.groups.items()
+    }
     return certify(
-        _points(cells.take(proposing)),
-        _points(cells.take(~proposing)),
+        _points(cells.take(proposing), values),
+        _points(cells.take(~proposing), values),
         class_count=len(settings.thresholds),
         alpha=settings.alpha,
         kinds=certification.kinds,
@@ -88,6 +94,8 @@ def certify_cells(
     )
 
 
-def _points(cells: LabelledCells) -> CertificatePoints:
+def _points(cells: LabelledCells, values: Mapping[str, Sequence[str]]) -> CertificatePoints:
+    """values: all that there are, by the name of an attribute."""
     points = cells.points
-    return CertificatePoints(points.score, points.predicted, cells.label, document_codes(cells.keys))
+    groups = tuple(groups_of(name, of_points, values[name]) for name, of_points in sorted(cells.groups.items()))
+    return CertificatePoints(points.score, points.predicted, cells.label, document_codes(cells.keys), groups)

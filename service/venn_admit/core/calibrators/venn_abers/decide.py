@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from venn_admit.core.calibrators.certified.policies import Bounded, Policy, admit
+from venn_admit.core.calibrators.certified.policies import Attributes, Bounded, Policy, admit, are_covered
 from venn_admit.core.calibrators.venn_abers.cells import Bounds
 from venn_admit.core.checks import check_classes, check_lengths
 from venn_admit.core.reasons import ADMITTED, Reason
@@ -66,6 +66,7 @@ def select_by_policy(
     predicted: IntArray,
     policy: Policy | None,
     *,
+    attributes: Attributes | None = None,
     full_match: BoolArray | None = None,
 ) -> Selection:
     """Admit the predictions that a policy admits, certified or on average; without one, none.
@@ -75,12 +76,14 @@ def select_by_policy(
         score: (m,) float64, their scores.
         predicted: (m,) int64 in [0, C), yhat.
         policy: The policy of C classes; None if a certificate was asked for, and none passed.
+        attributes: The groups of the points, if the policy is for groups.
         full_match: As in `select`.
 
     Returns:
-        The verdicts. Without a policy, the reason is `Reason.POLICY_NOT_CERTIFIED`; otherwise the reasons are those of
-        `select`, or `Reason.SCORE_BELOW_THRESHOLD` if the policy bounds scores; a class that is never admitted has no
-        threshold to reach.
+        The verdicts. Without a policy, the reason is `Reason.POLICY_NOT_CERTIFIED`, and for a group that the policy
+        never admits `Reason.GROUP_NOT_CERTIFIED`; otherwise the reasons are those of `select`, or
+        `Reason.SCORE_BELOW_THRESHOLD` if the policy bounds scores; a class that is never admitted has no threshold to
+        reach.
 
     Raises:
         InvalidInputError: The arrays have other lengths or ranges.
@@ -89,9 +92,15 @@ def select_by_policy(
         check_lengths(lower=bounds.lower, predicted=predicted)
         none = np.zeros(len(predicted), dtype=np.bool_)
         return _selection(none, Reason.POLICY_NOT_CERTIFIED, predicted, full_match)
-    if policy.bounded is Bounded.SCORE:
-        return _selection(admit(score, predicted, policy), Reason.SCORE_BELOW_THRESHOLD, predicted, full_match)
-    return _selection(admit(bounds.lower, predicted, policy), Reason.PROBABILITY_BELOW_THRESHOLD, predicted, full_match)
+    by_score, groups = policy.bounded is Bounded.SCORE, attributes or {}
+    found = _selection(
+        admit(score if by_score else bounds.lower, predicted, policy, groups),
+        Reason.SCORE_BELOW_THRESHOLD if by_score else Reason.PROBABILITY_BELOW_THRESHOLD,
+        predicted,
+        full_match,
+    )
+    uncovered = ~are_covered(predicted, policy, groups)
+    return Selection(found.decision, np.where(uncovered, Reason.GROUP_NOT_CERTIFIED.code, found.reason))
 
 
 def _selection(reached: BoolArray, otherwise: Reason, predicted: IntArray, full_match: BoolArray | None) -> Selection:

@@ -29,7 +29,8 @@ _COMMENTS = {
     "q_bins": "Lower edges of the bins of q; the first is 0.",
     "thresholds": "Least lower probability for each predicted class.",
     "score": "Score asked for: auto, network or reliability; null unless the method is venn-abers.",
-    "certify": "Classes that a certificate is asked for: predicted, true or both; null for the pointwise promise.",
+    "certify": "What a certificate is asked for: predicted, true, group:ATTRIBUTE, predicted*group:ATTRIBUTE; null for "
+    "the pointwise promise.",
     "confidence": "Confidence of the certificate asked for.",
     "test": "Test of documents of several points for the certificate: finite-sample or asymptotic.",
 }
@@ -90,7 +91,11 @@ calibrator = sa.Table(
     sa.CheckConstraint("method IN ('venn-admit', 'venn-abers')", name="method"),
     sa.CheckConstraint("score IN ('auto', 'network', 'reliability')", name="score"),
     sa.CheckConstraint("(method = 'venn-abers') = (score IS NOT NULL)", name="venn_abers"),
-    sa.CheckConstraint("certify IN ('{predicted}', '{true}', '{predicted,true}')", name="certify"),
+    sa.CheckConstraint(
+        "array_to_string(certify, ',') ~ '^(predicted|true|(predicted[*])?group:[^,]+)"
+        "(,(predicted|true|(predicted[*])?group:[^,]+))*$'",
+        name="certify",
+    ),
     sa.CheckConstraint("confidence > 0 AND confidence < 1", name="confidence"),
     sa.CheckConstraint("document_test IN ('finite-sample', 'asymptotic')", name="document_test"),
     # A policy has thresholds of its own.

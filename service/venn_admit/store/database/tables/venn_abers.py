@@ -45,6 +45,12 @@ certificate = sa.Table(
         sa.Text,
         "What the thresholds bound: score, or lower for p0 in older certificates; null without a policy.",
     ),
+    optional(
+        "groups",
+        JSONB,
+        "Least score of each group, by attribute and predicted class, which must be reached too; null if none were "
+        "asked for.",
+    ),
     optional("p_value", sa.Double, "The certified policy's p-value, the largest of its classes'."),
     optional("mc_share", sa.Double, "Share of mc that the policy admits, in older certificates, proposed on it."),
     optional("share", sa.Double, "Share of the evidence, or of the calibration points, that the policy admits."),

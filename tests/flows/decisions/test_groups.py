@@ -1,0 +1,145 @@
+"""Certificates for groups through the flows: attributes of exemplars and of traffic, and what is stored and decided."""
+
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import fresh_database
+from tests.flows.logits import CLASSES, NAME, calibrated, exemplars, make
+from tests.running import Arrays, Bench, certificate_of
+from venn_admit.core.groups import group_value
+from venn_admit.errors import Code, NotReadyError
+from venn_admit.flows.calibration.calibrate import Calibrated
+from venn_admit.flows.decisions.listing import least_admitted
+from venn_admit.flows.decisions.replay import replay
+from venn_admit.flows.decisions.score_one import GivenPoint, PointScorer
+from venn_admit.store.calibrations import venn_abers
+from venn_admit.store.database.engine import connect, create_engine
+
+STORED = """
+SELECT decision.*, abers_evidence.*
+FROM job_row
+INNER JOIN decision USING (exemplar_id)
+INNER JOIN abers_evidence ON decision.id = decision_id
+WHERE job_id = :job_id
+ORDER BY row_number
+"""
+CELLS = ("predicted", "predicted*group:region")
+
+
+def with_regions(prefix: str, count: int, seed: int) -> Arrays:
+    """Rows of a region, and of a floor that is a number; what is right in the south is often labelled wrong."""
+    rows = exemplars(prefix, count, seed)
+    rng = np.random.default_rng(seed)
+    region = rng.choice(["north", "south", "west"], count, p=[0.6, 0.2, 0.2])
+    weak = (region == "south") & (rng.random(count) < 0.25)
+    rows["y"] = np.where(weak, (rows["f"].argmax(axis=1) + 1) % CLASSES, rows["y"])
+    return rows | {"region": region, "floor": rng.integers(3, size=count)}
+
+
+@pytest.fixture(scope="module")
+def regions(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    with fresh_database(server_url, template_database) as url:
+        engine = create_engine(url)
+        bench = Bench(engine, tmp_path_factory.mktemp("groups"))
+        make(bench)
+        bench.ingest(NAME, bench.write("held-out.npz", with_regions("held-out", 3000, seed=1)), "held-out")
+        yield bench
+        engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def certified(regions: Bench) -> Calibrated:
+    return calibrated(regions, alpha=Decimal("0.12"), certify=CELLS, confidence=Decimal("0.9"))
+
+
+def test_a_weak_group_is_not_promised_anything(regions: Bench, certified: Calibrated) -> None:
+    found = certificate_of(certified)
+    assert found.policy is not None
+    assert "south" in {result.value for result in found.lacking}
+    assert "north" in {result.value for result in found.classes}
+    assert all(of.keys() <= {"north", "west"} for of in found.policy.groups[0].least)
+    with connect(regions.engine) as connection:
+        assert venn_abers.certificate_of(connection, certified.calibration_id) == found
+        assert venn_abers.policy_of(connection, certified.calibration_id) == found.policy
+    (row,) = regions.rows("SELECT * FROM report.policy_v3 WHERE calibration = :id", id=certified.calibration_id)
+    assert (row.certify, row.groups[0]["attribute"]) == (list(CELLS), "region")
+    tests = regions.rows("SELECT * FROM report.policy_test_v2 WHERE calibration = :id", id=certified.calibration_id)
+    assert {(row.kind, row.chain_name) for row in tests} == {("predicted*group:region", "class in group")}
+    assert "north" in {row.group for row in tests}
+
+
+def test_one_point_is_that_of_a_job_and_replays(regions: Bench, certified: Calibrated) -> None:
+    rows = with_regions("traffic", 300, seed=2)
+    rows["region"] = np.where(np.arange(300) % 10 == 0, "east", rows["region"])
+    scores = regions.score(NAME, regions.write("traffic.npz", rows), weighted=None)
+    stored = regions.rows(STORED, job_id=scores.request.job_id)
+    scorer = PointScorer(regions.workspace())
+    points = [
+        GivenPoint(None, logits, {"region": str(region)})
+        for logits, region in zip(rows["f"], rows["region"], strict=True)
+    ]
+    policy = certificate_of(certified).policy
+    assert policy is not None
+    for row, point, decided in zip(stored, points, scorer.score_each(NAME, points), strict=True):
+        assert decided.fields == {field: row._mapping[field] for field in decided.fields}
+        threshold = policy.groups[0].least[row.predicted].get(point.attributes["region"])
+        assert decided.policy is not None
+        assert decided.policy.threshold == threshold
+        assert (row.reason == "group not certified") == (threshold is None)
+        assert (row.decision is not None) == (threshold is not None and row.score >= threshold)
+        least = least_admitted(regions.engine, NAME, row.calibration_id, row.predicted, point.attributes)
+        assert (None if least is None else float(least)) == threshold
+    assert {row.reason for row in stored} == {None, "group not certified", "score below threshold"}
+    for row in stored[::30]:
+        again = replay(regions.workspace(), row.id)
+        assert (again.differing, again.basis and again.basis.threshold) == ((), again.policy and again.policy.threshold)
+
+
+def test_without_its_attribute_a_point_is_rejected(regions: Bench, certified: Calibrated) -> None:
+    scorer = PointScorer(regions.workspace())
+    sure = np.array([9.0, 0.0, 0.0], dtype=np.float32)
+    reasons = [
+        scorer.score(NAME, None, logits=sure, attributes=known).fields["reason"]
+        for known in (None, {}, {"region": None}, {"region": ["north"]}, {"region": "north"})
+    ]
+    assert reasons == ["group not certified"] * 4 + [None]
+
+
+def test_sql_admits_what_arrays_admit(regions: Bench, certified: Calibrated) -> None:
+    policy = certificate_of(certified).policy
+    assert policy is not None
+    rows = regions.rows(
+        "SELECT point.predicted, point.score, point.is_admitted, exemplar.attributes "
+        "FROM venn_admit.judged_point_v1 AS point INNER JOIN exemplar ON exemplar.id = point.exemplar_id "
+        "WHERE point.calibration = :id",
+        id=certified.calibration_id,
+    )
+    least = [policy.groups[0].least[row.predicted].get(row.attributes["region"], np.inf) for row in rows]
+    assert [row.is_admitted for row in rows] == [row.score >= one for row, one in zip(rows, least, strict=True)]
+    assert {row.is_admitted for row in rows} == {True, False}
+
+
+@pytest.mark.parametrize(
+    "value", ["north", "", 7, -7, 0, 10**20, 1.0, 100.0, 2.50, 1e-7, 1e22, -0.0, True, False, None, ["a"], {"a": 1}]
+)
+def test_a_group_is_the_same_in_sql_and_python(regions: Bench, value: Any) -> None:
+    found = regions.value("SELECT venn_admit.group_value_v1(CAST(:value AS jsonb))", value=json.dumps(value))
+    assert found == group_value(value)
+
+
+def test_groups_may_be_numbers_and_cross_one_another(regions: Bench) -> None:
+    found = certificate_of(calibrated(regions, certify=("group:floor", "group:region"), confidence=Decimal("0.9")))
+    assert found.policy is not None
+    assert [of.attribute for of in found.policy.groups] == ["floor", "region"]
+    assert {"0", "1", "2", "north"} <= {result.value for result in found.classes} <= {"0", "1", "2", "north", "west"}
+
+
+def test_an_attribute_that_nobody_has_is_refused(regions: Bench) -> None:
+    with pytest.raises(NotReadyError, match="has a value of the attribute 'town'") as refused:
+        calibrated(regions, certify=("group:town",))
+    assert refused.value.code is Code.NOT_CERTIFIABLE
