@@ -100,7 +100,8 @@ def test_one_point_is_that_of_a_job_and_replays(regions: Bench, certified: Calib
         assert (again.differing, again.basis and again.basis.threshold) == ((), again.policy and again.policy.threshold)
 
 
-def test_without_its_attribute_a_point_is_rejected(regions: Bench, certified: Calibrated) -> None:
+@pytest.mark.usefixtures("certified")
+def test_without_its_attribute_a_point_is_rejected(regions: Bench) -> None:
     scorer = PointScorer(regions.workspace())
     sure = np.array([9.0, 0.0, 0.0], dtype=np.float32)
     reasons = [
