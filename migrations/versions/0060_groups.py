@@ -57,6 +57,8 @@ def upgrade() -> None:
             op.execute(statement)
     oldest_program(revision)
     know_reasons(REASONS.replace("'probability below", "'group not certified', 'probability below"))
+    with op.get_context().autocommit_block():
+        op.execute("ALTER TABLE venn_admit.calibrator VALIDATE CONSTRAINT calibrator_certify_check")
 
 
 def downgrade() -> None:
@@ -81,8 +83,6 @@ def ask_for(kinds: str) -> None:
         "ALTER TABLE venn_admit.calibrator DROP CONSTRAINT calibrator_certify_check"
     )
     op.execute(f"ALTER TABLE venn_admit.calibrator ADD CONSTRAINT calibrator_certify_check CHECK ({kinds}) NOT VALID")
-    if kinds == KINDS:
-        op.execute("ALTER TABLE venn_admit.calibrator VALIDATE CONSTRAINT calibrator_certify_check")
     op.execute(f"COMMENT ON COLUMN venn_admit.calibrator.certify IS $said${ASKED[kinds]}$said$")
 
 
