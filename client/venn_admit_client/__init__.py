@@ -45,9 +45,11 @@ if TYPE_CHECKING:
         Monitor,
         Neighbour,
         Policy,
+        PutInUse,
         Replay,
         Report,
         StoredDecision,
+        Withheld,
     )
     from .results import Decisions
     from .retries import Retries
@@ -82,12 +84,14 @@ __all__ = [
     "NotReadyError",
     "OutdatedError",
     "Policy",
+    "PutInUse",
     "Replay",
     "Report",
     "Retries",
     "StoredDecision",
     "UnavailableError",
     "VennAdmitError",
+    "Withheld",
     "connect",
 ]
 

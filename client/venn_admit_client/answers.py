@@ -15,6 +15,7 @@ from .records import (
     Ingestion,
     Labelling,
     Monitor,
+    Withheld,
 )
 
 Stored = TypeVar("Stored", Ingestion, Labelling)
@@ -66,6 +67,7 @@ def calibration_of(made: Mapping[str, Any], asked: Mapping[str, Any]) -> Calibra
         singleton_share=None if singletons is None else singletons / made["vp"],
         score=made.get("chosen_score"),
         certificate=certificate,
+        withheld=None if made.get("withheld") is None else from_json(Withheld, made["withheld"]),
     )
 
 

@@ -12,7 +12,7 @@ from .inputs import bodies, floats, rows, texts
 from .inputs import column as column_of
 from .jobs import Progress, await_job, check_out, decisions_of
 from .members import from_json
-from .records import Calibration, Decision, Fit, Forgetting, Ingestion, Labelling
+from .records import Calibration, Decision, Fit, Forgetting, Ingestion, Labelling, PutInUse
 from .results import Decisions
 from .stored import StoredClassifier
 from .tables import arrow, exemplar_body, label_body
@@ -140,6 +140,10 @@ class Classifier(StoredClassifier):
     def recalibrate(self) -> list[int]:
         served = self._transport.post(*self._path("recalibrate"))["recalibrations"]
         return [one["calibration"] for one in served if one["calibration"] is not None]
+
+    def use(self, calibration: int, *, reason: str | None = None) -> PutInUse:
+        body = {"calibration": calibration, "reason": reason}
+        return from_json(PutInUse, self._transport.put(*self._path("calibration"), body=body))
 
     def decide(
         self,

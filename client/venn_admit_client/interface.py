@@ -19,6 +19,7 @@ from .records import (
     Ingestion,
     Labelling,
     Monitor,
+    PutInUse,
     Registered,
     Report,
 )
@@ -190,6 +191,9 @@ class ClassifierInterface(ABC):
     ) -> Calibration:
         """Calibrate on the held-out data, and make the result what new decisions are made by.
 
+        If it admits less than half of what the calibration in use does, it is stored and not put in use, and the result
+        says so; `use` puts it in use all the same.
+
         kappa and q_bins may be chosen by the labels of split mc, but never by those of split vp.
 
         Args:
@@ -238,6 +242,19 @@ class ClassifierInterface(ABC):
         Raises:
             NotReadyError: A setting cannot be recalibrated; the message says why.
             JobError: Points have to be approximated first, and no worker did.
+        """
+
+    @abstractmethod
+    def use(self, calibration: int, *, reason: str | None = None) -> PutInUse:
+        """Put a stored calibration in use, whatever it admits; its setting is kept current from now on.
+
+        Args:
+            calibration: Its number. Using the one in use changes nothing.
+            reason: Why, for the history of what was in use.
+
+        Raises:
+            NotFoundError: There is no such calibration.
+            OutdatedError: Points of it were forgotten.
         """
 
     @abstractmethod

@@ -178,12 +178,13 @@ class ListedCalibration:
     Attributes:
         id: Its number.
         setting: The number of the setting that it was made under.
-        number: 1, 2, ... within the setting.
+        number: Ascending within the setting.
         created_at: When it was made.
         reason: Why it was made.
         mc_points: Points of split mc.
         vp_points: Points of split vp.
-        is_current: Whether it is the newest of its setting.
+        is_current: Whether its setting is kept current by it.
+        state: `current`, `retired`, or `withheld`: stored, and never put in use.
     """
 
     id: int = member(7, "calibration")
@@ -194,6 +195,48 @@ class ListedCalibration:
     mc_points: int = member(4500, "mc")
     vp_points: int = member(4500, "vp")
     is_current: bool = member(True)
+    state: str = member("current")
+
+
+@record
+class PutInUse:
+    """What a classifier decides with from now on.
+
+    Attributes:
+        classifier: Its name.
+        calibration: The calibration in use.
+        before: The one that was in use before; None if there was none.
+        is_changed: Whether these are two.
+    """
+
+    classifier: str = member("reviews")
+    calibration: int = member(7)
+    before: int | None = member(9)
+    is_changed: bool = member(True)
+
+
+@record
+class Withheld:
+    """Why a calibration is stored and not in use: it would admit less than half of what the one in use does.
+
+    Attributes:
+        in_use: The calibration that stays in use.
+        points: The calibration points that both judge; 0 if each was measured on its own.
+        share: The share of them that it would admit, by plain probabilities.
+        share_in_use: The share of them that the one in use would admit.
+    """
+
+    in_use: int = member(7)
+    points: int = member(4500)
+    share: float = member(0.031)
+    share_in_use: float = member(0.41)
+
+    def __str__(self) -> str:
+        points = f"{self.points:,} calibration points" if self.points else "its calibration points, each of its own,"
+        return (
+            f"it would admit {self.share:.1%} of {points} and calibration {self.in_use}, which stays in use, "
+            f"{self.share_in_use:.1%}"
+        )
 
 
 @record
@@ -290,7 +333,7 @@ class Policy(Certificate):
 
 @record
 class Calibration:
-    """A calibration, which new decisions are made by. As text, its settings and figures in some lines.
+    """A calibration, which decisions are made by unless it is withheld. As text, its settings and figures in lines.
 
     Attributes:
         id: Its number.
@@ -308,6 +351,7 @@ class Calibration:
             Venn-Abers.
         score: What ranks predictions, `network` or `reliability`; None for Venn-ADMIT.
         certificate: What became of the certificate; None if none was asked for.
+        withheld: Why it is stored and not in use; None if new decisions are made by it.
     """
 
     id: int
@@ -323,6 +367,7 @@ class Calibration:
     singleton_share: float | None
     score: str | None
     certificate: Certificate | None
+    withheld: Withheld | None = None
 
     def __str__(self) -> str:
         return "\n".join(_calibration_lines(self))
@@ -537,6 +582,8 @@ def _calibration_lines(made: Calibration) -> Iterator[str]:
             )
         else:
             yield f"  not certified for {kinds} classes, so that everything is rejected"
+    if made.withheld is not None:
+        yield f"  stored and not in use: {made.withheld}"
 
 
 def _decision_lines(made: Decision) -> Iterator[str]:

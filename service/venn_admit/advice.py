@@ -24,6 +24,7 @@ class Verb(Enum):
     CALIBRATE = auto()
     RECALIBRATE = auto()
     LIST_CALIBRATIONS = auto()
+    USE = auto()
     SCORE = auto()
     REPORT = auto()
     MONITOR = auto()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from venn_admit.advice import Step
 from venn_admit.core.calibrators.arguments import ALL_DECLARED, arguments_for, json_settings
 from venn_admit.core.method_names import VENN_ADMIT
-from venn_admit.records import Registered, as_json
+from venn_admit.records import PutInUse, Registered, Withheld, as_json
 
 if TYPE_CHECKING:  # most of these take long to import, and a shell that shows one result needs few of them
     from sqlalchemy import Row
@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # most of these take long to import, and a shell that shows o
     from venn_admit.core.calibrators.settings import MethodSettings
     from venn_admit.flows.calibration.calibrate import Calibrated
     from venn_admit.flows.calibration.generations import Switch
+    from venn_admit.flows.calibration.in_use import FarLess, Used
     from venn_admit.flows.calibration.recalibrate import RecalibrationStep
     from venn_admit.flows.data.catalogue import Listed, ListedCalibrations, Shown
     from venn_admit.flows.data.settings import ClassifierSettings
@@ -183,13 +184,25 @@ def _thresholds(thresholds: Sequence[object]) -> list[str | None]:
 def calibrated_json(done: "Calibrated") -> dict[str, Any]:
     """Return what either method says of a calibration that it made."""
     return {
-        "calibration": done.calibration_id,
+        "calibration": done.calibration_id if done.is_stored else None,
         **(_by_admit(done) if done.method_settings.method == VENN_ADMIT else _by_abers(done)),
         "mc": done.mc_count,
         "vp": done.vp_count,
         "rows_closed": done.changed.closed,
         "rows_opened": done.changed.opened,
+        "is_stored": done.is_stored,
+        "withheld": None if done.withheld is None else as_json(withheld_of(done.withheld)),
     }
+
+
+def withheld_of(found: "FarLess") -> Withheld:
+    """Return why a calibration that admits far less than the one in use is stored and not put in use."""
+    return Withheld(found.in_use, found.strength.points, found.strength.share, found.strength.share_in_use)
+
+
+def in_use_json(name: str, done: "Used") -> dict[str, Any]:
+    """Return what a classifier decides with from now on."""
+    return as_json(PutInUse(name, done.calibration_id, done.before, done.is_changed))
 
 
 def _by_admit(done: "Calibrated") -> dict[str, Any]:
@@ -238,6 +251,7 @@ def recalibrated_json(request: "RecalibrationRequest", step: "RecalibrationStep 
         "rows_opened": None if done is None else done.changed.opened,
         "error": None if step is None else step.error,
         "is_certified": None if done is None else done.is_certified,
+        "withheld": None if done is None or done.withheld is None else as_json(withheld_of(done.withheld)),
     }
 
 

@@ -215,8 +215,8 @@ def publish(
     for ids, points, included in ((mc_ids, scenario.mc, None), (vp_ids, scenario.vp, sets.included)):
         bins = bin_of(points.match_count, settings_now.q_bins)
         parts.append(rows_of_split(ids, points, bins, included, class_count=scenario.class_count))
-    calibrator_id = calibrators.choose(connection, classifier, settings_now)
-    calibration_id, _ = calibrations.publish(
+    calibrator_id = calibrators.add(connection, classifier, settings_now)
+    calibration_id, _ = calibrations.store(
         connection,
         calibrator_id,
         join_rows(parts),

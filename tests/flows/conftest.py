@@ -14,6 +14,7 @@ from tests.flows.logits import make_both
 from tests.flows.recalibration import QUIET, WAIT, Due
 from tests.running import Bench, Golden, make_reviews
 from venn_admit import broker
+from venn_admit.core.comparison import strength
 from venn_admit.flows.calibration.recalibrate import RecalibrationStep, recalibrate_due
 from venn_admit.store.database.engine import create_engine
 
@@ -131,3 +132,9 @@ def due(edge: Bench, unattended_app: Celery) -> Due:
         )
 
     return look
+
+
+@pytest.fixture
+def all_replace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calibrations replace the one in use however little they admit."""
+    monkeypatch.setattr(strength, "LEAST_PART", 0.0)

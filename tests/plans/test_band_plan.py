@@ -101,9 +101,9 @@ def publish_points(connection: Connection, count: int) -> Calibration:
     parameters = approximations.add_parameters(
         connection, classifier, KnnParameters(np.zeros(CLASSES), np.ones(CLASSES), 1.0), 1.0, None
     )
-    calibration_id, _ = calibrations.publish(
+    calibration_id, _ = calibrations.store(
         connection,
-        calibrators.choose(connection, classifier, make_settings(CLASSES, K)),
+        calibrators.add(connection, classifier, make_settings(CLASSES, K)),
         join_rows(parts),
         knn_parameters_id=parameters.id,
         reason="test",

@@ -7,7 +7,7 @@ SELECT
     classifier,
     -- The snapshot.
     calibration,
-    -- When it became current.
+    -- When it was made.
     created_at,
     -- Reason for which it was made.
     reason,
@@ -15,7 +15,7 @@ SELECT
     method,
     -- Key of the setting, as `venn-admit calibrations` lists it.
     setting,
-    -- current or retired.
+    -- current, retired, or withheld if it was never put in use.
     state,
     -- Number of points of mc.
     mc_count,

@@ -11,11 +11,11 @@ SELECT
     calibrator.id AS setting,
     -- 1, 2, ... within the setting.
     calibration.number,
-    -- current or retired.
+    -- current, retired, or withheld if it was never put in use.
     calibration.state,
     -- Whether the classifier decides with it now.
     in_use.calibration_id IS NOT NULL AS is_in_use,
-    -- When it became current.
+    -- When it was made.
     calibration.created_at,
     -- Reason for which it was made.
     calibration.reason,

@@ -17,6 +17,7 @@ COMMANDS: Mapping[Verb, str] = {
     Verb.CALIBRATE: "venn-admit calibrate {classifier}",
     Verb.RECALIBRATE: "venn-admit recalibrate {classifier}",
     Verb.LIST_CALIBRATIONS: "venn-admit calibrations {classifier}",
+    Verb.USE: "venn-admit use {classifier} {calibration}",
     Verb.SCORE: "venn-admit score {classifier} FILE --out OUT",
     Verb.REPORT: "venn-admit report {classifier}",
     Verb.MONITOR: "venn-admit monitor {classifier}",

@@ -20,6 +20,7 @@ REQUESTS: Mapping[Verb, str] = {
     Verb.CALIBRATE: "POST {classifier}/calibrations",
     Verb.RECALIBRATE: "POST {classifier}/recalibrate",
     Verb.LIST_CALIBRATIONS: "GET {classifier}/calibrations",
+    Verb.USE: "PUT {classifier}/calibration",
     Verb.SCORE: "POST {classifier}/jobs",
     Verb.REPORT: "GET {classifier}/report",
     Verb.MONITOR: "GET {classifier}/monitor",

@@ -20,6 +20,7 @@ CALLS: Mapping[Verb, str] = {
     Verb.CALIBRATE: "classifier.calibrate()",
     Verb.RECALIBRATE: "classifier.recalibrate()",
     Verb.LIST_CALIBRATIONS: NO_WAY,
+    Verb.USE: "classifier.use()",
     Verb.SCORE: "classifier.score(...)",
     Verb.REPORT: "classifier.report()",
     Verb.MONITOR: "classifier.monitor()",

@@ -25,7 +25,7 @@ from venn_admit.interface.hooks.outputs import HookedBatches
 from venn_admit.interface.inputs import exemplar_source, label_source, vector_of
 from venn_admit.interface.reports import Evaluation, Monitor, Report, TrainingWhatIf, monitor_of, report_of
 from venn_admit.interface.shell import ProcessShell
-from venn_admit.records import Calibration, Decision, Fit, Forgetting, Ingestion, Labelling
+from venn_admit.records import Calibration, Decision, Fit, Forgetting, Ingestion, Labelling, PutInUse
 from venn_admit.results import asked_json, calibrated_json, decided_json, registered
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.exemplars import classifiers
@@ -212,6 +212,13 @@ class Classifier(ClassifierInterface):
         if errors:
             raise NotReadyError(f"{len(errors)} of {len(served)} recalibrations of {self.name!r} failed: {errors[0]}")
         return [step.calibrated.calibration_id for step in steps if step.calibrated is not None]
+
+    @advising()
+    def use(self, calibration: int, *, reason: str | None = None) -> PutInUse:
+        from venn_admit.flows.calibration.in_use import use
+
+        done = use(self._runtime.engine, self._stored.address, calibration, reason=reason)
+        return PutInUse(self.name, done.calibration_id, done.before, done.is_changed)
 
     @advising()
     def score(

@@ -268,9 +268,9 @@ class TestWhatCountsAsAChange:
                 part = CalibrationPoints(*(getattr(points, field.name)[rows] for field in fields(points)))
                 owned = sets[rows] if owner == Split.VP else None
                 parts.append(rows_of_split(ids[rows], part, bins[rows], owned, class_count=3))
-            _, changed = calibrations.publish(
+            _, changed = calibrations.store(
                 connection,
-                calibrators.choose(connection, classifier, make_settings(3, 5)),
+                calibrators.add(connection, classifier, make_settings(3, 5)),
                 join_rows(parts),
                 knn_parameters_id=parameters.id,
                 reason="test",

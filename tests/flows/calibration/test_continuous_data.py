@@ -212,6 +212,7 @@ class TestStream:
         assert not thread.is_alive()
         assert failures == []
 
+    @pytest.mark.usefixtures("all_replace")
     def test_snapshots_are_made_meanwhile_and_each_is_one_from_scratch(self, edge: Bench, due: Due) -> None:
         made = []
         with self.stream(edge) as arrived:

@@ -232,6 +232,7 @@ def life(request: pytest.FixtureRequest, engine: Engine, tmp_path: Path) -> type
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("all_replace")
 def test_a_snapshot_is_a_calibration_from_scratch(life: type[Life]) -> None:
     run_state_machine_as_test(
         life,

@@ -128,6 +128,7 @@ class TestMeanwhile:
             assert due() == []
         assert outcomes(due()) == [RecalibrationOutcome.RECALIBRATED]
 
+    @pytest.mark.usefixtures("all_replace")
     def test_readers_never_see_half_of_a_snapshot(self, edge: Bench) -> None:
         """Snapshot n has n points less in vp, and n's class for the rest of the first hundred; nothing in between."""
         moving = [row.id for row in edge.rows("SELECT id FROM exemplar WHERE split = 'vp' ORDER BY id LIMIT 100")]

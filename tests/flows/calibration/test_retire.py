@@ -99,7 +99,7 @@ def test_one_that_is_being_calibrated_is_not_retired(tried: Bench) -> None:
             retiring = pool.submit(retire, tried.engine, "edge", TRIED)
             while not (retiring.done() or tried.value(WAITING)):
                 time.sleep(0.01)
-            calibrators.choose(calibrating, classifier, asked)
+            calibrators.choose(calibrating, TRIED)
         with pytest.raises(ConflictError, match="setting 1 of 'edge' is in use"):
             retiring.result()
     assert settings(tried)[TRIED].retired_at is None

@@ -23,7 +23,7 @@ from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.methods.venn_admit.make import MadeByAdmit
 from venn_admit.report.what_if.training import Flip, TrainingEffects
 from venn_admit.store.calibrations import calibrations, venn_abers
-from venn_admit.store.calibrations.calibration_points import open_rows
+from venn_admit.store.calibrations.calibration_points import rows_of
 from venn_admit.store.database.engine import consistent_view, create_engine
 from venn_admit.store.exemplars import classifiers, exemplars
 
@@ -98,7 +98,7 @@ class Case:
         with consistent_view(self.bench.engine) as connection:
             classifier = classifiers.by_name(connection, self.name)
             calibration = calibrations.latest(connection, classifier)
-            return open_rows(connection, calibration.calibrator_id, classifier.class_count)
+            return rows_of(connection, calibration.calibrator_id, classifier.class_count)
 
     def newest(self) -> dict[str, int | None]:
         calibration_id = self.bench.value("SELECT max(id) FROM calibration WHERE state = 'current'")
@@ -194,7 +194,7 @@ def test_it_is_what_really_happens(case: Case, kind: str) -> None:
         else:
             assert isinstance(made, MadeByAbers)
             closed, opened = venn_abers.changed_steps(
-                venn_abers.open_steps(connection, calibration.calibrator_id), made.steps
+                venn_abers.steps_of(connection, calibration.calibrator_id), made.steps
             )
             assert (len(closed.cell), len(opened.cell)) == (0, 0)
             assert venn_abers.choice_of(connection, calibration.id) == made.choice

@@ -19,7 +19,7 @@ from venn_admit.api.models.common import (
     answer_of,
 )
 from venn_admit.core.names import PRINTABLE
-from venn_admit.records import ListedCalibration, Registered
+from venn_admit.records import ListedCalibration, PutInUse, Registered, Withheld
 
 ClassName = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=PRINTABLE)]
 
@@ -222,6 +222,25 @@ class NewCalibration(Given):
     method: str = Field(
         default="venn-admit", max_length=20, description="`venn-admit` or `venn-abers`.", examples=["venn-admit"]
     )
+    dry_run: bool = Field(default=False, description="Compute everything, and store no calibration.", examples=[False])
+
+
+class CalibrationToUse(Given):
+    """The calibration that decisions are to be made by."""
+
+    calibration: Annotated[int, Field(ge=1, le=LARGEST_KEY), WHOLE] = Field(description="Its number.", examples=[7])
+    reason: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        pattern=PRINTABLE,
+        description="Why, for the history.",
+        examples=["the newer one rejects everything"],
+    )
+
+
+PutInUseAnswer: Any = answer_of(PutInUse, "PutInUseAnswer")
+WithheldAnswer: Any = answer_of(Withheld, "WithheldAnswer")
 
 
 class CalibratedAnswer(Model):
@@ -229,7 +248,13 @@ class CalibratedAnswer(Model):
 
     model_config = ConfigDict(extra="allow")
 
-    calibration: int = Field(description="Its number; it is current.", examples=[8])
+    calibration: int | None = Field(
+        description="Its number; it is current unless it is withheld; null in a dry run.", examples=[8]
+    )
+    withheld: WithheldAnswer | None = Field(
+        description="Why it is stored and not in use; null if it is current.", examples=[None]
+    )
+    is_stored: bool = Field(description="False in a dry run.", examples=[True])
     alpha: str = Field(examples=["0.1"])
     mc: int = Field(examples=[4500])
     vp: int = Field(examples=[4500])

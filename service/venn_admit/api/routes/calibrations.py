@@ -8,8 +8,10 @@ from fastapi import Header, Path, Request, Response
 from venn_admit.api.models.classifiers import (
     CalibratedAnswer,
     Calibrations,
+    CalibrationToUse,
     NewCalibration,
     PolicyAnswer,
+    PutInUseAnswer,
     ShownCalibration,
 )
 from venn_admit.api.models.common import LARGEST_KEY
@@ -27,6 +29,7 @@ from venn_admit.api.routes.parts import (
 from venn_admit.api.waiting import WaitingForWorkers
 from venn_admit.errors import NotReadyError
 from venn_admit.flows.calibration.calibrate import Calibrated, NearlyNothingUsable, calibrate, settings_for
+from venn_admit.flows.calibration.in_use import Used, use
 from venn_admit.flows.data.catalogue import find, list_calibrations, show_calibration
 from venn_admit.flows.data.export import show_policy
 from venn_admit.http.advice import request_for
@@ -35,7 +38,7 @@ from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.paging import key_before, page
 from venn_admit.http.paths import classifier_path
 from venn_admit.records import as_json
-from venn_admit.results import calibrated_json, calibrations_json, setting_json
+from venn_admit.results import calibrated_json, calibrations_json, in_use_json, setting_json
 from venn_admit.store.access.keys import Scope
 
 routes = router("calibrations")
@@ -81,6 +84,30 @@ def get_current_calibration(
 ) -> Any:
     """Show the calibration that decisions are made by; its ETag changes when another becomes current."""
     return _shown(request, response, classifier, None, if_none_match)
+
+
+@routes.put(
+    "/classifiers/{classifier}/calibration",
+    name="use_calibration",
+    response_model=PutInUseAnswer,
+    dependencies=[needs(Scope.WRITE)],
+    responses=problems(404, 409, 413),
+)
+def put_current_calibration(request: Request, classifier: ClassifierName, given: CalibrationToUse) -> dict[str, Any]:
+    """Put a stored calibration in use, whatever it admits. Its setting is kept current from now on."""
+
+    def answer(done: Used) -> dict[str, Any]:
+        return in_use_json(classifier, done)
+
+    done = use(
+        runtime_of(request).engine,
+        classifier,
+        given.calibration,
+        reason=given.reason,
+        by=request.state.caller,
+        on_stored=keeping(request, answer),
+    )
+    return answer(done)
 
 
 @routes.get(
@@ -139,11 +166,13 @@ def post_calibration(
 ) -> dict[str, Any]:
     """Compute a calibration from the held-out data and make it current.
 
-    Workers approximate points that arrived since the last one, so one must be up if there are any.
+    If it admits less than half of what the one in use admits, it is stored and not put in use. Workers approximate
+    points that arrived since the last one, so one must be up if there are any.
     """
     runtime = runtime_of(request)
     known = find(runtime.engine, classifier)
     asked = given.model_dump()
+    dry_run = asked.pop("dry_run")
     settings = settings_for(known, asked.pop("method"), asked)
     done = calibrate(
         runtime,
@@ -152,11 +181,14 @@ def post_calibration(
         shell=WaitingForWorkers(runtime),
         reason="asked for over HTTP",
         even_if_nearly_nothing_is_usable=asked["kappa"] is not None,
+        by=request.state.caller,
+        dry_run=dry_run,
         on_stored=keeping(request, _calibrated, partial(_headers, classifier)),
     )
     if isinstance(done, NearlyNothingUsable):
         raise NotReadyError(done.refusal(request_for))
-    response.headers.update(_headers(classifier, done))
+    if done.is_stored:
+        response.headers.update(_headers(classifier, done))
     return _calibrated(done)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
+from venn_admit.advice import Step, Verb
 from venn_admit.cli.advice import command
 from venn_admit.cli.output import output, print_result
 from venn_admit.cli.tables.rows import facts, table
@@ -15,7 +16,7 @@ from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.report.calibration.cells.average import average_section
 from venn_admit.report.calibration.cells.certified import certificate_section
 from venn_admit.report.calibration.wording import drawn_section
-from venn_admit.results import calibrated_json
+from venn_admit.results import calibrated_json, withheld_of
 
 
 def usable_table(shares: UsableShares) -> RenderableType:
@@ -68,7 +69,7 @@ def print_cells(done: Calibrated, made: MadeByAbers, as_json: bool) -> None:
     choice, asked, certificate = made.choice, done.method_settings, made.certificate
     points = f"{done.mc_count:,} mc" + (f", {done.vp_count:,} vp" if asked.has_policy else "")
     lines = [
-        f"Calibration {done.calibration_id} is current: method venn-abers, alpha {asked.alpha}, score {choice.kind}; "
+        f"{standing_text(done)}: method venn-abers, alpha {asked.alpha}, score {choice.kind}; "
         f"points: {points}; {done.changed.opened:,} rows written."
     ]
     if done.classifier.knn is None:
@@ -82,11 +83,30 @@ def print_cells(done: Calibrated, made: MadeByAbers, as_json: bool) -> None:
         as_json,
         calibrated_json(done),
         *lines,
+        *withheld_lines(done),
     )
     if certificate is not None and not as_json:
         output.print(drawn_section(certificate_section(certificate, done.classifier.class_names)))
     if made.average is not None and not as_json:
         output.print(drawn_section(average_section(made.average, done.classifier.class_names)))
+
+
+def standing_text(done: Calibrated) -> str:
+    """Say what became of a calibration."""
+    if not done.is_stored:
+        return "Dry run, no calibration is stored"
+    return f"Calibration {done.calibration_id} is {'current' if done.withheld is None else 'stored and not in use'}"
+
+
+def withheld_lines(done: Calibrated) -> list[str]:
+    """Say why a calibration is not in use, and how to put it in use, if it is not."""
+    if done.withheld is None:
+        return []
+    why = withheld_of(done.withheld)
+    if not done.is_stored:
+        return [f"It would be stored and not put in use: {why}."]
+    step = Step(Verb.USE, classifier=done.classifier.name, calibration=done.calibration_id)
+    return [f"It is not in use because {why}. `{command(step)}` puts it in use all the same."]
 
 
 def print_basis(basis: CellBasis) -> None:

@@ -48,6 +48,7 @@ VERBS: Mapping[str, Mapping[str, str | VerbGroup]] = {
         "list": "running.catalogue:list_classifiers",
         "show": "running.catalogue:show",
         "calibrations": "running.catalogue:calibrations",
+        "use": "calibrating.use:use",
         "rename": "running.catalogue:rename",
         "retire": "running.catalogue:retire",
         "forget": "running.removal:forget",

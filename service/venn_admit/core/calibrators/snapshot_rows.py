@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,19 @@ class RowChanges:
 
     closed_ids: IntArray
     opened: IntArray
+
+
+def rows_digest(rows: CalibrationRows) -> bytes:
+    """Return a digest, 16 bytes, of the points, whatever their order: of their splits, labels, predictions and scores.
+
+    Args:
+        rows: The points.
+    """
+    order, digest = np.argsort(rows.exemplar_ids), blake2b(digest_size=16)
+    points = rows.points
+    for column in (rows.exemplar_ids, rows.in_vp, points.label, points.predicted, rows.bins, points.score):
+        digest.update(np.ascontiguousarray(column[order]).tobytes())
+    return digest.digest()
 
 
 def rows_of_split(

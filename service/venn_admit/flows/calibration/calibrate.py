@@ -1,7 +1,7 @@
 """A new snapshot of a calibrator from the current labels and approximations, by the method of its settings."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, Engine
@@ -19,7 +19,9 @@ from venn_admit.flows.calibration.approximate import (
     require_support,
     take_in_waiting,
 )
+from venn_admit.flows.calibration.in_use import FarLess, follow, put_in_use_unless_far_less
 from venn_admit.flows.jobs.submit import Send, Submission, submit_job
+from venn_admit.flows.keys.keys import Caller, asked_by
 from venn_admit.flows.shell import Shell
 from venn_admit.methods.method import Made
 from venn_admit.methods.registry import METHODS
@@ -40,7 +42,7 @@ class Calibrated:
     """A new snapshot.
 
     made: by its method. left_out: points of mc and vp that wait for the next snapshot, because they arrived while
-    approximations were computed.
+    approximations were computed. withheld: why it is not in use; None if it is current. is_stored: False in a dry run.
     """
 
     classifier: Classifier
@@ -52,6 +54,8 @@ class Calibrated:
     vp_count: int
     changed: ChangedRows
     left_out: int
+    withheld: FarLess | None = None
+    is_stored: bool = True
 
     @property
     def settings(self) -> CalibratorSettings:
@@ -188,14 +192,20 @@ def calibrate(
     shell: Shell,
     reason: str,
     even_if_nearly_nothing_is_usable: bool,
+    by: Caller | None = None,
+    dry_run: bool = False,
     on_stored: OnStored = lambda *_: None,
 ) -> Calibrated | NearlyNothingUsable:
     """Bring the approximations of mc and vp up to date, take a snapshot of them, and make it current.
+
+    If it admits far less than the one in use, it is stored and not put in use.
 
     Args:
         settings: They fit the classifier, as those of `settings_for` do.
         reason: Why it is made, as it is kept with the snapshot.
         even_if_nearly_nothing_is_usable: Whether a setting that leaves nearly nothing to admit is stored all the same.
+        by: Who asks over HTTP; None: somebody else.
+        dry_run: Whether to store no snapshot, and only to return what it would be.
         on_stored: As in `calibrate_on_stored`.
 
     Raises:
@@ -210,7 +220,9 @@ def calibrate(
         if shares.nearly_nothing:
             return NearlyNothingUsable(classifier, shares)
     shell.show("Calibrating")
-    return calibrate_on_stored(workspace, classifier, settings, reason=reason, on_stored=on_stored)
+    return calibrate_on_stored(
+        workspace, classifier, settings, reason=reason, by=by, dry_run=dry_run, on_stored=on_stored
+    )
 
 
 def _usable_shares(workspace: Workspace, classifier: Classifier, settings: CalibratorSettings) -> UsableShares:
@@ -240,16 +252,20 @@ def calibrate_on_stored(
     settings: MethodSettings,
     *,
     reason: str,
+    by: Caller | None = None,
+    dry_run: bool = False,
     on_stored: OnStored = lambda *_: None,
 ) -> Calibrated:
     """Compute a snapshot from one view of the data, make it current, and put its setting in use.
 
-    Readers use the previous snapshot until then. Training exemplars that waited for it join afterwards.
+    Readers use the previous snapshot until then. Training exemplars that waited for it join afterwards. If it admits
+    far less than the one in use, it is stored and not put in use.
 
     Args:
         settings: They fit the classifier.
         reason: Why the snapshot is made; it is stored.
-        on_stored: Is called with the snapshot in the transaction that makes it current, which is REPEATABLE READ.
+        by, dry_run: As in `calibrate`.
+        on_stored: Is called with the snapshot in the transaction that stores it, which is REPEATABLE READ.
 
     Raises:
         NotReadyError: Data or approximations are missing; nothing is stored.
@@ -257,7 +273,16 @@ def calibrate_on_stored(
     with transaction(workspace.engine) as guard:
         classifier = classifiers.by_id(guard, classifier.id)
         calibrators.lock(guard, classifier, settings)
-        calibrated = take_snapshot(workspace, guard, classifier, settings, reason=reason, on_stored=on_stored)
+        calibrated = take_snapshot(
+            workspace,
+            guard,
+            classifier,
+            settings,
+            reason=reason,
+            asked=asked_by(by),
+            dry_run=dry_run,
+            on_stored=on_stored,
+        )
     vacuum_changed(workspace.engine, calibrated)
     take_in_waiting(workspace.engine, classifier.address)
     return calibrated
@@ -270,23 +295,25 @@ def take_snapshot(
     settings: MethodSettings,
     *,
     reason: str,
+    asked: Mapping[str, Any],
     calibrator_id: int | None = None,
     leave_out: bool = False,
+    dry_run: bool = False,
     on_stored: OnStored = lambda *_: None,
 ) -> Calibrated:
     """Make a snapshot, mark the request that it serves as served, and delete older ones that need not be kept.
 
-    guard: a transaction that holds the calibrator's lock. calibrator_id: None to put the setting in use, and to add
-    it if it is new. leave_out: whether points without an approximation wait for the next snapshot; otherwise they raise
-    OutdatedError, as changed training data always do. on_stored: as in `calibrate`. Raises NotReadyError if data are
-    missing.
+    guard: a transaction that holds the calibrator's lock. asked: the columns that say who asked for it. calibrator_id:
+    None to put the setting in use, and to add it if it is new. leave_out: whether points without an approximation wait
+    for the next snapshot; otherwise they raise OutdatedError, as changed training data always do. dry_run, on_stored:
+    as in `calibrate`. Raises NotReadyError if data are missing.
     """
     # Read before the data, so that a request that arrives in between does not count as served.
     requested_at = recalibrations.requested_at(guard, classifier, settings)
     # A second transaction, because its view of the data must not be older than the lock.
     with connect(guard.engine) as connection:
         connection.execution_options(isolation_level="REPEATABLE READ")
-        with connection.begin():
+        with connection.begin() as making:
             classifier = classifiers.by_id(connection, classifier.id)
             calibrated = _calibrate(
                 connection,
@@ -297,10 +324,25 @@ def take_snapshot(
                 leave_out=leave_out,
                 memory_budget=workspace.memory_budget,
             )
+            withheld = put_in_use_unless_far_less(
+                connection,
+                guard,
+                classifier,
+                calibrations.by_id(connection, classifier, calibrated.calibration_id),
+                by_choice=calibrator_id is None,
+                asked=asked,
+                reason=reason,
+            )
+            calibrated = replace(calibrated, withheld=withheld, is_stored=not dry_run)
+            if dry_run:
+                making.rollback()
+                return calibrated
             on_stored(connection, calibrated)
     # Each statement of the first transaction sees all that is committed, later requests and decisions included.
     if requested_at is not None:
         recalibrations.serve(guard, calibrated.calibrator_id, requested_at, whole=not calibrated.left_out)
+    if calibrated.withheld is not None:
+        calibrations.delete_withheld(guard, calibrated.calibrator_id, before=calibrated.calibration_id)
     if workspace.keep_calibrations is not None:
         calibrations.delete_old(guard, calibrated.calibrator_id, workspace.keep_calibrations)
     return calibrated
@@ -320,9 +362,11 @@ def renewed_snapshot(
     The transaction holds the locks of ingestion, of the calibrator and of the classifier. Raises as `calibrate` does,
     and OutdatedError if approximations are missing or out of date.
     """
-    return _calibrate(
+    calibrated = _calibrate(
         connection, classifier, settings, calibrator_id, reason, leave_out=False, memory_budget=memory_budget
     )
+    follow(connection, classifier, calibrations.by_id(connection, classifier, calibrated.calibration_id), reason)
+    return calibrated
 
 
 def vacuum_changed(engine: Engine, calibrated: Calibrated) -> None:
@@ -351,8 +395,8 @@ def _calibrate(
     require_classes(connection, classifier, splits)
     made = METHODS[settings.method].make(connection, classifier, parameters, settings, memory_budget=memory_budget)
     if calibrator_id is None:
-        calibrator_id = calibrators.choose(connection, classifier, settings)
-    calibration_id, changed = calibrations.publish(
+        calibrator_id = calibrators.add(connection, classifier, settings)
+    calibration_id, changed = calibrations.store(
         connection,
         calibrator_id,
         made.rows,

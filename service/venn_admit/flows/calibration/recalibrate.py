@@ -1,7 +1,9 @@
 """Recalibration by requests: labels and data that arrive accumulate, and each calibrator is kept current."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import structlog
 from celery import Celery
@@ -18,7 +20,9 @@ from venn_admit.flows.calibration.calibrate import (
 )
 from venn_admit.flows.jobs.control import relay
 from venn_admit.flows.jobs.submit import Send, Submission, submit_job
+from venn_admit.flows.keys.keys import asked_by
 from venn_admit.flows.shell import Shell
+from venn_admit.store.access.audit import Origin
 from venn_admit.store.calibrations import calibrators
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers, generations
@@ -156,6 +160,7 @@ def recalibrate_step(
     result is None if the request has been served or is no longer due or, without waiting, if another process works on
     it.
     """
+    asked = asked_by(None) if wait else {**asked_by(None), "origin": Origin.SCHEDULE}
     with submit_job(workspace, send) as submission:
         guard = submission.connection
         if wait:
@@ -166,7 +171,7 @@ def recalibrate_step(
         found = recalibrations.due(
             guard, quiet_seconds=quiet_seconds, wait_seconds=wait_seconds, calibrator_id=request.calibrator_id
         )
-        step = _next_step(submission, found[0]) if found else None
+        step = _next_step(submission, found[0], asked) if found else None
     if step is not None and step.calibrated is not None:
         vacuum_changed(workspace.engine, step.calibrated)
     if step is not None and step.outcome not in (RecalibrationOutcome.STARTED, RecalibrationOutcome.RUNNING):
@@ -174,11 +179,11 @@ def recalibrate_step(
     return step
 
 
-def _next_step(submission: Submission, request: RecalibrationRequest) -> RecalibrationStep:
-    """submission: its transaction holds the calibrator's lock."""
+def _next_step(submission: Submission, request: RecalibrationRequest, asked: Mapping[str, Any]) -> RecalibrationStep:
+    """submission: its transaction holds the calibrator's lock. asked: the columns that say who asked for it."""
     guard = submission.connection
     try:
-        return _search_or_snapshot(submission, request)
+        return _search_or_snapshot(submission, request, asked)
     except OutdatedError:
         recalibrations.await_job(guard, request.calibrator_id, None)
         return RecalibrationStep(request, RecalibrationOutcome.OUTDATED)
@@ -188,7 +193,9 @@ def _next_step(submission: Submission, request: RecalibrationRequest) -> Recalib
         return RecalibrationStep(request, RecalibrationOutcome.FAILED, error=str(error))
 
 
-def _search_or_snapshot(submission: Submission, request: RecalibrationRequest) -> RecalibrationStep:
+def _search_or_snapshot(
+    submission: Submission, request: RecalibrationRequest, asked: Mapping[str, Any]
+) -> RecalibrationStep:
     guard = submission.connection
     match request.job_state:
         case None:
@@ -213,6 +220,7 @@ def _search_or_snapshot(submission: Submission, request: RecalibrationRequest) -
         request.classifier,
         request.settings,
         reason=request.reason,
+        asked=asked,
         calibrator_id=request.calibrator_id,
         leave_out=True,
     )
@@ -221,7 +229,15 @@ def _search_or_snapshot(submission: Submission, request: RecalibrationRequest) -
 
 def _log(request_log: structlog.stdlib.BoundLogger, step: RecalibrationStep) -> None:
     if step.calibrated is not None:
-        changed = step.calibrated.changed
+        changed, withheld = step.calibrated.changed, step.calibrated.withheld
+        if withheld is not None:
+            request_log.warning(
+                "the calibration admits far less than the one in use, and is stored and not put in use",
+                calibration=step.calibrated.calibration_id,
+                in_use=withheld.in_use,
+                share=withheld.strength.share,
+                share_in_use=withheld.strength.share_in_use,
+            )
         request_log.info(
             "recalibrated",
             calibration=step.calibrated.calibration_id,

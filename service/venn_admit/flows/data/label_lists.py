@@ -64,7 +64,11 @@ def known_label(engine: Engine, name: str, external_id: str) -> KnownLabel:
             raise InvalidInputError(f"external_id: expected an exemplar with a label, got {external_id!r}, without one")
         event = labels.newest_event(connection, stored)
         calibrates = stored.split in (Split.MC, Split.VP)
-        kept_current = [one.id for one in calibrators.of_classifier(connection, classifier) if one.retired_at is None]
+        kept_current = [
+            one.id
+            for one in calibrators.of_classifier(connection, classifier)
+            if one.has_current and one.retired_at is None
+        ]
         return KnownLabel(
             classifier=classifier,
             external_id=external_id,

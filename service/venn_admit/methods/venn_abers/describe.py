@@ -153,7 +153,7 @@ def compare(connection: Connection, calibration: Calibration, made: MadeByAbers)
     """Return the differences; see the protocol `Method`."""
     before = calibrations.read_points(connection, calibration, Split.MC)
     after = points_of_split(made.rows, Split.MC)
-    stored = venn_abers.open_steps(connection, calibration.calibrator_id)
+    stored = venn_abers.steps_of(connection, calibration.calibrator_id)
     _, opened = venn_abers.changed_steps(stored, made.steps)
     # Both hold the same exemplars, whose order in the cells may differ.
     score_before = before.points.score[np.argsort(before.exemplar_ids)]

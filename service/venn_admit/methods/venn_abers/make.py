@@ -56,10 +56,10 @@ class MadeByAbers:
 
     def store(self, connection: Connection, calibration_id: int) -> None:
         """Store the steps that changed, the choice, and the policy."""
-        venn_abers.write_changes(connection, calibration_id, self.steps)
+        venn_abers.add_steps(connection, calibration_id, self.steps)
         venn_abers.add_choice(connection, calibration_id, self.choice)
         if self.certificate is not None:
-            venn_abers.add_certificate(connection, calibration_id, self.certificate)
+            venn_abers.add_certificate(connection, calibration_id, self.certificate, self.rows)
         if self.average is not None:
             venn_abers.add_average(connection, calibration_id, self.average)
 

@@ -51,7 +51,7 @@ def write_changes(
 
     method: of the calibrator; by any other than venn-admit, points have no ADMIT sets.
     """
-    changes = changed_rows(open_rows(connection, calibrator_id, rows.class_count), rows)
+    changes = changed_rows(rows_of(connection, calibrator_id, rows.class_count), rows)
     if len(changes.closed_ids):
         parameters = {"calibrator_id": calibrator_id, "number": number, "exemplar_ids": changes.closed_ids.tolist()}
         execute(connection, "calibration_points.close_points", **parameters)
@@ -66,11 +66,13 @@ def _in_order_of_bands(rows: CalibrationRows, positions: IntArray) -> IntArray:
     return positions[order]
 
 
-def open_rows(connection: Connection, calibrator_id: int, class_count: int) -> CalibrationRows:
-    """Return the rows of a calibrator's current snapshot, in no particular order."""
+def rows_of(
+    connection: Connection, calibrator_id: int, class_count: int, *, number: int | None = None
+) -> CalibrationRows:
+    """Return the rows of a snapshot of a calibrator, in no particular order; number: None for the current one."""
     columns = {"exemplar_id": INT8, "in_vp": BOOL, **POINT, "bin": INT4, "admit_set": PackedBits(class_count)}
-    parameters = {"calibrator_id": calibrator_id, "class_count": class_count}
-    found = read_columns(connection, "calibration_points.open_points", columns, **parameters)
+    parameters = {"calibrator_id": calibrator_id, "class_count": class_count, "number": number}
+    found = read_columns(connection, "calibration_points.rows_of_snapshot", columns, **parameters)
     return CalibrationRows(
         class_count=class_count,
         exemplar_ids=found["exemplar_id"],

@@ -1,6 +1,6 @@
 """Calibrators, their numbered snapshots, and the row-versioned points that a snapshot consists of."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -13,7 +13,15 @@ from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSetti
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows
 from venn_admit.core.types import BoolArray, CalibrationPoints, IntArray, Split
 from venn_admit.errors import Code, NotFoundError, NotReadyError, OutdatedError
-from venn_admit.store.calibrations.calibration_points import POINT, ChangedRows, delete_unheld, points_of, write_changes
+from venn_admit.store.calibrations import venn_abers
+from venn_admit.store.calibrations.calibration_points import (
+    POINT,
+    ChangedRows,
+    delete_unheld,
+    points_of,
+    rows_of,
+    write_changes,
+)
 from venn_admit.store.calibrations.calibrators import settings_of
 from venn_admit.store.database.binary_copy import BOOL, INT8, read_columns
 from venn_admit.store.database.statements import execute, stream
@@ -102,20 +110,21 @@ class SnapshotPoints:
     singleton: BoolArray
 
 
-def publish(
+def store(
     connection: Connection, calibrator_id: int, rows: CalibrationRows, *, knn_parameters_id: int | None, reason: str
 ) -> tuple[int, ChangedRows]:
-    """Make these rows the current snapshot, writing only those that changed; return the new key and the counts."""
-    newest = execute(connection, "calibrations.latest_number", calibrator_id=calibrator_id).one()
-    number = newest.number + 1
-    changed = write_changes(connection, calibrator_id, newest.method, number, rows)
-    execute(connection, "calibrations.retire_calibration", calibrator_id=calibrator_id)
+    """Store a snapshot of these rows, writing only those that changed; return the new key and the counts.
+
+    Its rows are open, so that it must become the current one, or the rows of that one be opened again.
+    """
+    given = execute(connection, "calibrations.next_number", calibrator_id=calibrator_id).one()
+    changed = write_changes(connection, calibrator_id, given.method, given.number, rows)
     vp_count = int(rows.in_vp.sum())
     calibration_id: int = execute(
         connection,
         "calibrations.add_calibration",
         calibrator_id=calibrator_id,
-        number=number,
+        number=given.number,
         knn_parameters_id=knn_parameters_id,
         mc_count=len(rows.in_vp) - vp_count,
         vp_count=vp_count,
@@ -123,6 +132,23 @@ def publish(
     ).scalar_one()
     execute(connection, "calibrations.add_quartiles", calibration_id=calibration_id, calibrator_id=calibrator_id)
     return calibration_id, changed
+
+
+def make_current(connection: Connection, calibrator_id: int, calibration_id: int) -> None:
+    """Make a snapshot, whose rows are the open ones, the current one of its calibrator."""
+    execute(connection, "calibrations.retire_calibration", calibrator_id=calibrator_id)
+    execute(connection, "calibrations.make_current", calibration_id=calibration_id)
+
+
+def open_again(connection: Connection, calibration: Calibration, class_count: int) -> None:
+    """Make the rows of an older snapshot the open ones, under a number that no snapshot has."""
+    calibrator_id, older = calibration.calibrator_id, calibration.number
+    given = execute(connection, "calibrations.next_number", calibrator_id=calibrator_id).one()
+    rows = rows_of(connection, calibrator_id, class_count, number=older)
+    write_changes(connection, calibrator_id, given.method, given.number, rows)
+    venn_abers.write_changes(
+        connection, calibrator_id, given.number, venn_abers.steps_of(connection, calibrator_id, number=older)
+    )
 
 
 def add_band_radius(connection: Connection, calibration_id: int, radius: BandRadius) -> None:
@@ -143,7 +169,19 @@ def delete_old(connection: Connection, calibrator_id: int, keep: int) -> None:
     by statement.
     """
     parameters = {"calibrator_id": calibrator_id, "keep": keep}
-    old = list(execute(connection, "calibrations.lock_old_calibrations", **parameters).scalars())
+    old = execute(connection, "calibrations.lock_old_calibrations", **parameters)
+    _delete(connection, calibrator_id, old.scalars())
+
+
+def delete_withheld(connection: Connection, calibrator_id: int, before: int) -> None:
+    """Delete the snapshots before a given one that were never put in use, under the same conditions."""
+    parameters = {"calibrator_id": calibrator_id, "calibration_id": before}
+    old = execute(connection, "calibrations.lock_withheld", **parameters)
+    _delete(connection, calibrator_id, old.scalars())
+
+
+def _delete(connection: Connection, calibrator_id: int, locked: Iterable[int]) -> None:
+    old = list(locked)
     if old and execute(connection, "calibrations.delete_calibrations", calibration_ids=old).rowcount:
         delete_unheld(connection, calibrator_id)
         execute(connection, "steps.delete_unheld_steps", calibrator_id=calibrator_id)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from hashlib import blake2b
 from typing import Any
 
-from sqlalchemy import Connection, func
+from sqlalchemy import Connection
 from sqlalchemy.dialects.postgresql import insert
 
 from venn_admit.core.calibrators.arguments import ALL_DECLARED, canonical, plain_settings
@@ -41,9 +41,10 @@ def settings_digest(settings: MethodSettings) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Calibrator:
-    """A setting with its current snapshot.
+    """A setting with its current snapshot, or with its newest if it was never put in use.
 
-    is_in_use: whether new decisions are made under it. retired_at: None as long as it is kept current. due_for: what
+    is_in_use: whether new decisions are made under it. has_current: whether it was ever put in use, since when it is
+    kept current. retired_at: None as long as it is. due_for: what
     changed since the snapshot, such as labels; None if nothing did. due_error: why it could not be recalibrated.
     is_certified: whether a policy passed; None if no certificate was asked for. policy: the thresholds of the policy,
     certified or of the average promise, None for never; None if there is none.
@@ -59,6 +60,7 @@ class Calibrator:
     vp_count: int
     due_for: str | None
     due_error: str | None
+    has_current: bool = True
     is_certified: bool | None = None
     policy: tuple[float | None, ...] | None = None
 
@@ -101,18 +103,21 @@ def by_id(connection: Connection, classifier: Classifier, calibrator_id: int) ->
     )
 
 
-def choose(connection: Connection, classifier: Classifier, settings: MethodSettings) -> int:
-    """Return the key of the calibrator with these settings, created if new, which is the one in use from now on."""
+def add(connection: Connection, classifier: Classifier, settings: MethodSettings) -> int:
+    """Return the key of the calibrator with these settings, which is added if it is new."""
     # The columns follow from the settings that are declared, so this statement is put together from them.
-    new = insert(calibrator).values(
-        classifier_id=classifier.id, chosen_at=func.clock_timestamp(), **setting_columns(settings)
-    )
-    chosen = new.on_conflict_do_update(
+    new = insert(calibrator).values(classifier_id=classifier.id, **setting_columns(settings))
+    added = new.on_conflict_do_update(
         index_elements=[calibrator.c.classifier_id, calibrator.c.settings_digest],
-        set_={"chosen_at": new.excluded.chosen_at, "retired_at": None},
+        set_={"last_number": calibrator.c.last_number},  # the row is returned only if it is written
     )
-    calibrator_id: int = connection.execute(chosen.returning(calibrator.c.id)).scalar_one()
+    calibrator_id: int = connection.execute(added.returning(calibrator.c.id)).scalar_one()
     return calibrator_id
+
+
+def choose(connection: Connection, calibrator_id: int) -> None:
+    """Let decisions be made under a calibrator that has a current snapshot from now on, and keep it current."""
+    execute(connection, "calibrators.choose", calibrator_id=calibrator_id)
 
 
 def lock(connection: Connection, classifier: Classifier, settings: MethodSettings) -> None:

@@ -1,11 +1,14 @@
 """What a calibration by Venn-Abers stores beside its points: a certificate, the choice of its score, and steps."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
 from venn_admit.core.calibrators.average import policy as average
 from venn_admit.core.calibrators.average.policy import AveragePolicy
@@ -18,9 +21,11 @@ from venn_admit.core.calibrators.certified.certificate import (
 )
 from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.calibrators.settings import ScoreKind
+from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, rows_digest
 from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.store.database.binary_copy import FLOAT8, INT4, FixedColumn, copy_in, driver_cursor, read_columns
 from venn_admit.store.database.statements import execute
+from venn_admit.store.exemplars.classifiers import Classifier
 
 _COLUMNS: dict[str, FixedColumn] = {
     "cell": INT4,
@@ -31,9 +36,13 @@ _COLUMNS: dict[str, FixedColumn] = {
 }
 
 
-def add_certificate(connection: Connection, calibration_id: int, certificate: Certificate) -> None:
-    """Store the certificate of a new snapshot."""
-    policy = certificate.policy
+def add_certificate(
+    connection: Connection, calibration_id: int, certificate: Certificate, rows: CalibrationRows
+) -> None:
+    """Store the certificate of a new snapshot, and that it looked at the labels of these rows."""
+    policy, document = certificate.policy, json.dumps(to_document(certificate), allow_nan=False)
+    digest = blake2b(rows_digest(rows) + document.encode(), digest_size=16).digest()
+    execute(connection, "certificates.add_look", calibration_id=calibration_id, digest=digest)
     execute(
         connection,
         "certificates.add_certificate",
@@ -45,7 +54,7 @@ def add_certificate(connection: Connection, calibration_id: int, certificate: Ce
         share=certificate.share,
         documents=certificate.documents,
         documents_needed=certificate.documents_needed,
-        document=json.dumps(to_document(certificate), allow_nan=False),
+        document=document,
     )
 
 
@@ -76,6 +85,14 @@ def certificate_of(connection: Connection, calibration_id: int) -> Certificate |
     """Return the certificate of a snapshot; None if it was asked for none."""
     document = execute(connection, "certificates.certificate", calibration_id=calibration_id).scalar_one_or_none()
     return None if document is None else from_document(document)
+
+
+def looks(connection: Connection, classifier: Classifier) -> Sequence[Row[Any]]:
+    """Return every certificate that looked at the labels of a classifier, the newest first, each once.
+
+    With each comes the confidence that it and those before it hold together.
+    """
+    return execute(connection, "certificates.looks", first_id=classifier.first_id).all()
 
 
 def policy_of(connection: Connection, calibration_id: int) -> Policy | None:
@@ -125,15 +142,19 @@ def score_of(connection: Connection, calibration_id: int) -> ScoreKind:
     return choice_of(connection, calibration_id).kind
 
 
-def write_changes(connection: Connection, calibration_id: int, steps: Steps) -> None:
-    """Make these the open steps from a new snapshot on, writing only the rows that differ."""
+def add_steps(connection: Connection, calibration_id: int, steps: Steps) -> None:
+    """Make these the open steps from a new snapshot on."""
     place = execute(connection, "steps.place_of_calibration", calibration_id=calibration_id).one()
-    stored = open_steps(connection, place.calibrator_id)
-    closed, opened = changed_steps(stored, steps)
+    write_changes(connection, place.calibrator_id, place.number, steps)
+
+
+def write_changes(connection: Connection, calibrator_id: int, number: int, steps: Steps) -> None:
+    """Make these the open steps from a number on, writing only the rows that differ."""
+    closed, opened = changed_steps(steps_of(connection, calibrator_id), steps)
     if len(closed.cell):
         parameters = {
-            "calibrator_id": place.calibrator_id,
-            "number": place.number,
+            "calibrator_id": calibrator_id,
+            "number": number,
             "cells": closed.cell.tolist(),
             "scores": closed.score.tolist(),
         }
@@ -141,8 +162,8 @@ def write_changes(connection: Connection, calibration_id: int, steps: Steps) -> 
     if len(opened.cell):
         n = len(opened.cell)
         columns = {
-            "calibrator_id": (INT4, np.full(n, place.calibrator_id)),
-            "valid_from": (INT4, np.full(n, place.number)),
+            "calibrator_id": (INT4, np.full(n, calibrator_id)),
+            "valid_from": (INT4, np.full(n, number)),
             **{name: (column, getattr(opened, name)) for name, column in _COLUMNS.items()},
         }
         copy_in(driver_cursor(connection), "venn_abers_step", columns)
@@ -161,9 +182,10 @@ def step_at(connection: Connection, calibrator_id: int, cell: int, score: float)
     return Steps(np.full(len(rows), cell), *found.T)
 
 
-def open_steps(connection: Connection, calibrator_id: int) -> Steps:
-    """Return the steps of a calibrator's current snapshot, by cell and score."""
-    return Steps(**read_columns(connection, "steps.open_steps", _COLUMNS, calibrator_id=calibrator_id))
+def steps_of(connection: Connection, calibrator_id: int, *, number: int | None = None) -> Steps:
+    """Return the steps of a snapshot of a calibrator, by cell and score; number: None for the current one."""
+    parameters = {"calibrator_id": calibrator_id, "number": number}
+    return Steps(**read_columns(connection, "steps.steps_of_snapshot", _COLUMNS, **parameters))
 
 
 def _by_bits(steps: Steps) -> npt.NDArray[np.bytes_]:

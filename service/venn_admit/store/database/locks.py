@@ -10,9 +10,10 @@ MIGRATION_LOCK = 0x76_65_6E_6E
 TWO_KEYS: Mapping[int, str] = MappingProxyType(
     {
         1: "A classifier: held to store exemplars or labels of it, to ask for jobs that do, or to remove decisions.",
-        2: "A calibrator, by the hash of its classifier and settings: held to recalibrate or retire it.",
+        2: "A calibrator, by the hash of its classifier and settings: held to recalibrate, retire or use it.",
         3: "None, 0: shared by the workers that live.",
         4: "A calibrator: held to update its monitors.",
+        5: "A classifier: held to decide which of its calibrations is in use.",
     }
 )
 

@@ -1,6 +1,6 @@
--- name: open_points
--- The rows of the current snapshot. A point without an ADMIT set has an empty one here, and without vectors q is -1 and
--- d is NaN.
+-- name: rows_of_snapshot
+-- The rows of the snapshot with a number; without a number, the open ones. A point without an ADMIT set has an empty one
+-- here, and without vectors q is -1 and d is NaN.
 SELECT
     exemplar_id,
     split = 'vp' AS in_vp,
@@ -14,7 +14,10 @@ SELECT
 FROM calibration_point
 WHERE
     calibrator_id = :calibrator_id
-    AND valid_until IS NULL;
+    AND CASE
+        WHEN CAST(:number AS integer) IS NULL THEN valid_until IS NULL
+        ELSE is_in_snapshot_v1(:number, valid_from, valid_until)
+    END;
 
 -- name: close_points
 -- Close the open rows that the snapshot of this number no longer holds.

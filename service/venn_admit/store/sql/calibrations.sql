@@ -1,25 +1,28 @@
--- name: latest_number
--- The method of a calibrator, and the number of its newest snapshot; 0 before the first.
-SELECT
-    calibrator.method,
-    (
-        SELECT coalesce(max(calibration.number), 0)
-        FROM calibration
-        WHERE calibration.calibrator_id = calibrator.id
-    ) AS number
-FROM calibrator
-WHERE calibrator.id = :calibrator_id;
+-- name: next_number
+-- Take the next number of a calibrator, for rows that are about to be written, and return it with the method.
+UPDATE calibrator
+SET last_number = last_number + 1
+WHERE id = :calibrator_id
+RETURNING
+    last_number AS number,
+    method;
 
 -- name: retire_calibration
--- Retire the current snapshot, before the next is inserted.
+-- Retire the current snapshot, before another is made current.
 UPDATE calibration
 SET state = 'retired'
 WHERE
     calibrator_id = :calibrator_id
     AND state = 'current';
 
+-- name: make_current
+-- Make a snapshot the current one.
+UPDATE calibration
+SET state = 'current'
+WHERE id = :calibration_id;
+
 -- name: add_calibration
--- Insert a new current snapshot.
+-- Insert a new snapshot, which is not current yet.
 INSERT INTO calibration (
     calibrator_id,
     number,
@@ -36,7 +39,7 @@ VALUES (
     :mc_count,
     :vp_count,
     :reason,
-    'current'
+    'withheld'
 )
 RETURNING id;
 
@@ -130,6 +133,7 @@ SELECT
     calibration.reason,
     calibration.mc_count AS mc,
     calibration.vp_count AS vp,
+    calibration.state,
     calibration.state = 'current' AS is_current
 FROM calibration
 INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
@@ -176,16 +180,31 @@ WHERE
 ORDER BY point.exemplar_id;
 
 -- name: lock_old_calibrations
--- Lock the snapshots before the newest ones, except those that somebody reads or is about to refer to.
+-- Lock the snapshots before the newest ones, except the current one and those that somebody reads or is about to refer
+-- to.
 SELECT id
 FROM calibration
 WHERE
     calibrator_id = :calibrator_id
-    AND number <= (
-        SELECT max(newest.number)
+    AND state <> 'current'
+    AND id NOT IN (
+        SELECT newest.id
         FROM calibration AS newest
         WHERE newest.calibrator_id = :calibrator_id
-    ) - :keep
+        ORDER BY newest.number DESC
+        LIMIT :keep
+    )
+ORDER BY id
+FOR UPDATE SKIP LOCKED;
+
+-- name: lock_withheld
+-- Lock the snapshots before a given one that were never put in use, except those that somebody reads.
+SELECT id
+FROM calibration
+WHERE
+    calibrator_id = :calibrator_id
+    AND state = 'withheld'
+    AND id < :calibration_id
 ORDER BY id
 FOR UPDATE SKIP LOCKED;
 

@@ -1,6 +1,6 @@
 -- name: calibrators
 -- The settings of a classifier, the one in use first, each with its current snapshot and with the recalibration that it
--- is waiting for.
+-- is waiting for. A setting that was never put in use has its newest snapshot.
 SELECT
     calibrator.id,
     to_jsonb(calibrator)::text AS settings,
@@ -15,20 +15,35 @@ SELECT
     CASE WHEN calibrator.certify IS NOT NULL THEN certificate.thresholds IS NOT NULL END AS is_certified,
     certificate.thresholds AS policy,
     -- The same order as in `latest_calibration`, which takes the first.
-    calibrator.id = first_value(calibrator.id) OVER (
-        ORDER BY calibrator.chosen_at DESC, calibrator.id DESC
-    ) AS is_in_use
+    calibration.state = 'current'
+    AND calibrator.id = first_value(calibrator.id) OVER (
+        ORDER BY calibration.state = 'current' DESC, calibrator.chosen_at DESC, calibrator.id DESC
+    ) AS is_in_use,
+    calibration.state = 'current' AS has_current
 FROM calibrator
-INNER JOIN calibration ON calibrator.id = calibration.calibrator_id
+CROSS JOIN
+    LATERAL (
+        SELECT *
+        FROM calibration AS snapshot
+        WHERE snapshot.calibrator_id = calibrator.id
+        ORDER BY snapshot.state = 'current' DESC, snapshot.number DESC
+        LIMIT 1
+    ) AS calibration
 LEFT JOIN certificate ON calibration.id = certificate.calibration_id
 LEFT JOIN recalibration_request AS request
     ON
         calibrator.id = request.calibrator_id
         AND calibrator.retired_at IS NULL
-WHERE
-    calibrator.classifier_id = :classifier_id
-    AND calibration.state = 'current'
-ORDER BY calibrator.chosen_at DESC, calibrator.id DESC;
+WHERE calibrator.classifier_id = :classifier_id
+ORDER BY calibration.state = 'current' DESC, calibrator.chosen_at DESC, calibrator.id DESC;
+
+-- name: choose
+-- Let decisions be made under a setting from now on. A retired one is kept current again.
+UPDATE calibrator
+SET
+    chosen_at = clock_timestamp(),
+    retired_at = NULL
+WHERE id = :calibrator_id;
 
 -- name: retire_calibrator
 -- Stop keeping a setting current. A setting that was retired before keeps the time of that.

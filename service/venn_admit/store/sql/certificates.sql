@@ -48,3 +48,32 @@ SELECT
     groups
 FROM certificate
 WHERE calibration_id = :calibration_id;
+
+-- name: add_look
+-- Add that the certificate of a new snapshot looked at its labels. One that is known, because nothing has changed since,
+-- is not added again.
+INSERT INTO certificate_look (classifier_id, calibrator_id, calibration_id, digest, confidence)
+SELECT
+    calibrator.classifier_id,
+    calibrator.id,
+    calibration.id,
+    :digest,
+    calibrator.confidence
+FROM calibration
+INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
+WHERE calibration.id = :calibration_id
+ON CONFLICT (calibrator_id, digest) DO NOTHING;
+
+-- name: looks
+-- Every certificate that looked at the labels of a classifier, in any generation, the newest first.
+SELECT
+    calibration,
+    setting,
+    classifier,
+    created_at,
+    confidence,
+    looks,
+    joint_confidence
+FROM certificate_look_row_v1
+WHERE first_id = :first_id
+ORDER BY id DESC;

@@ -142,9 +142,9 @@ SELECT
     coalesce(
         point.valid_until,
         (
-            SELECT max(calibration.number) + 1
-            FROM calibration
-            WHERE calibration.calibrator_id = point.calibrator_id
+            SELECT calibrator.last_number + 1
+            FROM calibrator
+            WHERE calibrator.id = point.calibrator_id
         )
     ) AS valid_until,
     -- After every decision that counted them: the classifier is locked by now.

@@ -32,7 +32,7 @@ SELECT grant_reader_v1(:role);
 
 -- name: grant_service
 -- Let a role run commands and workers.
-SELECT grant_service_v2(:role);
+SELECT grant_service_v3(:role);
 
 -- name: unlimited
 -- Lift the timeouts of this session, however long its statements take and whatever they wait for.

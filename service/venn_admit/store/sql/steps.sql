@@ -6,8 +6,8 @@ SELECT
 FROM calibration
 WHERE id = :calibration_id;
 
--- name: open_steps
--- The steps of the current snapshot.
+-- name: steps_of_snapshot
+-- The steps of the snapshot with a number; without a number, the open ones.
 SELECT
     cell,
     score,
@@ -17,7 +17,10 @@ SELECT
 FROM venn_abers_step
 WHERE
     calibrator_id = :calibrator_id
-    AND valid_until IS NULL
+    AND CASE
+        WHEN CAST(:number AS integer) IS NULL THEN valid_until IS NULL
+        ELSE is_in_snapshot_v1(:number, valid_from, valid_until)
+    END
 ORDER BY cell, score;
 
 -- name: step_at

@@ -38,6 +38,14 @@ def calibrate(
             "which to take. Besides it, only --alpha, --details and --json.",
         ),
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Compute and show everything, and store no calibration. A certificate that was looked at is not "
+            "counted then: whoever chooses among several must count them.",
+        ),
+    ] = False,
     details: Annotated[
         bool,
         typer.Option("--details", help="With --compare: every setting, not only the best of each method and score."),
@@ -46,6 +54,8 @@ def calibrate(
     **given: Any,
 ) -> None:
     """Compute a calibration snapshot from the held-out data and make it current.
+
+    If it admits less than half of what the calibration in use admits, it is stored and not put in use; `use` does that.
 
     kappa and the bins of q may be chosen by the labels of split mc, and by the tables that this command prints, which
     are computed from mc alone. They must not be chosen by the labels of split vp: the probabilities would no longer
@@ -61,7 +71,7 @@ def calibrate(
 
     asked = read_options(given)
     if compare:
-        others = {"method": None if method == VENN_ADMIT else method, **asked}
+        others = {"method": None if method == VENN_ADMIT else method, "dry_run": dry_run or None, **asked}
         compare_settings(name, others.pop("alpha"), others, details=details, as_json=as_json)
         return
     if details:
@@ -78,6 +88,7 @@ def calibrate(
             shell=shell,
             reason="asked for on the command line",
             even_if_nearly_nothing_is_usable=asked.get("kappa") is not None,
+            dry_run=dry_run,
         )
     if isinstance(done, NearlyNothingUsable):
         _refuse(done, as_json)
@@ -90,6 +101,7 @@ def calibrate(
 
 def _print_bands(done: "Calibrated", made: "MadeByAdmit", as_json: bool) -> None:
     """Print what Venn-ADMIT made."""
+    from venn_admit.cli.tables.calibration_tables import standing_text, withheld_lines
     from venn_admit.results import calibrated_json
 
     if made.usable_count == 0:
@@ -102,12 +114,13 @@ def _print_bands(done: "Calibrated", made: "MadeByAdmit", as_json: bool) -> None
     print_result(
         as_json,
         calibrated_json(done),
-        f"Calibration {done.calibration_id} is current: alpha {done.settings.alpha}, kappa "
-        f"{done.settings.kappa}, omega {made.radius.omega:.4g}; points: {done.mc_count:,} mc, {done.vp_count:,} vp.",
+        f"{standing_text(done)}: alpha {done.settings.alpha}, kappa {done.settings.kappa}, omega "
+        f"{made.radius.omega:.4g}; points: {done.mc_count:,} mc, {done.vp_count:,} vp.",
         f"In vp, {made.usable_count / done.vp_count:.1%} lie in bands with enough points, "
         f"{made.singleton_count / done.vp_count:.1%} have a singleton set; {done.changed.opened:,} rows written.",
         "A prediction with a singleton set is admitted if its lower probability also reaches the threshold, so fewer "
         "will be; `report` and `score` say how many.",
+        *withheld_lines(done),
     )
 
 

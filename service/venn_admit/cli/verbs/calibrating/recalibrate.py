@@ -4,10 +4,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from venn_admit.advice import Step, Verb
+from venn_admit.cli.advice import command
 from venn_admit.cli.options import Json
 from venn_admit.cli.output import print_result
 from venn_admit.cli.waiting import Waiting
 from venn_admit.errors import NotReadyError
+from venn_admit.records import Withheld
 
 if TYPE_CHECKING:
     from venn_admit.store.work.recalibrations import RecalibrationRequest
@@ -40,6 +43,13 @@ def recalibrate(
         )
 
 
+def _standing(request: "RecalibrationRequest", result: dict[str, Any]) -> str:
+    if result["withheld"] is None:
+        return "is current"
+    how = command(Step(Verb.USE, classifier=request.classifier.name, calibration=result["calibration"]))
+    return f"is stored and not in use, because {Withheld(**result['withheld'])}; `{how}` puts it in use all the same"
+
+
 _CERTIFIED = {None: "", True: "; certified", False: "; not certified, so that everything is rejected"}
 
 
@@ -52,7 +62,8 @@ def _line(request: "RecalibrationRequest", result: dict[str, Any]) -> str:
     if result["calibration"] is None:
         return f"{of}: another process recalibrated it meanwhile."
     return (
-        f"{of}: calibration {result['calibration']} is current; for {result['reason']}, {result['rows_closed']:,} rows "
+        f"{of}: calibration {result['calibration']} {_standing(request, result)}; "
+        f"for {result['reason']}, {result['rows_closed']:,} rows "
         f"closed and {result['rows_opened']:,} opened; points: {result['mc']:,} mc, {result['vp']:,} vp"
         f"{_CERTIFIED[result['is_certified']]}."
     )

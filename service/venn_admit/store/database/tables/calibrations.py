@@ -80,6 +80,12 @@ calibrator = sa.Table(
         server_default=sa.func.now(),
     ),
     optional("retired_at", TIME, "When it was retired; null as long as its calibration is kept current."),
+    required(
+        "last_number",
+        sa.Integer,
+        "The number given last: to a snapshot, or to the rows of an older one when they were opened again.",
+        server_default="0",
+    ),
     # The key is on the digest, because a thousand thresholds do not fit into an index.
     sa.UniqueConstraint("classifier_id", "settings_digest"),
     # What the points of a calibrator refer to, so that a rule about them can depend on the method.
@@ -137,10 +143,10 @@ calibration = sa.Table(
     required("mc_count", sa.Integer, "Number of points of split mc."),
     required("vp_count", sa.Integer, "Number of points of split vp."),
     required("reason", sa.Text, "Reason for which it was made."),
-    required("state", sa.Text, "current or retired."),
-    created_at("it became current"),
+    required("state", sa.Text, "current, retired, or withheld if it was never put in use."),
+    created_at("it was made"),
     sa.UniqueConstraint("calibrator_id", "number"),
-    sa.CheckConstraint("state IN ('current', 'retired')", name="state"),
+    sa.CheckConstraint("state IN ('current', 'retired', 'withheld')", name="state"),
     sa.CheckConstraint("number >= 1", name="number"),
     # Readers take the current snapshot; there is never more than one.
     sa.Index("calibration_current_key", "calibrator_id", unique=True, postgresql_where=sa.text("state = 'current'")),

@@ -1,0 +1,67 @@
+"""Whether a calibration admits so much less than another that it should not replace it by itself."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from venn_admit.core.types import BoolArray, IntArray
+
+LEAST_PART = 0.5
+"""The part of what the other one admits that it must admit."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """The points that a calibration says of whether it would admit them by plain probabilities.
+
+    Attributes:
+        exemplar_ids: (n,) int64, each once.
+        admitted: (n,) bool.
+    """
+
+    exemplar_ids: IntArray
+    admitted: BoolArray
+
+
+@dataclass(frozen=True, slots=True)
+class Strength:
+    """What a calibration and the one in use would admit.
+
+    Attributes:
+        points: The number of points that both judge; 0 if each is measured on its own, drawn from the same data.
+        share: The share that the calibration admits.
+        share_in_use: The share that the one in use admits.
+    """
+
+    points: int
+    share: float
+    share_in_use: float
+
+    @property
+    def is_far_less(self) -> bool:
+        """Whether it admits less than `LEAST_PART` of what the one in use does."""
+        return self.share < LEAST_PART * self.share_in_use
+
+
+def measure_strength(judged: Judged, in_use: Judged) -> Strength:
+    """Compare a calibration with the one in use on the points that both judge.
+
+    Args:
+        judged: The points of the calibration.
+        in_use: Those of the one in use.
+
+    >>> import numpy as np
+    >>> new = Judged(np.array([1, 2, 3]), np.array([True, False, False]))
+    >>> measure_strength(new, Judged(np.array([2, 3, 4]), np.array([True, False, True])))
+    Strength(points=2, share=0.0, share_in_use=0.5)
+    """
+    common, of_judged, of_in_use = np.intersect1d(
+        judged.exemplar_ids, in_use.exemplar_ids, assume_unique=True, return_indices=True
+    )
+    if not len(common):
+        return Strength(0, _share(judged.admitted), _share(in_use.admitted))
+    return Strength(len(common), _share(judged.admitted[of_judged]), _share(in_use.admitted[of_in_use]))
+
+
+def _share(admitted: BoolArray) -> float:
+    return float(admitted.mean()) if len(admitted) else 0.0

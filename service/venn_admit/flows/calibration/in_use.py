@@ -1,0 +1,144 @@
+"""Which calibration of a classifier is in use: what a new one must admit to replace it, and putting another in use."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Engine
+
+from venn_admit.core.comparison.strength import Strength, measure_strength
+from venn_admit.flows.keys.keys import Caller, asked_by
+from venn_admit.store.calibrations import calibrations, calibrators
+from venn_admit.store.calibrations import in_use as store
+from venn_admit.store.calibrations.calibrations import Calibration
+from venn_admit.store.database.engine import transaction
+from venn_admit.store.exemplars import classifiers, forgotten
+from venn_admit.store.exemplars.classifiers import Classifier
+
+ASKED_REASON = "put in use by its number"
+"""Why a calibration is in use if nobody gave a reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class FarLess:
+    """Why a new calibration is stored and not put in use: it admits far less than the one that it would replace."""
+
+    in_use: int
+    strength: Strength
+
+
+def put_in_use_unless_far_less(
+    connection: Connection,
+    guard: Connection,
+    classifier: Classifier,
+    new: Calibration,
+    *,
+    by_choice: bool,
+    asked: Mapping[str, Any],
+    reason: str,
+) -> FarLess | None:
+    """Make a new snapshot current unless it admits far less than the one that it would replace; return why, if so.
+
+    Args:
+        connection: The transaction that made it, whose view of the data may be older than the one in use.
+        guard: A transaction that holds the calibrator's lock, sees what is committed, and ends after the other one.
+        by_choice: Whether its setting was asked for, so that it would replace the one in use; otherwise it would
+            replace the current one of its setting.
+    """
+    store.lock(guard, classifier)
+    in_use = store.in_use(guard, classifier)
+    replaced = in_use if by_choice else store.current(guard, new.calibrator_id)
+    if replaced is not None and not forgotten.lost_points(guard, replaced).total:
+        strength = measure_strength(store.judged(connection, new.id), store.judged(guard, replaced))
+        if strength.is_far_less:
+            _withhold(connection, guard, classifier, new, replaced, strength)
+            return FarLess(replaced, strength)
+    is_of_setting_in_use = in_use is not None and store.current(guard, new.calibrator_id) == in_use
+    _put_in_use(connection, new, by_choice=by_choice)
+    if by_choice or is_of_setting_in_use:
+        store.add_use(connection, classifier, new, asked=asked, reason=reason)
+    return None
+
+
+def follow(connection: Connection, classifier: Classifier, new: Calibration, reason: str) -> None:
+    """Make a new snapshot current, whatever it admits, because nothing may be decided by the one before it."""
+    store.lock(connection, classifier)
+    is_in_use = store.current(connection, new.calibrator_id) == store.in_use(connection, classifier)
+    _put_in_use(connection, new, by_choice=False)
+    if is_in_use:
+        store.add_use(connection, classifier, new, asked=asked_by(None), reason=reason)
+
+
+def _put_in_use(connection: Connection, new: Calibration, *, by_choice: bool) -> None:
+    calibrations.make_current(connection, new.calibrator_id, new.id)
+    if by_choice:
+        calibrators.choose(connection, new.calibrator_id)
+
+
+def _withhold(
+    connection: Connection,
+    guard: Connection,
+    classifier: Classifier,
+    new: Calibration,
+    replaced: int,
+    strength: Strength,
+) -> None:
+    store.add_withheld(connection, new.id, replaced, strength)
+    current = store.current(guard, new.calibrator_id)
+    if current is not None:
+        calibrations.open_again(connection, calibrations.by_id(connection, classifier, current), classifier.class_count)
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """The calibration that is in use now, and the one before; None if there was none. They are equal if it was."""
+
+    classifier: Classifier
+    calibration_id: int
+    before: int | None
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether another one was in use."""
+        return self.calibration_id != self.before
+
+
+def use(
+    engine: Engine,
+    name: str,
+    calibration_id: int,
+    *,
+    reason: str | None = None,
+    by: Caller | None = None,
+    on_stored: Callable[[Connection, Used], object] = lambda *_: None,
+) -> Used:
+    """Put a stored calibration in use, whatever it admits; its setting is kept current from now on.
+
+    It waits until a calibration under the same setting that is under way is over. Using the one in use changes nothing.
+
+    Args:
+        name: The name of the classifier.
+        reason: Why, for the history.
+        by: Who asks over HTTP; None: somebody else.
+        on_stored: Is called in the transaction that puts it in use.
+
+    Raises:
+        NotFoundError: The name or number is not stored.
+        OutdatedError: Points of it were forgotten, so that nothing may be decided by it.
+    """
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        asked = calibrations.by_id(connection, classifier, calibration_id)
+        calibrators.lock(connection, classifier, asked.method_settings)
+        asked = calibrations.held(connection, classifiers.by_id(connection, classifier.id), calibration_id)
+        calibrations.require_whole(connection, classifier, asked)
+        store.lock(connection, classifier)
+        before, current = store.in_use(connection, classifier), store.current(connection, asked.calibrator_id)
+        if before != asked.id:
+            if current != asked.id:
+                calibrations.open_again(connection, asked, classifier.class_count)
+            _put_in_use(connection, asked, by_choice=True)
+            store.add_use(connection, classifier, asked, asked=asked_by(by), reason=reason or ASKED_REASON)
+        done = Used(classifier, asked.id, before)
+        on_stored(connection, done)
+    return done
