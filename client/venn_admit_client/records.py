@@ -199,6 +199,67 @@ class ListedCalibration:
 
 
 @record
+class CalibrationUse:
+    """A calibration that was in use.
+
+    Attributes:
+        calibration: Its number; it may be gone by now.
+        setting: The number of the setting that it was made under.
+        since: When it was put in use.
+        until: When another one was; None while it is in use.
+        origin: `http`, `command line` or `schedule`; None if it was in use before this history was begun.
+        key_name: What the key that was shown is for; None without one.
+        subject: The subject of the token that was shown; None without.
+        reason: Why it was put in use.
+    """
+
+    calibration: int = member(7)
+    setting: int = member(1)
+    since: datetime = member("2026-07-01T12:00:00+00:00")
+    until: datetime | None = member(None)
+    origin: str | None = member("schedule")
+    key_name: str | None = member(None)
+    subject: str | None = member(None)
+    reason: str = member("labels")
+
+
+@record
+class CertificateLook:
+    """A certificate that looked at the held-out labels of a classifier.
+
+    Attributes:
+        calibration: The first calibration with it, which may be gone by now.
+        setting: The number of the setting.
+        classifier: The generation of the classifier.
+        created_at: When it looked.
+        confidence: The confidence that was asked for.
+        looks: How many certificates looked at these labels, with this one and those before it.
+        joint_confidence: The confidence that all of these hold together, whatever was chosen among them.
+    """
+
+    calibration: int = member(7)
+    setting: int = member(1)
+    classifier: str = member("reviews")
+    created_at: datetime = member("2026-07-01T12:00:00+00:00")
+    confidence: Decimal = member("0.95")
+    looks: int = member(2)
+    joint_confidence: Decimal = member("0.90")
+
+
+def looks_text(looks: int, joint_confidence: Decimal) -> str:
+    """Return what is said of the certificates that looked at the same labels.
+
+    >>> looks_text(3, Decimal("0.85"))
+    '3 certificates looked at the labels of mc and vp; all hold together with confidence 0.85.'
+    """
+    they = "1 certificate" if looks == 1 else f"{looks:,} certificates"
+    if not joint_confidence:
+        return f"{they} looked at the labels of mc and vp: too many for any confidence that all hold together."
+    what = "it holds" if looks == 1 else "all hold together"
+    return f"{they} looked at the labels of mc and vp; {what} with confidence {joint_confidence}."
+
+
+@record
 class PutInUse:
     """What a classifier decides with from now on.
 

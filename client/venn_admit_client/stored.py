@@ -6,7 +6,18 @@ from typing import Any
 from .answers import alarm_of, certificate_of, monitor_of
 from .interface import ClassifierInterface
 from .members import from_json
-from .records import Alarm, ListedCalibration, Monitor, Policy, Registered, Replay, Report, StoredDecision
+from .records import (
+    Alarm,
+    CalibrationUse,
+    CertificateLook,
+    ListedCalibration,
+    Monitor,
+    Policy,
+    Registered,
+    Replay,
+    Report,
+    StoredDecision,
+)
 from .transport import Transport
 
 
@@ -25,6 +36,19 @@ class StoredClassifier(ClassifierInterface):
     def calibrations(self) -> Iterator[ListedCalibration]:
         """Return the stored calibrations, the newest first; pages are asked for as they are needed."""
         return (from_json(ListedCalibration, one) for one in self._transport.pages(*self._path("calibrations")))
+
+    def uses(self) -> tuple[CalibrationUse, ...]:
+        """Return which calibrations were in use last, the newest first."""
+        found = self._transport.get(*self._path("calibrations"))["uses"]
+        return tuple(from_json(CalibrationUse, one) for one in found)
+
+    def certificates(self) -> tuple[CertificateLook, ...]:
+        """Return every certificate that looked at the held-out labels, the newest first.
+
+        The first says with which confidence all of them hold together, whatever was chosen among them.
+        """
+        found = self._transport.get(*self._path("calibrations"))["certificates"]
+        return tuple(from_json(CertificateLook, one) for one in found)
 
     def decisions(
         self, *, calibration: int | None = None, exemplar: str | int | None = None, admitted: bool | None = None

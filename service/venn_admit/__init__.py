@@ -51,6 +51,8 @@ if TYPE_CHECKING:
         Ingestion,
         Labelling,
         Neighbour,
+        PutInUse,
+        Withheld,
     )
 
 __version__ = "0.2.0"
@@ -84,11 +86,13 @@ __all__ = [
     "NotFoundError",
     "NotReadyError",
     "OutdatedError",
+    "PutInUse",
     "Report",
     "SettingOutcome",
     "SettingsWhatIf",
     "TrainingWhatIf",
     "VennAdmitError",
+    "Withheld",
     "connect",
     "example_data",
     "example_texts",
@@ -117,6 +121,8 @@ _HOMES = {
             "Ingestion",
             "Labelling",
             "Neighbour",
+            "PutInUse",
+            "Withheld",
         ),
     }.items()
     for name in names

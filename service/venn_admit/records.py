@@ -4,7 +4,9 @@ from venn_admit_client.members import as_json, described, members
 from venn_admit_client.records import (
     Alarm,
     Calibration,
+    CalibrationUse,
     Certificate,
+    CertificateLook,
     CertifiedClass,
     Decision,
     Deletion,
@@ -21,6 +23,7 @@ from venn_admit_client.records import (
     Report,
     StoredDecision,
     Withheld,
+    looks_text,
     q_bins_text,
     thresholds_text,
 )
@@ -28,7 +31,9 @@ from venn_admit_client.records import (
 __all__ = [
     "Alarm",
     "Calibration",
+    "CalibrationUse",
     "Certificate",
+    "CertificateLook",
     "CertifiedClass",
     "Decision",
     "Deletion",
@@ -47,6 +52,7 @@ __all__ = [
     "Withheld",
     "as_json",
     "described",
+    "looks_text",
     "members",
     "q_bins_text",
     "thresholds_text",

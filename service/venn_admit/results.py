@@ -133,6 +133,9 @@ def calibrations_json(name: str, found: "ListedCalibrations") -> dict[str, Any]:
         "classifier": name,
         "settings": [setting_json(setting) for setting in found.settings],
         "calibrations": rows_json(found.calibrations),
+        "uses": [as_json(one) for one in found.uses],
+        "withheld": rows_json(found.withheld),
+        "certificates": [as_json(one) for one in found.looks],
     }
 
 

@@ -55,6 +55,7 @@ def steps() -> Iterator[Step]:
     yield from OF_REPORTS.values()
     yield Step(Verb.CALIBRATE, classifier=NAME, settings=SETTINGS, neighbour_count=5)
     yield Step(Verb.ADD_ARGUMENT, kappa=1000)
+    yield Step(Verb.USE, classifier=NAME, calibration=1)
     yield Step(Verb.AUDIT_INDEX, classifier=NAME)
 
 

@@ -81,7 +81,9 @@ def test_defaults_that_leave_enough_are_stored(own_calibrated: Program, monkeypa
 
 
 def test_a_setting_that_was_asked_for_is_kept_current(own_calibrated: Program, own_labels: str) -> None:
-    assert own_calibrated("calibrate", NAME, "--method", "venn-admit", "--kappa", 1000).code == 0
+    made = own_calibrated("calibrate", NAME, "--method", "venn-admit", "--kappa", 1000, "--json").result
+    assert made["withheld"]["share"] == 0, "every band is too small"
+    assert own_calibrated("use", NAME, made["calibration"]).code == 0
     assert own_calibrated("label", NAME, own_labels).code == 0
     done = own_calibrated("recalibrate", NAME, "--json").result["recalibrations"]
     assert sorted(one["kappa"] for one in done) == [10, 1000]

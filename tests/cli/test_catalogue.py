@@ -206,7 +206,8 @@ class TestCalibrations:
             told["calibrations"][0]
         ]
         assert own_calibrated("retire", NAME, 2).code == 0
-        lines = [line.split() for line in own_calibrated("calibrations", NAME).stdout.splitlines()]
+        shown = own_calibrated("calibrations", NAME).stdout
+        lines = [line.split() for line in shown.partition("In use, the newest first")[0].splitlines()]
         states = {line[0]: " ".join(line[-2:]) for line in lines if line and line[0] in ("1", "2", "3")}
         assert states["3"].endswith("in use")
         assert states["2"].endswith("retired")

@@ -83,6 +83,14 @@ def test_with_too_few_labels_everything_is_rejected(own_calibrated: Program, fil
     said = words(own_calibrated(*TOO_MUCH).stdout)
     assert "Not certified: no policy passed at confidence 0.95 for every predicted class, so everything is" in said
     assert "labels" in said
+    assert "Calibration 2 is stored and not in use" in said
+    assert "It is not in use because it would admit 0.0% of" in said
+    assert f"`venn-admit use {NAME} 2` puts it in use all the same" in said
+    listed = words(own_calibrated("calibrations", NAME).stdout)
+    assert "not in use" in listed
+    assert "1 certificate looked at the labels of mc and vp" in listed
+    used = words(own_calibrated("use", NAME, 2, "--reason", "to see what it rejects").stdout)
+    assert used == f"Calibration 2 of {NAME} is in use; calibration 1 was in use before."
     out = tmp_path / "scores.parquet"
     summary = own_calibrated("score", NAME, files / "scored.npz", "--out", out, "--json").result
     assert summary["rejected"] == {"policy not certified": samples.SCORED_ROWS}

@@ -15,6 +15,7 @@ from venn_admit.cli.tables.rows import cell
 from venn_admit.core.calibrators.settings import MethodSettings, make_settings, make_venn_abers_settings
 from venn_admit.core.types import Split
 from venn_admit.flows.data.catalogue import Listed, ListedCalibrations
+from venn_admit.records import CalibrationUse
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.decisions.catalogue import Counts
 from venn_admit.store.exemplars.classifiers import Classifier, KnnSize
@@ -77,10 +78,12 @@ def calibrations() -> list[RenderableType]:
             mc=125_000,
             vp=125_000,
             is_current=place < 4,
+            state="current" if place < 4 else "withheld",
         )
         for place, reason in enumerate(reasons)
     ]
-    return list(calibrations_tables(ListedCalibrations(classifiers()[0].classifier, SETTINGS, rows)))
+    used = [CalibrationUse(123_456, 1, NOW, None, "command line", None, None, "put in use by its number")]
+    return list(calibrations_tables(ListedCalibrations(classifiers()[0].classifier, SETTINGS, rows, used, [], [])))
 
 
 def drawn(table: RenderableType, width: int) -> list[str]:
@@ -94,7 +97,9 @@ def drawn(table: RenderableType, width: int) -> list[str]:
 @pytest.mark.parametrize("width", [80, 120])
 class TestNarrow:
     def test_calibrations(self, width: int) -> None:
-        settings, made = (drawn(table, width) for table in calibrations())
+        settings, made, used = (drawn(table, width) for table in calibrations())
+        assert used[2].split() == ["calibration", "in", "use", "since", "until", "put", "in", "use", "by", "why"]
+        assert sum(cell(NOW) in line for line in used) == 1
         assert settings[2].split() == ["setting", "state", "calibration", "retired", "settings"]
         assert made[2].split() == ["calibration", "setting", "made", "why", "mc", "vp", "state"]
         assert sum(cell(NOW) in line for line in settings) == 1

@@ -292,15 +292,22 @@ def test_a_certificate_is_returned_and_decided_by(calibrated: venn_admit.Classif
     with pytest.raises(venn_admit.InvalidInputError, match="plain probabilities alone"):
         calibrated.score(**arrays(columns, with_labels=False), weighted=True)
 
-    few = calibrated.calibrate(**asked, alpha="0.01", certify="predicted").certificate
+    stored = calibrated.calibrate(**asked, alpha="0.01", certify="predicted")
+    few = stored.certificate
     assert few is not None
+    assert stored.withheld is not None
+    assert (stored.withheld.in_use, stored.withheld.share) == (made.id, 0.0)
+    assert f"and calibration {made.id}, which stays in use" in str(stored)
     assert (few.is_certified, few.thresholds, few.admitted) == (False, None, None)
     assert few.labels_needed is not None
     assert few.labels_needed > made.vp_points + made.mc_points
     short = [one for one in few.classes if not one.is_promised]
     assert short
     assert all(one.labels_needed is None or one.labels_needed == one.documents_needed for one in short)
+    assert calibrated.use(stored.id, reason="to see it") == venn_admit.PutInUse(samples.NAME, stored.id, made.id, True)
     assert set(calibrated.score(**arrays(columns)).column("reason").to_pylist()) == {"policy not certified"}
+    with pytest.raises(venn_admit.NotFoundError, match="has no calibration 99"):
+        calibrated.use(99)
     assert calibrated.calibrate(**asked).certificate is None
 
 

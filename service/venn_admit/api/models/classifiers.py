@@ -19,7 +19,7 @@ from venn_admit.api.models.common import (
     answer_of,
 )
 from venn_admit.core.names import PRINTABLE
-from venn_admit.records import ListedCalibration, PutInUse, Registered, Withheld
+from venn_admit.records import CalibrationUse, CertificateLook, ListedCalibration, PutInUse, Registered, Withheld
 
 ClassName = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=PRINTABLE)]
 
@@ -198,12 +198,30 @@ class ShownCalibration(CalibrationAnswer):
     asked: Setting = Field(description="The setting that it was made under, as it is now.")
 
 
+class CalibrationUseAnswer(answer_of(CalibrationUse, "CalibrationUse")):  # type: ignore[misc]
+    """A calibration that was in use."""
+
+
+class CertificateLookAnswer(answer_of(CertificateLook, "CertificateLook")):  # type: ignore[misc]
+    """A certificate that looked at the held-out labels."""
+
+
+class WithheldCalibration(answer_of(Withheld, "Withheld")):  # type: ignore[misc]
+    """A calibration that is stored and was never put in use."""
+
+    calibration: int = Field(description="Its number.", examples=[9])
+    created_at: datetime = Field(examples=["2026-07-01T12:00:00+00:00"])
+
+
 class Calibrations(AnswerPage):
     """A page of calibrations, and all settings."""
 
     classifier: str = Field(examples=["reviews"])
     settings: list[Setting]
     calibrations: list[CalibrationAnswer]
+    uses: list[CalibrationUseAnswer] = Field(description="What was in use, the newest first.")
+    withheld: list[WithheldCalibration] = Field(description="Those that admit far less than the one in use.")
+    certificates: list[CertificateLookAnswer] = Field(description="Those that looked at the held-out labels.")
 
 
 class PolicyAnswer(Model):

@@ -1,6 +1,6 @@
 """What is stored of classifiers, as tables."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -13,7 +13,7 @@ from venn_admit.core.calibrators.settings import MethodSettings, VennAbersSettin
 from venn_admit.core.method_names import VENN_ABERS
 from venn_admit.core.types import HELD_OUT_SPLITS, Split
 from venn_admit.flows.data.catalogue import Listed, ListedCalibrations, Shown
-from venn_admit.records import q_bins_text, thresholds_text
+from venn_admit.records import CalibrationUse, Withheld, looks_text, q_bins_text, thresholds_text
 from venn_admit.report.wording import waiting_text
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -102,11 +102,37 @@ def calibrations_tables(found: ListedCalibrations) -> Iterator[RenderableType]:
             row.reason,
             row.mc,
             row.vp,
-            _state(by_id[row.setting]) if row.is_current else "retired",
+            _state(by_id[row.setting]) if row.is_current else _STATES[row.state],
         )
         for row in found.calibrations
     ]
     yield table(columns, rows, title="Calibrations, the newest first")
+    for row in found.withheld:
+        why = Withheld(row.in_use, row.points, row.share, row.share_in_use)
+        step = Step(Verb.USE, classifier=found.classifier.name, calibration=row.calibration)
+        yield Text(
+            f"Calibration {row.calibration} was not put in use because {why}. `{command(step)}` puts it in use all the "
+            "same."
+        )
+    yield _uses_table(found.uses)
+    if found.looks:
+        newest = found.looks[0]
+        yield Text(looks_text(newest.looks, newest.joint_confidence))
+
+
+_STATES = {"retired": "retired", "withheld": "not in use"}
+
+
+def _uses_table(uses: Sequence[CalibrationUse]) -> RenderableType:
+    """Return a table with a line per calibration that was in use."""
+    columns = ("calibration", "in use since", "until", "put in use by", "why")
+    rows = [(str(row.calibration), row.since, row.until, user_text(row), row.reason) for row in uses]
+    return table(columns, rows, title="In use, the newest first")
+
+
+def user_text(used: CalibrationUse) -> str:
+    """Return who put a calibration in use."""
+    return used.key_name or used.subject or used.origin or "unknown"
 
 
 def setting_text(settings: MethodSettings) -> str:
@@ -214,6 +240,8 @@ def _described(setting: Calibrator) -> str:
 def _state(setting: Calibrator) -> str:
     if setting.is_in_use:
         return "in use"
+    if not setting.has_current:
+        return "not in use"
     return "kept current" if setting.retired_at is None else "retired"
 
 

@@ -11,7 +11,7 @@ LEAST_PART = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
+class AdmittedPoints:
     """The points that a calibration says of whether it would admit them by plain probabilities.
 
     Attributes:
@@ -43,7 +43,7 @@ class Strength:
         return self.share < LEAST_PART * self.share_in_use
 
 
-def measure_strength(judged: Judged, in_use: Judged) -> Strength:
+def measure_strength(judged: AdmittedPoints, in_use: AdmittedPoints) -> Strength:
     """Compare a calibration with the one in use on the points that both judge.
 
     Args:
@@ -51,8 +51,8 @@ def measure_strength(judged: Judged, in_use: Judged) -> Strength:
         in_use: Those of the one in use.
 
     >>> import numpy as np
-    >>> new = Judged(np.array([1, 2, 3]), np.array([True, False, False]))
-    >>> measure_strength(new, Judged(np.array([2, 3, 4]), np.array([True, False, True])))
+    >>> new = AdmittedPoints(np.array([1, 2, 3]), np.array([True, False, False]))
+    >>> measure_strength(new, AdmittedPoints(np.array([2, 3, 4]), np.array([True, False, True])))
     Strength(points=2, share=0.0, share_in_use=0.5)
     """
     common, of_judged, of_in_use = np.intersect1d(

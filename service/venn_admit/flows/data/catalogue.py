@@ -7,7 +7,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Row
 
-from venn_admit.store.calibrations import calibrations, calibrators
+from venn_admit.records import CalibrationUse, CertificateLook
+from venn_admit.store.calibrations import calibrations, calibrators, in_use
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.database.engine import connect, consistent_view
 from venn_admit.store.decisions import catalogue
@@ -50,11 +51,19 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class ListedCalibrations:
-    """The settings of a classifier, the one in use first, and its snapshots, the newest first."""
+    """The settings of a classifier, the one in use first, and its snapshots, the newest first.
+
+    uses: which snapshots were in use, the newest first, as many as snapshots were asked for. withheld: what was found
+    of those that are stored and were never put in use. looks: every certificate that looked at the held-out labels, the
+    newest first.
+    """
 
     classifier: Classifier
     settings: list[Calibrator]
     calibrations: Sequence[Row[Any]]
+    uses: Sequence[CalibrationUse]
+    withheld: Sequence[Row[Any]]
+    looks: Sequence[CertificateLook]
 
 
 def list_classifiers(
@@ -140,6 +149,9 @@ def list_calibrations(engine: Engine, name: str, *, limit: int, before: int | No
             classifier,
             calibrators.of_classifier(connection, classifier),
             calibrations.summaries(connection, classifier, limit=limit, before=before),
+            [CalibrationUse(**row._mapping) for row in in_use.uses(connection, classifier, limit=limit)],
+            in_use.withheld(connection, classifier),
+            [CertificateLook(**row._mapping) for row in in_use.looks(connection, classifier)],
         )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from venn_admit.core.comparison.strength import Judged, Strength
+from venn_admit.core.comparison.strength import AdmittedPoints, Strength
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.binary_copy import BOOL, INT8, read_columns
 from venn_admit.store.database.statements import execute
@@ -27,11 +27,11 @@ def current(connection: Connection, calibrator_id: int) -> int | None:
     return execute(connection, "in_use.current_calibration", calibrator_id=calibrator_id).scalar_one_or_none()
 
 
-def judged(connection: Connection, calibration_id: int) -> Judged:
+def judged(connection: Connection, calibration_id: int) -> AdmittedPoints:
     """Return which of its calibration points a snapshot would admit."""
     columns = {"exemplar_id": INT8, "is_admitted": BOOL}
     found = read_columns(connection, "in_use.judged_points", columns, calibration_id=calibration_id)
-    return Judged(found["exemplar_id"], found["is_admitted"])
+    return AdmittedPoints(found["exemplar_id"], found["is_admitted"])
 
 
 def add_withheld(connection: Connection, calibration_id: int, in_use_id: int, found: Strength) -> None:
@@ -70,3 +70,11 @@ def uses(connection: Connection, classifier: Classifier, *, limit: int) -> Seque
 def withheld(connection: Connection, classifier: Classifier) -> Sequence[Row[Any]]:
     """Return what was found of the snapshots that are stored and were never put in use, the newest first."""
     return execute(connection, "in_use.withheld", name=classifier.name).all()
+
+
+def looks(connection: Connection, classifier: Classifier) -> Sequence[Row[Any]]:
+    """Return every certificate that looked at the held-out labels of a classifier, each once, the newest first.
+
+    With each comes the confidence that it and those before it hold together.
+    """
+    return execute(connection, "certificates.looks", first_id=classifier.first_id).all()

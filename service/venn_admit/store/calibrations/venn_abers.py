@@ -1,14 +1,12 @@
 """What a calibration by Venn-Abers stores beside its points: a certificate, the choice of its score, and steps."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.average import policy as average
 from venn_admit.core.calibrators.average.policy import AveragePolicy
@@ -25,7 +23,6 @@ from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, rows_dige
 from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.store.database.binary_copy import FLOAT8, INT4, FixedColumn, copy_in, driver_cursor, read_columns
 from venn_admit.store.database.statements import execute
-from venn_admit.store.exemplars.classifiers import Classifier
 
 _COLUMNS: dict[str, FixedColumn] = {
     "cell": INT4,
@@ -85,14 +82,6 @@ def certificate_of(connection: Connection, calibration_id: int) -> Certificate |
     """Return the certificate of a snapshot; None if it was asked for none."""
     document = execute(connection, "certificates.certificate", calibration_id=calibration_id).scalar_one_or_none()
     return None if document is None else from_document(document)
-
-
-def looks(connection: Connection, classifier: Classifier) -> Sequence[Row[Any]]:
-    """Return every certificate that looked at the labels of a classifier, the newest first, each once.
-
-    With each comes the confidence that it and those before it hold together.
-    """
-    return execute(connection, "certificates.looks", first_id=classifier.first_id).all()
 
 
 def policy_of(connection: Connection, calibration_id: int) -> Policy | None:

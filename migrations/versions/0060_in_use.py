@@ -13,8 +13,8 @@ from alembic import op
 
 from venn_admit.store.database.routines import routine_statements
 
-revision = "0058"
-down_revision = "0057"
+revision = "0060"
+down_revision = "0059"
 branch_labels = None
 depends_on = None
 
