@@ -59,6 +59,8 @@ SELECT
 FROM venn_admit.certificate AS certificate
 INNER JOIN venn_admit.calibration AS calibration ON certificate.calibration_id = calibration.id
 INNER JOIN venn_admit.calibrator AS calibrator ON calibration.calibrator_id = calibrator.id
+-- The average promise has no confidence.
+WHERE calibrator.confidence IS NOT NULL
 ORDER BY calibration.id
 """
 PREPARE_ROLE = """
@@ -120,7 +122,7 @@ def downgrade() -> None:
     know_states("'current', 'retired'")
     op.drop_column("calibrator", "last_number", schema="venn_admit")
     comment(1)
-    oldest_program("0056")
+    oldest_program("0059")
 
 
 def know_states(states: str) -> None:

@@ -244,7 +244,7 @@ class NewCalibration(Given):
 
 
 class CalibrationToUse(Given):
-    """The calibration that decisions are to be made by."""
+    """The calibration that should be in use."""
 
     calibration: Annotated[int, Field(ge=1, le=LARGEST_KEY), WHOLE] = Field(description="Its number.", examples=[7])
     reason: str | None = Field(

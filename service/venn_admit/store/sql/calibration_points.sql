@@ -1,6 +1,6 @@
 -- name: rows_of_snapshot
--- The rows of the snapshot with a number; without a number, the open ones. A point without an ADMIT set has an empty one
--- here, and without vectors q is -1 and d is NaN.
+-- The rows of the snapshot with a number, or the open ones if there is none. A point without an ADMIT set has an empty
+-- one here, and without vectors q is -1 and d is NaN.
 SELECT
     exemplar_id,
     split = 'vp' AS in_vp,

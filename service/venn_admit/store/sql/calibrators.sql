@@ -23,7 +23,7 @@ SELECT
 FROM calibrator
 CROSS JOIN
     LATERAL (
-        SELECT *
+        SELECT snapshot.*
         FROM calibration AS snapshot
         WHERE snapshot.calibrator_id = calibrator.id
         ORDER BY snapshot.state = 'current' DESC, snapshot.number DESC

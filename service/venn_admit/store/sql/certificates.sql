@@ -50,13 +50,12 @@ FROM certificate
 WHERE calibration_id = :calibration_id;
 
 -- name: add_look
--- Add that the certificate of a new snapshot looked at its labels. One that is known, because nothing has changed since,
--- is not added again.
+-- Add that the certificate of a new snapshot looked at its labels, unless it is known, as nothing has changed since.
 INSERT INTO certificate_look (classifier_id, calibrator_id, calibration_id, digest, confidence)
 SELECT
     calibrator.classifier_id,
-    calibrator.id,
-    calibration.id,
+    calibrator.id AS calibrator_id,
+    calibration.id AS calibration_id,
     :digest,
     calibrator.confidence
 FROM calibration

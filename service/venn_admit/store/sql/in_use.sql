@@ -1,6 +1,6 @@
 -- name: lock
--- Wait until nobody else decides which calibration of a classifier is in use. Whoever refers to the classifier, as a use
--- does, keeps others from locking its row, and waits for this lock with it, and never the other way round.
+-- Wait until nobody else decides which calibration of a classifier is in use. Rows that refer to the classifier follow,
+-- which needs its own row: that is kept first, so that two sessions cannot wait for each other.
 SELECT pg_advisory_xact_lock(5, classifier.id)
 FROM (
     SELECT id

@@ -43,7 +43,7 @@ def calibrate(
         typer.Option(
             "--dry-run",
             help="Compute and show everything, and store no calibration. A certificate that was looked at is not "
-            "counted then: whoever chooses among several must count them.",
+            "counted then: count it if you choose by what you see.",
         ),
     ] = False,
     details: Annotated[
