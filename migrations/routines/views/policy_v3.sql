@@ -6,7 +6,7 @@ SELECT
     classifier.name AS classifier,
     -- The snapshot.
     calibration.id AS calibration,
-    -- Whether it is current or retired.
+    -- Whether it is current, retired, or withheld since it was never put in use.
     calibration.state,
     -- When the snapshot was made.
     calibration.created_at,

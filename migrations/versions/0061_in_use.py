@@ -13,13 +13,13 @@ from alembic import op
 
 from venn_admit.store.database.routines import routine_statements
 
-revision = "0060"
-down_revision = "0059"
+revision = "0061"
+down_revision = "0060"
 branch_labels = None
 depends_on = None
 
 TIME = sa.DateTime(timezone=True)
-CHANGED = ("calibration_v2", "calibration_change_v1", "policy_v2")
+CHANGED = ("calibration_v2", "calibration_change_v1", "policy_v2", "policy_v3")
 VIEWS = (
     "report.calibration_use_v1",
     "report.withheld_calibration_v1",
@@ -122,7 +122,7 @@ def downgrade() -> None:
     know_states("'current', 'retired'")
     op.drop_column("calibrator", "last_number", schema="venn_admit")
     comment(1)
-    oldest_program("0059")
+    oldest_program("0060")
 
 
 def know_states(states: str) -> None:
