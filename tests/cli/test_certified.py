@@ -113,8 +113,8 @@ def test_with_too_few_labels_everything_is_rejected(own_calibrated: Program, fil
     ("options", "saying"),
     [
         (("--certify", "predicted"), "certify: the method venn-admit has no such setting, got predicted"),
-        ((*ABERS[2:], "--certify", "each"), "a certificate is for predicted or true classes, or both; got each"),
-        ((*ABERS[2:], "--certify", ""), "a certificate is for predicted or true classes, or both; got"),
+        ((*ABERS[2:], "--certify", "each"), "predicted*group:COLUMN; got each"),
+        ((*ABERS[2:], "--certify", ""), "predicted*group:COLUMN; got neither"),
         ((*ABERS[2:], "--certify", "true", "--confidence", "1"), "confidence must lie strictly between 0 and 1, got 1"),
         ((*ABERS[2:], "--certify", "true", "--confidence", "high"), "confidence: expected a decimal number"),
         (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from tests.core.calibrators.certified.laws import graded_points, points_of
+from tests.core.calibrators.certified.laws import graded_points, points_of, with_groups
 from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.calibrators.certified.certificate import Certificate, from_document
 from venn_admit.core.calibrators.certified.certify import certify
@@ -100,6 +100,23 @@ def test_a_class_that_is_never_admitted() -> None:
     said = text(found)
     assert "class 1 never." in said
     assert found.lacking == () or "not: nothing is promised for this class or group, which is never admitted" in said
+
+
+def test_groups_and_the_shifts_that_a_certificate_survives() -> None:
+    rng = np.random.default_rng(1)
+    regions = {"region": ({"east": 0.5, "north": 0.4, "west": 0.1}, {"west": 0.3})}
+    knn, evidence = (with_groups(rng, graded_points(rng, 3000, sharpness=20.0), regions) for _ in range(2))
+    kinds = ("true", "predicted*group:region")
+    said = text(certify(knn, evidence, class_count=2, alpha=Decimal("0.1"), kinds=kinds))
+    assert "is right in every true class, and in every predicted class of every region." in said
+    assert "Each group has a threshold of its own" in said
+    assert "predicted class 0, region east" in said
+    assert "predicted class 1, region west" in said
+    assert "The promise for true classes holds whatever the shares of the classes become" in said
+    assert "The promise for predicted classes of each region holds whatever the mix of these groups becomes" in said
+    assert "whatever" not in text(certificate(1500, kinds=BOTH[:1]))
+    alone = certify(knn, evidence, class_count=2, alpha=Decimal("0.1"), kinds=("group:region",))
+    assert all(chain in text(alone) for chain in ("1 region east", "2 region north"))
 
 
 def test_true_classes_that_the_strongest_promise_does_not_reach() -> None:

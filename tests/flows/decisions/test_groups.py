@@ -1,5 +1,6 @@
 """Certificates for groups through the flows: attributes of exemplars and of traffic, and what is stored and decided."""
 
+import io
 import json
 from collections.abc import Iterator
 from decimal import Decimal
@@ -7,16 +8,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from tests.conftest import fresh_database
 from tests.flows.logits import CLASSES, NAME, calibrated, exemplars, make
 from tests.running import Arrays, Bench, certificate_of
+from venn_admit.core.evaluation.tallies import wilson_interval
 from venn_admit.core.groups import group_value
 from venn_admit.errors import Code, NotReadyError
 from venn_admit.flows.calibration.calibrate import Calibrated
 from venn_admit.flows.decisions.listing import least_admitted
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import GivenPoint, PointScorer
+from venn_admit.flows.reports.evaluate import compare_methods, request_evaluation_of_decisions
+from venn_admit.report.evaluation.payload import report_payload
+from venn_admit.report.evaluation.terminal import report_tables
 from venn_admit.store.calibrations import venn_abers
 from venn_admit.store.database.engine import connect, create_engine
 
@@ -123,6 +129,43 @@ def test_sql_admits_what_arrays_admit(regions: Bench, certified: Calibrated) -> 
     least = [policy.groups[0].least[row.predicted].get(row.attributes["region"], np.inf) for row in rows]
     assert [row.is_admitted for row in rows] == [row.score >= one for row, one in zip(rows, least, strict=True)]
     assert {row.is_admitted for row in rows} == {True, False}
+
+
+def test_evaluate_and_the_view_count_groups_as_the_decisions_are(regions: Bench, certified: Calibrated) -> None:
+    rows = with_regions("labelled", 400, seed=3)
+    rows["region"] = np.where(np.arange(400) % 20 == 0, "east", rows["region"])
+    scores = regions.score(
+        NAME, regions.write("labelled.npz", rows), weighted=None, calibration_id=certified.calibration_id
+    )
+    request = request_evaluation_of_decisions(regions.workspace(), NAME, calibration_id=certified.calibration_id)
+    report = compare_methods(regions.workspace(), request, "labelled")
+    stored = regions.rows(
+        "SELECT attributes ->> 'region' AS region, decision, label FROM decision INNER JOIN exemplar "
+        "ON exemplar.id = exemplar_id WHERE calibration_id = :id",
+        id=scores.request.calibration_id,
+    )
+    in_view = {
+        row.group: row
+        for row in regions.rows(
+            "SELECT * FROM report.group_accuracy_v1 WHERE calibration = :id", id=request.calibration_id
+        )
+    }
+    assert [share.value for share in report.groups] == sorted(in_view) == ["east", "north", "south", "west"]
+    for share in report.groups:
+        own = [row for row in stored if row.region == share.value]
+        admitted = [row for row in own if row.decision is not None]
+        counts = (share.points, share.right.count, share.right.correct)
+        assert counts == (len(own), len(admitted), sum(row.decision == row.label for row in admitted))
+        seen = in_view[share.value]
+        assert (seen.decisions, seen.admitted, seen.correct) == counts
+        if admitted:
+            low, high = wilson_interval(counts[2], counts[1])
+            assert (seen.wilson_low, seen.wilson_high) == pytest.approx((float(low), float(high)))
+    (told,) = [group for group in report_payload(report)["groups"] if group["group"] == "north"]
+    assert told["verdict"] == "met"
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(report_tables(report))
+    assert "Groups that the certificate was asked for" in console.export_text()
 
 
 @pytest.mark.parametrize(

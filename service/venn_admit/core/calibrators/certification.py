@@ -64,7 +64,11 @@ def parse_kind(text: str) -> Kind:
 
 
 def attributes_of(kinds: Sequence[Kind]) -> tuple[str, ...]:
-    """Return the attributes whose groups are asked for, each once, in the order of their names."""
+    """Return the attributes whose groups are asked for, each once, in the order of their names.
+
+    Args:
+        kinds: As `Certification` has them.
+    """
     return tuple(sorted({kind.attribute for kind in kinds if isinstance(kind, GroupKind)}))
 
 
@@ -153,7 +157,11 @@ def make_certification(
 
 
 def kind_place(kind: Kind) -> tuple[int, str]:
-    """Return what kinds are sorted by."""
+    """Return what kinds are sorted by.
+
+    Args:
+        kind: A kind, which stands after those that come before it in `Certification`.
+    """
     if isinstance(kind, GroupKind):
         return len(ClassKind) + kind.by_predicted, kind.attribute
     return list(ClassKind).index(kind), ""

@@ -4,8 +4,8 @@ Source: docs/PROCEDURE.md, section 8. Symbols: q = `match_count`, d = `distance`
 `label`.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 import numpy as np
@@ -60,6 +60,7 @@ class EvaluationPoints:
         admit: The results of ADMIT and Venn-ADMIT; None if they are left out.
         comparisons: Other methods that give sets, on the same points, in the order shown.
         calibrated_by: The method that is judged, one of those above; None for weighted Venn-ADMIT.
+        groups: The group of each point by the attributes that the certificate is for; None for a point in none.
     """
 
     label: IntArray
@@ -72,6 +73,7 @@ class EvaluationPoints:
     selective: tuple[SelectiveMethod, ...] = ()
     documents: Documents | None = None
     calibrated_by: OwnMethod | None = None
+    groups: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
 
     @property
     def knn(self) -> Approximation:

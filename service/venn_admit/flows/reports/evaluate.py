@@ -151,6 +151,7 @@ def compare_methods(
             connection, classifier, request.calibration_id, exemplar_ids, weighted=weighted
         )
         keys = exemplars.keys(connection, exemplar_ids)
+        groups = exemplars.groups(connection, exemplar_ids, calibration.group_attributes)
         vectors = None if knn is None else workspace.cache.mapped_vectors(connection, classifier, exemplar_ids)
         held_out = read_held_out(workspace, connection, classifier, snapshot, besides=exemplar_ids)
         calibration_data, vp_rows = comparison_calibration(workspace, connection, classifier, held_out)
@@ -196,6 +197,7 @@ def compare_methods(
         selective=_with_own(selective.methods, judged.selective),
         documents=documents_of(keys.document_keys),
         calibrated_by=judged.own,
+        groups=groups,
     )
     on_step("Counting shares and their intervals")
     return build_dataset_report(

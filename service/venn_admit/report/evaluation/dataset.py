@@ -19,6 +19,7 @@ from venn_admit.core.evaluation.curves import (
     reliability,
     risk_curve,
 )
+from venn_admit.core.evaluation.groups import GroupShare, group_shares
 from venn_admit.core.evaluation.measures import (
     ClassTallies,
     MethodMeasures,
@@ -85,7 +86,7 @@ class DatasetReport:
     coverage: by the lower probability that it admits by. grid: of its predictions; None without q and d. parameters:
     name and text of what the comparison methods were given or fitted. left_out: rows of the evaluation set that are
     training or calibration data, and were not evaluated. calibration: what decided, if the points were scored by one
-    that is stored.
+    that is stored. groups: what it admits of the groups of each attribute that its certificate is for.
     """
 
     name: str
@@ -108,6 +109,7 @@ class DatasetReport:
     parameters: tuple[tuple[str, str], ...] = ()
     left_out: int = 0
     calibration: EvaluatedCalibration | None = None
+    groups: tuple[GroupShare, ...] = ()
 
     @property
     def target(self) -> Decimal:
@@ -191,7 +193,16 @@ def build_dataset_report(
         parameters=parameters,
         left_out=left_out,
         calibration=calibration,
+        groups=_group_shares(points),
     )
+
+
+def _group_shares(points: EvaluationPoints) -> tuple[GroupShare, ...]:
+    """Only a certificate has groups, whose policy is a method that only admits or rejects."""
+    if not points.groups:
+        return ()
+    admitted = next(one.admitted for one in points.selective if one.name == points.own.name)
+    return group_shares(points.groups, admitted, points.own.predicted == points.label, points.documents)
 
 
 def _risk_curves(points: EvaluationPoints) -> tuple[RiskCurve, ...]:

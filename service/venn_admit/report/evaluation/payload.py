@@ -98,6 +98,16 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
         ],
         "median_d": None if report.partitions is None else report.partitions.median,
         "methods": {row.name: method(row) for row in report.methods},
+        "groups": [
+            {
+                "attribute": group.attribute,
+                "group": group.value,
+                "points": group.points,
+                "share_admitted": group.admitted,
+                **tally(group.right),
+            }
+            for group in report.groups
+        ],
         "parameters": dict(report.parameters),
         "risk_coverage": {one.name: _risk(one) for one in report.risk_curves},
         "reliability": {

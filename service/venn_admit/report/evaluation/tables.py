@@ -36,9 +36,13 @@ SET_SIZE = ColumnGroup("sets", "per set size")
 
 @dataclass(frozen=True, slots=True)
 class EvaluationTables:
-    """All tables of one evaluation set. partitions: None if the method that is judged has no bands."""
+    """All tables of one evaluation set.
+
+    groups: None if its certificate is for none. partitions: None if the method that is judged has no bands.
+    """
 
     glance: EvaluationTable
+    groups: EvaluationTable | None
     every_method: EvaluationTable
     selective: EvaluationTable
     covered: EvaluationTable
@@ -46,8 +50,13 @@ class EvaluationTables:
     partitions: EvaluationTable | None
 
     @property
+    def first(self) -> tuple[EvaluationTable, ...]:
+        """What is shown first."""
+        return (self.glance,) if self.groups is None else (self.glance, self.groups)
+
+    @property
     def details(self) -> tuple[EvaluationTable, ...]:
-        """All but the first, in the order shown."""
+        """All others, in the order shown."""
         every = (self.every_method, self.selective, self.covered, self.accuracy, self.partitions)
         return tuple(table for table in every if table is not None)
 
@@ -56,11 +65,39 @@ def evaluation_tables(report: DatasetReport) -> EvaluationTables:
     """Every table, whose classes are those that the report shows."""
     return EvaluationTables(
         glance_table(report, every=False),
+        _groups(report) if report.groups else None,
         glance_table(report, every=True),
         _selective(report),
         _covered(report),
         _accuracy(report),
         None if report.partitions is None else _partitions(report, report.partitions),
+    )
+
+
+def _groups(report: DatasetReport) -> EvaluationTable:
+    """What is admitted of each group, and how much of it is right."""
+    return EvaluationTable(
+        "Groups that the certificate was asked for",
+        ("attribute", "value"),
+        (Column("points"), Column("admitted"), Column("right")),
+        tuple(
+            Row(
+                (group.attribute, "none" if group.value is None else group.value),
+                (
+                    Cell(f"{group.points:,}"),
+                    Cell(share_text(group.admitted)),
+                    _judged(group.right, report, portion=False),
+                ),
+            )
+            for group in report.groups
+        ),
+        _notes(
+            (
+                "admitted: of the points of the group; right: of what is admitted, below "
+                f"{interval_note(report)}. A group that is not certified is never admitted.",
+            ),
+            _legend(report, "right"),
+        ),
     )
 
 

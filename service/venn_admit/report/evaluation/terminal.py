@@ -51,7 +51,7 @@ def report_tables(report: DatasetReport, *, details: bool = False) -> Renderable
         details: Whether tables of shares with intervals, coverage, accuracy and partitions follow.
     """
     tables = evaluation_tables(report)
-    shown = (tables.glance, *(tables.details if details else ()))
+    shown = (*tables.first, *(tables.details if details else ()))
     return Group(Padding(verdict_view(report), (0, 0, 1, 0)), *map(table_view, shown))
 
 

@@ -236,7 +236,11 @@ def to_document(certificate: Certificate) -> dict[str, Any]:
 
 
 def groups_document(policy: Policy) -> list[dict[str, Any]]:
-    """Return the thresholds of groups as values that JSON can hold."""
+    """Return the thresholds of groups as values that JSON can hold.
+
+    Args:
+        policy: The policy.
+    """
     return [{"attribute": of.attribute, "least": list(map(dict, of.least))} for of in policy.groups]
 
 

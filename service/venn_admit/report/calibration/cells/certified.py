@@ -1,9 +1,9 @@
 """What is shown of a certificate: the outcome class by class, and the policies that were tested."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from venn_admit.core.calibrators.certification import GroupKind, kind_place
+from venn_admit.core.calibrators.certification import ClassKind, GroupKind, Kind, kind_place
 from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult, to_document
 from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.report.calibration.sections import Section, TextTable, ratio_text
@@ -158,13 +158,15 @@ def _needed_text(certificate: Certificate) -> str:
 def _thresholds(certificate: Certificate, class_names: Sequence[str]) -> str:
     policy = certificate.policy
     assert policy is not None, "there is a policy"
+    own = " Each group has a threshold of its own, this one or a higher one, or is never admitted."
+    groups = own if policy.groups else ""
     pairs = list(zip(class_names, policy.thresholds, strict=True))
     never = [name for name, threshold in pairs if threshold is None]
     if len(pairs) > MOST_LISTED:
         listed = f" ({', '.join(never[:MOST_LISTED])}{', ...' if len(never) > MOST_LISTED else ''})" if never else ""
-        return f"{len(never)} of {len(pairs)} predicted classes are never admitted{listed}."
+        return f"{len(never)} of {len(pairs)} predicted classes are never admitted{listed}.{groups}"
     said = ", ".join(f"{name} {'never' if value is None else f'from {value:.4g}'}" for name, value in pairs)
-    return f"Predicted classes are admitted by {'score' if policy.bounded is Bounded.SCORE else 'p0'}: {said}."
+    return f"Predicted classes are admitted by {'score' if policy.bounded is Bounded.SCORE else 'p0'}: {said}.{groups}"
 
 
 def _classes(certificate: Certificate, results: Sequence[ClassResult], class_names: Sequence[str]) -> TextTable:
@@ -211,7 +213,24 @@ def _needed(certificate: Certificate, result: ClassResult) -> tuple[str, str]:
     return count_text(result.documents_needed), count_text(certificate.points_in(result.documents_needed))
 
 
+def surviving_text(kinds: Collection[Kind]) -> Iterator[str]:
+    """Yield a sentence on each shift that a certificate for some kinds survives."""
+    if ClassKind.TRUE in kinds:
+        yield (
+            "The promise for true classes holds whatever the shares of the classes become, as long as the inputs of "
+            "each class stay as they are."
+        )
+    for kind in kinds:
+        if isinstance(kind, GroupKind) and kind.by_predicted:
+            yield (
+                f"The promise for predicted classes of each {kind.attribute} holds whatever the mix of these groups "
+                "becomes, as long as each group stays as it is."
+            )
+
+
 def _notes(certificate: Certificate, results: Sequence[ClassResult]) -> Iterator[str]:
+    if certificate.policy is not None:
+        yield from surviving_text(certificate.kinds)
     yield f"admitted: of all points of {evidence_text(certificate)}; right: of these."
     if certificate.policy is not None and len(certificate.lacking) > len(certificate.unpromised):
         yield (
