@@ -14,7 +14,7 @@ from sqlalchemy import event
 
 from tests.api.service import OWN, Service, check_problem
 from tests.cli import samples
-from tests.cli.program import ROOT, Program, contents
+from tests.cli.program import ROOT, Program, versions
 from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME, K
 from tests.files.samples import Columns
 from venn_admit.core.reasons import Reason
@@ -52,10 +52,10 @@ def test_a_decision_is_that_of_the_command_line_bit_for_bit(
     shared: Service, calibrated: Program, files: Path, asked: dict[str, Any], options: tuple[str, ...]
 ) -> None:
     rows = [0, 7, 150]
-    before = contents(shared.runtime.database_url)
+    before = versions(shared.runtime.database_url)
     answer = shared.post(f"{OWN}/decide", {"points": points(rows), "neighbours": K, **asked}, key=Scope.SCORE)
     assert answer.status_code == 200, answer.text
-    after = contents(shared.runtime.database_url)
+    after = versions(shared.runtime.database_url)
     assert {table for table in before if before[table] != after[table]} <= {"api_key"}, "nothing is stored"
     told = answer.json()
     assert told["calibration"] == 1

@@ -10,7 +10,7 @@ import pytest
 
 from tests.api.service import OWN, Service, check_problem
 from tests.cli import samples
-from tests.cli.program import Program, contents
+from tests.cli.program import Program, versions
 from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME, K
 from tests.files.samples import Columns
 from venn_admit.flows.jobs.chunks import compute_job
@@ -199,10 +199,10 @@ def test_exemplars_that_are_refused_leave_nothing(
     shared: Service, change: dict[str, Any], code: str, saying: str
 ) -> None:
     good, bad = rows(samples.exemplars("more", 2, seed=8))
-    before = contents(shared.runtime.database_url)
+    before = versions(shared.runtime.database_url)
     answer = shared.post(f"{OWN}/exemplars", {"split": "mc", "exemplars": [good, bad | change]})
     check_problem(answer, 422, code, saying)
-    after = contents(shared.runtime.database_url)
+    after = versions(shared.runtime.database_url)
     assert {table for table in before if before[table] != after[table]} <= {"api_key", "audit_event"}
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine, event, text
 
-from tests.cli.program import contents
+from tests.cli.program import versions
 from tests.flows.decisions.test_venn_abers import RELIABILITY
 from tests.running import EXAMPLES, Bench
 from venn_admit.cli.advice import command
@@ -40,9 +40,9 @@ def url(bench: Bench) -> str:
 
 
 def test_vp_bears_on_nothing_and_nothing_is_stored(few_reviews: Bench) -> None:
-    before = contents(url(few_reviews))
+    before = versions(url(few_reviews))
     found = compared(few_reviews)
-    assert contents(url(few_reviews)) == before
+    assert versions(url(few_reviews)) == before
     change(few_reviews.engine, "UPDATE exemplar SET label = 1 - label WHERE split = 'vp'")
     assert compared(few_reviews) == found
     change(few_reviews.engine, "DELETE FROM calibration")

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from tests.cli.program import contents
+from tests.cli.program import versions
 from tests.flows.logits import ALPHA, NAME, WITH_VECTORS, exemplars, make
 from tests.running import Bench
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
@@ -15,10 +15,10 @@ from venn_admit.flows.reports.what_if_settings import what_if_settings
 
 def test_its_one_setting_admits_what_it_does_with_vectors(both: Bench) -> None:
     url = both.engine.url.render_as_string(hide_password=False)
-    before = contents(url)
+    before = versions(url)
     assert request_mc(both.workspace(chunk_rows=100), NAME, ALPHA) is None
     bare = compare_on_stored(both.workspace(), NAME, ALPHA)
-    assert contents(url) == before
+    assert versions(url) == before
     seen = compare_on_stored(both.workspace(), WITH_VECTORS, ALPHA)
     (one,) = bare.compared
     assert isinstance(one.settings, VennAbersSettings)

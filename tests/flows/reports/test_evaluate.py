@@ -91,59 +91,59 @@ def test_the_same_report_in_whatever_order_the_data_came(reviews: Bench, tmp_pat
 
 
 class TestWhichPoints:
-    def test_of_a_file_the_labelled_rows_each_once(self, reviews: Bench) -> None:
+    def test_of_a_file_the_labelled_rows_each_once(self, few_reviews: Bench) -> None:
         arrays = tweets()
         arrays["y"] = np.where(np.arange(300) < 100, -1, arrays["y"])
         twice = {name: np.concatenate([values, values[150:160]]) for name, values in arrays.items()}
-        request = request_file(reviews, reviews.write("tweets.npz", twice))
+        request = request_file(few_reviews, few_reviews.write("tweets.npz", twice))
         assert (request.labelled.ids.size, request.labelled.seen_count) == (200, 0)
-        assert run(reviews, request).point_count == 200
+        assert run(few_reviews, request).point_count == 200
 
-    def test_what_is_decided_is_not_decided_again(self, reviews: Bench) -> None:
-        path = reviews.write("tweets.npz", tweets())
-        reviews.score("reviews", path)
-        before = reviews.value("SELECT count(*) FROM decision")
-        request = request_file(reviews, path)
+    def test_what_is_decided_is_not_decided_again(self, few_reviews: Bench) -> None:
+        path = few_reviews.write("tweets.npz", tweets())
+        few_reviews.score("reviews", path)
+        before = few_reviews.value("SELECT count(*) FROM decision")
+        request = request_file(few_reviews, path)
         assert request.job_id is None
-        assert run(reviews, request).point_count == 300
-        assert reviews.value("SELECT count(*) FROM decision") == before
+        assert run(few_reviews, request).point_count == 300
+        assert few_reviews.value("SELECT count(*) FROM decision") == before
 
-    def test_all_labelled_decisions_of_a_calibration(self, reviews: Bench) -> None:
-        reviews.score("reviews", reviews.write("tweets.npz", tweets()))
-        reviews.score("reviews", EXAMPLES / "test.npz", weighted=False)
-        reviews.calibrate("reviews", kappa=60)
-        of_first = request_evaluation_of_decisions(reviews.workspace(), "reviews", calibration_id=1)
-        assert reviews.value("SELECT row_count FROM job WHERE id = :job", job=of_first.job_id) == 488
-        assert run(reviews, of_first).point_count == 788
+    def test_all_labelled_decisions_of_a_calibration(self, few_reviews: Bench) -> None:
+        few_reviews.score("reviews", few_reviews.write("tweets.npz", tweets()))
+        few_reviews.score("reviews", EXAMPLES / "test.npz", weighted=False)
+        few_reviews.calibrate("reviews", kappa=60)
+        of_first = request_evaluation_of_decisions(few_reviews.workspace(), "reviews", calibration_id=1)
+        assert few_reviews.value("SELECT row_count FROM job WHERE id = :job", job=of_first.job_id) == 488
+        assert run(few_reviews, of_first).point_count == 788
         with pytest.raises(InvalidInputError, match="calibration 2 of 'reviews' has decided on no labelled exemplar"):
-            request_evaluation_of_decisions(reviews.workspace(), "reviews", calibration_id=None)
+            request_evaluation_of_decisions(few_reviews.workspace(), "reviews", calibration_id=None)
 
-    def test_what_the_calibration_was_made_with_is_left_out(self, reviews: Bench) -> None:
+    def test_what_the_calibration_was_made_with_is_left_out(self, few_reviews: Bench) -> None:
         with np.load(EXAMPLES / "valid.npz") as valid:
             seen = {name: values[:40] for name, values in valid.items()}
-        seen["id"] = np.array([row.external_id for row in reviews.rows(IDS_OF_HELD_OUT)])[:40]
+        seen["id"] = np.array([row.external_id for row in few_reviews.rows(IDS_OF_HELD_OUT)])[:40]
         arrays = tweets(stop=60)
         mixed = {name: np.concatenate([arrays[name], seen[name]]) for name in ("id", "r", "f", "y")}
         mixed["doc"] = np.concatenate([arrays["doc"].astype(str), seen["doc"].astype(str)])
-        report = run(reviews, request_file(reviews, reviews.write("mixed.npz", mixed)))
+        report = run(few_reviews, request_file(few_reviews, few_reviews.write("mixed.npz", mixed)))
         assert (report.point_count, report.left_out) == (60, 40)
 
     def test_nothing_but_calibration_data(self, reviews: Bench) -> None:
         with pytest.raises(InvalidInputError, match=r"all 16,000 labelled rows .* calibration 1, and say nothing"):
             request_file(reviews, EXAMPLES / "valid.npz")
 
-    def test_no_label_and_nothing_is_stored(self, reviews: Bench) -> None:
+    def test_no_label_and_nothing_is_stored(self, few_reviews: Bench) -> None:
         arrays = tweets() | {"y": np.full(300, -1)}
-        before = reviews.value("SELECT count(*) FROM exemplar")
+        before = few_reviews.value("SELECT count(*) FROM exemplar")
         with pytest.raises(InvalidInputError, match="expected labelled rows"):
-            request_file(reviews, reviews.write("tweets.npz", arrays))
-        assert reviews.value("SELECT count(*) FROM exemplar") == before
-        assert reviews.value("SELECT count(*) FROM job WHERE kind = 'score'") == 0
+            request_file(few_reviews, few_reviews.write("tweets.npz", arrays))
+        assert few_reviews.value("SELECT count(*) FROM exemplar") == before
+        assert few_reviews.value("SELECT count(*) FROM job WHERE kind = 'score'") == 0
 
-    def test_before_the_first_calibration(self, reviews: Bench) -> None:
-        reviews.create("new", dimension=128)
+    def test_before_the_first_calibration(self, few_reviews: Bench) -> None:
+        few_reviews.create("new", dimension=128)
         with pytest.raises(NotReadyError, match="no calibration yet"):
-            request_evaluation_of_decisions(reviews.workspace(), "new", calibration_id=None)
+            request_evaluation_of_decisions(few_reviews.workspace(), "new", calibration_id=None)
 
 
 IDS_OF_HELD_OUT = "SELECT external_id FROM exemplar WHERE split IN ('knn', 'mc', 'vp') ORDER BY id"

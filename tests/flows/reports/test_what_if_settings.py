@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from tests.cli.program import contents
+from tests.cli.program import versions
 from tests.flows.decisions.test_venn_abers import RELIABILITY
 from tests.running import Bench
 from venn_admit.core.calibrators.settings import CalibratorSettings
@@ -34,9 +34,9 @@ def shares(found: SettingsTried) -> list[float]:
 
 def test_vp_bears_on_nothing_and_nothing_is_stored(few_reviews: Bench) -> None:
     url = few_reviews.engine.url.render_as_string(hide_password=False)
-    before = contents(url)
+    before = versions(url)
     found = what_if(few_reviews, "alpha", ALPHAS)
-    assert contents(url) == before
+    assert versions(url) == before
     assert [(one.value, one.is_current) for one in found.tried] == [("0.05", False), ("0.1", True), ("0.2", False)]
     assert shares(found) == sorted(shares(found))
     change(few_reviews, "UPDATE exemplar SET label = 1 - label WHERE split = 'vp'")

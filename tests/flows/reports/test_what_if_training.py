@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from tests.cli.program import contents
+from tests.cli.program import versions
 from tests.flows.decisions.test_venn_abers import RELIABILITY
 from tests.running import EXAMPLES, Bench, Golden, make_reviews, workspace
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, changed_rows
@@ -175,12 +175,12 @@ def test_it_is_what_really_happens(case: Case, kind: str) -> None:
     leave_out = names[len(relabel) :]
     before, rows_before, views = case.newest(), case.stored_rows(), bench.rows(VIEWS)
     url = bench.engine.url.render_as_string(hide_password=False)
-    stored = contents(url)
+    stored = versions(url)
 
     found, following = case.what_if(relabel, leave_out)
     # Every decision, with its probabilities, as the snapshot that is not stored would make it.
     foretold = {option: verdicts(case, following, *option) for option in case.options}
-    assert contents(url) == stored
+    assert versions(url) == stored
 
     case.change(relabel, leave_out)
     case.calibrate()
