@@ -71,67 +71,67 @@ def job_rows(bench: Bench) -> set[int]:
     return {row.exemplar_id for row in rows}
 
 
-def test_of_lists_that_do_not_change_nothing_is_written(reviews: Bench) -> None:
-    before = written(reviews)
-    reviews.ingest("reviews", reviews.write("more.npz", tweets(slice(40))), "train")
-    done = reviews.calibrate("reviews", kappa=100)
-    after = written(reviews)
+def test_of_lists_that_do_not_change_nothing_is_written(few_reviews: Bench) -> None:
+    before = written(few_reviews)
+    few_reviews.ingest("reviews", few_reviews.write("more.npz", tweets(slice(40))), "train")
+    done = few_reviews.calibrate("reviews", kappa=100)
+    after = written(few_reviews)
     changed = {key for key in before if before[key][0] != after[key][0]}
     assert 0 < len(changed) < len(before) / 2
     assert {key for key in before if before[key][1:3] != after[key][1:3]} == changed
     # Each of the points that calibrate has one row at most closed and one opened.
     assert 0 < done.changed.closed <= done.changed.opened <= len(before)
     # And a second time there is nothing to do.
-    reviews.calibrate("reviews", kappa=100)
-    assert (job_rows(reviews), written(reviews)) == (set(), after)
+    few_reviews.calibrate("reviews", kappa=100)
+    assert (job_rows(few_reviews), written(few_reviews)) == (set(), after)
 
 
-def test_where_some_are_removed_the_lists_that_hold_them_are_searched(reviews: Bench) -> None:
-    gone = nearest_training_exemplars(reviews, 3)
-    before, support = written(reviews), reviews.value("SELECT count(*) FROM exemplar_vector WHERE support")
-    done = give(reviews, [(external_id, None) for _, external_id, _ in gone], retract=True)
+def test_where_some_are_removed_the_lists_that_hold_them_are_searched(few_reviews: Bench) -> None:
+    gone = nearest_training_exemplars(few_reviews, 3)
+    before, support = written(few_reviews), few_reviews.value("SELECT count(*) FROM exemplar_vector WHERE support")
+    done = give(few_reviews, [(external_id, None) for _, external_id, _ in gone], retract=True)
     assert (done.retracted, done.left) == (3, 3)
     held = {key for key, (ids, *_) in before.items() if {one for one, _, _ in gone} & set(ids)}
-    reviews.calibrate("reviews", kappa=100)
-    after = written(reviews)
+    few_reviews.calibrate("reviews", kappa=100)
+    after = written(few_reviews)
     assert held
-    assert job_rows(reviews) == held
+    assert job_rows(few_reviews) == held
     assert {key for key in before if before[key][1] != after[key][1]} == held
     assert {key for key in before if before[key][2] != after[key][2]} == held
     assert not any({one for one, _, _ in gone} & set(ids) for ids, *_ in after.values())
-    assert reviews.value("SELECT count(*) FROM exemplar_vector WHERE support") == support - 3
+    assert few_reviews.value("SELECT count(*) FROM exemplar_vector WHERE support") == support - 3
 
 
-def test_where_some_are_relabelled_no_list_is_written(reviews: Bench) -> None:
-    other = nearest_training_exemplars(reviews, 2)
-    before = written(reviews)
-    assert give(reviews, [(external_id, 1 - number) for _, external_id, number in other]).corrected == 2
+def test_where_some_are_relabelled_no_list_is_written(few_reviews: Bench) -> None:
+    other = nearest_training_exemplars(few_reviews, 2)
+    before = written(few_reviews)
+    assert give(few_reviews, [(external_id, 1 - number) for _, external_id, number in other]).corrected == 2
     held = {key for key, (ids, *_) in before.items() if {one for one, _, _ in other} & set(ids)}
-    reviews.calibrate("reviews", kappa=100)
-    after = written(reviews)
-    assert job_rows(reviews) == held
+    few_reviews.calibrate("reviews", kappa=100)
+    after = written(few_reviews)
+    assert job_rows(few_reviews) == held
     assert {key: value[:2] for key, value in before.items()} == {key: value[:2] for key, value in after.items()}
     assert {key for key in before if before[key][2] != after[key][2]} == held
     assert {key for key in before if before[key][3] != after[key][3]} == held
 
 
-def test_approximations_under_other_parameters_go_with_the_lists(reviews: Bench) -> None:
-    reviews.adopt("reviews")
-    reviews.calibrate("reviews", kappa=100)
+def test_approximations_under_other_parameters_go_with_the_lists(few_reviews: Bench) -> None:
+    few_reviews.adopt("reviews")
+    few_reviews.calibrate("reviews", kappa=100)
     count = "SELECT count(*) AS points FROM approximation GROUP BY knn_parameters_id ORDER BY knn_parameters_id"
-    assert [row.points for row in reviews.rows(count)] == [16_000, 16_000]
-    (_, external_id, _), *_ = nearest_training_exemplars(reviews, 1)
-    give(reviews, [(external_id, None)], retract=True)
-    reviews.calibrate("reviews", kappa=100)
-    assert [row.points for row in reviews.rows(count)] == [16_000 - len(job_rows(reviews)), 16_000]
+    assert [row.points for row in few_reviews.rows(count)] == [4_000, 4_000]
+    (_, external_id, _), *_ = nearest_training_exemplars(few_reviews, 1)
+    give(few_reviews, [(external_id, None)], retract=True)
+    few_reviews.calibrate("reviews", kappa=100)
+    assert [row.points for row in few_reviews.rows(count)] == [4_000 - len(job_rows(few_reviews)), 4_000]
 
 
 @pytest.fixture
-def scored(reviews: Bench) -> Bench:
+def scored(few_reviews: Bench) -> Bench:
     """With some tweets that were scored, without labels."""
     arrays = tweets(slice(60)) | {"y": np.full(60, -1), "id": np.array([f"tweet-{row}" for row in range(60)])}
-    reviews.score("reviews", reviews.write("tweets.npz", arrays))
-    return reviews
+    few_reviews.score("reviews", few_reviews.write("tweets.npz", arrays))
+    return few_reviews
 
 
 def test_selected_exemplars_join_and_decisions_replay(scored: Bench) -> None:
@@ -213,20 +213,22 @@ def test_a_result_from_older_training_exemplars_is_refused(scored: Bench) -> Non
     assert written(scored) == before
 
 
-def test_a_chunk_they_interrupt_is_computed_again(reviews: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chunk_they_interrupt_is_computed_again(few_reviews: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Training exemplars arrive between its computation and its transaction; no attempt is lost by it."""
-    scored = reviews.write("scored.npz", tweets(slice(100, 200)))
-    job_id = reviews.request_score("reviews", scored, chunk_rows=50).job_id
+    scored = few_reviews.write("scored.npz", tweets(slice(100, 200)))
+    job_id = few_reviews.request_score("reviews", scored, chunk_rows=50).job_id
     apply, arrivals = Approximated.apply, [slice(20, 30)]
 
     def interrupted(self: Approximated, connection: object) -> None:
         if arrivals:
-            reviews.ingest("reviews", reviews.write("late.npz", tweets(arrivals.pop())), "train")
+            few_reviews.ingest("reviews", few_reviews.write("late.npz", tweets(arrivals.pop())), "train")
         apply(self, connection)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Approximated, "apply", interrupted)
-    runner = reviews.runner()
-    for ordinal in chunk_ordinals(reviews.engine, job_id):
+    runner = few_reviews.runner()
+    for ordinal in chunk_ordinals(few_reviews.engine, job_id):
         assert run_chunk(runner, job_id, ordinal) > 0
-    assert reviews.rows("SELECT DISTINCT attempts, error FROM job_chunk WHERE job_id = :job", job=job_id) == [(1, None)]
+    assert few_reviews.rows("SELECT DISTINCT attempts, error FROM job_chunk WHERE job_id = :job", job=job_id) == [
+        (1, None)
+    ]
     assert not arrivals

@@ -38,22 +38,22 @@ KINDS = [
 ]
 
 
-def test_every_kind_of_decision_on_real_data(reviews: Bench) -> None:
-    coarse = reviews.calibrate("reviews", kappa=100, delta=math.inf, q_bins=(0, 6, 20))
-    for calibration_id in (coarse.calibration_id, reviews.value("SELECT min(id) FROM calibration")):
+def test_every_kind_of_decision_on_real_data(few_reviews: Bench) -> None:
+    coarse = few_reviews.calibrate("reviews", kappa=100, delta=math.inf, q_bins=(0, 6, 20))
+    for calibration_id in (coarse.calibration_id, few_reviews.value("SELECT min(id) FROM calibration")):
         for options in ({}, {"weighted": False}, {"require_full_match": True}):
-            reviews.score("reviews", EXAMPLES / "test.npz", calibration_id=calibration_id, **options)
-    chosen = [known for kind in KINDS for known in decision_ids(reviews, kind, 3)]
-    assert_replayed(reviews, chosen)
+            few_reviews.score("reviews", EXAMPLES / "test.npz", calibration_id=calibration_id, **options)
+    chosen = [known for kind in KINDS for known in decision_ids(few_reviews, kind, 3)]
+    assert_replayed(few_reviews, chosen)
 
     # Training exemplars, parameters and a calibration come after them.
     with np.load(EXAMPLES / "ood.npz") as arrays:
-        reviews.ingest("reviews", reviews.write("more.npz", {key: arrays[key][:300] for key in "rfy"}), "train")
-    reviews.adopt("reviews")
-    reviews.calibrate("reviews", kappa=100)
-    later = reviews.score("reviews", EXAMPLES / "test.npz")
-    assert_replayed(reviews, chosen)
-    assert_replayed(reviews, decision_ids(reviews, f"calibration_id = {later.request.calibration_id}", 5))
+        few_reviews.ingest("reviews", few_reviews.write("more.npz", {key: arrays[key][:300] for key in "rfy"}), "train")
+    few_reviews.adopt("reviews")
+    few_reviews.calibrate("reviews", kappa=100)
+    later = few_reviews.score("reviews", EXAMPLES / "test.npz")
+    assert_replayed(few_reviews, chosen)
+    assert_replayed(few_reviews, decision_ids(few_reviews, f"calibration_id = {later.request.calibration_id}", 5))
 
 
 @pytest.fixture
