@@ -95,6 +95,7 @@ class TestRoundTrip:
         self, vectors: np.ndarray[Any, Any], batch_rows: int, suffix: str, data: st.DataObject
     ) -> None:
         rows = len(vectors)
+        vectors[0] = 2  # so that logits cannot pass for probabilities
         columns = {
             "vector": vectors,
             "logits": vectors[::-1].copy(),

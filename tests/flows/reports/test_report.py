@@ -211,8 +211,7 @@ class TestRecentTraffic:
         (rejected,) = advice(found, command)
         assert rejected.startswith("Nearly everything is rejected: .000 of vp lie in usable bands")
         assert (
-            "`venn-admit calibrate reviews --method venn-admit --kappa 50 --q-bins 0,1,6,16,25` would leave"
-            in rejected
+            "`venn-admit calibrate reviews --method venn-admit --kappa 50 --q-bins 0,1,6,16,25` would leave" in rejected
         )
 
     def test_labels_of_admitted_points(self, few_reviews: Bench) -> None:
