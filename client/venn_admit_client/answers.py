@@ -103,7 +103,8 @@ def _certified_class(document: Mapping[str, Any], found: Mapping[str, Any], *, i
     needed = None if is_promised else found["documents_needed"]
     return CertifiedClass(
         kind=found["kind"],
-        name=document["classes"][found["class"]],
+        name=None if found["class"] is None else document["classes"][found["class"]],
+        group=found.get("group"),
         is_promised=is_promised,
         admitted=found["admitted"] / document["points"],
         right=found["right"] / found["admitted"] if found["admitted"] else None,

@@ -319,11 +319,12 @@ class Neighbour:
 
 @record
 class CertifiedClass:
-    """What a test on splits mc and vp found for one class under one policy.
+    """What a test on splits mc and vp found for one class or group under one policy.
 
     Attributes:
-        kind: `predicted` or `true`.
-        name: The class.
+        kind: `predicted` or `true`, or `group:COLUMN` or `predicted*group:COLUMN`.
+        name: The class; None for a group of all predicted classes.
+        group: The value of the attribute; None if the kind is not of groups.
         is_promised: Whether something is promised for the class. If not, the rest is the policy nearest to one.
         admitted: The share of all points of mc and vp that are of this class and admitted.
         right: The share of these that is right; None if there are none.
@@ -334,7 +335,8 @@ class CertifiedClass:
     """
 
     kind: str
-    name: str
+    name: str | None
+    group: str | None
     is_promised: bool
     admitted: float
     right: float | None
@@ -349,11 +351,11 @@ class Certificate:
 
     Attributes:
         is_certified: Whether a policy passed. If none did, everything is rejected.
-        kinds: The classes for which it holds: `predicted`, `true` or both.
+        kinds: What it holds for: `predicted`, `true`, `group:COLUMN`, `predicted*group:COLUMN`, or several of these.
         confidence: The probability, over draws of the calibration data, with which it holds.
         test: How documents of several points were tested: `finite-sample` or `asymptotic`.
         thresholds: For each predicted class the least score at which it is admitted, None for never; None if nothing is
-            certified.
+            certified. Those of groups, which must be reached too, are in the document.
         admitted: The share of splits mc and vp that the policy admits; None if nothing is certified.
         classes: The results of the classes that something is promised for, then, for the others, the nearest to a
             promise.

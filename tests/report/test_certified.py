@@ -22,6 +22,8 @@ from venn_admit.report.calibration.cells.certified import (
 )
 from venn_admit.report.calibration.wording import drawn_section
 from venn_admit.report.charts.drawn_certificate import certificate_figure
+from venn_admit_client import records
+from venn_admit_client.answers import certificate_of
 
 BOTH = tuple(ClassKind)
 
@@ -108,7 +110,7 @@ def test_groups_and_the_shifts_that_a_certificate_survives() -> None:
     knn, evidence = (with_groups(rng, graded_points(rng, 3000, sharpness=20.0), regions) for _ in range(2))
     kinds = ("true", "predicted*group:region")
     said = text(certify(knn, evidence, class_count=2, alpha=Decimal("0.1"), kinds=kinds))
-    assert "is right in every true class, and in every predicted class of every region." in said
+    assert "is right in every predicted and every true class, and in every predicted class of every region." in said
     assert "Each group has a threshold of its own" in said
     assert "predicted class 0, region east" in said
     assert "predicted class 1, region west" in said
@@ -117,6 +119,12 @@ def test_groups_and_the_shifts_that_a_certificate_survives() -> None:
     assert "whatever" not in text(certificate(1500, kinds=BOTH[:1]))
     alone = certify(knn, evidence, class_count=2, alpha=Decimal("0.1"), kinds=("group:region",))
     assert all(chain in text(alone) for chain in ("1 region east", "2 region north"))
+    drawn = certificate_figure(alone, ["class 0", "class 1"])
+    assert {"east", "north"} <= {axes.get_title() for axes in drawn.axes}
+    told = certificate_of(
+        records.Certificate, json.loads(json.dumps(certificate_payload(alone, ["class 0", "class 1"])))
+    )
+    assert {(one.name, one.group) for one in told.classes} == {(None, of) for of in ("east", "north", "west")}
 
 
 def test_true_classes_that_the_strongest_promise_does_not_reach() -> None:

@@ -126,6 +126,8 @@ def make_certification(
 ) -> Certification:
     """Return what is asked for, checked.
 
+    What is promised for predicted classes within groups holds for their sums, so predicted classes are promised it too.
+
     Args:
         kinds: Any of `predicted`, `true`, `group:COLUMN` and `predicted*group:COLUMN`, in any order.
         confidence: As in `Certification`.
@@ -149,6 +151,8 @@ def make_certification(
             f"a certificate is for {' or '.join(ClassKind)} classes, for groups, or for several of these: expected 1 "
             f"to {MOST_KINDS} of {', '.join(KIND_FORMS)}; got {', '.join(unknown) or len(known) or 'neither'}"
         )
+    if any(isinstance(kind, GroupKind) and kind.by_predicted for kind in known):
+        known.add(ClassKind.PREDICTED)
     if not (confidence.is_finite() and 0 < confidence < 1):
         raise InvalidInputError(f"confidence must lie strictly between 0 and 1, got {confidence}; 0.95 is usual")
     if test not in tuple(DocumentTest):

@@ -49,9 +49,12 @@ def certificate_figure(certificate: Certificate, class_names: Sequence[str]) -> 
             first = first or shares
             p_values = figure.add_subplot(grid[2 * row + 1, column], sharex=shares)
             _draw(shares, p_values, certificate, chain)
-            name = chain.name
-            if name == "class":
+            name, result = chain.name, chain.steps[0].classes[0]
+            if name in {"class", "class in group"}:
                 name = f"predicted as {shorten(class_names[chain.predicted[0]], NAME_WIDTH)}"
+            if chain.name in {"group", "class in group"}:
+                group = shorten(str(result.value), NAME_WIDTH)
+                name = group if chain.name == "group" else f"{name}, {group}"
             shares.set_title(name, parse_math=False)
             p_values.set_xlabel("points of the evidence admitted")
             if column == 0:

@@ -106,6 +106,8 @@ def class_gap(report: DatasetReport) -> str:
     missing = f"{lead}, but the points of true class {worst}{others} miss it."
     if promise_of(report.own) in (Promised.TRUE, Promised.BOTH):
         return f"{missing} The certificate is about true classes too, as long as traffic is like the calibration data."
+    if promise_of(report.own) is Promised.GROUPS:
+        return f"{missing} The certificate is about the classes and groups that it was asked for."
     return (
         f"{missing} {report.own} looks at points of the same predicted class and promises nothing of true classes; "
         "higher thresholds for the classes that it is mistaken for help, or a certificate for true classes."

@@ -196,10 +196,14 @@ def test_groups_that_are_not_there_and_too_many_values_are_refused() -> None:
         certified((replace(proposing, groups=(many,)), replace(evidence, groups=(many,))), *GROUPS)
 
 
-@pytest.mark.parametrize("kind", ["group:", "group:a b", "groups:a", "true*group:a"])
+@pytest.mark.parametrize("kind", ["group:", "group:a,b", "groups:a", "true*group:a"])
 def test_kinds_that_there_are_not_are_refused(kind: str) -> None:
     with pytest.raises(InvalidInputError, match=r"predicted\*group:COLUMN; got"):
         make_certification([kind])
+
+
+def test_what_is_promised_within_groups_is_promised_for_predicted_classes() -> None:
+    assert make_certification(CELLS).kinds == ("predicted", *CELLS)
 
 
 def test_kinds_have_an_order_of_their_own() -> None:
