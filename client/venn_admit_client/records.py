@@ -222,6 +222,11 @@ class CalibrationUse:
     subject: str | None = member(None)
     reason: str = member("labels")
 
+    @property
+    def by(self) -> str:
+        """Who put it in use."""
+        return self.key_name or self.subject or self.origin or "unknown"
+
 
 @record
 class CertificateLook:

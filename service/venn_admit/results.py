@@ -203,6 +203,11 @@ def withheld_of(found: "FarLess") -> Withheld:
     return Withheld(found.in_use, found.strength.points, found.strength.share, found.strength.share_in_use)
 
 
+def withheld_in(row: "Row[Any]") -> Withheld:
+    """Return the same of a row that is stored of it."""
+    return Withheld(row.in_use, row.points, row.share, row.share_in_use)
+
+
 def in_use_json(name: str, done: "Used") -> dict[str, Any]:
     """Return what a classifier decides with from now on."""
     return as_json(PutInUse(name, done.calibration_id, done.before, done.is_changed))

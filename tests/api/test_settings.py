@@ -111,3 +111,40 @@ def test_of_two_who_have_seen_the_same_one_is_refused(service: Service) -> None:
     second.join()
     check_problem(answers[0], 404, "unknown-classifier")
     assert service.get("/v1/classifiers/first/settings").status_code == 200
+
+
+NOTHING = {"method": "venn-abers", "certify": ["predicted"], "alpha": "0.001"}
+
+
+def test_a_calibration_is_put_in_use_by_a_client_that_may_write(service: Service) -> None:
+    made = service.post(f"{OWN}/calibrations", NOTHING)
+    assert made.status_code == 201, made.text
+    number = made.json()["calibration"]
+    assert (made.json()["is_stored"], made.json()["withheld"]["in_use"]) == (True, 1)
+    assert service.get(f"{OWN}/calibration").json()["calibration"] == 1
+    asked = {"calibration": number, "reason": "to see it"}
+    check_problem(change(service, "PUT", f"{OWN}/calibration", tag=None, body=asked, key=Scope.SCORE), 403, "forbidden")
+    unknown = change(service, "PUT", f"{OWN}/calibration", tag=None, body={"calibration": 99})
+    check_problem(unknown, 404, "unknown-calibration")
+    done = change(service, "PUT", f"{OWN}/calibration", tag=None, body=asked, key=Scope.WRITE)
+    assert done.json() == {"classifier": NAME, "calibration": number, "before": 1, "is_changed": True}
+    listed = service.get(f"{OWN}/calibrations").json()
+    newest, first = listed["uses"]
+    assert (newest["calibration"], newest["origin"], newest["reason"], newest["until"]) == (
+        number,
+        "http",
+        "to see it",
+        None,
+    )
+    assert newest["key_name"] is not None
+    assert (first["calibration"], first["until"]) == (1, newest["since"])
+    assert [one["looks"] for one in listed["certificates"]] == [1]
+    assert listed["withheld"] == []
+
+
+def test_a_dry_run_stores_no_calibration(service: Service) -> None:
+    made = service.post(f"{OWN}/calibrations", {**NOTHING, "dry_run": True})
+    assert made.status_code == 201, made.text
+    assert (made.json()["calibration"], made.json()["is_stored"], made.json()["withheld"]["share"]) == (None, False, 0)
+    assert "location" not in made.headers
+    assert len(service.get(f"{OWN}/calibrations").json()["calibrations"]) == 1

@@ -36,6 +36,7 @@ from venn_admit.core.monitoring.traffic import Accuracy, Comparison, Share, Shar
 from venn_admit.core.reasons import Reason
 from venn_admit.core.types import Split
 from venn_admit.files.output.exports import finite_json
+from venn_admit.records import CertificateLook, Withheld
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.bands.part import BandsPart
 from venn_admit.report.calibration.common.coverage import key_figures, verdict
@@ -98,7 +99,7 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
             id=7,
             created_at=NEWEST,
             reason="test",
-            is_current=True,
+            state="current",
             parameters_are_current=True,
             method="venn-admit",
             alpha=settings.alpha,
@@ -166,7 +167,7 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
                 NEWEST,
                 "test",
                 "venn-admit",
-                True,
+                "current",
                 99_000,
                 99_000,
                 6,
@@ -181,7 +182,7 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
                 NEWEST,
                 "asked for by a person",
                 "venn-abers",
-                False,
+                "retired",
                 98_000,
                 0,
                 None,
@@ -198,6 +199,8 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
         ),
         watch=Watch(is_in_use=True, said=None, is_behind=False),
         queries=table_queries("made", 7, 1, "vp", (0, 1, 6), (0, 1, 6)),
+        withheld={},
+        look=None,
     )
 
 
@@ -280,7 +283,18 @@ def test_advice(two_classes: CalibrationReport) -> None:
     assert "there is no fit to compare with" in shown(given)
     assert "Nothing: no labels wait to be used and recent traffic is like vp.\n" in shown(given, 120) + "\n"
     assert advice(given, command) == []
-    retired = replace(due, snapshot=replace(due.snapshot, is_current=False))
+    why = Withheld(in_use=7, points=4000, share=0.01, share_in_use=0.4)
+    look = CertificateLook(7, 1, "made", NEWEST, Decimal("0.95"), 2, Decimal("0.90"))
+    below = replace(two_classes, withheld={8: why, 6: why}, look=look)
+    (said,) = [line for line in advice(below, command) if "venn-admit use" in line]
+    assert said.startswith(
+        "Calibration 8 was not put in use because it would admit 1.0% of 4,000 calibration points and"
+    )
+    counted = "2 certificates looked at the labels of mc and vp; all hold together with confidence 0.90."
+    assert counted in " ".join(shown(below).split())
+    itself = replace(below, snapshot=replace(due.snapshot, id=8, state="withheld"))
+    assert advice(itself, command) == [said]
+    retired = replace(due, snapshot=replace(due.snapshot, state="retired"))
     assert advice(retired, command) == ["This calibration is retired: `venn-admit report made` shows the current one."]
 
 

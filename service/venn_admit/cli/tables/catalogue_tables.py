@@ -13,8 +13,9 @@ from venn_admit.core.calibrators.settings import MethodSettings, VennAbersSettin
 from venn_admit.core.method_names import VENN_ABERS
 from venn_admit.core.types import HELD_OUT_SPLITS, Split
 from venn_admit.flows.data.catalogue import Listed, ListedCalibrations, Shown
-from venn_admit.records import CalibrationUse, Withheld, looks_text, q_bins_text, thresholds_text
+from venn_admit.records import CalibrationUse, looks_text, q_bins_text, thresholds_text
 from venn_admit.report.wording import waiting_text
+from venn_admit.results import withheld_in
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.exemplars.classifiers import Classifier
 
@@ -108,7 +109,7 @@ def calibrations_tables(found: ListedCalibrations) -> Iterator[RenderableType]:
     ]
     yield table(columns, rows, title="Calibrations, the newest first")
     for row in found.withheld:
-        why = Withheld(row.in_use, row.points, row.share, row.share_in_use)
+        why = withheld_in(row)
         step = Step(Verb.USE, classifier=found.classifier.name, calibration=row.calibration)
         yield Text(
             f"Calibration {row.calibration} was not put in use because {why}. `{command(step)}` puts it in use all the "
@@ -126,13 +127,8 @@ _STATES = {"retired": "retired", "withheld": "not in use"}
 def _uses_table(uses: Sequence[CalibrationUse]) -> RenderableType:
     """Return a table with a line per calibration that was in use."""
     columns = ("calibration", "in use since", "until", "put in use by", "why")
-    rows = [(str(row.calibration), row.since, row.until, user_text(row), row.reason) for row in uses]
+    rows = [(str(row.calibration), row.since, row.until, row.by, row.reason) for row in uses]
     return table(columns, rows, title="In use, the newest first")
-
-
-def user_text(used: CalibrationUse) -> str:
-    """Return who put a calibration in use."""
-    return used.key_name or used.subject or used.origin or "unknown"
 
 
 def setting_text(settings: MethodSettings) -> str:

@@ -86,7 +86,7 @@ class SnapshotChange:
     """A snapshot, and what it changed against the one before it that is still kept.
 
     Attributes:
-        is_current: Whether its setting still has it.
+        state: current if its setting still has it, retired, or withheld if it was never put in use.
         previous: The number of the one before; None for the first.
         other_settings: What was asked for otherwise, such as kappa.
         admitted: The share of its calibration data that it would admit; None if these are too many to count that here.
@@ -96,7 +96,7 @@ class SnapshotChange:
     created_at: datetime
     reason: str
     method: str
-    is_current: bool
+    state: str
     mc_count: int
     vp_count: int
     previous: int | None

@@ -16,8 +16,9 @@ from venn_admit.errors import NotFoundError
 from venn_admit.flows.reports.monitor import read_monitor
 from venn_admit.methods.describing import CalibrationToDescribe
 from venn_admit.methods.registry import METHODS
+from venn_admit.records import CertificateLook, Withheld
 from venn_admit.report.calibration.report import Agreement, CalibrationReport, SnapshotFacts
-from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations import calibrations, in_use
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions import cells, reports
@@ -51,6 +52,11 @@ def report(workspace: Workspace, name: str, *, calibration_id: int | None) -> Ca
         history = reports.history(connection, calibration)
         days = reports.days(connection, classifier, datetime.now(UTC))
         lost = forgotten.lost_points(connection, calibration.id)
+        withheld = {
+            row.calibration: Withheld(row.in_use, row.points, row.share, row.share_in_use)
+            for row in in_use.withheld(connection, classifier)
+        }
+        looks = in_use.looks(connection, classifier)
     return CalibrationReport(
         classifier=classifier.name,
         class_names=classifier.class_names,
@@ -76,6 +82,8 @@ def report(workspace: Workspace, name: str, *, calibration_id: int | None) -> Ca
             match_edges=given.map_rows,
             part_edges=() if classifier.knn is None else default_match_bins(classifier.neighbour_count),
         ),
+        withheld=withheld,
+        look=CertificateLook(**looks[0]._mapping) if looks else None,
     )
 
 
@@ -91,7 +99,7 @@ def _facts(calibration: Calibration, origin: SnapshotOrigin, lost: int) -> Snaps
         id=calibration.id,
         created_at=origin.created_at,
         reason=origin.reason,
-        is_current=origin.is_current,
+        state=origin.state,
         parameters_are_current=origin.parameters_are_current,
         method=calibration.method,
         alpha=calibration.method_settings.alpha,

@@ -20,6 +20,8 @@ def advice(report: CalibrationReport, render: Render) -> list[str]:
 
     render: words a step as the shell that shows it takes it.
     """
+    if report.snapshot.state == "withheld":
+        return [_withheld(report, report.snapshot.id, render)]
     if not report.snapshot.is_current:
         return [f"This calibration is retired: `{render(report.step(Verb.REPORT))}` shows the current one."]
     findings = [*_errors(report, render), *_rejections(report, render), *_unlike(report)]
@@ -101,8 +103,19 @@ def _differences(comparison: Comparison) -> Iterator[str]:
 _HAPPENS = {"usable": "lie in usable bands", "admitted": "would be admitted by plain probabilities"}
 
 
+def _withheld(report: CalibrationReport, number: int, render: Render) -> str:
+    """A calibration that is stored and was never put in use."""
+    why = report.withheld.get(number)
+    because = "" if why is None else f" because {why}"
+    how = render(report.step(Verb.USE, calibration=number))
+    return f"Calibration {number} was not put in use{because}: `{how}` puts it in use all the same."
+
+
 def _upkeep(report: CalibrationReport, render: Render) -> Iterator[str]:
     """Labels and parameters that are newer than the calibration, and discrepancies that have grown."""
+    for number in report.withheld:
+        if number > report.snapshot.id:
+            yield _withheld(report, number, render)
     again = f"`{render(report.part.again(report))}`"
     if report.changes.total:
         yield f"{report.changes.total:,} labelled points arrived, changed or left: {again} uses them."

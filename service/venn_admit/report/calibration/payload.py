@@ -7,6 +7,7 @@ from venn_admit.core.monitoring.drift import QUANTILES, Discrepancies, OutcomeCo
 from venn_admit.core.monitoring.traffic import Accuracy, Comparison, SharePair, Traffic
 from venn_admit.core.reasons import Reason
 from venn_admit.core.types import Split
+from venn_admit.records import as_json
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.common.coverage import coverage_payload
 from venn_admit.report.calibration.common.history import days_payload, history_payload
@@ -56,6 +57,8 @@ def calibration_payload(report: CalibrationReport, render: Render) -> dict[str, 
         "monitor": watch_payload(report.watch),
         **report.part.payload(report),
         "drift": None if report.traffic is None else _traffic(report, report.traffic),
+        "withheld": [{"number": number, **as_json(why)} for number, why in report.withheld.items()],
+        "certificates": None if report.look is None else as_json(report.look),
         "left_out": report.seen_count,
         "discrepancies": None if report.agreement is None else _discrepancies(report.agreement),
         "queries": dict(queries_of_tables(report, render)),
@@ -69,7 +72,7 @@ def _snapshot(report: CalibrationReport) -> dict[str, Any]:
         "number": snapshot.id,
         "promise": str(report.part.promised),
         "promise_sentence": report.part.promised.sentence,
-        "state": "current" if snapshot.is_current else "retired",
+        "state": snapshot.state,
         "created_at": snapshot.created_at.isoformat(),
         "reason": snapshot.reason,
         "parameters_are_current": snapshot.parameters_are_current,

@@ -15,6 +15,7 @@ from venn_admit.core.monitoring.partitions import PartitionMap
 from venn_admit.core.monitoring.traffic import Traffic
 from venn_admit.core.reasons import Reason
 from venn_admit.core.types import Split
+from venn_admit.records import CertificateLook, Withheld
 from venn_admit.report.calibration.common.watch import Watch
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
 from venn_admit.report.evaluation.dataset import ClassCoverage
@@ -108,7 +109,7 @@ class MethodPart(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFacts:
-    """A snapshot: its number, when, why and how it was made, and whether it is current.
+    """A snapshot: its number, when, why and how it was made, and its state: current, retired or withheld.
 
     parameters_are_current: whether its KNN parameters are; None if the classifier has logits only. mc_count, vp_count:
     the points that it was made of, of which some, forgotten, were forgotten since.
@@ -117,13 +118,18 @@ class SnapshotFacts:
     id: int
     created_at: datetime
     reason: str
-    is_current: bool
+    state: str
     parameters_are_current: bool | None
     method: str
     alpha: Decimal
     mc_count: int
     vp_count: int
     forgotten: int
+
+    @property
+    def is_current(self) -> bool:
+        """Whether its setting decides by it."""
+        return self.state == "current"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +154,8 @@ class CalibrationReport:
     part: what the method of the calibration adds. map: None if the classifier has logits only. coverage: of the
     reference, each point decided on without itself. history: the newest calibrations up to this one, the newest first.
     days: the last ones, the oldest first; none if nothing happened on them.
-    watch: its monitor. queries: the SQL behind the tables, by name.
+    watch: its monitor. queries: the SQL behind the tables, by name. withheld: why calibrations are stored and were
+    never put in use, by their numbers. look: the newest certificate that looked at the labels; None if none did.
     """
 
     classifier: str
@@ -166,6 +173,8 @@ class CalibrationReport:
     days: tuple[Day, ...]
     watch: Watch
     queries: Mapping[str, str]
+    withheld: Mapping[int, Withheld]
+    look: CertificateLook | None
 
     def step(self, verb: Verb, **arguments: Any) -> Step:
         """Return a step that the classifier's users can take."""

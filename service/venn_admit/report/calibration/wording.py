@@ -11,6 +11,7 @@ from rich.text import Text
 from venn_admit.advice import Render
 from venn_admit.core.monitoring.drift import LEVEL, Discrepancies, growth_p_value
 from venn_admit.core.types import Split
+from venn_admit.records import looks_text
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.common.coverage import coverage_picture, coverage_section
 from venn_admit.report.calibration.common.history import history_section
@@ -34,7 +35,7 @@ LEAST_WORDS = 8
 
 def heading(report: CalibrationReport) -> str:
     snapshot = report.snapshot
-    state = "current" if snapshot.is_current else "retired"
+    state = "not in use" if snapshot.state == "withheld" else snapshot.state
     return f"{report.classifier}: calibration {snapshot.id}, {state}, of {time_text(snapshot.created_at)}"
 
 
@@ -127,6 +128,7 @@ def _stored(report: CalibrationReport) -> Section:
             *([training_copies_text(inventory.training_copies)] if inventory.training_copies else []),
             TextTable(("labels outside train", "exemplars", "first", "newest"), chosen, query="labels"),
             since,
+            *([] if report.look is None else [looks_text(report.look.looks, report.look.joint_confidence)]),
         ),
     )
 

@@ -43,14 +43,14 @@ MOST_LABELS = 20_000
 class SnapshotOrigin:
     """When and why a snapshot was made, and its KNN parameters.
 
-    is_current: whether it is the calibrator's current snapshot. dev_count, dev_discrepancies: of the fit; None if the
-    parameters were given. parameters_are_current: whether new work uses the same parameters; None if the classifier has
-    logits only, and so none.
+    state: current, retired, or withheld if it was never put in use. dev_count, dev_discrepancies: of the fit; None if
+    the parameters were given. parameters_are_current: whether new work uses the same parameters; None if the classifier
+    has logits only, and so none.
     """
 
     created_at: datetime
     reason: str
-    is_current: bool
+    state: str
     dev_count: int | None
     dev_discrepancies: int | None
     parameters_are_current: bool | None
@@ -61,16 +61,17 @@ class ReportStanding:
     """What tells whether a report on a snapshot would be another one now: equal if only traffic may have come since.
 
     calibration, revision, state: of the snapshot, which has another revision once points of it are forgotten. in_use:
-    the snapshot that new decisions are made by. knn_parameters: those in use. support_version: of the training
-    exemplars. label_event: the newest. monitor, seen_event, alarm: the newest monitor of the setting, the label it has
-    come to, and the newest alarm of all. newest_request: the newest job that scores, which comes with traffic and makes
-    no difference here. Each is None if there is none.
+    the snapshot that new decisions are made by. newest_calibration: of the classifier. knn_parameters: those in use.
+    support_version: of the training exemplars. label_event: the newest. monitor, seen_event, alarm: the newest monitor
+    of the setting, the label it has come to, and the newest alarm of all. newest_request: the newest job that scores,
+    which comes with traffic and makes no difference here. Each is None if there is none.
     """
 
     calibration: int
     revision: UUID
     state: str
     in_use: int | None
+    newest_calibration: int
     knn_parameters: int | None
     support_version: int
     label_event: int | None
@@ -110,7 +111,7 @@ def snapshot_origin(connection: Connection, calibration: Calibration) -> Snapsho
     return SnapshotOrigin(
         created_at=row.created_at,
         reason=row.reason,
-        is_current=row.state == "current",
+        state=row.state,
         dev_count=row.dev_count,
         dev_discrepancies=row.dev_discrepancies,
         parameters_are_current=row.parameters_are_current,
@@ -165,7 +166,7 @@ def history(connection: Connection, calibration: Calibration) -> tuple[SnapshotC
             created_at=row.created_at.astimezone(UTC),
             reason=row.reason,
             method=row.method,
-            is_current=row.state == "current",
+            state=row.state,
             mc_count=row.mc_count,
             vp_count=row.vp_count,
             previous=row.previous,

@@ -469,6 +469,12 @@ SELECT
     calibration.state,
     in_use.calibration_id AS in_use,
     (
+        SELECT max(made.id)
+        FROM calibration AS made
+        INNER JOIN calibrator AS of_made ON made.calibrator_id = of_made.id
+        WHERE of_made.classifier_id = classifier.id
+    ) AS newest_calibration,
+    (
         SELECT parameters.id
         FROM knn_parameters AS parameters
         WHERE

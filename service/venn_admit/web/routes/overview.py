@@ -1,17 +1,27 @@
 """The first page, with every classifier, and the page of one."""
 
 from fastapi import Request, Response
+from fastapi.responses import RedirectResponse
+from starlette.concurrency import run_in_threadpool
 
+from venn_admit.api.models.classifiers import CalibrationToUse
 from venn_admit.api.routes.parts import ClassifierName
-from venn_admit.flows.data.catalogue import glance_at, glance_at_classifiers
+from venn_admit.errors import InvalidInputError
+from venn_admit.flows.calibration.in_use import use
+from venn_admit.flows.data.catalogue import glance_at, glance_at_classifiers, list_calibrations
 from venn_admit.flows.reports.monitor import lit_lamps, lit_lamps_of
 from venn_admit.http.guards.guard import needs
+from venn_admit.records import looks_text
 from venn_admit.report.wording import waiting_text
+from venn_admit.results import withheld_in
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router
-from venn_admit.web.rendering import page, runtime_of
+from venn_admit.web.forms import checked, form_of, required
+from venn_admit.web.rendering import address, page, runtime_of
 
 routes = router()
+CALIBRATIONS = 10
+"""How many calibrations, and uses of them, the page of a classifier lists."""
 
 
 @routes.get("/", dependencies=[needs(Scope.READ)])
@@ -26,7 +36,7 @@ def get_overview(request: Request) -> Response:
 def get_classifier(request: Request, classifier: ClassifierName) -> Response:
     """Show a classifier."""
     engine = runtime_of(request).engine
-    found = glance_at(engine, classifier)
+    found, stored = glance_at(engine, classifier), list_calibrations(engine, classifier, limit=CALIBRATIONS)
     return page(
         request,
         "classifier",
@@ -37,4 +47,23 @@ def get_classifier(request: Request, classifier: ClassifierName) -> Response:
         settings=found.settings,
         in_use=next((setting for setting in found.settings if setting.is_in_use), None),
         waiting=waiting_text(found.waiting) if found.waiting else None,
+        stored=stored,
+        withheld={row.calibration: str(withheld_in(row)) for row in stored.withheld},
+        looks=looks_text(stored.looks[0].looks, stored.looks[0].joint_confidence) if stored.looks else None,
     )
+
+
+@routes.post("/classifiers/{classifier}/use", dependencies=[needs(Scope.WRITE)])
+async def post_use(request: Request, classifier: ClassifierName) -> Response:
+    """Put a calibration in use, and return to the page of the classifier."""
+    form, runtime = form_of(request), runtime_of(request)
+    number = required(form, "calibration")
+    if not (number.isascii() and number.isdigit() and len(number) < 19):
+        raise InvalidInputError(f"calibration: expected the number of a calibration, got {number!a}")
+    given = checked(CalibrationToUse, calibration=int(number), reason=form.get("reason", "").strip() or None)
+
+    def put() -> None:
+        use(runtime.engine, classifier, given.calibration, reason=given.reason, by=request.state.caller)
+
+    await run_in_threadpool(put)
+    return RedirectResponse(address("classifiers", classifier), 303)

@@ -9,6 +9,8 @@ from venn_admit.report.calibration.sections import Picture, Section, TextTable
 from venn_admit.report.evaluation.wording import share_text
 
 QUERY = "history"
+SUFFIXES = {"current": "", "retired": ", retired", "withheld": ", not in use"}
+"""What is said behind the number of a calibration, by its state."""
 
 
 def history_section(report: CalibrationReport) -> Section:
@@ -16,7 +18,7 @@ def history_section(report: CalibrationReport) -> Section:
     heads = ("calibration", "made (UTC)", "reason", "mc", "vp", "admitted", "changed against the one before")
     rows = tuple(
         (
-            f"{made.calibration}{'' if made.is_current else ', retired'}",
+            f"{made.calibration}{SUFFIXES[made.state]}",
             f"{made.created_at:%Y-%m-%d %H:%M}",
             made.reason,
             f"{made.mc_count:,}",
@@ -43,7 +45,7 @@ def change_text(made: SnapshotChange) -> str:
     >>> from datetime import datetime
     >>> from venn_admit.core.monitoring.history import PointChanges
     >>> points = PointChanges(arrived=1200, changed=1, left=0, moved=7)
-    >>> made = (9, datetime(2026, 3, 1), "labels", "venn-admit", True, 10, 10, 8)
+    >>> made = (9, datetime(2026, 3, 1), "labels", "venn-admit", "current", 10, 10, 8)
     >>> change_text(SnapshotChange(*made, points, False, True, ("kappa",), None))
     '1,200 points arrived, 1 label changed; training data; kappa'
     >>> change_text(SnapshotChange(*made, PointChanges(0, 0, 0, 0), False, False, (), None))
@@ -60,7 +62,7 @@ def history_payload(report: CalibrationReport) -> list[dict[str, Any]]:
             "created_at": made.created_at.isoformat(),
             "reason": made.reason,
             "method": made.method,
-            "state": "current" if made.is_current else "retired",
+            "state": made.state,
             "mc": made.mc_count,
             "vp": made.vp_count,
             "admitted": made.admitted,
