@@ -14,6 +14,8 @@ from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.monitoring.anytime.plan import LEVEL, Lamp, plan_of
 from venn_admit.core.monitoring.anytime.readings import StandingAlarm, readings
 from venn_admit.core.monitoring.anytime.state import advance, initial_state
+from venn_admit.records import Withheld
+from venn_admit.report.monitoring.payload import monitor_payload
 from venn_admit.report.monitoring.report import MonitorReport, metrics_text
 from venn_admit.report.monitoring.tables import monitor_tables, verdict_lines
 
@@ -45,7 +47,17 @@ def report(law: Law, documents: int = 600) -> MonitorReport:
         computed=documents,
         readings=found,
         alarms=tuple(StandingAlarm(n, reading.lamp, reading.number, now, False) for n, reading in enumerate(lit, 1)),
+        withheld={},
     )
+
+
+def test_a_newer_calibration_that_is_not_in_use_is_said() -> None:
+    found = replace(report(GOOD), withheld={4: Withheld(in_use=3, points=400, share=0.0, share_in_use=0.8)})
+    text = " ".join(" ".join(drawn(found)).split())
+    assert "Calibration 4 is not in use because it would admit 0.0% of 400 calibration points and calibration 3" in text
+    assert monitor_payload(found)["withheld"] == [
+        {"calibration": 4, "in_use": 3, "points": 400, "share": 0.0, "share_in_use": 0.8}
+    ]
 
 
 def test_a_certificate_for_true_classes_makes_their_lamp_an_alarm() -> None:

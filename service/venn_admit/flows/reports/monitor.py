@@ -1,16 +1,19 @@
 """Monitors: bringing one up to date with the labels, what it says, and which lamps are lit."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, Row
 
 from venn_admit.core.monitoring.anytime.plan import LEVEL
 from venn_admit.core.monitoring.anytime.readings import StandingAlarm, readings
 from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
 from venn_admit.errors import NotReadyError
+from venn_admit.records import Withheld
 from venn_admit.report.calibration.common.watch import Watch
 from venn_admit.report.monitoring.report import MonitorReport
-from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations import calibrations, in_use
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.decisions import alarms, monitors
@@ -54,7 +57,10 @@ def update_monitor(engine: Engine, name: str, *, restart: bool = False) -> Monit
             monitors.replace_readings(connection, monitor, found)
         standing = alarms.update_alarms(connection, monitor, found, labels.events, after=base.documents)
         monitors.settle(connection, monitor, settled, seen)
-    return monitor_report(classifier, calibration, monitor, state, standing, computed=state.documents - path.start)
+        withheld = in_use.withheld(connection, classifier)
+    return monitor_report(
+        classifier, calibration, monitor, state, standing, withheld, computed=state.documents - path.start
+    )
 
 
 def _settled(connection: Connection, monitor: StoredMonitor) -> tuple[int, Seen]:
@@ -138,7 +144,8 @@ def read_monitor(connection: Connection, classifier: Classifier, calibration: Ca
     newest = max((state.documents for state in monitors.states(connection, monitor)), default=0)
     state = monitors.read_state(connection, monitor, newest) if newest else initial_state(monitor.plan)
     standing = alarms.standing_alarms(connection, monitor)
-    said = monitor_report(classifier, calibration, monitor, state, standing, computed=0)
+    withheld = in_use.withheld(connection, classifier)
+    said = monitor_report(classifier, calibration, monitor, state, standing, withheld, computed=0)
     return Watch(is_in_use=True, said=said, is_behind=monitor.seen.event < monitors.newest_event(connection).event)
 
 
@@ -148,6 +155,7 @@ def monitor_report(
     monitor: StoredMonitor,
     state: MonitorState,
     alarms: list[StandingAlarm],
+    withheld: Sequence[Row[Any]],
     *,
     computed: int,
 ) -> MonitorReport:
@@ -168,6 +176,11 @@ def monitor_report(
         readings=tuple(readings(monitor.plan, state)),
         alarms=tuple(alarms),
         promised=calibration.promised_kinds,
+        withheld={
+            row.calibration: Withheld(row.in_use, row.points, row.share, row.share_in_use)
+            for row in withheld
+            if row.calibration > calibration.id
+        },
     )
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, LEVEL, Lamp
 from venn_admit.core.monitoring.anytime.readings import Reading, StandingAlarm
+from venn_admit.records import as_json
 from venn_admit.report.monitoring.report import MonitorReport
 
 
@@ -27,6 +28,7 @@ def monitor_payload(report: MonitorReport) -> dict[str, Any]:
         "lamps": {str(lamp): {"harmful": report.is_harmful(lamp), "lit": lamp in lit} for lamp in Lamp},
         "readings": [_reading_payload(report, reading) for reading in report.readings],
         "alarms": [alarm_payload(report, alarm) for alarm in report.alarms],
+        "withheld": [{"calibration": number, **as_json(why)} for number, why in report.withheld.items()],
     }
 
 

@@ -1,6 +1,7 @@
 """What a monitor says, the names of its rows, and its figures in the text format of Prometheus."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -8,6 +9,7 @@ from decimal import Decimal
 from venn_admit.core.calibrators.certification import Kind
 from venn_admit.core.monitoring.anytime.plan import Lamp
 from venn_admit.core.monitoring.anytime.readings import Reading, StandingAlarm
+from venn_admit.records import Withheld
 
 _PREFIX = "venn_admit_monitor"
 
@@ -27,7 +29,8 @@ class MonitorReport:
     neighbour_count: K; None if the classifier has logits only. setting: the calibrator's number. calibration: the
     current snapshot. monitor: the monitor's number; started_at: when it was started. documents, points: labelled ones
     that count. computed: documents that were new, or counted again. alarms: those that stand, notices included.
-    promised: the kinds of classes that the promise is about.
+    promised: the kinds of classes that the promise is about. withheld: why newer snapshots are not in use, by their
+    numbers.
     """
 
     classifier: str
@@ -45,6 +48,7 @@ class MonitorReport:
     readings: tuple[Reading, ...]
     alarms: tuple[StandingAlarm, ...]
     promised: tuple[Kind, ...]
+    withheld: Mapping[int, Withheld]
 
     @property
     def target(self) -> Decimal:

@@ -34,6 +34,7 @@ def monitor_tables(report: MonitorReport) -> RenderableType:
         rows = [reading for reading in report.readings if reading.lamp is lamp]
         if rows:
             parts.append(Group(Text(_title(report, lamp), style="bold"), _table(report, lamp, rows)))
+    parts += [Group(Text(f"Calibration {one} is not in use because {why}.")) for one, why in report.withheld.items()]
     return Group(*(Padding(part, (0, 0, 1, 0)) for part in (*parts, _verdict(report))))
 
 
