@@ -407,11 +407,11 @@ class Calibration:
         id: Its number.
         method: `venn-admit` or `venn-abers`.
         alpha: The error level.
-        thresholds: The least lower probability that admits each predicted class or, if a certificate was asked for, the
-            least score; None for a class that is never admitted.
+        thresholds: The least lower probability that admits each predicted class or, if a certificate or the average
+            promise was asked for, the least score; None for a class that is never admitted.
         q_bins: The lower edges of the bins of q.
         mc_points: Points of split mc.
-        vp_points: Points of split vp, which Venn-Abers uses for a certificate alone.
+        vp_points: Points of split vp, which Venn-Abers uses for a certificate or the average promise alone.
         delta: The band radius in standard deviations of d; None for Venn-Abers.
         kappa: The least number of points of each class in a band; None for Venn-Abers.
         usable_share: The share of vp in bands with enough points; None for Venn-Abers.

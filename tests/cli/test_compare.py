@@ -35,6 +35,7 @@ def test_it_shows_what_each_setting_admits_and_what_to_run(own_calibrated: Progr
     assert "per predicted class" in said
     assert all(name in said for name in CLASS_NAMES)
     assert "Nothing is admitted by Venn-ADMIT with kappa 1,000, every q; kappa 300, every q;" in said
+    assert "With the average promise instead, Venn-Abers with score" in said
     assert "The best of 19 settings looks better on mc than it is. That is why vp exists" in said
     proposal = (
         r"Among those with no predicted class estimated below 0\.8, most is admitted by .* right: `venn-admit ([^`]*)`"
@@ -55,7 +56,7 @@ def test_programs_get_every_setting_and_class(own_calibrated: Program) -> None:
     assert (result["classifier"], result["alpha"], result["left_out"]) == (NAME, "0.2", [])
     assert 0 < result["mc"] == result["documents"] < HELD_OUT_ROWS
     settings = result["settings"]
-    assert [one["method"] for one in settings] == ["venn-admit"] * 15 + ["venn-abers"] * 4
+    assert [one["method"] for one in settings] == ["venn-admit"] * 15 + ["venn-abers"] * 6
     for one in settings:
         assert one["admitted_share"] == one["admitted"] / result["mc"]
         low, high = one["admitted_interval"]
@@ -71,7 +72,9 @@ def test_programs_get_every_setting_and_class(own_calibrated: Program) -> None:
         reached = [share >= 0.8 for share in shares if share is not None]
         assert one["every_class_reaches"] == (all(reached) if reached else None)
     assert any(one["admitted"] == 0 for one in settings)
-    best = max((one for one in settings if one["every_class_reaches"]), key=lambda one: one["admitted"])
+    assert [one["promise"] for one in settings[15:]] == ["pointwise"] * 4 + ["average"] * 2
+    pointwise = [one for one in settings if one["promise"] != "average" and one["every_class_reaches"]]
+    best = max(pointwise, key=lambda one: one["admitted"])
     assert result["command"] == best["command"]
     # Each command makes the setting that it stands beside.
     for one in settings[1::6]:

@@ -72,7 +72,7 @@ KEY`; each route says which scope it needs, and each scope includes those before
 are application/problem+json (RFC 9457), with the codes and the words of the command line.
 
 What is promised of admitted points, for traffic like the calibration data. With a certificate: {CERTIFIED_SENTENCE}.
-Without one: {Promised.POINTWISE.sentence}."""
+With `promise` `average`: {Promised.AVERAGE.sentence}. With neither: {Promised.POINTWISE.sentence}."""
 
 
 def document() -> dict[str, Any]:

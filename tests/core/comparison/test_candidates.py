@@ -7,7 +7,11 @@ import pytest
 
 from tests.core.comparison.test_selective import C, K, drawn, shuffled
 from venn_admit.core.approximation.knn import network_prediction, nonconformity
+from venn_admit.core.calibrators.average.policy import NO_TRAFFIC, select_on_average
+from venn_admit.core.calibrators.certified.policies import admit
+from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import CalibratorSettings, ScoreKind, VennAbersSettings
+from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
 from venn_admit.core.calibrators.venn_abers.crossfit import cross_fit, fold_of
 from venn_admit.core.calibrators.venn_abers.reliability import fit_reliability, scored_points
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer, crossfitted_lower
@@ -51,8 +55,9 @@ def test_a_few_of_each_method(found: CrossFitted) -> None:
     assert [(one.kappa, one.q_bins) for one in settings if isinstance(one, CalibratorSettings)] == [
         (kappa, edges) for edges in (tuple(range(K + 1)), COARSE, (0,)) for kappa in (1000, 300, 100, 50, 30)
     ]
-    assert [(one.score, one.q_bins) for one in settings if isinstance(one, VennAbersSettings)] == [
-        (kind, edges) for kind in ScoreKind for edges in (COARSE, (0,))
+    assert [(one.score, one.q_bins, one.promise) for one in settings if isinstance(one, VennAbersSettings)] == [
+        *((kind, edges, "pointwise") for kind in ScoreKind for edges in (COARSE, (0,))),
+        *((kind, (0,), "average") for kind in ScoreKind),
     ]
     assert {one.alpha for one in settings} == {Decimal("0.1")}
     assert found.left_out == ()
@@ -65,7 +70,7 @@ def test_venn_abers_admits_what_its_own_choice_of_a_score_counts(found: CrossFit
     by_cells = {
         (one.settings.score, one.settings.q_bins): one
         for one in found.found
-        if isinstance(one.settings, VennAbersSettings)
+        if isinstance(one.settings, VennAbersSettings) and not one.settings.has_policy
     }
     for edges in (COARSE, (0,)):
         settings = by_cells[ScoreKind.NETWORK, edges].settings
@@ -75,6 +80,25 @@ def test_venn_abers_admits_what_its_own_choice_of_a_score_counts(found: CrossFit
         assert by_cells[ScoreKind.RELIABILITY, edges].admitted.mean() == choice.reliability_share > 0
     for one in by_cells.values():
         assert one.predicted.tolist() == network_prediction(MC.seen.network_logits).tolist()
+
+
+def test_the_average_promise_admits_more_and_is_that_of_the_other_folds(found: CrossFitted) -> None:
+    points = scored_points(ScoreKind.NETWORK, MODEL, MC.seen.network_logits, MC.seen.knn, neighbour_count=K)
+    pointwise, average = (
+        next(
+            one
+            for one in found.found
+            if isinstance(one.settings, VennAbersSettings)
+            and (one.settings.score, one.settings.q_bins, one.settings.promise) == (ScoreKind.NETWORK, (0,), promise)
+        )
+        for promise in AskedPromise
+    )
+    fold = fold_of(MC.keys, seed=1)
+    others = LabelledCells(points, MC.label, MC.keys).take(fold != 0)
+    policy = select_on_average(others, NO_TRAFFIC, class_count=C, alpha=Decimal("0.1")).policy
+    expected = admit(points.score[fold == 0], points.predicted[fold == 0], policy)
+    assert average.admitted[fold == 0].tolist() == expected.tolist()
+    assert average.admitted.mean() > pointwise.admitted.mean()
 
 
 def test_venn_admit_admits_what_reaches_the_threshold(found: CrossFitted) -> None:

@@ -9,9 +9,11 @@ import pytest
 from tests.flows.decisions.abers import STORED, with_reviews
 from tests.flows.decisions.test_certified import CLASSES, POINTS, cells_of
 from tests.running import EXAMPLES, Bench
-from venn_admit.core.calibrators.average.policy import NO_TRAFFIC, AveragePolicy, select_on_average
+from venn_admit.core.calibrators.average.policy import NO_TRAFFIC, AveragePolicy, UnlabelledCells, select_on_average
 from venn_admit.core.calibrators.certified.policies import admit
+from venn_admit.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
+from venn_admit.core.calibrators.venn_abers.scores import network_score
 from venn_admit.errors import InvalidInputError
 from venn_admit.flows.calibration.calibrate import Calibrated
 from venn_admit.flows.decisions.replay import replay
@@ -19,6 +21,12 @@ from venn_admit.flows.decisions.score_one import PointScorer
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.store.calibrations import venn_abers
 from venn_admit.store.database.engine import connect
+
+TRAFFIC = """
+SELECT network_logits, document_id, external_id
+FROM exemplar
+WHERE id IN (SELECT exemplar_id FROM job_row) AND split = 'scored'
+"""
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +99,24 @@ def test_more_is_admitted_than_pointwise_and_enough_is_right(reviews: Bench, cal
     assert admitted.mean() > 0.85
     for number in range(CLASSES):
         assert (predicted == label)[admitted & (predicted == number)].mean() >= 0.88
+
+
+def test_recent_traffic_is_in_the_batch(reviews: Bench, calibrated: Calibrated) -> None:
+    """Without what calibrates, which somebody may score too."""
+    with np.load(EXAMPLES / "ood.npz") as arrays:
+        part = {name: arrays[name][200:500] for name in ("r", "f", "y")}
+    reviews.score("reviews", reviews.write("later.npz", part), weighted=None)
+    made = average_of(reviews.calibrate_abers("reviews", score="network", promise="average"))
+    evidence, label, keys = cells_of(reviews.rows(POINTS, id=calibrated.calibration_id))
+    rows = reviews.rows(TRAFFIC)
+    logits = np.array([row.network_logits for row in rows], dtype=np.float32)
+    points = CellPoints(logits.argmax(axis=1), np.zeros(len(rows), dtype=np.int64), network_score(logits))
+    traffic = UnlabelledCells(points, [row.document_id or row.external_id for row in rows])
+    expected = select_on_average(
+        LabelledCells(evidence, label, keys), traffic, class_count=CLASSES, alpha=Decimal("0.1")
+    )
+    assert len(rows) >= 300
+    assert made == expected
 
 
 def test_weights_are_refused(reviews: Bench, calibrated: Calibrated) -> None:

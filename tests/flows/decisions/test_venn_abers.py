@@ -227,7 +227,7 @@ def test_traffic_is_seen_by_the_knn_whatever_decided_on_it(edge: Bench) -> None:
     with consistent_view(edge.engine) as connection:
         classifier = classifiers.by_name(connection, "edge")
         calibration = calibrations.by_id(connection, classifier, bands.calibration_id)
-        recent = reports.recent_points(connection, classifier, calibration)
+        recent = reports.recent_points(connection, classifier, calibration.knn_parameters_id, calibration)
         ids, view = approximations.read_approximations(
             connection, classifier, recent.exemplar_ids, calibration.parameters_id
         )

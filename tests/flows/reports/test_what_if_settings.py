@@ -96,8 +96,13 @@ def test_by_venn_abers_the_score_is_chosen_for_each_value(reviews: Bench) -> Non
     reviews.adopt("reviews")
     reviews.calibrate_abers("reviews", score="network")
     assert what_if(reviews, "thresholds", [Decimal("0.95")]).tried[1].admission.admitted.share > 0
+    reviews.calibrate_abers("reviews", score="network", promise="average")
+    average = what_if(reviews, "alpha", ALPHAS)
+    assert all(one > other for one, other in zip(shares(average), shares(found), strict=True))
+    with pytest.raises(InvalidInputError, match=r"thresholds: the policy of calibration \d+ sets them itself"):
+        what_if(reviews, "thresholds", [Decimal("0.95")])
     reviews.calibrate_abers("reviews", score="network", certify=["predicted"])
-    with pytest.raises(InvalidInputError, match="has a policy that rests on all of mc and vp"):
+    with pytest.raises(InvalidInputError, match="whose policies are tested on all of mc and vp"):
         what_if(reviews, "alpha", ALPHAS)
 
 

@@ -148,7 +148,7 @@ class DecidedAnswer(EvidenceAnswer):
     predicted_class: str = Field(examples=["positive"])
     decided_class: str | None = Field(examples=["positive"])
     category_counts: list[int] = Field(description="Points of each label in the category.", examples=[[50, 850]])
-    policy: Applied | None = Field(description="Null if no certificate was asked for.")
+    policy: Applied | None = Field(description="Null if the pointwise promise was asked for.")
     neighbours: list[NearExemplar] = Field(description="The nearest training exemplars, as many as asked for.")
 
 

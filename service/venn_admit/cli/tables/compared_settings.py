@@ -45,9 +45,9 @@ def compared_table(found: ComparedSettings, *, details: bool) -> RenderableType:
 def settings_that_matter(found: ComparedSettings) -> list[ComparedSetting]:
     """Return the setting that is proposed, and those of each method and kind of score that admit most."""
     admitting = [one for one in found.compared if one.admission.admitted.correct]
-    most: dict[tuple[str, object], ComparedSetting] = {}
+    most: dict[tuple[str, object, bool], ComparedSetting] = {}
     for one in admitting:
-        kind = (one.settings.method, getattr(one.settings, "score", None))
+        kind = (one.settings.method, getattr(one.settings, "score", None), one.settings.has_policy)
         if kind not in most or one.admission.admitted.correct > most[kind].admission.admitted.correct:
             most[kind] = one
     wanted = [*most.values(), found.proposal()]
@@ -89,14 +89,25 @@ def compared_payload(found: ComparedSettings) -> dict[str, Any]:
 def next_lines(found: ComparedSettings) -> list[str]:
     """Return which command to run next, and why the choice is not the last word."""
     proposed, target = found.proposal(), 1 - found.alpha
+    average = max(
+        (one for one in found.compared if one.settings.has_policy),
+        key=lambda one: one.admission.admitted.correct,
+        default=None,
+    )
+    other = (
+        [f"With the average promise instead, {_figures(average, found)}: `{_command(average, found)}`."]
+        if average is not None and average.admission.admitted.correct
+        else []
+    )
     if proposed is None:
-        most = max(found.compared, key=lambda one: one.admission.admitted.correct)
+        most = max(found.pointwise, key=lambda one: one.admission.admitted.correct)
         return [
             f"No setting is proposed: none with every predicted class estimated at {target} or more admits a tenth; "
-            f"most is admitted by {_figures(most, found)}. Ask for a larger alpha, or ingest more held-out data."
+            f"most is admitted by {_figures(most, found)}. Ask for a larger alpha, or ingest more held-out data.",
+            *other,
         ]
-    if len(found.compared) == 1:
-        return [f"{_figures(proposed, found)}: `{_command(proposed, found)}`."]
+    if len(found.pointwise) == 1:
+        return [f"{_figures(proposed, found)}: `{_command(proposed, found)}`.", *other]
     taken = (
         f"Among those with no predicted class estimated below {target}, most is admitted by "
         f"{_figures(proposed, found)}: `{_command(proposed, found)}`."
@@ -105,7 +116,8 @@ def next_lines(found: ComparedSettings) -> list[str]:
         taken += " One bin ignores q, so that inputs unlike the calibration data are less likely to be rejected."
     return [
         taken,
-        f"The best of {len(found.compared)} settings looks better on mc than it is. That is why vp exists, of which "
+        *other,
+        f"The best of {len(found.pointwise)} settings looks better on mc than it is. That is why vp exists, of which "
         "nothing was read here: choose by this table, and then judge the choice by data that had no part in it.",
     ]
 
@@ -124,8 +136,10 @@ def setting_name(one: ComparedSetting, found: ComparedSettings) -> str:
     settings, edges, knn = one.settings, one.settings.q_bins, found.classifier.knn
     every = knn is not None and len(edges) == knn.neighbour_count + 1
     bins = "every q" if every else f"q {','.join(map(str, edges))}"
-    own = ", ".join(f"{name} {text}" for name, text in setting_words(settings, "kappa", "score").items())
-    return f"{own}, {'one bin' if len(edges) == 1 else bins}"
+    words = setting_words(settings, "kappa", "score")
+    promise = words.pop("promise", None)  # with it, there is one bin
+    own = ", ".join(f"{name} {text}" for name, text in words.items())
+    return f"{own}, {promise or ('one bin' if len(edges) == 1 else bins)}"
 
 
 def _command(one: ComparedSetting, found: ComparedSettings) -> str:

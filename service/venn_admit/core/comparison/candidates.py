@@ -15,6 +15,9 @@ import numpy as np
 
 from venn_admit.core.approximation.knn import calibration_points
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, block_rows
+from venn_admit.core.calibrators.average.policy import NO_TRAFFIC, select_on_average
+from venn_admit.core.calibrators.certified.policies import admit
+from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import (
     CalibratorSettings,
     MethodSettings,
@@ -24,6 +27,8 @@ from venn_admit.core.calibrators.settings import (
     make_venn_abers_settings,
 )
 from venn_admit.core.calibrators.usable_bands import coarse_bins, kappas_to_choose_from
+from venn_admit.core.calibrators.venn_abers.cells import CellPoints
+from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
 from venn_admit.core.calibrators.venn_abers.crossfit import choose_score, fold_of
 from venn_admit.core.calibrators.venn_abers.crossfit import crossfitted_lower as abers_lower
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
@@ -81,7 +86,7 @@ def cross_fitted_candidates(
     """Cross-fit each setting on whole documents of `mc`.
 
     Args:
-        neighbour_count: K; None if the classifier has logits only, for which there is one setting.
+        neighbour_count: K; None if the classifier has logits only, for which there is one setting for each promise.
         reliability: The model of that score; None if there is none, which leaves the score out.
     """
     cross_fit = partial(
@@ -96,8 +101,8 @@ def cross_fitted_candidates(
         memory_budget=memory_budget,
     )
     if neighbour_count is None:
-        alone = make_venn_abers_settings(class_count, None, alpha=alpha)
-        return CrossFitted(tuple(cross_fit([alone])), tuple((what, WITHOUT_VECTORS) for what in NEEDING_VECTORS))
+        alone = [make_venn_abers_settings(class_count, None, alpha=alpha, promise=promise) for promise in AskedPromise]
+        return CrossFitted(tuple(cross_fit(alone)), tuple((what, WITHOUT_VECTORS) for what in NEEDING_VECTORS))
     every, coarse, one = tuple(range(neighbour_count + 1)), coarse_bins(neighbour_count), (0,)
     base = make_settings(class_count, neighbour_count, alpha=alpha)
     bands = [
@@ -110,6 +115,11 @@ def cross_fitted_candidates(
         make_venn_abers_settings(class_count, neighbour_count, alpha=alpha, q_bins=edges, score=str(kind))
         for kind in kinds
         for edges in dict.fromkeys((coarse, one))
+    ]
+    average = AskedPromise.AVERAGE
+    cells += [
+        make_venn_abers_settings(class_count, neighbour_count, alpha=alpha, score=str(kind), promise=average)
+        for kind in kinds
     ]
     found: list[Candidate] = []
     left_out = []
@@ -232,19 +242,36 @@ class _Cells:
 
     def _admitted(self, kind: ScoreKind, settings: VennAbersSettings) -> tuple[IntArray, BoolArray]:
         """The network's predictions, and which of them are admitted."""
+        if settings.promise is AskedPromise.AVERAGE:
+            return self._on_average(kind, settings)
         predicted, lower = self._of_score(kind, settings.q_bins)
         return predicted, reaches_threshold(lower, predicted, settings.thresholds)
+
+    def _on_average(self, kind: ScoreKind, settings: VennAbersSettings) -> tuple[IntArray, BoolArray]:
+        """The same by the average promise, each point by a policy of the other folds."""
+        points, mc = self._scored(kind), self._mc
+        admitted = np.zeros(len(mc.label), dtype=np.bool_)
+        for number in np.unique(self._fold).tolist():
+            rows = self._fold == number
+            others = LabelledCells(points, mc.label, mc.keys).take(~rows)
+            if others.keys:
+                found = select_on_average(others, NO_TRAFFIC, class_count=self._class_count, alpha=settings.alpha)
+                admitted[rows] = admit(points.score[rows], points.predicted[rows], found.policy)
+        return points.predicted, admitted
+
+    def _scored(self, kind: ScoreKind) -> CellPoints:
+        return scored_points(
+            kind,
+            self._reliability,
+            self._mc.seen.network_logits,
+            self._mc.seen.view,
+            neighbour_count=self._neighbour_count,
+        )
 
     def _of_score(self, kind: ScoreKind, q_bins: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
         """The network's predictions, and their lower probabilities."""
         if (kind, q_bins) not in self._lower:
-            points = scored_points(
-                kind,
-                self._reliability,
-                self._mc.seen.network_logits,
-                self._mc.seen.view,
-                neighbour_count=self._neighbour_count,
-            )
+            points = self._scored(kind)
             right = points.predicted == self._mc.label
             lower = abers_lower(points, right, self._fold, class_count=self._class_count, q_bins=q_bins)
             self._lower[kind, q_bins] = points.predicted, lower

@@ -67,14 +67,19 @@ class ComparedSettings:
     compared: tuple[ComparedSetting, ...]
     left_out: tuple[tuple[str, str], ...]
 
+    @property
+    def pointwise(self) -> list[ComparedSetting]:
+        """Those with the pointwise promise."""
+        return [one for one in self.compared if not one.settings.has_policy]
+
     def proposal(self) -> ComparedSetting | None:
         """Return the setting that admits most of those in which every predicted class is estimated to reach 1 - alpha.
 
-        The first, if several admit as much; None if they admit next to nothing.
+        It has the pointwise promise. The first, if several admit as much; None if they admit next to nothing.
         """
         holding = [
             one
-            for one in self.compared
+            for one in self.pointwise
             if one.every_predicted_class_reaches(self.alpha) and one.admission.admitted.share >= NEARLY_NOTHING
         ]
         return max(holding, key=lambda one: one.admission.admitted.correct, default=None)

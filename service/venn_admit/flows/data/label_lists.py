@@ -136,7 +136,8 @@ def work_list(engine: Engine, name: str, *, limit: int, place: ChosenPlace | Non
     """
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
-        decided = reports.recent_points(connection, classifier, calibrations.latest(connection, classifier))
+        calibration = calibrations.latest(connection, classifier)
+        decided = reports.recent_points(connection, classifier, calibration.knn_parameters_id, calibration)
         exemplar_ids = decided.exemplar_ids if place is None else place.holds(decided)
         rows = reports.work_rows(connection, exemplar_ids, with_labelled=place is None, limit=limit)
         points = [

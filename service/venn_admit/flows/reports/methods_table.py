@@ -5,12 +5,13 @@ from decimal import Decimal
 
 import numpy as np
 
+from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSettings
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.core.comparison.candidates import cross_fitted_settings
 from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
 from venn_admit.core.comparison.on_mc import ComparisonData, judged_rows, rivals_on_mc
-from venn_admit.core.comparison.selective import VENN_ABERS, Promise, by_bins
+from venn_admit.core.comparison.selective import ON_AVERAGE, VENN_ABERS, Promise, by_bins
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.measures import Admission, measure_admission
 from venn_admit.core.evaluation.points import WEIGHTED_ADMIT
@@ -136,6 +137,8 @@ def _own_name(settings: MethodSettings) -> str:
     """Return the name that the calibration's method has in an evaluation, which a rival may have too."""
     if isinstance(settings, CalibratorSettings):
         return WEIGHTED_ADMIT
+    if settings.promise is AskedPromise.AVERAGE:
+        return ON_AVERAGE
     assert settings.score is not None, "the score was chosen"
     name = VENN_ABERS[settings.score]
     return name if len(settings.q_bins) == 1 else by_bins(name)

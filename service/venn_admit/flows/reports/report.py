@@ -41,7 +41,7 @@ def report(workspace: Workspace, name: str, *, calibration_id: int | None) -> Ca
         calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
         origin = reports.snapshot_origin(connection, calibration)
         agreement = None if classifier.knn is None else _agreement(connection, calibration, origin)
-        decided = reports.recent_points(connection, classifier, calibration)
+        decided = reports.recent_points(connection, classifier, calibration.knn_parameters_id, calibration)
         documents = documents_of(exemplars.keys(connection, decided.exemplar_ids).document_keys)
         quartiles = reports.quartiles(connection, calibration)
         given = CalibrationToDescribe(classifier, calibration, decided, documents, quartiles)

@@ -120,10 +120,15 @@ def what_if_settings(workspace: Workspace, name: str, varied: str, values: Seque
         neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count
         if varied not in DECLARED[calibration.method]:
             raise InvalidInputError(f"{varied}: the method {calibration.method} has no such setting")
-        if calibration.has_policy:
+        if calibration.is_asked_for_certificate:
             raise InvalidInputError(
-                f"calibration {calibration.id} has a policy that rests on all of mc and vp, which leaves nothing to "
-                "try others on: calibrate with the pointwise promise, or compare the methods"
+                f"calibration {calibration.id} asks for a certificate, whose policies are tested on all of mc and vp, "
+                "which leaves nothing to try them on: calibrate without a certificate, or compare the methods"
+            )
+        if calibration.has_policy and varied == "thresholds":
+            raise InvalidInputError(
+                f"thresholds: the policy of calibration {calibration.id} sets them itself; vary another part, "
+                "such as alpha"
             )
         asked = list(dict.fromkeys([*values, part.of(current)]))
         if varied != "q_bins":

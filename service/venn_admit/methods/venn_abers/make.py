@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import Connection
 
-from venn_admit.core.calibrators.average.policy import NO_TRAFFIC, AveragePolicy, select_on_average
+from venn_admit.core.calibrators.average.policy import AveragePolicy, select_on_average
 from venn_admit.core.calibrators.certification import attributes_of
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.policies import Policy
@@ -23,6 +23,7 @@ from venn_admit.methods.venn_abers.split_points import (
     SplitPoints,
     read_knn,
     read_split,
+    read_traffic,
     require_evidence,
     require_labels,
 )
@@ -112,6 +113,7 @@ class PolicySplits:
         attributes: Sequence[str],
     ) -> None:
         self.vp = vp
+        self._connection = connection
         self._splits = [mc, vp] if knn is None else [knn, mc, vp]
         self._keys = [key for split in self._splits for key in split.keys(connection)]
         ids = np.concatenate([split.exemplar_ids for split in self._splits])
@@ -136,7 +138,8 @@ class PolicySplits:
         """Return the policy of the average promise under a score. Raises NotReadyError if no point is left for it."""
         evidence = self._cells(kind).take(self._evidence(settings))
         require_labels(self.vp.classifier, evidence)
-        return select_on_average(evidence, NO_TRAFFIC, class_count=len(settings.thresholds), alpha=settings.alpha)
+        traffic = read_traffic(self._connection, self.vp.classifier, self.vp.parameters, kind, self._keys)
+        return select_on_average(evidence, traffic, class_count=len(settings.thresholds), alpha=settings.alpha)
 
     def _evidence(self, settings: VennAbersSettings) -> BoolArray:
         """Which points calibrate: all of mc and vp, less those that the score was chosen by."""

@@ -1,10 +1,12 @@
 """The points of a split as Venn-Abers takes them in, and what a certificate asks of the splits."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 from sqlalchemy import Connection
 
+from venn_admit.core.calibrators.average.policy import NO_TRAFFIC, UnlabelledCells
 from venn_admit.core.calibrators.certification import Certification, ClassKind
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, rows_of_split
@@ -21,6 +23,7 @@ from venn_admit.core.types import (
     join_approximations,
 )
 from venn_admit.errors import Code, NotReadyError
+from venn_admit.store.decisions import reports
 from venn_admit.store.exemplars import approximations, exemplars
 from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -108,6 +111,34 @@ def read_knn(
     if parameters is None or not len(exemplars.split_keys(connection, classifier, Split.KNN).ids):
         return None
     return read_split(connection, classifier, parameters, Split.KNN, memory_budget, instead)
+
+
+def read_traffic(
+    connection: Connection,
+    classifier: Classifier,
+    parameters: StoredParameters | None,
+    kind: ScoreKind,
+    held_out: Collection[str],
+) -> UnlabelledCells:
+    """Return recent traffic under a score, without documents of the held-out data; held_out: their document keys.
+
+    For the reliability score, those decisions count that rest on these parameters and on the training data as they are.
+    """
+    found = reports.recent_points(connection, classifier, None if parameters is None else parameters.id, None)
+    usable = found.comparable | (kind is ScoreKind.NETWORK)
+    keys = exemplars.keys(connection, found.exemplar_ids).document_keys
+    known = set(held_out)
+    rows = np.flatnonzero(usable & np.array([key not in known for key in keys], dtype=np.bool_))
+    if not rows.size:
+        return NO_TRAFFIC
+    points = scored_points(
+        kind,
+        None if parameters is None else parameters.reliability,
+        exemplars.network_logits(connection, classifier, found.exemplar_ids[rows]),
+        None if parameters is None else found.approximation.take(rows),
+        neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
+    )
+    return UnlabelledCells(points, [keys[row] for row in rows.tolist()])
 
 
 def require_evidence(

@@ -195,12 +195,14 @@ def discrepancies(connection: Connection, calibration: Calibration) -> tuple[Dis
     return of(is_scored=False), of(is_scored=True)
 
 
-def recent_points(connection: Connection, classifier: Classifier, calibration: Calibration) -> DecidedPoints:
+def recent_points(
+    connection: Connection, classifier: Classifier, knn_parameters_id: int | None, calibration: Calibration | None
+) -> DecidedPoints:
     """Return the newest decision on each of at most `RECENT` exemplars of the newest requests, in order of ingestion.
 
-    Any snapshot may have made it. Comparable are the decisions by `calibration`, or by a snapshot with the same KNN
-    parameters since the training exemplars last changed. Without vectors, the KNN's logits and d are NaN, and its
-    prediction and q are -1.
+    Any snapshot may have made it. Comparable are the decisions by `calibration`, if one is given, or by a snapshot with
+    these KNN parameters since the training exemplars last changed. Without vectors, the KNN's logits and d are NaN, and
+    its prediction and q are -1.
     """
     columns: dict[str, FixedColumn] = {
         "exemplar_id": INT8,
@@ -216,8 +218,8 @@ def recent_points(connection: Connection, classifier: Classifier, calibration: C
     }
     parameters = {
         "classifier_id": classifier.id,
-        "calibration_id": calibration.id,
-        "knn_parameters_id": calibration.knn_parameters_id,
+        "calibration_id": None if calibration is None else calibration.id,
+        "knn_parameters_id": knn_parameters_id,
         "support_version": classifier.support_version,
         "class_count": classifier.class_count,
         "row_limit": RECENT,
@@ -247,7 +249,7 @@ def unlabelled_rows(
     connection: Connection, classifier: Classifier, calibration: Calibration
 ) -> Iterator[Sequence[Row[Any]]]:
     """Yield recent traffic without a label, in random order, in blocks."""
-    recent = recent_points(connection, classifier, calibration)
+    recent = recent_points(connection, classifier, calibration.knn_parameters_id, calibration)
     return stream(connection, "reports.unlabelled_rows", {"exemplar_ids": recent.exemplar_ids.tolist()})
 
 

@@ -252,7 +252,7 @@ SELECT
     coalesce((:codes ::integer[])[array_position(:reasons ::text[], stored.reason)], -1) AS reason,
     coalesce(exemplar.label, -1) AS label,
     coalesce(latest.selection = 'random', FALSE) AS is_random,
-    wanted.calibration_id = :calibration_id
+    coalesce(wanted.calibration_id = :calibration_id, FALSE)
     OR (
         calibration.knn_parameters_id IS NOT DISTINCT FROM :knn_parameters_id
         AND stored.support_version >= :support_version

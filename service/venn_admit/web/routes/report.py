@@ -58,6 +58,7 @@ def get_methods(request: Request, classifier: ClassifierName, calibration: Calib
         classifier=classifier,
         table=table,
         pointwise=Promised.POINTWISE.sentence,
+        average=Promised.AVERAGE.sentence,
         rows=[row for row in rows if row[0].is_own or matters(row[0].name)],
         others=[row for row in rows if not (row[0].is_own or matters(row[0].name))],
         as_of=as_of,

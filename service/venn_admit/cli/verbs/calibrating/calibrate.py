@@ -27,7 +27,7 @@ def calibrate(
         str,
         typer.Option(
             help="`venn-admit`: the paper's, by bands of the KNN's evidence; `venn-abers`: on the network's "
-            f"prediction, ranked by a score. Without --certify, of both: {Promised.POINTWISE.sentence}."
+            f"prediction, ranked by a score. Without --certify or --promise, of both: {Promised.POINTWISE.sentence}."
         ),
     ] = VENN_ADMIT,
     compare: Annotated[

@@ -178,7 +178,11 @@ def _scattered(bits: np.ndarray[Any, np.dtype[np.uint64]]) -> IntArray:
 
 
 def to_document(found: AveragePolicy) -> dict[str, Any]:
-    """Return the policy as values that JSON can hold; a threshold of null is never."""
+    """Return a policy as values that JSON can hold; a threshold of null is never.
+
+    Args:
+        found: The policy.
+    """
     return {"promise": str(AskedPromise.AVERAGE), **asdict(found), "alpha": str(found.alpha)} | {
         "classes": [asdict(one) for one in found.classes]
     }
