@@ -52,8 +52,9 @@ def decide(server_url: str, template_database: str, tmp_path_factory: pytest.Tem
                 return program("decide", NAME, "--logits", "9,0,0", *given, "--json").result["reason"]
 
             def by_file(region: str | None) -> Any:
-                own = {name: values for name, values in point.items() if name != "region"}
-                np.savez(folder / "point.npz", **own, **({} if region is None else {"region": np.array([region])}))
+                own = {name: values for name, values in point.items() if name != "region" or region is not None}
+                own |= {} if region is None else {"region": np.array([region])}
+                samples.save(folder, "point.npz", own)
                 return program("decide", NAME, folder / "point.npz", "--json").result["reason"]
 
             def by_request(region: str | None) -> Any:
