@@ -68,6 +68,7 @@ def decide(server_url: str, template_database: str, tmp_path_factory: pytest.Tem
                 )
 
             yield {
+                "report": lambda _: program("report", NAME).stdout,
                 "command line": by_command,
                 "file": by_file,
                 "HTTP": by_request,
@@ -84,3 +85,9 @@ def decide(server_url: str, template_database: str, tmp_path_factory: pytest.Tem
 @pytest.mark.parametrize("shell", ["command line", "file", "HTTP", "Python", "client", "client, many"])
 def test_a_shell_decides_by_group(decide: dict[str, Callable[[str | None], Any]], shell: str) -> None:
     assert [decide[shell](region) for region in ("north", "east", None)] == [None, NOT_CERTIFIED, NOT_CERTIFIED]
+
+
+def test_a_report_says_what_is_promised_of_groups(decide: dict[str, Callable[[str | None], Any]]) -> None:
+    said = " ".join(decide["report"](None).split())
+    assert "predicted a, region north" in said
+    assert "whatever the mix of these groups becomes" in said
