@@ -79,6 +79,13 @@ def test_calibrate_and_what_follows(own_calibrated: Program, files: Path, tmp_pa
     assert from_document(document) == certificate
 
 
+def test_a_dry_run_shows_everything_and_stores_nothing(own_calibrated: Program) -> None:
+    looked = words(own_calibrated(*TOO_MUCH, "--dry-run").stdout)
+    assert "Dry run, no calibration is stored: method venn-abers" in looked
+    assert "It would be stored and not put in use: it would admit 0.0% of" in looked
+    assert len(own_calibrated("calibrations", NAME, "--json").result["calibrations"]) == 1
+
+
 def test_with_too_few_labels_everything_is_rejected(own_calibrated: Program, files: Path, tmp_path: Path) -> None:
     said = words(own_calibrated(*TOO_MUCH).stdout)
     assert "Not certified: no policy passed at confidence 0.95 for every predicted class, so everything is" in said

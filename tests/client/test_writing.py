@@ -58,6 +58,21 @@ def test_a_calibration_by_venn_admit(connection: Connection) -> None:
     assert 0 < made.singleton_share <= made.usable_share <= 1
 
 
+def test_a_calibration_that_admits_nothing_is_put_in_use_only_if_it_is_asked_for(connection: Connection) -> None:
+    reviews = connection.classifier(NAME)
+    before = reviews.uses()[0]
+    made = reviews.calibrate(method="venn-abers", alpha="0.001", certify="predicted")
+    assert made.withheld is not None
+    assert (made.withheld.in_use, made.withheld.share) == (before.calibration, 0.0)
+    assert next(reviews.calibrations()).state == "withheld"
+    done = reviews.use(made.id, reason="to see it")
+    assert (done.before, done.is_changed) == (before.calibration, True)
+    newest = reviews.uses()[0]
+    assert (newest.calibration, newest.reason, newest.origin) == (made.id, "to see it", "http")
+    assert reviews.certificates()[0].calibration == made.id
+    assert reviews.use(before.calibration).before == made.id
+
+
 def test_classifiers_are_listed_over_pages(served: Served, connection: Connection) -> None:
     names = {f"one of many {number}" for number in range(101)}
     engine = create_engine(served[0].url)
