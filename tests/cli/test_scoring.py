@@ -298,7 +298,7 @@ def test_evaluate_shows_on_a_terminal_what_it_does(
     assert told.result["points"] == SCORED_ROWS
     assert "Drawing the report" in told.stderr, "the last step; an earlier one may end before the terminal is refreshed"
     methods = ["venn-admit", "RAPS adaptiveness", "RAPS size", "APS", "LocalConf_BASE", "softmax >= 1 - alpha", "SGR"]
-    methods += ["Venn-Abers network", "Venn-Abers reliability", "certified"]
+    methods += ["Venn-Abers network", "Venn-Abers reliability", "certified", "on average"]
     assert steps == [
         "Storing scored.npz",
         "Reading the decisions",

@@ -91,6 +91,7 @@ def test_fit(own_ingested: Program) -> None:
         "fit",
         "dev",
         "dev_discrepancies",
+        "full_matches",
         "eta",
         "eta_loc",
         "recalibrations_due",
@@ -122,6 +123,8 @@ def test_calibrate(own_calibrated: Program) -> None:
     first = own_calibrated("calibrate", NAME, *CALIBRATION, "--json").result
     assert set(first) == {
         "calibration",
+        "is_stored",
+        "withheld",
         "alpha",
         "delta",
         "kappa",
@@ -165,7 +168,7 @@ def test_calibrate_with_every_option(own_calibrated: Program) -> None:
 
 def test_fit_and_calibrate_tell_people(own_ingested: Program) -> None:
     fitted = own_ingested("fit", NAME)
-    assert (fitted.code, fitted.stdout.count("\n")) == (0, 1)
+    assert (fitted.code, fitted.stdout.count("\n")) == (0, 2)
     assert fitted.stdout.startswith("KNN and network differ on ")
     calibrated = own_ingested("calibrate", NAME, *CALIBRATION)
     assert calibrated.code == 0

@@ -301,7 +301,12 @@ def test_what_is_exported(logits: Bench) -> None:
     assert logits.export(NAME, Export.EXEMPLARS).num_rows == 860
     out = logits.folder / "parameters.json"
     export(logits.engine, NAME, Export.PARAMETERS, out)
-    assert json.loads(out.read_text()) == {"alpha": 0.2, "thresholds": [0.8] * CLASSES, "q_bins": [0]}
+    assert json.loads(out.read_text()) == {
+        "alpha": 0.2,
+        "promise": "pointwise",
+        "thresholds": [0.8] * CLASSES,
+        "q_bins": [0],
+    }
     unlabelled = {name: values for name, values in exemplars("later", 40, seed=6).items() if name != "y"}
     logits.score(NAME, logits.write("later.npz", unlabelled), weighted=None)
     assert set(logits.export(NAME, Export.UNLABELLED).column("external_id").to_pylist()) == set(unlabelled["id"])
