@@ -81,6 +81,13 @@ def drawn(found: MonitorReport) -> list[str]:
     return captured.get().splitlines()
 
 
+def test_an_average_over_calibrations_is_said_beside_its_alarms() -> None:
+    found = report(BAD)
+    first, second, *_ = verdict_lines(replace(found, on_average=True))[len(found.harmful) - 1 :]
+    assert first.startswith("ALARM: ")
+    assert second.startswith("What is promised is an average over calibrations")
+
+
 def test_every_row_stands_in_one_line_of_eighty_columns() -> None:
     found = replace(report(BAD), class_names=("negative", "positive"))
     lines = drawn(found)

@@ -176,6 +176,7 @@ def monitor_report(
         readings=tuple(readings(monitor.plan, state)),
         alarms=tuple(alarms),
         promised=calibration.promised_kinds,
+        on_average=calibration.has_policy and not calibration.is_asked_for_certificate,
         withheld={
             row.calibration: Withheld(row.in_use, row.points, row.share, row.share_in_use)
             for row in withheld

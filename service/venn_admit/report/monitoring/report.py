@@ -30,7 +30,7 @@ class MonitorReport:
     current snapshot. monitor: the monitor's number; started_at: when it was started. documents, points: labelled ones
     that count. computed: documents that were new, or counted again. alarms: those that stand, notices included.
     promised: the kinds of classes that the promise is about. withheld: why newer snapshots are not in use, by their
-    numbers.
+    numbers. on_average: whether the promise is on average over calibrations.
     """
 
     classifier: str
@@ -49,6 +49,7 @@ class MonitorReport:
     alarms: tuple[StandingAlarm, ...]
     promised: tuple[Kind, ...]
     withheld: Mapping[int, Withheld]
+    on_average: bool = False
 
     @property
     def target(self) -> Decimal:

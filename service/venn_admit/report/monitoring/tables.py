@@ -55,6 +55,11 @@ def verdict_lines(report: MonitorReport) -> list[str]:
             f"No alarm stands. If nothing is amiss, each lamp is ever lit with a chance of {LEVEL:.0%} at most, "
             "however often one looks."
         ]
+    if report.on_average:
+        alarms.append(
+            "What is promised is an average over calibrations: an alarm says that this one has more wrong, as one "
+            "may have now and then."
+        )
     shares = [alarm for alarm in report.notices if alarm.lamp is not Lamp.MIX]
     mix = [report.name(alarm.lamp, alarm.number) for alarm in report.notices if alarm.lamp is Lamp.MIX]
     notices = [f"Notice: {_sentence(report, alarm.lamp, alarm.number)}" for alarm in shares]
