@@ -81,13 +81,20 @@ class CertificatePoints:
         return CertificatePoints(self.score[rows], self.predicted[rows], self.label[rows], self.document[rows], groups)
 
     def group(self, attribute: str) -> PointGroups:
-        """Return the groups of an attribute that is asked for."""
+        """Return the groups of an attribute that is asked for.
+
+        Args:
+            attribute: Its name.
+        """
         return next(of for of in self.groups if of.attribute == attribute)
 
     def classes(self, kind: Kind) -> IntArray:
         """Return the class of each point in a kind, (n,) int64; -1 for a point that is in none.
 
         The class of value v within the predicted class c has the number c V + v.
+
+        Args:
+            kind: One that is asked for.
         """
         if kind is ClassKind.PREDICTED:
             return self.predicted

@@ -70,7 +70,13 @@ def least_values(predicted: IntArray, policy: Policy, attributes: Attributes) ->
 
 
 def are_covered(predicted: IntArray, policy: Policy, attributes: Attributes) -> BoolArray:
-    """Return which points are of a class that is never admitted, or of groups that are; arguments: see above."""
+    """Return which points are of a class that is never admitted, or of groups that are, (n,) bool.
+
+    Args:
+        predicted: (n,) int64 in [0, C).
+        policy: The policy of C classes.
+        attributes: As in `least_values`.
+    """
     never = np.array([one is None for one in policy.thresholds])[predicted]
     covered: BoolArray = never | np.isfinite(least_values(predicted, policy, attributes))
     return covered
