@@ -177,7 +177,7 @@ class ClassifierInterface(ABC):
     def calibrate(
         self,
         *,
-        method: str = "venn-admit",
+        method: str = "venn-abers",
         alpha: Decimal | str | float = "0.1",
         thresholds: Sequence[Decimal | str | float] | None = None,
         q_bins: Sequence[int] | None = None,
@@ -197,8 +197,8 @@ class ClassifierInterface(ABC):
         kappa and q_bins may be chosen by the labels of split mc, but never by those of split vp.
 
         Args:
-            method: `venn-admit`, which decides on the KNN's prediction in bands of q and d, or `venn-abers`, which
-                decides on the network's own prediction and admits more.
+            method: `venn-abers`, which decides on the network's own prediction, or `venn-admit`, the paper's, which
+                decides on the KNN's prediction in bands of q and d.
             alpha: Error level in (0, 1), an exact decimal. A float stands for the decimal that it prints as.
             thresholds: Least lower probability for each predicted class, in the order of the classes; each at least 1 -
                 alpha, which is the default.
@@ -218,9 +218,10 @@ class ClassifierInterface(ABC):
             confidence: Venn-Abers only: confidence of the certificate in (0, 1), an exact decimal; 0.95 by default.
             test: Venn-Abers only: how the certificate tests documents of several points: finite-sample or asymptotic;
                 finite-sample by default; asymptotic passes with fewer documents and is valid for very many only.
-            promise: Venn-Abers only: what is promised without a certificate: pointwise or average; pointwise by
-                default; average takes few labels and promises: over calibrations and batches, on average at most alpha
-                are wrong among the admitted of each predicted class.
+            promise: Venn-Abers only: what is promised unless certify says it: strongest, average or pointwise;
+                strongest by default: certified for predicted and true classes if the labels show it, otherwise for
+                predicted classes alone, otherwise the average promise: over calibrations and batches, on average at
+                most alpha are wrong among the admitted of each predicted class; with thresholds, pointwise by default.
 
         Raises:
             InvalidInputError: A setting is out of range, or the method has no such setting.

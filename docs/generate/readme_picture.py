@@ -27,7 +27,9 @@ METHODS = {
     "KNN": "act on\neverything",
     "Conf_BASE": "split\nconformal",
     "APS": "APS",
+    "softmax >= 1 - alpha": "softmax",
     "Venn-ADMIT weighted": "Venn-ADMIT",
+    "certified": "Venn-Abers,\ncertified",
 }
 # In the order of `verdict_marks`.
 VERDICTS = {

@@ -74,6 +74,8 @@ SETTINGS: tuple[MethodSettings, ...] = (
     ON_AVERAGE,
     make_settings(CLASS_COUNT, K),
     make_venn_abers_settings(CLASS_COUNT, K),
+    make_venn_abers_settings(CLASS_COUNT, K, promise="strongest"),
+    make_venn_abers_settings(CLASS_COUNT, K, promise="strongest", confidence=Decimal("0.875")),
 )
 
 PAPER = {"method": "venn-admit"}
@@ -251,8 +253,11 @@ def members(said: str) -> dict[str, Any]:
         {"method": "venn-abers", "certify": ["true"], "confidence": "1"},
         {"method": "venn-abers", "certify": ["true"], "test": "exact"},
         {"method": "venn-abers", "certify": ["true"], "thresholds": ["0.95"] * CLASS_COUNT},
-        *({"method": "venn-abers", "promise": one} for one in ("pointwise", "average", "certified")),
+        *({"method": "venn-abers", "promise": one} for one in ("strongest", "pointwise", "average", "certified")),
         {"method": "venn-abers", "promise": "average", "certify": ["true"]},
+        {},
+        {"kappa": 5},
+        {"method": "venn-abers", "promise": "strongest", "certify": ["true"]},
         {"method": "venn-abers", "promise": "average", "thresholds": ["0.95"] * CLASS_COUNT},
         *({"method": "venn-abers", **one} for one in ({"kappa": 5}, {"delta": 1.0}, {"confidence": "0.9"})),
         *({"method": "venn-admit", **one} for one in ({"score": "auto"}, {"certify": ["true"]}, {"confidence": "0.9"})),

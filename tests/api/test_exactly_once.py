@@ -30,7 +30,7 @@ from venn_admit.store.exemplars import approximations
 CLASSIFIERS = "/v1/classifiers"
 CALIBRATIONS, PARAMETERS, SETTINGS = f"{OWN}/calibrations", f"{OWN}/parameters", f"{OWN}/settings"
 NEW = {"classifier": "made", "classes": ["a", "b"], "dimension": 3, "seed": 0}
-ASKED = json.dumps({"method": "venn-abers", "alpha": "0.2"}).encode()
+ASKED = json.dumps({"method": "venn-abers", "promise": "pointwise", "alpha": "0.2"}).encode()
 
 
 @pytest.fixture(scope="module")

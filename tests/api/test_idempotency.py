@@ -82,7 +82,7 @@ def test_names_are_of_one_caller(service: Service) -> None:
     body = {"labels": [{"external_id": "nobody", "label": "0"}]}
     refused = send(service, "one", body, path=f"{OWN}/labels")
     assert refused.status_code >= 400
-    none = {"method": "venn-abers", "alpha": "0.2"}
+    none = {"method": "venn-abers", "promise": "pointwise", "alpha": "0.2"}
     made = send(service, "one", none, path=f"{OWN}/calibrations", key=Scope.WRITE)
     assert made.status_code == 201, made.text
     other = send(service, "one", none, path=f"{OWN}/calibrations", key=Scope.ADMIN)

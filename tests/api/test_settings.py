@@ -23,7 +23,7 @@ def change(
 
 def second_setting(service: Service) -> int:
     """Calibrate under another setting, so that the first can be retired; return the first."""
-    made = service.post(f"{OWN}/calibrations", {"method": "venn-abers", "alpha": "0.2"})
+    made = service.post(f"{OWN}/calibrations", {"method": "venn-abers", "promise": "pointwise", "alpha": "0.2"})
     assert made.status_code == 201, made.text
     settings = service.get(SETTINGS).json()["settings"]
     assert [one["is_in_use"] for one in settings] == [True, False]
@@ -61,7 +61,7 @@ def test_a_setting_is_retired_by_a_client_that_has_seen_it(service: Service) -> 
 
 
 def test_a_calibration_by_itself_changes_no_tag(service: Service) -> None:
-    asked = {"method": "venn-abers", "alpha": "0.2"}
+    asked = {"method": "venn-abers", "promise": "pointwise", "alpha": "0.2"}
     assert service.post(f"{OWN}/calibrations", asked).status_code == 201
     seen = service.get(SETTINGS).headers["etag"]
     assert service.post(f"{OWN}/calibrations", asked).status_code == 201

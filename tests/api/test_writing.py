@@ -264,7 +264,7 @@ def test_a_classifier_with_logits_only(empty: Service) -> None:
     assert empty.post(f"{own}/exemplars", {"split": "held-out", "exemplars": exemplars}).status_code == 200
     with_vector = {"split": "mc", "exemplars": [{**exemplars[0], "external_id": "v", "vector": [1.0]}]}
     check_problem(empty.post(f"{own}/exemplars", with_vector), 422, "vectors-unwanted")
-    made = empty.post(f"{own}/calibrations", {"method": "venn-abers", "alpha": "0.2"})
+    made = empty.post(f"{own}/calibrations", {"method": "venn-abers", "promise": "pointwise", "alpha": "0.2"})
     assert made.status_code == 201, made.text
     decided = empty.post(f"{own}/decide", {"points": [{"logits": [3.0, -3.0]}]}).json()["decisions"][0]
     assert (decided["predicted_class"], decided["neighbours"]) == ("a", [])

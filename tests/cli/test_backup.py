@@ -29,7 +29,7 @@ def scored(own_calibrated: Program, tmp_path: Path) -> Program:
     )
     for verb in (
         ("score", NAME, unlabelled, "--out", tmp_path / "first.parquet"),
-        ("calibrate", NAME, "--method", "venn-abers", "--alpha", "0.2"),
+        ("calibrate", NAME, "--method", "venn-abers", "--promise", "pointwise", "--alpha", "0.2"),
         ("score", NAME, unlabelled, "--out", tmp_path / "second.parquet"),
         ("label", NAME, labels, "--selection", "selected"),
         ("index", "create", NAME),

@@ -119,7 +119,10 @@ def test_with_too_few_labels_everything_is_rejected(own_calibrated: Program, fil
 @pytest.mark.parametrize(
     ("options", "saying"),
     [
-        (("--certify", "predicted"), "certify: the method venn-admit has no such setting, got predicted"),
+        (
+            ("--method", "venn-admit", "--certify", "predicted"),
+            "certify: the method venn-admit has no such setting, got predicted",
+        ),
         ((*ABERS[2:], "--certify", "each"), "predicted*group:COLUMN; got each"),
         ((*ABERS[2:], "--certify", ""), "predicted*group:COLUMN; got neither"),
         ((*ABERS[2:], "--certify", "true", "--confidence", "1"), "confidence must lie strictly between 0 and 1, got 1"),
@@ -128,7 +131,10 @@ def test_with_too_few_labels_everything_is_rejected(own_calibrated: Program, fil
             (*ABERS[2:], "--certify", "true", "--test", "t"),
             "documents are tested by finite-sample or asymptotic; got t",
         ),
-        ((*ABERS[2:], "--confidence", "0.9"), "confidence: this is a setting of certificates, got 0.9"),
+        (
+            (*ABERS[2:], "--promise", "pointwise", "--confidence", "0.9"),
+            "confidence: this is a setting of certificates, got 0.9",
+        ),
         (
             (*ABERS[2:], "--certify", "true", "--thresholds", "1,1,1"),
             "thresholds: a certificate sets the thresholds itself",

@@ -2,6 +2,7 @@
 
 import csv
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -190,6 +191,10 @@ def test_start_goes_the_whole_way(program: Program, files: Path, tmp_path: Path)
     told = program(*begin, *options)
     assert told.code == 0, told.stderr
     assert f"{tmp_path / 'reviews' / 'train.parquet'}: 200 exemplars; the network's accuracy is " in told.stdout
+    assert re.search(
+        r"Calibration 1 is current: alpha 0\.1\. (Certified with|Not certified: no policy)",
+        " ".join(told.stdout.split()),
+    )
     assert told.stdout.count("; 1 without a label left out.") == 2
     assert "held-out.csv: texts left out because another file has them too: 1." in told.stdout
     reading = f"new.csv --out new.parquet --encoder {files / 'network'}"

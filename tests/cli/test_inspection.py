@@ -231,7 +231,7 @@ def test_decisions_show_what_carries_them(program: Program, files: Path, trained
     for name in ("train", "held-out"):
         assert program("ingest", "reviews", exemplars[name], "--split", name).code == 0
     assert program("fit", "reviews").code == 0
-    assert program("calibrate", "reviews", "--method", "venn-abers").code == 0
+    assert program("calibrate", "reviews", "--method", "venn-abers", "--promise", "pointwise").code == 0
     assert program("score", "reviews", exemplars["test"], "--out", model.parent / "decisions.parquet").code == 0
 
     row = pq.read_table(exemplars["test"]).to_pylist()[3]
@@ -280,7 +280,7 @@ def test_a_classifier_of_tokens_goes_the_whole_way(program: Program, files: Path
     assert (mixed.code, "extractor" in mixed.stderr) == (2, True)
     assert program("ingest", "words", exemplars["known"], "--split", "held-out").code == 0
     assert program("fit", "words").code == 0
-    assert program("calibrate", "words", "--method", "venn-abers").code == 0
+    assert program("calibrate", "words", "--method", "venn-abers", "--promise", "pointwise").code == 0
     decisions = model.parent / "decisions.parquet"
     assert program("score", "words", exemplars["new"], "--out", decisions).code == 0
     assert pq.read_table(decisions).num_rows == pq.read_table(exemplars["new"]).num_rows

@@ -16,7 +16,7 @@ from tests.conftest import fresh_database
 from tests.files.samples import Columns
 
 NAME = "bare"
-CALIBRATE = ("calibrate", NAME, "--method", "venn-abers", "--alpha", "0.2")
+CALIBRATE = ("calibrate", NAME, "--method", "venn-abers", "--promise", "pointwise", "--alpha", "0.2")
 
 
 def without_vectors(folder: Path, name: str, columns: Columns) -> Path:
@@ -163,7 +163,7 @@ def test_settings_are_compared_and_varied(made: Program) -> None:
     (setting,) = result["settings"]
     assert (setting["method"], setting["score"], setting["q_bins"]) == ("venn-abers", "network", [0])
     assert setting["admitted"] > 0
-    command = f"venn-admit calibrate {NAME} --method venn-abers --alpha 0.2 --score network"
+    command = f"venn-admit calibrate {NAME} --method venn-abers --alpha 0.2 --score network --promise pointwise"
     assert (setting["command"], result["command"]) == (command, command)
     assert re.search(rf"Venn-Abers with score network, .* right: `{command}`\.", said)
     assert "Left out: Venn-ADMIT: the classifier has logits only, and this needs vectors." in said
@@ -230,7 +230,7 @@ def test_it_is_watched(own: Program, bare_files: Path, tmp_path: Path) -> None:
     "verb",
     [
         ("fit", NAME),
-        ("calibrate", NAME),
+        ("calibrate", NAME, "--method", "venn-admit"),
         ("calibrate", NAME, "--method", "venn-abers", "--score", "reliability"),
         ("calibrate", NAME, "--method", "venn-abers", "--q-bins", "0,1"),
         ("score", NAME, "FILE", "--out", "OUT", "--weighted"),

@@ -75,7 +75,7 @@ def prepare(primary: Program, files: Path, folder: Path) -> None:
         ("ingest", NAME, files / "train.npz", "--split", "train"),
         ("ingest", NAME, files / "held-out.parquet", "--split", "held-out"),
         ("fit", NAME),
-        ("calibrate", NAME, "--method", "venn-abers", "--alpha", "0.2"),
+        ("calibrate", NAME, "--method", "venn-abers", "--promise", "pointwise", "--alpha", "0.2"),
         ("score", NAME, unlabelled, "--out", folder / "first.parquet"),
         ("calibrate", NAME, *CALIBRATION),
         ("score", NAME, unlabelled, "--out", folder / "second.parquet"),

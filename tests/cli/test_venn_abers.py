@@ -10,7 +10,7 @@ from tests.cli import samples
 from tests.cli.program import Program
 from tests.cli.samples import NAME
 
-ABERS = ("calibrate", NAME, "--method", "venn-abers", "--alpha", "0.2")
+ABERS = ("calibrate", NAME, "--method", "venn-abers", "--promise", "pointwise", "--alpha", "0.2")
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_calibrate(own_calibrated: Program) -> None:
     [
         (("--method", "venn-abers", "--delta", 1), "delta: the method venn-abers has no such setting, got 1.0"),
         (("--method", "venn-abers", "--kappa", 5), "kappa: the method venn-abers has no such setting, got 5"),
-        (("--score", "auto"), "score: the method venn-admit has no such setting, got auto"),
+        (("--method", "venn-admit", "--score", "auto"), "score: the method venn-admit has no such setting, got auto"),
         (("--method", "other"), "method: expected venn-admit or venn-abers, got 'other'"),
         (("--method", "venn-abers", "--score", "best"), "the score must be auto, network or reliability; got best"),
     ],

@@ -58,7 +58,12 @@ class TestTraining:
         assert "Calibration 1 has decided on nothing yet." in shown
 
     def test_by_venn_abers(self, own_calibrated: Program, files: Path, tmp_path: Path) -> None:
-        assert own_calibrated("calibrate", NAME, "--method", "venn-abers", "--score", "reliability").code == 0
+        assert (
+            own_calibrated(
+                "calibrate", NAME, "--method", "venn-abers", "--promise", "pointwise", "--score", "reliability"
+            ).code
+            == 0
+        )
         assert own_calibrated("score", NAME, files / "scored.npz", "--out", tmp_path / "scores.parquet").code == 0
         with nothing_stored(own_calibrated):
             found = own_calibrated("what-if", NAME, "--leave-out", "train-1", "--leave-out", "train-2", "--json").result

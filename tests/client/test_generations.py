@@ -24,7 +24,7 @@ def test_requests_state_their_extractor(connection: Connection) -> None:
 
     assert made.ingest(**rows, extractor="v1").new == len(table)
     assert made.ingest(table, extractor="v1").new == 0
-    made.calibrate(method="venn-abers", alpha=0.2)
+    made.calibrate(method="venn-abers", promise="pointwise", alpha=0.2)
     logits = held_out["logits"][:3]
     decided = made.decide_many(logits=logits, extractor="v1")
     assert decided[0] == made.decide(logits=logits[0], extractor="v1")
@@ -49,7 +49,7 @@ def test_generations_are_added_and_switched_to(connection: Connection) -> None:
     rows: dict[str, Any] = {"logits": held_out["logits"], "labels": held_out["label"], "ids": held_out["external_id"]}
     named = connection.create("renewed", list(CLASS_NAMES), logits_only=True)
     named.ingest(**rows)
-    named.calibrate(method="venn-abers", alpha=0.2)
+    named.calibrate(method="venn-abers", promise="pointwise", alpha=0.2)
     assert connection.state_extractor("renewed", "v1").extractor == "v1"
     first = connection.classifier("renewed@1")
 
@@ -58,7 +58,7 @@ def test_generations_are_added_and_switched_to(connection: Connection) -> None:
     with pytest.raises(client.NotReadyError):
         connection.switch("renewed@2")
     second.ingest(**rows, extractor="v2")
-    second.calibrate(method="venn-abers", alpha=0.2)
+    second.calibrate(method="venn-abers", promise="pointwise", alpha=0.2)
     for made in (named, first):
         made.decide(logits=held_out["logits"][0], extractor="v1")
 

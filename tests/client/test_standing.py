@@ -48,7 +48,7 @@ def test_the_policy(connection: Connection, alpha: str, certified: bool) -> None
         made.policy()
     held_out = samples.held_out()
     made.ingest(logits=held_out["logits"], labels=held_out["label"], ids=held_out["external_id"])
-    plain = made.calibrate(method="venn-abers", alpha=alpha)
+    plain = made.calibrate(method="venn-abers", promise="pointwise", alpha=alpha)
     calibration = made.calibrate(method="venn-abers", alpha=alpha, certify="predicted", confidence="0.9")
     policy = made.policy()
     assert (policy.classifier, policy.calibration) == (made.name, calibration.id)

@@ -36,7 +36,7 @@ def test_a_classifier_from_the_first_row_to_the_first_label(connection: Connecti
     assert set(stored.new_per_split) == {"knn", "mc", "vp"} or set(stored.new_per_split) == {"mc", "vp"}
     assert made.ingest(**given).new == 0
 
-    calibration = made.calibrate(method="venn-abers", alpha=0.2)
+    calibration = made.calibrate(method="venn-abers", promise="pointwise", alpha=0.2)
     assert (calibration.method, calibration.alpha, calibration.score) == ("venn-abers", Decimal("0.2"), "network")
     assert calibration.thresholds == (Decimal("0.8"),) * 3
     assert (calibration.kappa, calibration.usable_share, calibration.certificate) == (None, None, None)

@@ -38,7 +38,9 @@ def make(bench: Bench, name: str = NAME, *, class_count: int = CLASSES) -> Class
 
 def calibrated(bench: Bench, name: str = NAME, **settings: Any) -> Calibrated:
     known = find(bench.engine, name)
-    asked = settings_for(known, "venn-abers", {"alpha": ALPHA, **settings})
+    asked = settings_for(
+        known, "venn-abers", {"alpha": ALPHA, "promise": None if "certify" in settings else "pointwise", **settings}
+    )
     return calibrate_on_stored(bench.workspace(), known, asked, reason="test")
 
 

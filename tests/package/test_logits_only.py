@@ -27,7 +27,7 @@ def make_calibrated(connection: venn_admit.Connection) -> None:
     created = connection.create(NAME, samples.CLASS_NAMES, logits_only=True)
     held_out = samples.held_out()
     created.ingest(**bare(held_out), labels=held_out["label"])
-    created.calibrate(method="venn-abers", alpha="0.2")
+    created.calibrate(method="venn-abers", promise="pointwise", alpha="0.2")
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_the_same_data_in_any_form(calibrated: venn_admit.Classifier, form: str)
 
 
 def test_it_is_calibrated_and_decides(calibrated: venn_admit.Classifier) -> None:
-    made = calibrated.calibrate(method="venn-abers", alpha="0.2")
+    made = calibrated.calibrate(method="venn-abers", promise="pointwise", alpha="0.2")
     assert (made.score, made.q_bins, made.vp_points) == ("network", (0,), 0)
     columns = samples.scored()
     decisions = calibrated.score(**bare(columns)).to_pylist()
@@ -127,7 +127,8 @@ def test_it_is_reported_on(calibrated: venn_admit.Classifier, tmp_path: Path) ->
 def test_settings_are_compared_and_varied(calibrated: venn_admit.Classifier) -> None:
     compared = calibrated.compare(alpha="0.2")
     (outcome,) = compared.outcomes
-    assert outcome.settings == {"method": "venn-abers", "alpha": "0.2", "q_bins": (0,), "score": "network"}
+    asked = {"method": "venn-abers", "alpha": "0.2", "q_bins": (0,), "score": "network", "promise": "pointwise"}
+    assert outcome.settings == asked
     assert compared.proposal == outcome
     assert compared.left_out["Venn-ADMIT"] == "the classifier has logits only, and this needs vectors"
     assert calibrated.calibrate(**outcome.settings).score == "network"
@@ -149,7 +150,7 @@ def test_what_needs_vectors_is_refused_with_the_call_that_does_not(calibrated: v
     vectors = np.zeros((1, 8), dtype=np.float32)
     calls: list[Callable[[], object]] = [
         calibrated.fit,
-        calibrated.calibrate,
+        lambda: calibrated.calibrate(method="venn-admit"),
         lambda: calibrated.calibrate(method="venn-abers", score="reliability"),
         lambda: calibrated.score(logits=logits, weighted=True),
         lambda: calibrated.decide(logits=logits[0], require_full_match=True),
@@ -181,7 +182,7 @@ logits = 2 * np.eye(2, dtype=np.float32)[label]
 with venn_admit.connect(sys.argv[1], home=sys.argv[2]) as connection:
     classifier = connection.create({NAME!r}, ["a", "b"], logits_only=True)
     classifier.ingest(logits=logits, labels=label)
-    classifier.calibrate(method="venn-abers", alpha="0.2")
+    classifier.calibrate(method="venn-abers", promise="pointwise", alpha="0.2")
     print(classifier.score(logits=logits).num_rows, "torch" in sys.modules)
 """
     ran = subprocess.run(

@@ -234,7 +234,7 @@ def test_advice_names_calls(calibrated: venn_admit.Classifier, opened: venn_admi
 
 @pytest.mark.usefixtures("blank_charts")
 def test_by_venn_abers_it_decides_on_the_network(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
-    made = calibrated.calibrate(method="venn-abers", alpha="0.2", score="network")
+    made = calibrated.calibrate(method="venn-abers", promise="pointwise", alpha="0.2", score="network")
     assert (made.method, made.score, made.kappa, made.usable_share) == ("venn-abers", "network", None, None)
     report = calibrated.report()
     assert "method venn-abers, alpha 0.2" in str(report)
@@ -261,7 +261,7 @@ def test_by_venn_abers_it_decides_on_the_network(calibrated: venn_admit.Classifi
 
 
 def test_a_certificate_is_returned_and_decided_by(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
-    asked: dict[str, Any] = {"method": "venn-abers", "score": "network"}
+    asked: dict[str, Any] = {"method": "venn-abers", "promise": "pointwise", "score": "network"}
     made = calibrated.calibrate(**asked, alpha=0.1, certify=("predicted", "true"), confidence=0.9)
     found = made.certificate
     assert found is not None

@@ -35,7 +35,7 @@ def furnish(program: Program, folder: Path) -> None:
     run(program, "create", LOGITS_ONLY, "--classes", ",".join(CLASSES), "--logits-only")
     without_vectors = {name: values for name, values in reviews("only", 400, seed=4).items() if name != "vector"}
     run(program, "ingest", LOGITS_ONLY, write(folder / "only.npz", without_vectors), "--split", "held-out")
-    run(program, "calibrate", LOGITS_ONLY, "--method", "venn-abers", "--alpha", "0.2")
+    run(program, "calibrate", LOGITS_ONLY, "--method", "venn-abers", "--promise", "pointwise", "--alpha", "0.2")
     few = write(folder / "few.npz", reviews("few", 20, seed=5))
     for name in SPARE:
         run(program, "create", name, "--classes", ",".join(CLASSES), "--dim", DIMENSION)

@@ -138,7 +138,7 @@ def little(own_furnished: Program, tmp_path: Path) -> Iterator[Served]:
     run(own_furnished, "ingest", SHAPED, train, "--split", "train")
     run(own_furnished, "ingest", SHAPED, held_out, "--split", "held-out")
     run(own_furnished, "fit", SHAPED)
-    run(own_furnished, "calibrate", SHAPED, "--method", "venn-abers", "--alpha", "0.2")
+    run(own_furnished, "calibrate", SHAPED, "--method", "venn-abers", "--promise", "pointwise", "--alpha", "0.2")
     program = Program(own_furnished.environment | {"VENN_ADMIT_MEMORY_BUDGET_MB": str(BUDGET_MB)})
     key = program("key", "create", "hostile", "--scope", "admin", "--json").result["secret"]
     with serving(program) as (process, url):

@@ -81,7 +81,11 @@ def test_every_answer_is_that_of_exactly_one_snapshot(served: Served) -> None:
             rows = generator.choice(np.arange(1, 801), LABELLED, replace=False)
             labels = [{"external_id": f"held-out-{row}", "label": int(generator.integers(2))} for row in rows]
             assert client.post(f"{OWN}/labels", json={"labels": labels}).status_code == 200
-            method = {"method": "venn-abers"} if turn % 2 else {"method": "venn-admit", "kappa": 10, "q_bins": [0, 1]}
+            method = (
+                {"method": "venn-abers", "promise": "pointwise"}
+                if turn % 2
+                else {"method": "venn-admit", "kappa": 10, "q_bins": [0, 1]}
+            )
             made = client.post(f"{OWN}/calibrations", json={"alpha": "0.2", **method})
             assert made.status_code == 201, made.text
             # Nobody else publishes, so that this is decided by the calibration that was just made.

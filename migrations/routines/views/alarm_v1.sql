@@ -19,8 +19,8 @@ SELECT
     END AS matching_neighbours,
     -- Whether it means that admitted predictions may be wrong more often than they should be.
     CASE alarm.lamp
-        WHEN 'promise' THEN 'predicted' = any(coalesce(calibrator.certify, '{predicted}'))
-        WHEN 'true_classes' THEN 'true' = any(coalesce(calibrator.certify, '{predicted}'))
+        WHEN 'promise' THEN 'predicted' = any(promised.kinds)
+        WHEN 'true_classes' THEN 'true' = any(promised.kinds)
         ELSE alarm.lamp = 'partitions'
     END AS is_harmful,
     -- Whether it stands, until labels are corrected or the monitor is started anew.
@@ -34,4 +34,5 @@ SELECT
 FROM venn_admit.monitor_alarm AS alarm
 INNER JOIN venn_admit.monitor AS monitor ON alarm.monitor_id = monitor.id
 INNER JOIN venn_admit.calibrator AS calibrator ON monitor.calibrator_id = calibrator.id
+INNER JOIN venn_admit.promised_kinds_v1 AS promised ON calibrator.id = promised.calibrator_id
 INNER JOIN venn_admit.classifier AS classifier ON calibrator.classifier_id = classifier.id;

@@ -6,7 +6,6 @@ WITH newest AS (
         calibrator.classifier_id,
         calibrator.id AS calibrator_id,
         calibrator.alpha,
-        calibrator.certify,
         max(monitor.id) AS monitor_id
     FROM venn_admit.calibration_in_use_v1 AS in_use
     INNER JOIN venn_admit.calibration AS calibration ON in_use.calibration_id = calibration.id
@@ -53,10 +52,11 @@ SELECT
     reading.lit_at IS NOT NULL AS is_lit,
     -- Whether the lamp means that admitted predictions may be wrong more often than they should be.
     CASE reading.lamp
-        WHEN 'promise' THEN 'predicted' = any(coalesce(newest.certify, '{predicted}'))
-        WHEN 'true_classes' THEN 'true' = any(coalesce(newest.certify, '{predicted}'))
+        WHEN 'promise' THEN 'predicted' = any(promised.kinds)
+        WHEN 'true_classes' THEN 'true' = any(promised.kinds)
         ELSE reading.lamp = 'partitions'
     END AS is_harmful
 FROM venn_admit.monitor_reading AS reading
 INNER JOIN newest ON reading.monitor_id = newest.monitor_id
+INNER JOIN venn_admit.promised_kinds_v1 AS promised ON newest.calibrator_id = promised.calibrator_id
 INNER JOIN venn_admit.classifier AS classifier ON newest.classifier_id = classifier.id;

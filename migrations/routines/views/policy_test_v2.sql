@@ -43,6 +43,7 @@ FROM venn_admit.certificate AS certificate
 INNER JOIN venn_admit.calibration AS calibration ON certificate.calibration_id = calibration.id
 INNER JOIN venn_admit.calibrator AS calibrator ON calibration.calibrator_id = calibrator.id
 INNER JOIN venn_admit.classifier AS classifier ON calibrator.classifier_id = classifier.id
-CROSS JOIN LATERAL jsonb_array_elements(certificate.document -> 'chains') WITH ORDINALITY AS chain (found, number)
+CROSS JOIN LATERAL (SELECT coalesce(certificate.document -> 'certificate', certificate.document) AS document) AS whole
+CROSS JOIN LATERAL jsonb_array_elements(whole.document -> 'chains') WITH ORDINALITY AS chain (found, number)
 CROSS JOIN LATERAL jsonb_array_elements(chain.found -> 'steps') WITH ORDINALITY AS step (found, number)
 CROSS JOIN LATERAL jsonb_array_elements(step.found -> 'classes') AS tested (found);

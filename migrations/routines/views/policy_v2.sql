@@ -19,16 +19,16 @@ SELECT
     -- Test of documents of several points: finite-sample or asymptotic.
     calibrator.document_test,
     -- Whether a policy is certified; without one, everything is rejected.
-    certificate.thresholds IS NOT NULL AS is_certified,
+    certificate.p_value IS NOT NULL AS is_certified,
     -- Least value that admits, for each predicted class: null for a class that is never admitted, and null as a whole
     -- if no policy is certified.
-    certificate.thresholds,
+    CASE WHEN certificate.p_value IS NOT NULL THEN certificate.thresholds END AS thresholds,
     -- What the thresholds bound: score, or lower for the lower probability in older certificates.
-    certificate.bounded,
+    CASE WHEN certificate.p_value IS NOT NULL THEN certificate.bounded END AS bounded,
     -- The largest p-value of a class under the policy; null if none is certified.
     certificate.p_value,
     -- Share of the evidence that the policy admits; null if none is certified.
-    certificate.share,
+    CASE WHEN certificate.p_value IS NOT NULL THEN certificate.share END AS share,
     -- Documents of evidence: of mc and vp, or of vp alone in older certificates.
     certificate.documents,
     -- Documents of evidence with which a policy is likely to pass, at the rates seen: null if one is certified, or if

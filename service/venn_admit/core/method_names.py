@@ -2,3 +2,4 @@
 
 VENN_ADMIT = "venn-admit"
 VENN_ABERS = "venn-abers"
+DEFAULT_METHOD = VENN_ABERS

@@ -8,13 +8,12 @@ from pathlib import Path
 
 from venn_admit.advice import Render
 from venn_admit.core.calibrators.settings import check_alpha
-from venn_admit.core.method_names import VENN_ABERS
+from venn_admit.core.method_names import DEFAULT_METHOD
 from venn_admit.core.types import TrainingEpoch
 from venn_admit.errors import ConflictError, NotFoundError
 from venn_admit.files.output.atomic import check_output, make_folder
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.calibrate import Calibrated, calibrate, settings_for
-from venn_admit.flows.calibration.compare import ComparedSettings, compare
 from venn_admit.flows.calibration.fit import fit
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import check_name, create
@@ -85,7 +84,7 @@ class Reported:
     page: Path
 
 
-Found = Stage | OfFile | Trained | FitRecord | ComparedSettings | Calibrated | Reported
+Found = Stage | OfFile | Trained | FitRecord | Calibrated | Reported
 
 
 def start(
@@ -193,20 +192,17 @@ def _make(workspace: Workspace, name: str, model: MemoryModel) -> None:
 
 
 def _calibrated(workspace: Workspace, name: str, alpha: Decimal, shell: Shell) -> Iterator[Found]:
-    """Fit, and calibrate under the setting that admits most of mc."""
+    """Fit, and calibrate with the strongest promise that the labels show."""
 
     def show(model: str, line: TrainingEpoch) -> None:
         shell.show(f"Fitting the {model}: epoch {line.epoch}")
 
     yield fit(workspace, name, shell=shell, on_epoch=show).record
-    compared = compare(workspace, name, alpha, shell=shell)
-    yield compared
-    proposed = compared.proposal()
+    classifier = find(workspace.engine, name)
     done = calibrate(
         workspace,
-        compared.classifier,
-        # Without a proposal, the method that needs the fewest points.
-        settings_for(compared.classifier, VENN_ABERS, {"alpha": alpha}) if proposed is None else proposed.settings,
+        classifier,
+        settings_for(classifier, DEFAULT_METHOD, {"alpha": alpha}),
         shell=shell,
         reason="asked for by start",
         even_if_nearly_nothing_is_usable=True,

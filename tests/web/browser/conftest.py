@@ -94,7 +94,7 @@ def add_logits_only(program: Program, folder: Path) -> None:
     for words in (
         ("create", LOGITS_ONLY, "--classes", ",".join(samples.CLASS_NAMES), "--logits-only"),
         ("ingest", LOGITS_ONLY, held_out, "--split", "held-out"),
-        ("calibrate", LOGITS_ONLY, "--method", "venn-abers", "--alpha", "0.2"),
+        ("calibrate", LOGITS_ONLY, "--method", "venn-abers", "--promise", "pointwise", "--alpha", "0.2"),
         ("score", LOGITS_ONLY, scored, "--out", folder / "bare-scores.parquet"),
     ):
         done = program(*words)

@@ -28,7 +28,7 @@ def with_given_settings(model: type[ModelType]) -> type[ModelType]:
                 default=one.usual,
                 max_length=one.most_values,
                 description=documentation(name),
-                # An example of all members together is valid: those of the default method.
+                # An example of all members together is valid: those of the method in its example.
                 examples=[one.example if name in DECLARED[VENN_ADMIT] else None],
             ),
         )

@@ -18,6 +18,7 @@ from venn_admit.api.models.common import (
     Name,
     answer_of,
 )
+from venn_admit.core.method_names import DEFAULT_METHOD, VENN_ADMIT
 from venn_admit.core.names import PRINTABLE
 from venn_admit.records import CalibrationUse, CertificateLook, ListedCalibration, PutInUse, Registered, Withheld
 
@@ -238,7 +239,7 @@ class NewCalibration(Given):
     """What to calibrate with; what is left out has the default of the command line."""
 
     method: str = Field(
-        default="venn-admit", max_length=20, description="`venn-admit` or `venn-abers`.", examples=["venn-admit"]
+        default=DEFAULT_METHOD, max_length=20, description="`venn-abers` or `venn-admit`.", examples=[VENN_ADMIT]
     )
     dry_run: bool = Field(default=False, description="Compute everything, and store no calibration.", examples=[False])
 

@@ -1,5 +1,6 @@
 """What calibrating shows: bands that other settings would leave usable, and cells with their certificate."""
 
+from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
@@ -14,7 +15,9 @@ from venn_admit.flows.calibration.calibrate import Calibrated, NearlyNothingUsab
 from venn_admit.methods.method import CellBasis
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.report.calibration.cells.average import average_section
-from venn_admit.report.calibration.cells.certified import certificate_section
+from venn_admit.report.calibration.cells.average import outcome_text as average_text
+from venn_admit.report.calibration.cells.certified import certificate_section, unpromised_text
+from venn_admit.report.calibration.cells.certified import outcome_text as certified_text
 from venn_admit.report.calibration.wording import drawn_section
 from venn_admit.results import calibrated_json, withheld_of
 
@@ -86,7 +89,11 @@ def print_cells(done: Calibrated, made: MadeByAbers, as_json: bool) -> None:
         *withheld_lines(done),
     )
     if certificate is not None and not as_json:
-        output.print(drawn_section(certificate_section(certificate, done.classifier.class_names)))
+        output.print(
+            drawn_section(
+                certificate_section(certificate, done.classifier.class_names, has_average=made.average is not None)
+            )
+        )
     if made.average is not None and not as_json:
         output.print(drawn_section(average_section(made.average, done.classifier.class_names)))
 
@@ -107,6 +114,19 @@ def withheld_lines(done: Calibrated) -> list[str]:
         return [f"It would be stored and not put in use: {why}."]
     step = Step(Verb.USE, classifier=done.classifier.name, calibration=done.calibration_id)
     return [f"It is not in use because {why}. `{command(step)}` puts it in use all the same."]
+
+
+def outcome_lines(made: MadeByAbers, class_names: Sequence[str]) -> list[str]:
+    """Return what is promised, and what is not, in sentences."""
+    certificate, average = made.certificate, made.average
+    lines = []
+    if certificate is not None:
+        lines.append(certified_text(certificate, has_average=average is not None))
+        if certificate.policy is not None and certificate.unpromised:
+            lines.append(unpromised_text(certificate, class_names))
+    if average is not None:
+        lines.append(average_text(average))
+    return lines
 
 
 def print_basis(basis: CellBasis) -> None:

@@ -9,6 +9,7 @@ from venn_admit.advice import Step, Verb
 from venn_admit.cli.advice import command, run
 from venn_admit.cli.tables.rows import cell, table
 from venn_admit.core.calibrators.arguments import setting_words
+from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import MethodSettings, VennAbersSettings
 from venn_admit.core.method_names import VENN_ABERS
 from venn_admit.core.types import HELD_OUT_SPLITS, Split
@@ -137,7 +138,7 @@ def setting_text(settings: MethodSettings) -> str:
     parts = [settings.method, *(f"{name} {text}" for name, text in words.items())]
     if isinstance(settings, VennAbersSettings):
         asked = settings.certification
-        if asked is not None:
+        if asked is not None and settings.promise is AskedPromise.POINTWISE:
             parts.append(f"certify {', '.join(asked.kinds)} with confidence {asked.confidence}")
         elif not settings.has_policy:
             parts.append("pointwise")

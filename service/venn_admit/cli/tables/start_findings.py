@@ -5,16 +5,16 @@ from typing import Any
 
 from venn_admit.cli.advice import command
 from venn_admit.cli.output import counted, output, print_result
-from venn_admit.cli.tables.compared_settings import next_lines
+from venn_admit.cli.tables.calibration_tables import outcome_lines
 from venn_admit.cli.tables.summaries import encoded_lines
 from venn_admit.flows.calibration.calibrate import Calibrated
-from venn_admit.flows.calibration.compare import ComparedSettings
 from venn_admit.flows.extraction.options import Form, SourceOptions, form_of
 from venn_admit.flows.extraction.states import OpenedStates
 from venn_admit.flows.extraction.train import Extracted
 from venn_admit.flows.start import Found, OfFile, Reported, Stage, StartFiles
 from venn_admit.layer.texts.source import DEFAULT_COLUMNS
 from venn_admit.layer.training import Trained
+from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.records import as_json
 from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.calibration.report import CalibrationReport
@@ -65,11 +65,11 @@ class Told:
                     "points": found.dev_count,
                 }
                 return [f"KNN and network differ on {found.dev_discrepancies:,} of {found.dev_count:,} dev points."]
-            case ComparedSettings():
-                return next_lines(found)
-            case Calibrated():
+            case Calibrated(made=made, classifier=classifier):
+                assert isinstance(made, MadeByAbers), "that is the default"
                 self.result["calibration"] = calibrated_json(found)
-                return [f"Calibration {found.calibration_id} is current: alpha {found.method_settings.alpha}."]
+                said = f"Calibration {found.calibration_id} is current: alpha {found.method_settings.alpha}."
+                return [said, *outcome_lines(made, classifier.class_names)]
             case Reported():
                 return self._of_report(found)
         raise AssertionError("steps are headings")

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from venn_admit.core.calibrators.declaration import Declared, SettingKind
+from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import (
     DECLARED,
     DEFAULT_ALPHA,
     METHOD_NAMES,
     MethodSettings,
+    VennAbersSettings,
     make_settings,
     make_venn_abers_settings,
 )
@@ -17,6 +19,9 @@ from venn_admit.errors import InvalidInputError
 
 ALL_DECLARED: Mapping[str, Declared] = {name: one for of_method in DECLARED.values() for name, one in of_method.items()}
 """The settings of all methods by name."""
+
+_PROMISING = frozenset({"promise", "certify", "thresholds"})
+"""Without any of these, the strongest promise is asked for."""
 
 
 def about(name: str) -> str:
@@ -71,10 +76,13 @@ def read_settings(
             (other,) = DECLARED.keys() - {method}
             shown = value if isinstance(value, str) or not ALL_DECLARED[name].many else ",".join(map(str, value))
             raise InvalidInputError(
-                f"{name}: the method {method} has no such setting, got {shown}; leave it out, or ask for {other}"
+                f"{name}: the method {method} has no such setting, got {shown}; leave it out, or name the "
+                f"method {other}"
             )
         asked[name] = own[name].read(name, value)
     if method == VENN_ABERS:
+        if not asked.keys() & _PROMISING:
+            asked["promise"] = AskedPromise.STRONGEST
         return make_venn_abers_settings(class_count, neighbour_count, **asked)
     assert neighbour_count is not None, "Venn-ADMIT decides by the KNN"
     return make_settings(class_count, neighbour_count, **asked)
@@ -170,14 +178,23 @@ def arguments_for(settings: MethodSettings, neighbour_count: int | None) -> dict
         >>> arguments_for(make_settings(2, 5, kappa=100, q_bins=(0, 1)), 5)
         {'method': 'venn-admit', 'kappa': 100, 'q_bins': [0, 1]}
     """
+    own, given = DECLARED[settings.method], plain_settings(settings)
+    promise = _promise_arguments(settings)
     default = read_settings(
         settings.method,
-        {"alpha": settings.alpha},
+        {"alpha": settings.alpha, **promise},
         class_count=len(settings.thresholds),
         neighbour_count=neighbour_count,
     )
     left_out = {**plain_settings(default), "alpha": DEFAULT_ALPHA}
-    own = DECLARED[settings.method]
-    return {"method": settings.method} | {
-        name: value for name, value in plain_settings(settings).items() if own[name].always or value != left_out[name]
-    }
+    others = {name: value for name, value in given.items() if own[name].always or value != left_out[name]}
+    return {"method": settings.method} | others | promise
+
+
+def _promise_arguments(settings: MethodSettings) -> dict[str, Any]:
+    """The arguments that ask for what the settings promise; none for the default."""
+    if not isinstance(settings, VennAbersSettings) or settings.promise is AskedPromise.STRONGEST:
+        return {}
+    if settings.certify is not None:
+        return {"certify": list(map(str, settings.certify))}
+    return {"promise": str(settings.promise)}

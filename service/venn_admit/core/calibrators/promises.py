@@ -17,8 +17,9 @@ CERTIFIED_SENTENCE = _certified("class asked for")
 
 
 class AskedPromise(StrEnum):
-    """What a calibration by Venn-Abers is asked to promise, if it is not asked for a certificate."""
+    """What a calibration by Venn-Abers is asked to promise, if it is not asked for a certificate of certain kinds."""
 
+    STRONGEST = "strongest"
     POINTWISE = "pointwise"
     AVERAGE = "average"
 
@@ -68,10 +69,10 @@ def promised(certify: Collection[Kind] | None, promise: AskedPromise = AskedProm
 
     Args:
         certify: The kinds of classes that its certificate is about; None without one.
-        promise: What holds without a certificate.
+        promise: What was asked for; without a certificate, the strongest is the average one.
     """
     if certify is None:
-        return Promised(promise)
+        return Promised.POINTWISE if promise is AskedPromise.POINTWISE else Promised.AVERAGE
     if any(isinstance(kind, GroupKind) for kind in certify):
         return Promised.GROUPS
     return Promised.BOTH if set(certify) == set(ClassKind) else Promised(next(iter(certify)))

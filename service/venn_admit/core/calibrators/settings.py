@@ -15,6 +15,7 @@ from venn_admit.core.calibrators.certification import (
     DEFAULT_CONFIDENCE,
     MOST_KINDS,
     Certification,
+    ClassKind,
     DocumentTest,
     Kind,
     make_certification,
@@ -121,7 +122,8 @@ class VennAbersSettings:
 
     (C,) thresholds of p0, each >= 1 - alpha, in the pointwise promise; `auto` chooses by them always. If a certificate
     or the average promise is asked for, all thresholds are 1 - alpha, and decisions are made by those of the policy.
-    score: None for `auto`. certify, confidence, test: None without a certificate.
+    score: None for `auto`. certify, confidence, test: None without a certificate; the strongest promise asks for both
+    kinds.
     """
 
     method: ClassVar[str] = VENN_ABERS
@@ -178,8 +180,10 @@ class VennAbersSettings:
         Declared(
             kind=SettingKind.WORD,
             words=AskedPromise,
-            about="what is promised without a certificate: pointwise or average",
-            given=f"pointwise by default; average takes few labels and promises: {Promised.AVERAGE.sentence}",
+            about="what is promised unless certify says it: strongest, average or pointwise",
+            given="strongest by default: certified for predicted and true classes if the labels show it, otherwise for "
+            f"predicted classes alone, otherwise the average promise: {Promised.AVERAGE.sentence}; with thresholds, "
+            "pointwise by default",
             example=AskedPromise.AVERAGE,
             added=True,
             default=AskedPromise.POINTWISE,
@@ -274,7 +278,7 @@ def make_venn_abers_settings(
         certify: None without a certificate.
         confidence: None for 0.95.
         test: None for `finite-sample`.
-        promise: `pointwise` or `average`; a certificate promises something else.
+        promise: `strongest`, `average` or `pointwise`; with certify, only the last.
 
     Raises:
         InvalidInputError: The settings do not fit the classifier.
@@ -294,9 +298,10 @@ def make_venn_abers_settings(
         )
     elif score == AUTO:
         score = ScoreKind.NETWORK
-    certification = _certification(certify, confidence, test, thresholds)
     if promise != AskedPromise.POINTWISE:
         _check_promise(promise, certify, thresholds)
+    kinds = tuple(ClassKind) if promise == AskedPromise.STRONGEST else certify
+    certification = _certification(kinds, confidence, test, thresholds)
     if thresholds is None:
         thresholds = (1 - alpha,) * class_count
     check_thresholds(thresholds, alpha, class_count)

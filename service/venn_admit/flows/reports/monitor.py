@@ -6,6 +6,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Row
 
+from venn_admit.core.calibrators.certification import ClassKind, Kind
+from venn_admit.core.calibrators.promises import AskedPromise
+from venn_admit.core.calibrators.settings import VennAbersSettings
 from venn_admit.core.monitoring.anytime.plan import LEVEL
 from venn_admit.core.monitoring.anytime.readings import StandingAlarm, readings
 from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
@@ -13,7 +16,7 @@ from venn_admit.errors import NotReadyError
 from venn_admit.records import Withheld
 from venn_admit.report.calibration.common.watch import Watch
 from venn_admit.report.monitoring.report import MonitorReport
-from venn_admit.store.calibrations import calibrations, in_use
+from venn_admit.store.calibrations import calibrations, in_use, venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.decisions import alarms, monitors
@@ -58,8 +61,17 @@ def update_monitor(engine: Engine, name: str, *, restart: bool = False) -> Monit
         standing = alarms.update_alarms(connection, monitor, found, labels.events, after=base.documents)
         monitors.settle(connection, monitor, settled, seen)
         withheld = in_use.withheld(connection, classifier)
+        kinds, on_average = _promised_kinds(connection, calibration)
     return monitor_report(
-        classifier, calibration, monitor, state, standing, withheld, computed=state.documents - path.start
+        classifier,
+        calibration,
+        monitor,
+        state,
+        standing,
+        withheld,
+        computed=state.documents - path.start,
+        promised=kinds,
+        on_average=on_average,
     )
 
 
@@ -144,8 +156,18 @@ def read_monitor(connection: Connection, classifier: Classifier, calibration: Ca
     newest = max((state.documents for state in monitors.states(connection, monitor)), default=0)
     state = monitors.read_state(connection, monitor, newest) if newest else initial_state(monitor.plan)
     standing = alarms.standing_alarms(connection, monitor)
-    withheld = in_use.withheld(connection, classifier)
-    said = monitor_report(classifier, calibration, monitor, state, standing, withheld, computed=0)
+    withheld, (kinds, on_average) = in_use.withheld(connection, classifier), _promised_kinds(connection, calibration)
+    said = monitor_report(
+        classifier,
+        calibration,
+        monitor,
+        state,
+        standing,
+        withheld,
+        computed=0,
+        promised=kinds,
+        on_average=on_average,
+    )
     return Watch(is_in_use=True, said=said, is_behind=monitor.seen.event < monitors.newest_event(connection).event)
 
 
@@ -158,8 +180,14 @@ def monitor_report(
     withheld: Sequence[Row[Any]],
     *,
     computed: int,
+    promised: tuple[Kind, ...],
+    on_average: bool,
 ) -> MonitorReport:
-    """Return what a state of a monitor says. computed: documents that were new, or counted again."""
+    """Return what a state of a monitor says.
+
+    computed: documents that were new, or counted again. promised: the kinds of classes that something is promised of.
+    on_average: whether that is the average promise.
+    """
     return MonitorReport(
         classifier=classifier.name,
         class_names=classifier.class_names,
@@ -175,14 +203,26 @@ def monitor_report(
         computed=computed,
         readings=tuple(readings(monitor.plan, state)),
         alarms=tuple(alarms),
-        promised=calibration.promised_kinds,
-        on_average=calibration.has_policy and not calibration.is_asked_for_certificate,
+        promised=promised,
+        on_average=on_average,
         withheld={
             row.calibration: Withheld(row.in_use, row.points, row.share, row.share_in_use)
             for row in withheld
             if row.calibration > calibration.id
         },
     )
+
+
+def _promised_kinds(connection: Connection, calibration: Calibration) -> tuple[tuple[Kind, ...], bool]:
+    """The kinds of classes that a snapshot promises something about, and whether that is on average.
+
+    They are predicted ones, unless a certificate says it.
+    """
+    settings = calibration.method_settings
+    if not isinstance(settings, VennAbersSettings) or settings.promise is AskedPromise.POINTWISE:
+        return calibration.promised_kinds, False
+    certified = venn_abers.certified_kinds(connection, calibration.id)
+    return certified or (ClassKind.PREDICTED,), certified is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,5 +259,6 @@ def _lit(connection: Connection, classifier: Classifier) -> LitLamps | None:
     if monitor is None:
         return None
     standing = alarms.standing_alarms(connection, monitor)
-    harmful = sum(alarm.lamp.is_harmful(calibration.promised_kinds) for alarm in standing)
+    kinds, _ = _promised_kinds(connection, calibration)
+    harmful = sum(alarm.lamp.is_harmful(kinds) for alarm in standing)
     return LitLamps(harmful, len(standing) - harmful, monitor.seen.event < monitors.newest_event(connection).event)

@@ -3,6 +3,7 @@
 import numpy as np
 from sqlalchemy import Connection
 
+from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.crossfit import crossfitted_lower, fold_of
@@ -107,10 +108,12 @@ def judge(snapshot: AbersSnapshot, points: PointsToJudge) -> Judged:
     settings, rows, kind = snapshot.calibration.abers_settings, points.rows, snapshot.context.kind
     knn = points.classifier.knn
     name = VENN_ABERS[kind] if len(settings.q_bins) == 1 else by_bins(VENN_ABERS[kind])
-    if settings.certification is not None:
-        name = certified_for(settings.certification.kinds)
-    elif settings.has_policy:
+    if snapshot.context.certified is not None:
+        name = certified_for(snapshot.context.certified)
+    elif settings.promise is not AskedPromise.POINTWISE:
         name = ON_AVERAGE
+    elif settings.certification is not None:
+        name = certified_for(settings.certification.kinds)
     outcome, words = (None, ()) if knn is None else _rival(snapshot, points, knn.neighbour_count)
     return Judged(
         own=OwnMethod(
@@ -181,6 +184,7 @@ def _policy(connection: Connection, calibration: Calibration, made: MadeByAbers)
     never = (None,) * len(calibration.abers_settings.thresholds)
     was, would_be = (never if policy is None else policy.thresholds for policy in policies)
     changed = sum(one != other for one, other in zip(was, would_be, strict=True))
-    certified = ("no" if policy is None else "yes" for policy in policies)
+    kinds = venn_abers.certified_kinds(connection, calibration.id), made.certified
+    certified = ("no" if of is None else " and ".join(of) for of in kinds)
     facts = (SnapshotFact("certified", *certified),) if calibration.is_asked_for_certificate else ()
     return SnapshotEffects(facts, (SnapshotCount("policy", changed, len(would_be)),))

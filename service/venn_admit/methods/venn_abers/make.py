@@ -8,9 +8,10 @@ import numpy as np
 from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.average.policy import AveragePolicy, select_on_average
-from venn_admit.core.calibrators.certification import attributes_of
+from venn_admit.core.calibrators.certification import Kind, attributes_of
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.policies import Policy
+from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, join_rows
 from venn_admit.core.calibrators.venn_abers.cells import VennAbersIndex, join_points
@@ -21,6 +22,7 @@ from venn_admit.core.types import BoolArray, Split
 from venn_admit.errors import Code, NotReadyError
 from venn_admit.methods.venn_abers.split_points import (
     SplitPoints,
+    has_documents,
     read_knn,
     read_split,
     read_traffic,
@@ -39,7 +41,7 @@ class MadeByAbers:
     """The points of a snapshot with their scores, the steps that follow from mc, and the choice of the score.
 
     rows: of vp too if a policy was asked for. certificate: None if none was. average: the policy of the average
-    promise; None if another was asked for.
+    promise; None if another was asked for, or if the strongest was and something is certified.
     """
 
     rows: CalibrationRows
@@ -55,14 +57,19 @@ class MadeByAbers:
             return self.average.policy
         return None if self.certificate is None else self.certificate.policy
 
+    @property
+    def certified(self) -> tuple[Kind, ...] | None:
+        """The kinds of classes that the policy is certified for; None if it is not."""
+        return None if self.certificate is None or self.certificate.policy is None else self.certificate.kinds
+
     def store(self, connection: Connection, calibration_id: int) -> None:
         """Store the steps that changed, the choice, and the policy."""
         venn_abers.add_steps(connection, calibration_id, self.steps)
         venn_abers.add_choice(connection, calibration_id, self.choice)
-        if self.certificate is not None:
-            venn_abers.add_certificate(connection, calibration_id, self.certificate, self.rows)
         if self.average is not None:
-            venn_abers.add_average(connection, calibration_id, self.average)
+            venn_abers.add_average(connection, calibration_id, self.average, self.certificate, self.rows)
+        elif self.certificate is not None:
+            venn_abers.add_certificate(connection, calibration_id, self.certificate, self.rows)
 
 
 def make(
@@ -96,9 +103,11 @@ def make(
     if evidence is None:
         return MadeByAbers(rows, index.steps, choice)
     rows = join_rows([rows, evidence.vp.rows(evidence.vp.scored(choice.kind), settings.q_bins)])
-    if settings.certification is None:
-        return MadeByAbers(rows, index.steps, choice, average=evidence.average(choice.kind, settings))
-    return MadeByAbers(rows, index.steps, choice, evidence.certificate(choice.kind, settings))
+    certificate = None if settings.certification is None else evidence.certificate(choice.kind, settings)
+    average = None
+    if settings.promise is not AskedPromise.POINTWISE and (certificate is None or certificate.policy is None):
+        average = evidence.average(choice.kind, settings)
+    return MadeByAbers(rows, index.steps, choice, certificate, average)
 
 
 class PolicySplits:
@@ -127,11 +136,17 @@ class PolicySplits:
         """Return the score asked for, or the one that admits more of the proposing points."""
         return _chosen(lambda kind: self._cells(kind).take(self._proposing), settings, seed=self._seed)
 
-    def certificate(self, kind: ScoreKind, settings: VennAbersSettings) -> Certificate:
-        """Return the certificate under a score. Raises NotReadyError if the points cannot serve one."""
+    def certificate(self, kind: ScoreKind, settings: VennAbersSettings) -> Certificate | None:
+        """Return the certificate under a score.
+
+        If the points cannot serve one, return None if the strongest promise was asked for; else raise NotReadyError.
+        """
         assert settings.certification is not None, "one was asked for"
         cells = self._cells(kind)
-        require_evidence(self.vp.classifier, settings.certification, cells, self._proposing)
+        if settings.promise is not AskedPromise.STRONGEST:
+            require_evidence(self.vp.classifier, settings.certification, cells, self._proposing)
+        elif not all(has_documents(cells.take(rows)) for rows in (self._proposing, ~self._proposing)):
+            return None
         return certify_cells(cells, self._proposing, settings, settings.certification)
 
     def average(self, kind: ScoreKind, settings: VennAbersSettings) -> AveragePolicy:

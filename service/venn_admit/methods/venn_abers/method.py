@@ -64,6 +64,7 @@ class VennAbers:
             parameters,
             made.choice.kind,
             made.policy,
+            made.certified,
             classifier.class_count,
             classifier.neighbour_count,
         )

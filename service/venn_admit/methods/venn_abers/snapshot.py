@@ -7,6 +7,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from venn_admit.core.approximation.localizer import Weigh, category_weight
+from venn_admit.core.calibrators.certification import Kind
 from venn_admit.core.calibrators.certified.policies import Attributes, Bounded, Policy, admit, least_values
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.upweights import upweights
@@ -34,12 +35,14 @@ class AbersContext:
 
     parameters, neighbour_count: None if the classifier has logits only. kind: its score. policy: the
     certified one, or that of the average promise; None if none is certified, or if the pointwise promise was asked for.
+    certified: the kinds of classes that the policy is certified for; None if it is not.
     """
 
     calibration: Calibration
     parameters: StoredParameters | None
     kind: ScoreKind
     policy: Policy | None
+    certified: tuple[Kind, ...] | None
     class_count: int
     neighbour_count: int | None
 
@@ -132,7 +135,7 @@ class AbersContext:
         if self.policy is None:
             return AppliedPolicy(is_certified=False, threshold=None, bounded=None)
         return AppliedPolicy(
-            is_certified=self.calibration.is_asked_for_certificate,
+            is_certified=self.certified is not None,
             threshold=None if math.isinf(least) else least,
             bounded=self.policy.bounded,
         )
@@ -219,6 +222,7 @@ def read_context(connection: Connection, classifier: Classifier, calibration: Ca
         approximations.parameters_of(connection, calibration.knn_parameters_id),
         venn_abers.score_of(connection, calibration.id),
         venn_abers.policy_of(connection, calibration.id) if calibration.has_policy else None,
+        venn_abers.certified_kinds(connection, calibration.id) if calibration.has_policy else None,
         classifier.class_count,
         None if classifier.knn is None else classifier.knn.neighbour_count,
     )

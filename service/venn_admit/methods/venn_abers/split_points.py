@@ -141,6 +141,11 @@ def read_traffic(
     return UnlabelledCells(points, [keys[row] for row in rows.tolist()])
 
 
+def has_documents(cells: LabelledCells) -> bool:
+    """Return whether there are two documents, which each part of a certificate needs."""
+    return len(set(cells.keys)) >= 2
+
+
 def require_evidence(
     classifier: Classifier, certification: Certification, cells: LabelledCells, proposing: BoolArray
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from venn_admit.core.calibrators.arguments import json_settings, setting_words
 from venn_admit.core.calibrators.certification import Certification
+from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import AUTO, CalibratorSettings, ScoreKind, VennAbersSettings
 from venn_admit.records import thresholds_text
 from venn_admit.report.wording import time_text
@@ -61,7 +62,8 @@ def settings_of_bands(settings: CalibratorSettings, neighbour_count: int) -> Set
 def settings_of_cells(settings: VennAbersSettings, kind: ScoreKind, neighbour_count: int | None) -> SettingsShown:
     """Return the settings of Venn-Abers and the score of the snapshot; neighbour_count: None with logits only."""
     certification = settings.certification
-    certified = {} if certification is None else {"certified": certification_text(certification)}
+    by_name = certification is not None and settings.promise is AskedPromise.POINTWISE
+    certified = {"certified": certification_text(certification)} if certification is not None and by_name else {}
     thresholds = "of the policy" if settings.has_policy else thresholds_text(settings.thresholds)
     return SettingsShown(
         {

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.average import policy as average
 from venn_admit.core.calibrators.average.policy import AveragePolicy
+from venn_admit.core.calibrators.certification import Kind, parse_kind
 from venn_admit.core.calibrators.certified.certificate import (
     Certificate,
     from_document,
@@ -38,8 +39,7 @@ def add_certificate(
 ) -> None:
     """Store the certificate of a new snapshot, and that it looked at the labels of these rows."""
     policy, document = certificate.policy, json.dumps(to_document(certificate), allow_nan=False)
-    digest = blake2b(rows_digest(rows) + document.encode(), digest_size=16).digest()
-    execute(connection, "certificates.add_look", calibration_id=calibration_id, digest=digest)
+    _add_look(connection, calibration_id, document, rows)
     execute(
         connection,
         "certificates.add_certificate",
@@ -55,8 +55,25 @@ def add_certificate(
     )
 
 
-def add_average(connection: Connection, calibration_id: int, found: AveragePolicy) -> None:
-    """Store the policy of a new snapshot that was asked for the average promise."""
+def _add_look(connection: Connection, calibration_id: int, document: str, rows: CalibrationRows) -> None:
+    digest = blake2b(rows_digest(rows) + document.encode(), digest_size=16).digest()
+    execute(connection, "certificates.add_look", calibration_id=calibration_id, digest=digest)
+
+
+def add_average(
+    connection: Connection,
+    calibration_id: int,
+    found: AveragePolicy,
+    instead_of: Certificate | None,
+    rows: CalibrationRows,
+) -> None:
+    """Store the policy of a new snapshot by the average promise.
+
+    instead_of: a certificate that looked at the labels of these rows and certifies nothing; None if none was asked for.
+    """
+    beside = {} if instead_of is None else {"certificate": to_document(instead_of)}
+    if instead_of is not None:
+        _add_look(connection, calibration_id, json.dumps(beside["certificate"], allow_nan=False), rows)
     execute(
         connection,
         "certificates.add_certificate",
@@ -67,8 +84,8 @@ def add_average(connection: Connection, calibration_id: int, found: AveragePolic
         p_value=None,
         share=found.share,
         documents=found.documents,
-        documents_needed=None,
-        document=json.dumps(average.to_document(found), allow_nan=False),
+        documents_needed=None if instead_of is None else instead_of.documents_needed,
+        document=json.dumps(average.to_document(found) | beside, allow_nan=False),
     )
 
 
@@ -82,6 +99,12 @@ def certificate_of(connection: Connection, calibration_id: int) -> Certificate |
     """Return the certificate of a snapshot; None if it was asked for none."""
     document = execute(connection, "certificates.certificate", calibration_id=calibration_id).scalar_one_or_none()
     return None if document is None else from_document(document)
+
+
+def certified_kinds(connection: Connection, calibration_id: int) -> tuple[Kind, ...] | None:
+    """Return the kinds of classes that a snapshot's policy is certified for; None if none is certified."""
+    found = execute(connection, "certificates.certified_kinds", calibration_id=calibration_id).scalar_one_or_none()
+    return None if found is None else tuple(map(parse_kind, found))
 
 
 def policy_of(connection: Connection, calibration_id: int) -> Policy | None:

@@ -12,7 +12,7 @@ SELECT
     request.reason AS due_for,
     request.error AS due_error,
     -- Null if the snapshot was asked for no certificate.
-    CASE WHEN calibrator.certify IS NOT NULL THEN certificate.thresholds IS NOT NULL END AS is_certified,
+    CASE WHEN calibrator.certify IS NOT NULL THEN certificate.p_value IS NOT NULL END AS is_certified,
     certificate.thresholds AS policy,
     -- The same order as in `latest_calibration`, which takes the first.
     calibration.state = 'current'

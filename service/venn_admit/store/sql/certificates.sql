@@ -24,16 +24,24 @@ VALUES (
 );
 
 -- name: certificate
--- The certificate of a snapshot in full; no row if it was asked for none.
-SELECT document
+-- The certificate of a snapshot in full, beside the average promise if it certifies nothing; no row without one.
+SELECT coalesce(document -> 'certificate', document) AS document
 FROM certificate
 WHERE
     calibration_id = :calibration_id
-    AND document ->> 'promise' IS NULL;
+    AND (document ->> 'promise' IS NULL OR document -> 'certificate' IS NOT NULL);
+
+-- name: certified_kinds
+-- The kinds of classes that a snapshot's policy is certified for; no row if none is certified.
+SELECT document -> 'kinds' AS kinds
+FROM certificate
+WHERE
+    calibration_id = :calibration_id
+    AND p_value IS NOT NULL;
 
 -- name: average
 -- What the thresholds of a snapshot's average promise rest on; no row if it was asked for another promise.
-SELECT document
+SELECT document - 'certificate' AS document
 FROM certificate
 WHERE
     calibration_id = :calibration_id

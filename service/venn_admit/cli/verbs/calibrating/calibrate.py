@@ -12,7 +12,7 @@ from venn_admit.cli.setting_options import option_name, read_options, with_setti
 from venn_admit.cli.waiting import Waiting
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.calibrators.settings import DEFAULT_ALPHA
-from venn_admit.core.method_names import VENN_ADMIT
+from venn_admit.core.method_names import DEFAULT_METHOD
 from venn_admit.errors import InvalidInputError, NotReadyError
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ def calibrate(
     method: Annotated[
         str,
         typer.Option(
-            help="`venn-admit`: the paper's, by bands of the KNN's evidence; `venn-abers`: on the network's "
-            f"prediction, ranked by a score. Without --certify or --promise, of both: {Promised.POINTWISE.sentence}."
+            help="`venn-abers`: on the network's prediction, ranked by a score, with the promise that --promise says; "
+            f"`venn-admit`: the paper's, by bands of the KNN's evidence; it promises: {Promised.POINTWISE.sentence}."
         ),
-    ] = VENN_ADMIT,
+    ] = DEFAULT_METHOD,
     compare: Annotated[
         bool,
         typer.Option(
@@ -71,7 +71,7 @@ def calibrate(
 
     asked = read_options(given)
     if compare:
-        others = {"method": None if method == VENN_ADMIT else method, "dry_run": dry_run or None, **asked}
+        others = {"method": None if method == DEFAULT_METHOD else method, "dry_run": dry_run or None, **asked}
         compare_settings(name, others.pop("alpha"), others, details=details, as_json=as_json)
         return
     if details:

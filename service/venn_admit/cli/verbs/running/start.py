@@ -38,7 +38,7 @@ def start(
 ) -> None:
     """Train a memory layer, create a classifier, store its exemplars, fit, calibrate and report, one after the other.
 
-    It takes the setting that `calibrate --compare` proposes. If it was interrupted, the same command goes on with it.
+    It calibrates with the strongest promise that the labels show. If it was interrupted, the same command goes on.
     """
     from venn_admit.cli.advice import command
     from venn_admit.cli.session import open_session

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -9,7 +10,9 @@ from venn_admit.core.calibrators.certification import Certification
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.points import CertificatePoints, groups_of
+from venn_admit.core.calibrators.certified.strongest import certify_strongest
 from venn_admit.core.calibrators.logistic import LEAST_POINTS
+from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.core.documents import document_codes
@@ -83,12 +86,14 @@ def certify_cells(
     values = {
         name: sorted({value for value in of_points if value is not None}) for name, of_points in cells.groups.items()
     }
-    return certify(
+    run = (
+        certify_strongest if settings.promise is AskedPromise.STRONGEST else partial(certify, kinds=certification.kinds)
+    )
+    return run(
         _points(cells.take(proposing), values),
         _points(cells.take(~proposing), values),
         class_count=len(settings.thresholds),
         alpha=settings.alpha,
-        kinds=certification.kinds,
         confidence=certification.confidence,
         test=certification.test,
     )

@@ -22,9 +22,12 @@ TOO_MANY = 10**9
 """A number of documents that no one will ever have."""
 
 
-def certificate_section(certificate: Certificate, class_names: Sequence[str]) -> Section:
-    """Return the outcome: whether a policy is certified, what it does in each class, and what is lacking."""
-    parts: list[str | TextTable] = [outcome_text(certificate)]
+def certificate_section(certificate: Certificate, class_names: Sequence[str], *, has_average: bool = False) -> Section:
+    """Return the outcome: whether a policy is certified, what it does in each class, and what is lacking.
+
+    has_average: whether the average promise takes its place, if none is.
+    """
+    parts: list[str | TextTable] = [outcome_text(certificate, has_average=has_average)]
     if certificate.policy is not None:
         parts.append(_thresholds(certificate, class_names))
         if certificate.unpromised:
@@ -91,8 +94,8 @@ def result_name(result: ClassResult, class_names: Sequence[str]) -> str:
     return ", ".join(parts)
 
 
-def outcome_text(certificate: Certificate) -> str:
-    """Return what is certified; otherwise that nothing is, and how many labels would do."""
+def outcome_text(certificate: Certificate, *, has_average: bool = False) -> str:
+    """Return what is certified; otherwise that nothing is, what follows, and how many labels would do."""
     target, confidence = 1 - certificate.alpha, certificate.confidence
     if certificate.policy is not None:
         share = share_text(certificate.admitted / certificate.points)
@@ -101,10 +104,8 @@ def outcome_text(certificate: Certificate) -> str:
             f"{kinds_text(certificate)}. The policy admits {share} of the {certificate.points:,} points of "
             f"{evidence_text(certificate)}."
         )
-    said = (
-        f"Not certified: no policy passed at confidence {confidence} for {kinds_text(certificate)}, so everything is "
-        "rejected. "
-    )
+    follows = "so the average promise takes its place" if has_average else "so everything is rejected"
+    said = f"Not certified: no policy passed at confidence {confidence} for {kinds_text(certificate)}, {follows}. "
     return f"{said}At the rates seen, {_needed_text(certificate)}."
 
 

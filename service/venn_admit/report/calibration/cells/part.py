@@ -19,6 +19,7 @@ from venn_admit.report.calibration.cells.certified import (
     certificate_section,
     outcome_text,
     section_of_tests,
+    unpromised_text,
 )
 from venn_admit.report.calibration.cells.wording import (
     CellsContents,
@@ -54,7 +55,11 @@ class CellsPart(CellsContents):
 
     @property
     def promised(self) -> Promised:
-        return promised(self.settings.certify, self.settings.promise)
+        certificate = self.certificate
+        asked = None if self.average is not None else self.settings.certify
+        return promised(
+            asked if certificate is None or certificate.policy is None else certificate.kinds, self.settings.promise
+        )
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
@@ -96,7 +101,14 @@ class CellsPart(CellsContents):
     def sections(self, report: CalibrationReport) -> list[Section]:
         found = self.certificate
         names = report.class_names
-        certified = () if found is None else (certificate_section(found, names), section_of_tests(found, names))
+        certified = (
+            ()
+            if found is None
+            else (
+                certificate_section(found, names, has_average=self.average is not None),
+                section_of_tests(found, names),
+            )
+        )
         average = () if self.average is None else (average_section(self.average, names),)
         return [score_section(self), *certified, *average, cells_section(report, self)]
 
@@ -123,8 +135,12 @@ class CellsPart(CellsContents):
         return unlocks(report, self)
 
     def rejections(self, report: CalibrationReport, render: Render) -> Iterator[Finding]:  # noqa: ARG002 - no step
-        if self.certificate is not None and self.is_uncertified:
-            yield Finding(outcome_text(self.certificate), needs_sample=False)
+        certificate = self.certificate
+        if certificate is not None and certificate.policy is None:
+            yield Finding(outcome_text(certificate, has_average=self.average is not None), needs_sample=False)
+        elif certificate is not None and certificate.unpromised:
+            yield Finding(unpromised_text(certificate, report.class_names), needs_sample=False)
+        if self.is_uncertified:
             return
         if self.average is not None:
             never = never_text(self.average, report.class_names)

@@ -13,7 +13,7 @@ from venn_admit.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.core.monitoring.cells import CellState, TrafficPart
 from venn_admit.report.calibration.cells.average import never_text
-from venn_admit.report.calibration.cells.certified import outcome_text
+from venn_admit.report.calibration.cells.certified import outcome_text, unpromised_text
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Section, TextTable, Unlock, group_names, labels_text, ratio_text
 from venn_admit.report.evaluation.evaluated import edge_names
@@ -62,8 +62,8 @@ class CellsContents:
 
     @property
     def is_uncertified(self) -> bool:
-        """Whether a certificate was asked for, and none could be given."""
-        return self.certificate is not None and self.certificate.policy is None
+        """Whether a certificate was asked for, and none could be given, so that everything is rejected."""
+        return self.average is None and self.certificate is not None and self.certificate.policy is None
 
     @property
     def bounds_scores(self) -> bool:
@@ -136,7 +136,13 @@ def budget_section(report: CalibrationReport, part: CellsContents) -> Section:
     """Return the right points that cells lack to admit anything."""
     title = "Labels that predicted classes lack to be admitted at all"
     if part.certificate is not None:
-        said = outcome_text(part.certificate) if part.is_uncertified else "None: a policy is certified."
+        has_average, has_policy = part.average is not None, part.certificate.policy is not None
+        if part.certificate.unpromised and has_policy:
+            said = unpromised_text(part.certificate, report.class_names)
+        elif has_policy:
+            said = "None: a policy is certified."
+        else:
+            said = outcome_text(part.certificate, has_average=has_average)
         return Section("Labels that the certificate lacks", (said,))
     if part.average is not None:
         return Section(title, (never_text(part.average, report.class_names) or "Every predicted class is admitted.",))

@@ -116,7 +116,8 @@ calibrator = sa.Table(
     ),
     sa.CheckConstraint(
         "coalesce(promise, 'pointwise') = 'pointwise' "
-        "OR (method = 'venn-abers' AND certify IS NULL AND 1 - alpha = ALL (thresholds))",
+        "OR (method = 'venn-abers' AND 1 - alpha = ALL (thresholds) AND certify IS NOT DISTINCT FROM "
+        "CASE promise WHEN 'strongest' THEN '{predicted,true}'::text[] END)",
         name="promised",
     ),
     *_checks_of_added(),
