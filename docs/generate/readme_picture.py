@@ -28,7 +28,7 @@ METHODS = {
     "Conf_BASE": "split\nconformal",
     "APS": "APS",
     "softmax >= 1 - alpha": "softmax",
-    "Venn-ADMIT weighted": "Venn-ADMIT",
+    "Venn-ADMIT weighted": "Venn-\nADMIT",
     "certified": "Venn-Abers,\ncertified",
 }
 # In the order of `verdict_marks`.
@@ -68,7 +68,7 @@ def picture(found: Mapping[str, Mapping[str, Any]]) -> Figure:
         found: What `Evaluation.to_dict` returns, by the name of the set.
     """
     with drawing_fonts():
-        figure = Figure(figsize=(9.6, 4.3), layout="constrained")
+        figure = Figure(figsize=(13.2, 4.3), layout="constrained")
         panels = figure.subplots(1, len(SETS), sharey=True)
         for axes, name in zip(panels, SETS, strict=True):
             _draw(axes, SETS[name], found[name])
