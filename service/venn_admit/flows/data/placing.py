@@ -3,6 +3,7 @@
 The caller holds the ingestion lock of the classifier, so that what is stored stays as it is until all are placed.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -93,14 +94,15 @@ class Placement:
 
     def finish(self) -> Gathered:
         """Move copies, once all are stored, to the split that they share."""
+        if not self._suspects:
+            return Gathered(0, {}, Moved(Counter(), Counter()))
         count = 0
         moving: dict[HeldOutDocument, Split] = {}
-        if self._suspects:
-            for unit in copies.equal_documents(self._connection, self._classifier, self._suspects, new=self._new):
-                split = shared_split(unit, self._draw)
-                moving |= {document: split for document in unit if document.split is not split}
-                new = [document.points for document in unit if document.is_new]
-                count += sum(new) - (unit[0].points if len(new) == len(unit) else 0)
+        for unit in copies.equal_documents(self._connection, self._classifier, self._suspects, new=self._new):
+            split = shared_split(unit, self._draw)
+            moving |= {document: split for document in unit if document.split is not split}
+            new = [document.points for document in unit if document.is_new]
+            count += sum(new) - (unit[0].points if len(new) == len(unit) else 0)
         moved = copies.move(self._connection, self._classifier, moving, first_new_id=self._first_new_id)
         return Gathered(count, {document.key: split for document, split in moving.items()}, moved)
 

@@ -54,7 +54,7 @@ def demo(
         fit(NAME)
         _step("3. Calibrate with the strongest promise that the labels show, which is the default")
         calibrate(NAME, alpha=ALPHA)
-        _step("4. Calibrate by the paper's method, which the comparison below puts beside all others")
+        _step("4. Calibrate by the paper's method, which is one word away")
         calibrate(NAME, method=VENN_ADMIT, alpha=ALPHA, kappa=KAPPA)
         _step("5. Score two sets and look at what is admitted")
         reports = [evaluate_data(session, NAME, data / f"{key}.npz", title, None) for key, title in SETS.items()]

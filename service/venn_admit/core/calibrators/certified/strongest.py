@@ -27,7 +27,15 @@ def certify_strongest(
     """Certify policies for both kinds of classes and for predicted classes alone, and choose one of them.
 
     Each attempt has half of 1 - confidence, so that all policies that pass in either hold together with the confidence,
-    and the choice between them may look at what they admit. Arguments and errors are those of `certify`.
+    and the choice between them may look at what they admit. Errors are those of `certify`.
+
+    Args:
+        proposing: As in `certify`.
+        evidence: As in `certify`.
+        class_count: C >= 2.
+        alpha: In (0, 1).
+        confidence: 1 - eps, in (0, 1).
+        test: How documents of several points are tested.
 
     Returns:
         The certificate of the attempt that was chosen, with the chains of both. Without a promise for true classes,
