@@ -43,6 +43,9 @@ def test_it_shows_what_each_setting_admits_and_what_to_run(own_calibrated: Progr
     named = re.search(proposal, said)
     assert named is not None
     assert own_calibrated(*named[1].split()).code == 0
+    by_default = re.search(r"less than the default, .*: `venn-admit ([^`]*--dry-run)` shows what it certifies", said)
+    assert by_default is not None
+    assert own_calibrated(*by_default[1].split()).code == 0
 
 
 def test_details_belong_to_a_comparison(own_calibrated: Program) -> None:

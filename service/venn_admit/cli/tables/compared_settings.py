@@ -8,8 +8,9 @@ from rich.text import Text
 
 from venn_admit.advice import Step, Verb
 from venn_admit.cli.advice import command
-from venn_admit.core.calibrators.arguments import setting_words
+from venn_admit.core.calibrators.arguments import read_settings, setting_words
 from venn_admit.core.calibrators.settings import METHOD_NAMES, CalibratorSettings
+from venn_admit.core.method_names import DEFAULT_METHOD
 from venn_admit.flows.calibration.compare import ComparedSetting, ComparedSettings
 from venn_admit.report.evaluation.glance import admission_cells, admission_columns, class_payload, intervals_text
 from venn_admit.report.evaluation.table import EvaluationTable, Note, Row
@@ -89,6 +90,10 @@ def compared_payload(found: ComparedSettings) -> dict[str, Any]:
 def next_lines(found: ComparedSettings) -> list[str]:
     """Return which command to run next, and why the choice is not the last word."""
     proposed, target = found.proposal(), 1 - found.alpha
+    by_default = (
+        "All of these promise less than the default, whose certificate is tested on mc and vp: "
+        f"`{_default_command(found)} --dry-run` shows what it certifies, and stores nothing."
+    )
     average = max(
         (one for one in found.compared if one.settings.has_policy),
         key=lambda one: one.admission.admitted.correct,
@@ -105,9 +110,10 @@ def next_lines(found: ComparedSettings) -> list[str]:
             f"No setting is proposed: none with every predicted class estimated at {target} or more admits a tenth; "
             f"most is admitted by {_figures(most, found)}. Ask for a larger alpha, or ingest more held-out data.",
             *other,
+            by_default,
         ]
     if len(found.pointwise) == 1:
-        return [f"{_figures(proposed, found)}: `{_command(proposed, found)}`.", *other]
+        return [f"{_figures(proposed, found)}: `{_command(proposed, found)}`.", *other, by_default]
     taken = (
         f"Among those with no predicted class estimated below {target}, most is admitted by "
         f"{_figures(proposed, found)}: `{_command(proposed, found)}`."
@@ -117,6 +123,7 @@ def next_lines(found: ComparedSettings) -> list[str]:
     return [
         taken,
         *other,
+        by_default,
         f"The best of {len(found.pointwise)} settings looks better on mc than it is. That is why vp exists, of which "
         "nothing was read here: choose by this table, and then judge the choice by data that had no part in it.",
     ]
@@ -140,6 +147,13 @@ def setting_name(one: ComparedSetting, found: ComparedSettings) -> str:
     promise = words.pop("promise", None)  # with it, there is one bin
     own = ", ".join(f"{name} {text}" for name, text in words.items())
     return f"{own}, {promise or ('one bin' if len(edges) == 1 else bins)}"
+
+
+def _default_command(found: ComparedSettings) -> str:
+    knn, classes = found.classifier.knn, len(found.classifier.class_names)
+    count = None if knn is None else knn.neighbour_count
+    settings = read_settings(DEFAULT_METHOD, {"alpha": found.alpha}, class_count=classes, neighbour_count=count)
+    return command(Step(Verb.CALIBRATE, classifier=found.classifier.name, settings=settings, neighbour_count=count))
 
 
 def _command(one: ComparedSetting, found: ComparedSettings) -> str:
