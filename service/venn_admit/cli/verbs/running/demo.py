@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -31,9 +32,10 @@ def demo(
 
     from venn_admit.cli.session import open_session
     from venn_admit.files.output.atomic import make_folder
-    from venn_admit.flows.data.catalogue import find
+    from venn_admit.flows.data.catalogue import find, list_calibrations
     from venn_admit.flows.reports.folders import write_evaluations
     from venn_admit.report.evaluation.terminal import report_tables
+    from venn_admit.report.evaluation.verdicts import headline
 
     data = bundled_folder("examples") / "sentiment_small"
     make_folder(out)
@@ -57,10 +59,18 @@ def demo(
         _step("4. Calibrate by the paper's method, which is one word away")
         calibrate(NAME, method=VENN_ADMIT, alpha=ALPHA, kappa=KAPPA)
         _step("5. Score two sets and look at what is admitted")
-        reports = [evaluate_data(session, NAME, data / f"{key}.npz", title, None) for key, title in SETS.items()]
-    for report in reports:
+        (of_paper,) = list_calibrations(session.engine, NAME, limit=1).calibrations
+        reports = [
+            (
+                evaluate_data(session, NAME, data / f"{key}.npz", title, None),
+                evaluate_data(session, NAME, data / f"{key}.npz", f"{title}, by the paper's method", of_paper.calibration),
+            )
+            for key, title in SETS.items()
+        ]
+    for by_default, by_paper in reports:
         output.print(Rule(style="dim"))
-        output.print(report_tables(report))
+        output.print(report_tables(by_default))
+        output.print(f"By the paper's method, {headline(by_paper)}")
 
     classifier = find(session.engine, NAME)
     about = (
@@ -68,7 +78,11 @@ def demo(
     )
     with messages.status("Drawing the report"):
         page, *pictures = write_evaluations(
-            out, "venn-admit on bundled film reviews and tweets", about, reports, _next_steps(data)
+            out,
+            "venn-admit on bundled film reviews and tweets",
+            about,
+            [*chain.from_iterable(reports)],
+            _next_steps(data),
         )
     output.print(Rule(style="dim"))
     where = Text.assemble("The same with charts: ", (shown(page), "bold"))
