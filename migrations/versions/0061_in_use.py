@@ -21,7 +21,9 @@ depends_on = None
 TIME = sa.DateTime(timezone=True)
 CHANGED = ("calibration_v2", "calibration_change_v1", "policy_v2", "policy_v3")
 VIEWS = (
+    "venn_admit.calibration_use_row_v1",
     "report.calibration_use_v1",
+    "venn_admit.withheld_row_v1",
     "report.withheld_calibration_v1",
     "venn_admit.certificate_look_row_v1",
     "report.certificate_look_v1",

@@ -160,7 +160,8 @@ def test_settings_are_compared_and_varied(made: Program) -> None:
     with nothing_stored(made):
         result = made("calibrate", NAME, "--compare", "--alpha", "0.2", "--json").result
         said = " ".join(made("calibrate", NAME, "--compare", "--alpha", "0.2").stdout.split())
-    (setting,) = result["settings"]
+    setting, on_average = result["settings"]
+    assert (on_average["promise"], on_average["admitted"] > setting["admitted"]) == ("average", True)
     assert (setting["method"], setting["score"], setting["q_bins"]) == ("venn-abers", "network", [0])
     assert setting["admitted"] > 0
     command = f"venn-admit calibrate {NAME} --method venn-abers --alpha 0.2 --score network --promise pointwise"

@@ -227,7 +227,11 @@ def test_all_points_at_the_same_distance(program: Program, tmp_path: Path) -> No
     adopt(program, tmp_path)
 
     before = contents(program.url)
-    check_refusal(program("calibrate", NAME), NOT_READY, "s_hat is 0: all points of mc .* lie at the same distance")
+    check_refusal(
+        program("calibrate", NAME, "--method", "venn-admit"),
+        NOT_READY,
+        "s_hat is 0: all points of mc .* lie at the same distance",
+    )
     after = contents(program.url)
 
     # To know the distances, and that all are known, is right and useful, and was worth a job; of a calibration there
@@ -262,9 +266,9 @@ def test_alpha_that_is_no_exact_decimal(calibrated: Program, alpha: str) -> None
 @pytest.mark.parametrize(
     ("option", "saying"),
     [
-        (("--delta", "0"), "delta must be greater than 0"),
-        (("--delta=-1",), "delta must be greater than 0"),
-        (("--delta", "nan"), "delta must be greater than 0"),
+        (("--method", "venn-admit", "--delta", "0"), "delta must be greater than 0"),
+        (("--method", "venn-admit", "--delta=-1"), "delta must be greater than 0"),
+        (("--method", "venn-admit", "--delta", "nan"), "delta must be greater than 0"),
         (("--thresholds", "0.9,0.9"), "expected one threshold for each of 3 classes, in their order, got 2"),
         (("--thresholds", "0.9,0.89,0.9"), "the threshold of class 1 must be at least 1 - alpha = 0.9 .*; got 0.89"),
         (("--thresholds", "0.9,0.9,1.1"), "the threshold of class 2 must be .* at most 1; got 1.1"),

@@ -126,7 +126,8 @@ def test_it_is_reported_on(calibrated: venn_admit.Classifier, tmp_path: Path) ->
 
 def test_settings_are_compared_and_varied(calibrated: venn_admit.Classifier) -> None:
     compared = calibrated.compare(alpha="0.2")
-    (outcome,) = compared.outcomes
+    outcome, on_average = compared.outcomes
+    assert on_average.settings["promise"] == "average"
     asked = {"method": "venn-abers", "alpha": "0.2", "q_bins": (0,), "score": "network", "promise": "pointwise"}
     assert outcome.settings == asked
     assert compared.proposal == outcome

@@ -44,10 +44,10 @@ def command(step: Step) -> str:
     >>> from venn_admit.core.calibrators.settings import make_settings, make_venn_abers_settings
     >>> settings = make_settings(2, 5, kappa=100, q_bins=(0, 1))
     >>> command(Step(Verb.CALIBRATE, classifier="my reviews", settings=settings, neighbour_count=5))
-    "venn-admit calibrate 'my reviews' --kappa 100 --q-bins 0,1"
+    "venn-admit calibrate 'my reviews' --method venn-admit --kappa 100 --q-bins 0,1"
     >>> settings = make_venn_abers_settings(2, 5, score="network")
     >>> command(Step(Verb.CALIBRATE, classifier="made", settings=settings, neighbour_count=5))
-    'venn-admit calibrate made --method venn-abers --score network'
+    'venn-admit calibrate made --method venn-abers --score network --promise pointwise'
     """
     from venn_admit.results import arguments_of
 

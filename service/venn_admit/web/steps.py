@@ -20,7 +20,7 @@ def on_page(step: Step) -> str:
     >>> from venn_admit.core.calibrators.settings import make_settings
     >>> settings = make_settings(2, 5, kappa=100, q_bins=(0, 1))
     >>> on_page(Step(Verb.CALIBRATE, classifier="made", settings=settings, neighbour_count=5))
-    'a POST request to /v1/classifiers/made/calibrations with kappa 100 and q_bins [0, 1]'
+    'a POST request to /v1/classifiers/made/calibrations with method "venn-admit", kappa 100 and q_bins [0, 1]'
     """
     if step.verb in PAGES:
         return PAGES[step.verb]

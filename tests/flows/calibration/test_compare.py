@@ -99,7 +99,7 @@ def test_what_is_foretold_is_found(reviews: Bench) -> None:
     assert proposal is not None
     assert isinstance(proposal.settings, VennAbersSettings)
     assert proposal.admission.admitted.share == max(
-        one.admission.admitted.share for one in found.compared if one.every_predicted_class_reaches(ALPHA)
+        one.admission.admitted.share for one in found.pointwise if one.every_predicted_class_reaches(ALPHA)
     )
     with np.load(EXAMPLES / "test.npz") as arrays:
         label = arrays["y"]
@@ -110,7 +110,7 @@ def test_what_is_foretold_is_found(reviews: Bench) -> None:
                 continue
             reviews.calibrate("reviews", kappa=100, q_bins=settings.q_bins)
         elif settings.score is ScoreKind.NETWORK:
-            reviews.calibrate_abers("reviews", score="network", q_bins=settings.q_bins)
+            reviews.calibrate_abers("reviews", score="network", q_bins=settings.q_bins, promise=str(settings.promise))
         else:
             continue
         table = reviews.score("reviews", EXAMPLES / "test.npz", weighted=None).table

@@ -20,7 +20,7 @@ def test_its_one_setting_admits_what_it_does_with_vectors(both: Bench) -> None:
     bare = compare_on_stored(both.workspace(), NAME, ALPHA)
     assert versions(url) == before
     seen = compare_on_stored(both.workspace(), WITH_VECTORS, ALPHA)
-    (one,) = bare.compared
+    (one,) = bare.pointwise
     assert isinstance(one.settings, VennAbersSettings)
     assert (one.settings.score, one.settings.q_bins) == (ScoreKind.NETWORK, (0,))
     (same,) = (other for other in seen.compared if other.settings == one.settings)

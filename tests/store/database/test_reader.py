@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sqlalchemy import Engine, make_url, text
 
@@ -45,6 +46,9 @@ SELECT (SELECT max(id) FROM monitor), 'promise', 0, (SELECT max(id) FROM label_e
 """
 
 
+REGIONS = "UPDATE exemplar SET attributes = jsonb_build_object('region', CASE id % 2 WHEN 0 THEN 'a' ELSE 'b' END)"
+
+
 @pytest.fixture(scope="module")
 def bench(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """A database with three classes, calibrated by both methods and decided on by both, with a monitor and an alarm."""
@@ -52,11 +56,15 @@ def bench(server_url: str, template_database: str, tmp_path_factory: pytest.Temp
         engine = create_engine(url)
         found, golden = Bench(engine, tmp_path_factory.mktemp("reader")), Golden("edge")
         golden.prepare(found, "edge")
-        path = found.write("score.npz", golden.exemplars("score"))
+        with transaction(engine) as connection:
+            connection.execute(text(REGIONS))
+        rows = golden.exemplars("score")
+        path = found.write("score.npz", {**rows, "region": np.resize(["north", "south"], len(rows["id"]))})
         for calibrated in (
             found.calibrate_abers("edge", score="network"),
             found.calibrate("edge", **golden.settings),  # which admits far less
             found.calibrate_abers("edge", score="network", certify=("predicted",)),
+            found.calibrate_abers("edge", score="network", certify=("group:region",)),
         ):
             found.score("edge", path, calibration_id=calibrated.calibration_id, weighted=False)
         update_monitor(engine, "edge")

@@ -101,7 +101,10 @@ def cross_fitted_candidates(
         memory_budget=memory_budget,
     )
     if neighbour_count is None:
-        alone = [make_venn_abers_settings(class_count, None, alpha=alpha, promise=promise) for promise in AskedPromise]
+        alone = [
+            make_venn_abers_settings(class_count, None, alpha=alpha, promise=promise)
+            for promise in (AskedPromise.POINTWISE, AskedPromise.AVERAGE)
+        ]
         return CrossFitted(tuple(cross_fit(alone)), tuple((what, WITHOUT_VECTORS) for what in NEEDING_VECTORS))
     every, coarse, one = tuple(range(neighbour_count + 1)), coarse_bins(neighbour_count), (0,)
     base = make_settings(class_count, neighbour_count, alpha=alpha)

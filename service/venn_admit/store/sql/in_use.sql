@@ -57,7 +57,7 @@ SELECT
     key_name,
     subject,
     reason
-FROM report.calibration_use_v1
+FROM venn_admit.calibration_use_row_v1
 WHERE classifier = :name
 ORDER BY since DESC
 LIMIT :row_limit;
@@ -71,7 +71,7 @@ SELECT
     points,
     share,
     share_in_use
-FROM report.withheld_calibration_v1
+FROM venn_admit.withheld_row_v1
 WHERE
     classifier = :name
     AND state = 'withheld'

@@ -63,7 +63,9 @@ def demo(
         reports = [
             (
                 evaluate_data(session, NAME, data / f"{key}.npz", title, None),
-                evaluate_data(session, NAME, data / f"{key}.npz", f"{title}, by the paper's method", of_paper.calibration),
+                evaluate_data(
+                    session, NAME, data / f"{key}.npz", f"{title}, by the paper's method", of_paper.calibration
+                ),
             )
             for key, title in SETS.items()
         ]

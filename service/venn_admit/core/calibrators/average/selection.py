@@ -50,7 +50,7 @@ def selection_threshold(
     Examples:
         >>> scores = np.linspace(0, 1, 101)
         >>> selection_threshold(scores[:20], 101, scores, Decimal("0.1"), further=False)
-        0.11
+        0.13
     """
     if not len(batch_score):
         return None
