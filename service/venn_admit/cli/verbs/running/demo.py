@@ -72,7 +72,7 @@ def demo(
     for by_default, by_paper in reports:
         output.print(Rule(style="dim"))
         output.print(report_tables(by_default))
-        output.print(f"By the paper's method, {headline(by_paper)}")
+        output.print(f"Calibration {of_paper.calibration}, by the paper's method: {headline(by_paper)}")
 
     classifier = find(session.engine, NAME)
     about = (
