@@ -167,9 +167,11 @@ def fresh_database(server_url: str, template: str = "template0") -> Iterator[str
     name = f"venn_admit_test_{uuid.uuid4().hex[:12]}"
     with administration(server_url) as execute:
         execute_alone(execute, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
-        try:
-            yield make_url(server_url).set(database=name).render_as_string(hide_password=False)
-        finally:
+    try:
+        yield make_url(server_url).set(database=name).render_as_string(hide_password=False)
+    finally:
+        # In a session of its own: the server of a test may have been killed in between.
+        with administration(server_url) as execute:
             execute_alone(execute, f"DROP DATABASE {name} WITH (FORCE)")
 
 
