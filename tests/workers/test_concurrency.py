@@ -25,6 +25,7 @@ from tests.workers.processes import PATIENCE_SECONDS, WorkerProcess, await_worke
 from tests.workers.samples import CLASS_COUNT, ETA_LOC, NAME, PARAMETERS, SETTINGS, exemplars, value
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.files.sources import FileSource
+from venn_admit.flows.calibration.in_use import use
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, recalibrate_due
 from venn_admit.flows.data.ingest import ingest
 from venn_admit.flows.data.label import label
@@ -193,6 +194,8 @@ def test_all_at_once(url: str, open_engine: Callable[[str], Engine], sender: Cel
     assert value(engine, "SELECT count(*) FROM job WHERE state <> 'done'") == 0
     assert value(engine, "SELECT max(attempts) FROM job_chunk") == 1
 
+    # The labels are random, so that the last one may admit too little to be put in use by itself.
+    use(engine, NAME, value(engine, "SELECT max(id) FROM calibration"))
     store_again(bench, NAME, "again", PARAMETERS, ETA_LOC)
     bench.calibrate("again", **SETTINGS)
     assert current_points(bench, NAME) == current_points(bench, "again")
