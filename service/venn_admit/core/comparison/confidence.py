@@ -203,6 +203,11 @@ def binomial_upper_bound(wrong: int, count: int, level: float) -> float:
 
     It is the exact (Clopper-Pearson) upper bound of the share wrong at confidence 1 - level.
 
+    Args:
+        wrong: In [0, count].
+        count: >= 0; with none, nothing is known, and the bound is 1.
+        level: In (0, 1).
+
     Examples:
         >>> round(binomial_upper_bound(0, 29, 0.05), 4)
         0.0981

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, TriedPolicy
-from venn_admit.core.calibrators.certified.hypothesis_tests import binomial_lower_limit
+from venn_admit.core.comparison.confidence import binomial_upper_bound
 from venn_admit.report.charts.drawing import NAME_WIDTH, TARGET_COLOUR
 from venn_admit.report.charts.drawn_calibration import COLUMNS, MOST_PANELS
 from venn_admit.report.charts.looks import drawing_fonts, name_series
@@ -80,7 +80,7 @@ def _draw(shares: Axes, p_values: Axes, certificate: Certificate, chain: Chain) 
     least = [_least(step) for step in chain.steps]
     share = np.array([right / admitted if admitted else np.nan for right, admitted in least])
     if certificate.single_points:
-        limit = [binomial_lower_limit(admitted - right, admitted, chain.level) for right, admitted in least]
+        limit = [1 - binomial_upper_bound(admitted - right, admitted, chain.level) for right, admitted in least]
         shares.fill_between(at, limit, share, color=SHARE_COLOUR, alpha=0.18, linewidth=0)
     found = np.maximum([step.p_value for step in chain.steps], LEAST_P_VALUE)
     passed = np.array([step.passed for step in chain.steps])

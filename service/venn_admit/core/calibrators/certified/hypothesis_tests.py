@@ -142,32 +142,6 @@ def binomial_tails(trials: int, probability: float, *, most: int) -> FloatArray:
     return tails
 
 
-def binomial_lower_limit(wrong: int, trials: int, level: float) -> float:
-    """Return the lower confidence limit, at 1 - level, of a share right of which `wrong` in `trials` points are not.
-
-    It is at least 1 - alpha if and only if `binomial_tail` at alpha is at most the level.
-
-    Args:
-        wrong: In [0, trials].
-        trials: >= 0; with none, nothing is known, and the limit is 0.
-        level: In (0, 1).
-
-    Source: Clopper & Pearson (1934), *The use of confidence or fiducial limits illustrated in the case of the
-    binomial*.
-
-    Examples:
-        >>> [round(binomial_lower_limit(0, trials, 0.05), 3) for trials in (0, 28, 29)]
-        [0.0, 0.899, 0.902]
-    """
-    if wrong == trials:
-        return 0.0
-    low, high = wrong / trials, 1.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if binomial_tail(wrong, trials, middle) > level else (low, middle)
-    return 1 - high
-
-
 def largest_passing(trials: int, probability: float, level: float) -> int:
     """Return the largest k with P(X <= k) <= level for a binomial X; -1 if there is none.
 
