@@ -34,12 +34,12 @@ from venn_admit.flows.decisions.score import ScoreRequest, request_score, write_
 from venn_admit.flows.jobs.chunks import ChunkRunner
 from venn_admit.flows.jobs.submit import Send
 from venn_admit.methods.venn_abers.make import MadeByAbers
-from venn_admit.records import Ingestion
 from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.array_cache import ArrayCache
 from venn_admit.store.work import jobs
 from venn_admit.store.workspace import Workspace
+from venn_admit_client.records import Ingestion
 
 Arrays = dict[str, Any]
 

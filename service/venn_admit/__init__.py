@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from venn_admit.interface.hooks.hook import Hook, hook
     from venn_admit.interface.hooks.outputs import HookedBatches
     from venn_admit.interface.reports import Evaluation, Monitor, Report, TrainingWhatIf
-    from venn_admit.records import (
+    from venn_admit_client.records import (
         Alarm,
         Calibration,
         Certificate,
@@ -102,14 +102,14 @@ __all__ = [
 _HOMES = {
     name: home
     for home, names in {
-        "interface.classifier": ("Classifier",),
-        "interface.comparison": ("ClassShare", "Comparison", "SettingOutcome", "SettingsWhatIf"),
-        "interface.connection": ("Connection", "connect"),
-        "interface.examples": ("example_data", "example_texts"),
-        "interface.hooks.hook": ("Hook", "hook"),
-        "interface.hooks.outputs": ("HookedBatches",),
-        "interface.reports": ("Evaluation", "Monitor", "Report", "TrainingWhatIf"),
-        "records": (
+        "venn_admit.interface.classifier": ("Classifier",),
+        "venn_admit.interface.comparison": ("ClassShare", "Comparison", "SettingOutcome", "SettingsWhatIf"),
+        "venn_admit.interface.connection": ("Connection", "connect"),
+        "venn_admit.interface.examples": ("example_data", "example_texts"),
+        "venn_admit.interface.hooks.hook": ("Hook", "hook"),
+        "venn_admit.interface.hooks.outputs": ("HookedBatches",),
+        "venn_admit.interface.reports": ("Evaluation", "Monitor", "Report", "TrainingWhatIf"),
+        "venn_admit_client.records": (
             "Alarm",
             "Calibration",
             "Certificate",
@@ -133,4 +133,4 @@ def __getattr__(name: str) -> Any:
     """Import a name when it is first used: the command line, which is below this package, starts faster without."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'errors')}"), name)
+    return getattr(import_module(_HOMES.get(name, "venn_admit.errors")), name)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from venn_admit.advice import Step
 from venn_admit.core.calibrators.arguments import ALL_DECLARED, arguments_for, json_settings
 from venn_admit.core.method_names import VENN_ADMIT
-from venn_admit.records import PutInUse, Registered, Withheld, as_json
+from venn_admit_client.members import as_json
+from venn_admit_client.records import PutInUse, Registered, Withheld
 
 if TYPE_CHECKING:  # most of these take long to import, and a shell that shows one result needs few of them
     from sqlalchemy import Row

@@ -6,8 +6,7 @@ import pytest
 
 import venn_admit
 import venn_admit_client as client
-from venn_admit import records
-from venn_admit_client import interface
+from venn_admit_client import interface, records
 
 
 @pytest.mark.parametrize("name", sorted(set(venn_admit.__all__) & set(records.__all__)))

@@ -15,10 +15,10 @@ from venn_admit.cli.tables.rows import cell
 from venn_admit.core.calibrators.settings import MethodSettings, make_settings, make_venn_abers_settings
 from venn_admit.core.types import Split
 from venn_admit.flows.data.catalogue import Listed, ListedCalibrations
-from venn_admit.records import CalibrationUse
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.decisions.catalogue import Counts
 from venn_admit.store.exemplars.classifiers import Classifier, KnnSize
+from venn_admit_client.records import CalibrationUse
 
 NOW = datetime.now(UTC)
 LONG = "assignment-of-customer-messages-to-teams-of-the-european-shop"

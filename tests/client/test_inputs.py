@@ -10,9 +10,10 @@ import torch
 
 from venn_admit import errors as service_errors
 from venn_admit.http.problems import Problem
-from venn_admit.records import Registered, as_json
 from venn_admit_client import Classifier, InvalidInputError, Retries, connect, errors
 from venn_admit_client.inputs import bodies, floats, rows
+from venn_admit_client.members import as_json
+from venn_admit_client.records import Registered
 from venn_admit_client.transport import Transport
 
 pytestmark = pytest.mark.processes

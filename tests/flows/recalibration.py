@@ -11,11 +11,11 @@ from venn_admit.core.types import Split
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, RecalibrationStep
 from venn_admit.flows.data.label import label
-from venn_admit.records import Labelling
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import SnapshotPoints
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers
+from venn_admit_client.records import Labelling
 
 EDGE = Golden("edge")
 # As the settings have them.

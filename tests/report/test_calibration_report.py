@@ -36,7 +36,6 @@ from venn_admit.core.monitoring.traffic import Accuracy, Comparison, Share, Shar
 from venn_admit.core.reasons import Reason
 from venn_admit.core.types import Split
 from venn_admit.files.output.exports import finite_json
-from venn_admit.records import CertificateLook, Withheld
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.bands.part import BandsPart
 from venn_admit.report.calibration.common.coverage import key_figures, verdict
@@ -47,6 +46,7 @@ from venn_admit.report.calibration.wording import calibration_tables
 from venn_admit.report.evaluation.dataset import ClassCoverage, class_coverage, worst_classes
 from venn_admit.report.pages.html import render_calibration, write_calibration_page
 from venn_admit.store.decisions.reports import table_queries
+from venn_admit_client.records import CertificateLook, Withheld
 
 NEWEST = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 WIDTHS = (80, 120)

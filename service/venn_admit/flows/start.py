@@ -28,11 +28,11 @@ from venn_admit.flows.shell import Shell
 from venn_admit.layer.model import MemoryModel
 from venn_admit.layer.settings import MemorySettings
 from venn_admit.layer.training import Trained
-from venn_admit.records import Ingestion
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.store.exemplars.approximations import FitRecord
 from venn_admit.store.workspace import Workspace
+from venn_admit_client.records import Ingestion
 
 STORED = ("train", "held-out")
 """The files whose exemplars are stored, by what they are for; all of these need a label."""

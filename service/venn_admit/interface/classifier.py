@@ -25,12 +25,12 @@ from venn_admit.interface.hooks.outputs import HookedBatches
 from venn_admit.interface.inputs import exemplar_source, label_source, vector_of
 from venn_admit.interface.reports import Evaluation, Monitor, Report, TrainingWhatIf, monitor_of, report_of
 from venn_admit.interface.shell import ProcessShell
-from venn_admit.records import Calibration, Decision, Fit, Forgetting, Ingestion, Labelling, PutInUse
 from venn_admit.results import asked_json, calibrated_json, decided_json, registered
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.exemplars import classifiers
 from venn_admit_client.answers import calibration_of, decision_of
 from venn_admit_client.interface import ClassifierInterface
+from venn_admit_client.records import Calibration, Decision, Fit, Forgetting, Ingestion, Labelling, PutInUse
 
 
 class Classifier(ClassifierInterface):

@@ -14,12 +14,12 @@ from venn_admit.core.calibrators.settings import MethodSettings
 from venn_admit.core.evaluation.measures import Admission
 from venn_admit.core.evaluation.tallies import Tally
 from venn_admit.interface.reports import text_of
-from venn_admit.records import q_bins_text
 from venn_admit.report.evaluation.glance import EACH_CLASS, MOST_SINGLE_CLASSES, NAME_WIDTH, WORST_CLASS
 from venn_admit.report.evaluation.table import Cell, Column, EvaluationTable, Row
 from venn_admit.report.evaluation.terminal import table_view
 from venn_admit.report.evaluation.wording import PREDICTED, TRUE, interval_text, share_text
 from venn_admit.report.what_if.settings import SettingsTried
+from venn_admit_client.records import q_bins_text
 
 if TYPE_CHECKING:
     from venn_admit.flows.calibration.compare import ComparedSettings

@@ -8,10 +8,10 @@ from venn_admit.flows.data import catalogue, create
 from venn_admit.flows.data.catalogue import every_classifier
 from venn_admit.interface.advice import advising
 from venn_admit.interface.classifier import Classifier
-from venn_admit.records import Deletion
 from venn_admit.runtime.settings import read_settings
 from venn_admit.runtime.workspace import Runtime
 from venn_admit_client.interface import ConnectionInterface
+from venn_admit_client.records import Deletion
 
 
 def connect(

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, RenderableType
 
-from venn_admit import records
 from venn_admit.interface.advice import call
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.what_if.training import TrainingEffects
-from venn_admit_client import answers
+from venn_admit_client import answers, records
 from venn_admit_client.members import from_json, record
 
 if TYPE_CHECKING:

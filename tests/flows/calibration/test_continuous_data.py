@@ -27,13 +27,13 @@ from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import PointScorer
 from venn_admit.flows.jobs.control import cancel
 from venn_admit.flows.reports.other_training import other_training
-from venn_admit.records import Ingestion
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.array_cache import ArrayCache
 from venn_admit.store.work import recalibrations
+from venn_admit_client.records import Ingestion
 
 NEWEST = "SELECT max(id) FROM exemplar WHERE classifier_id = 1 AND split = 'train'"
 EXTERNAL_ID = "SELECT external_id FROM exemplar WHERE id = :id"

@@ -15,11 +15,11 @@ from venn_admit.files.label_sources import LabelFile
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.data.ingest import store_scored
 from venn_admit.flows.data.label import label
-from venn_admit.records import Ingestion
 from venn_admit.store.checks.completeness import count_contents
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.decisions import reports
 from venn_admit.store.exemplars import classifiers, exemplars
+from venn_admit_client.records import Ingestion
 
 ROWS = 60
 DRAWN = [Split.KNN, Split.MC, Split.VP]

@@ -9,10 +9,10 @@ from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration.approximate import Approximated, approximate_points
 from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.replay import replay
-from venn_admit.records import Labelling
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import approximations, classifiers
 from venn_admit.store.exemplars.support import SupportChangedError
+from venn_admit_client.records import Labelling
 
 # A row that was written again has another xmin.
 WRITTEN = """

@@ -18,10 +18,10 @@ from venn_admit.flows.removal import batches
 from venn_admit.flows.removal import delete as deleting
 from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
-from venn_admit.records import Deletion
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.database.tables import metadata
 from venn_admit.store.exemplars import deletion
+from venn_admit_client.records import Deletion
 
 TABLES = """
 SELECT relname AS name FROM pg_class

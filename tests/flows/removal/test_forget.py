@@ -19,10 +19,10 @@ from venn_admit.flows.removal import forget as forgetting
 from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reports.methods_table import methods_table
 from venn_admit.flows.reports.report import report, report_standing
-from venn_admit.records import Forgetting
 from venn_admit.report.calibration.wording import settings_text
 from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars import classifiers
+from venn_admit_client.records import Forgetting
 
 # Everything that rests on training exemplars or calibrates, by the ids of users.
 RESULTS = {

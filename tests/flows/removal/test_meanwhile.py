@@ -23,13 +23,13 @@ from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.removal.one_generation import remove_from
 from venn_admit.methods.registry import load_snapshot
-from venn_admit.records import Forgetting
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.decisions import monitors
 from venn_admit.store.exemplars import classifiers, deletion, exemplars, generations
 from venn_admit.store.search import array_cache, support_files
 from venn_admit.store.search.array_cache import ArrayCache
 from venn_admit.store.work import jobs
+from venn_admit_client.records import Forgetting
 
 
 def forgotten(bench: Bench, *ids: str, documents: tuple[str, ...] = ()) -> Forgetting:

@@ -20,7 +20,7 @@ from venn_admit.api.models.common import (
 )
 from venn_admit.core.method_names import DEFAULT_METHOD, VENN_ADMIT
 from venn_admit.core.names import PRINTABLE
-from venn_admit.records import CalibrationUse, CertificateLook, ListedCalibration, PutInUse, Registered, Withheld
+from venn_admit_client.records import CalibrationUse, CertificateLook, ListedCalibration, PutInUse, Registered, Withheld
 
 ClassName = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=PRINTABLE)]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model, model_validator
 
 from venn_admit.core.names import ID_LENGTH_LIMIT, NAME_LENGTH_LIMIT, PRINTABLE, STORABLE
-from venn_admit.records import described, members
+from venn_admit_client.members import described, members
 
 # A key of the database, or a count.
 LARGEST_KEY = 2**63 - 1

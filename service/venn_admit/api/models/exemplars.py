@@ -16,7 +16,7 @@ from venn_admit.api.models.common import (
     answer_of,
 )
 from venn_admit.core.names import PRINTABLE
-from venn_admit.records import Deletion, Forgetting, Ingestion, Labelling
+from venn_admit_client.records import Deletion, Forgetting, Ingestion, Labelling
 
 MOST_EXEMPLARS = 1000
 MOST_LABELS = 5000

@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from venn_admit import records
 from venn_admit.api.models.common import AnswerPage, Model, answer_of
+from venn_admit_client import records
 
 
 class JobAnswer(Model):

@@ -37,9 +37,9 @@ from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.paging import key_before, page
 from venn_admit.http.paths import classifier_path
-from venn_admit.records import as_json
 from venn_admit.results import calibrated_json, calibrations_json, in_use_json, setting_json
 from venn_admit.store.access.keys import Scope
+from venn_admit_client.members import as_json
 
 routes = router("calibrations")
 

@@ -24,8 +24,8 @@ from venn_admit.flows.data.label import label
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.uploads import EXEMPLAR_FILES, LABEL_FILES, body_of, received
-from venn_admit.records import as_json
 from venn_admit.store.access.keys import Scope
+from venn_admit_client.members import as_json
 
 routes = router("exemplars and labels")
 

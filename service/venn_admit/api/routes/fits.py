@@ -34,9 +34,9 @@ from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.guards.running_jobs import refusing_too_many_jobs, requester_of
 from venn_admit.http.paths import job_path
-from venn_admit.records import as_json
 from venn_admit.results import recalibrated_json
 from venn_admit.store.access.keys import Scope
+from venn_admit_client.members import as_json
 
 routes = router("fits")
 

@@ -13,8 +13,8 @@ from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
-from venn_admit.records import as_json
 from venn_admit.store.access.keys import Scope
+from venn_admit_client.members import as_json
 
 routes = router("removal")
 

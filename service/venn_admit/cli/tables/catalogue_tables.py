@@ -14,11 +14,11 @@ from venn_admit.core.calibrators.settings import MethodSettings, VennAbersSettin
 from venn_admit.core.method_names import VENN_ABERS
 from venn_admit.core.types import HELD_OUT_SPLITS, Split
 from venn_admit.flows.data.catalogue import Listed, ListedCalibrations, Shown
-from venn_admit.records import CalibrationUse, looks_text, q_bins_text, thresholds_text
 from venn_admit.report.wording import waiting_text
 from venn_admit.results import withheld_in
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit_client.records import CalibrationUse, looks_text, q_bins_text, thresholds_text
 
 # A table of more classes is not read by people; --json has all.
 _MOST_CLASSES = 50

@@ -15,7 +15,6 @@ from venn_admit.flows.start import Found, OfFile, Reported, Stage, StartFiles
 from venn_admit.layer.texts.source import DEFAULT_COLUMNS
 from venn_admit.layer.training import Trained
 from venn_admit.methods.venn_abers.make import MadeByAbers
-from venn_admit.records import as_json
 from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.wording import calibration_tables
@@ -23,6 +22,7 @@ from venn_admit.report.evaluation.payload import report_payload
 from venn_admit.report.evaluation.terminal import report_tables
 from venn_admit.results import calibrated_json
 from venn_admit.store.exemplars.approximations import FitRecord
+from venn_admit_client.members import as_json
 
 
 class Told:

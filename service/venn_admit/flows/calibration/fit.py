@@ -28,7 +28,6 @@ from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.jobs.chunks import ChunkWork
 from venn_admit.flows.jobs.submit import Requester, Send, Submission, submit_job
 from venn_admit.flows.shell import Shell
-from venn_admit.records import Fit
 from venn_admit.store.database.engine import connect, consistent_view, transaction
 from venn_admit.store.exemplars import approximations, classifiers, exemplars, forgotten, neighbours, support
 from venn_admit.store.exemplars.approximations import FitRecord, StoredParameters
@@ -36,6 +35,7 @@ from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.support_files import CachedSupport
 from venn_admit.store.work import jobs, recalibrations
 from venn_admit.store.workspace import Workspace
+from venn_admit_client.records import Fit
 
 OnEpoch = Callable[[str, TrainingEpoch], None]
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Row
 
-from venn_admit.records import CalibrationUse, CertificateLook
 from venn_admit.store.calibrations import calibrations, calibrators, in_use
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.database.engine import connect, consistent_view
@@ -16,6 +15,7 @@ from venn_admit.store.decisions.catalogue import Counts, Holdings
 from venn_admit.store.exemplars import classifiers, support
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import jobs
+from venn_admit_client.records import CalibrationUse, CertificateLook
 
 # How many jobs and decisions `show` shows, and how many rows its outcomes count.
 _JOBS, _DECISIONS, _SUMMED_ROWS = 5, 5, 1000

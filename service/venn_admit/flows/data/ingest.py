@@ -14,11 +14,11 @@ from venn_admit.files.sources import ExemplarSource
 from venn_admit.flows.data.carried_labels import CarriedLabels, labels_carried_to
 from venn_admit.flows.data.create import check_extractor
 from venn_admit.flows.data.placing import Placement, TrainingCopies, document_keys
-from venn_admit.records import Ingestion
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers, exemplars, generations, storing, support
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import recalibrations
+from venn_admit_client.records import Ingestion
 
 HELD_OUT = "held-out"
 """The split of held-out labelled data: each goes to knn, mc or vp by the split hash."""

@@ -12,7 +12,6 @@ from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundEr
 from venn_admit.files.label_sources import LabelSource
 from venn_admit.files.labels import LabelRows, LabelRules
 from venn_admit.flows.data.placing import Placement, document_keys
-from venn_admit.records import Labelling
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers, exemplars, labels, support
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -20,6 +19,7 @@ from venn_admit.store.exemplars.copies import StoredCopy
 from venn_admit.store.exemplars.labels import LabelEvent, LabelledExemplar
 from venn_admit.store.exemplars.support import SupportChange
 from venn_admit.store.work import recalibrations
+from venn_admit_client.records import Labelling
 
 
 def label(

@@ -14,12 +14,12 @@ from venn_admit.errors import Code, ConflictError, DatabaseError
 from venn_admit.flows.keys.keys import Caller, asked_by
 from venn_admit.flows.removal import batches
 from venn_admit.flows.removal.forget import require_no_jobs
-from venn_admit.records import Deletion
 from venn_admit.store.calibrations import calibrators
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.exemplars import classifiers, deletion, exemplars, forgotten, generations
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace
+from venn_admit_client.records import Deletion
 
 _KINDS = ("approximate", "score", "fit")
 _TRIES = 50

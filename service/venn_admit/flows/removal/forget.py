@@ -25,13 +25,13 @@ from venn_admit.flows.jobs.submit import Send, Submission, submit_job
 from venn_admit.flows.keys.keys import Caller, note
 from venn_admit.flows.removal.batches import batches_of
 from venn_admit.flows.removal.one_generation import Total, count_answers, forget_answers, remove_from
-from venn_admit.records import Forgetting
 from venn_admit.store.calibrations import calibrators
 from venn_admit.store.calibrations.calibration_points import vacuum_points
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.exemplars import classifiers, exemplars, forgotten, generations
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace
+from venn_admit_client.records import Forgetting
 
 MOST_IDS = 100_000
 """How many ids can be given at once."""

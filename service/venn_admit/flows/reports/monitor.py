@@ -13,7 +13,6 @@ from venn_admit.core.monitoring.anytime.plan import LEVEL
 from venn_admit.core.monitoring.anytime.readings import StandingAlarm, readings
 from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
 from venn_admit.errors import NotReadyError
-from venn_admit.records import Withheld
 from venn_admit.report.calibration.common.watch import Watch
 from venn_admit.report.monitoring.report import MonitorReport
 from venn_admit.store.calibrations import calibrations, in_use, venn_abers
@@ -23,6 +22,7 @@ from venn_admit.store.decisions import alarms, monitors
 from venn_admit.store.decisions.monitors import CountedLabels, Seen, StoredMonitor, StoredState
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit_client.records import Withheld
 
 STATE_DOCUMENTS = 1000
 """After how many documents a state is kept: what follows it is read again, and so is a correction."""

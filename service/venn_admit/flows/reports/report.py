@@ -16,7 +16,6 @@ from venn_admit.errors import NotFoundError
 from venn_admit.flows.reports.monitor import read_monitor
 from venn_admit.methods.describing import CalibrationToDescribe
 from venn_admit.methods.registry import METHODS
-from venn_admit.records import CertificateLook, Withheld
 from venn_admit.report.calibration.report import Agreement, CalibrationReport, SnapshotFacts
 from venn_admit.store.calibrations import calibrations, in_use
 from venn_admit.store.calibrations.calibrations import Calibration
@@ -25,6 +24,7 @@ from venn_admit.store.decisions import cells, reports
 from venn_admit.store.decisions.reports import ReportStanding, SnapshotOrigin, table_queries
 from venn_admit.store.exemplars import classifiers, exemplars, forgotten
 from venn_admit.store.workspace import Workspace
+from venn_admit_client.records import CertificateLook, Withheld
 
 SHOWN_POINTS = 100
 QUARTILES = 4

@@ -7,7 +7,6 @@ from venn_admit.core.monitoring.drift import QUANTILES, Discrepancies, OutcomeCo
 from venn_admit.core.monitoring.traffic import Accuracy, Comparison, SharePair, Traffic
 from venn_admit.core.reasons import Reason
 from venn_admit.core.types import Split
-from venn_admit.records import as_json
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.common.coverage import coverage_payload
 from venn_admit.report.calibration.common.history import days_payload, history_payload
@@ -15,6 +14,7 @@ from venn_admit.report.calibration.common.partition_map import map_payload
 from venn_admit.report.calibration.common.watch import watch_payload
 from venn_admit.report.calibration.report import Agreement, CalibrationReport
 from venn_admit.report.calibration.wording import queries_of_tables
+from venn_admit_client.members import as_json
 
 
 def calibration_payload(report: CalibrationReport, render: Render) -> dict[str, Any]:

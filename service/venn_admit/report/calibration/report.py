@@ -15,10 +15,10 @@ from venn_admit.core.monitoring.partitions import PartitionMap
 from venn_admit.core.monitoring.traffic import Traffic
 from venn_admit.core.reasons import Reason
 from venn_admit.core.types import Split
-from venn_admit.records import CertificateLook, Withheld
 from venn_admit.report.calibration.common.watch import Watch
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
 from venn_admit.report.evaluation.dataset import ClassCoverage
+from venn_admit_client.records import CertificateLook, Withheld
 
 
 class MethodPart(Protocol):

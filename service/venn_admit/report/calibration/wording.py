@@ -11,7 +11,6 @@ from rich.text import Text
 from venn_admit.advice import Render
 from venn_admit.core.monitoring.drift import LEVEL, Discrepancies, growth_p_value
 from venn_admit.core.types import Split
-from venn_admit.records import looks_text
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.common.coverage import coverage_picture, coverage_section
 from venn_admit.report.calibration.common.history import history_section
@@ -28,6 +27,7 @@ from venn_admit.report.wording import (
     training_copies_text,
     waiting_text,
 )
+from venn_admit_client.records import looks_text
 
 LEAST_WORDS = 8
 """Characters of a line of a column that holds words, at least."""

@@ -4,8 +4,8 @@ from typing import Any
 
 from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, LEVEL, Lamp
 from venn_admit.core.monitoring.anytime.readings import Reading, StandingAlarm
-from venn_admit.records import as_json
 from venn_admit.report.monitoring.report import MonitorReport
+from venn_admit_client.members import as_json
 
 
 def monitor_payload(report: MonitorReport) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from venn_admit.core.calibrators.certification import Kind
 from venn_admit.core.monitoring.anytime.plan import Lamp
 from venn_admit.core.monitoring.anytime.readings import Reading, StandingAlarm
-from venn_admit.records import Withheld
+from venn_admit_client.records import Withheld
 
 _PREFIX = "venn_admit_monitor"
 

@@ -11,7 +11,6 @@ from sqlalchemy import Connection, Row
 from venn_admit.core.budget import block_rows
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
 from venn_admit.core.types import Approximation, IntArray, KnnParameters, Split, TrainingEpoch
-from venn_admit.records import Fit
 from venn_admit.store.database.binary_copy import (
     FLOAT8,
     INT4,
@@ -25,6 +24,7 @@ from venn_admit.store.database.binary_copy import (
 )
 from venn_admit.store.database.statements import copy_query, execute, execute_ids, statement, stream
 from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit_client.records import Fit
 
 
 @dataclass(frozen=True, slots=True, eq=False)

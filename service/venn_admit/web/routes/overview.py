@@ -11,13 +11,13 @@ from venn_admit.flows.calibration.in_use import use
 from venn_admit.flows.data.catalogue import glance_at, glance_at_classifiers, list_calibrations
 from venn_admit.flows.reports.monitor import lit_lamps, lit_lamps_of
 from venn_admit.http.guards.guard import needs
-from venn_admit.records import looks_text
 from venn_admit.report.wording import waiting_text
 from venn_admit.results import withheld_in
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router
 from venn_admit.web.forms import checked, form_of, required
 from venn_admit.web.rendering import address, page, runtime_of
+from venn_admit_client.records import looks_text
 
 routes = router()
 CALIBRATIONS = 10

@@ -88,8 +88,8 @@ def ingest(
     """
     from venn_admit.cli.session import open_session
     from venn_admit.flows.data.ingest import ingest as flow
-    from venn_admit.records import as_json as json_of
     from venn_admit.report.wording import copies_text, training_copies_text, waiting_text
+    from venn_admit_client.members import as_json as json_of
 
     are_probabilities = chosen("probabilities", probabilities, "as-logits", are_logits)
     session = open_session()
@@ -145,7 +145,7 @@ def label(
     from venn_admit.cli.tables.summaries import label_lines
     from venn_admit.files.label_sources import LabelFile
     from venn_admit.flows.data.label import label as flow
-    from venn_admit.records import as_json as json_of
+    from venn_admit_client.members import as_json as json_of
 
     session = open_session()
     done = flow(
@@ -196,8 +196,8 @@ def fit(
     from venn_admit.flows.calibration.fit import adopt_parameters
     from venn_admit.flows.calibration.fit import fit as flow
     from venn_admit.flows.calibration.neighbour_count import asks_to_choose, choose_neighbour_count
-    from venn_admit.records import as_json as json_of
     from venn_admit.report.wording import full_matches_text
+    from venn_admit_client.members import as_json as json_of
 
     is_chosen = asks_to_choose(k)
     if is_chosen and parameters is not None:

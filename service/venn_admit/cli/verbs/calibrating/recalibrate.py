@@ -10,7 +10,7 @@ from venn_admit.cli.options import Json
 from venn_admit.cli.output import print_result
 from venn_admit.cli.waiting import Waiting
 from venn_admit.errors import NotReadyError
-from venn_admit.records import Withheld
+from venn_admit_client.records import Withheld
 
 if TYPE_CHECKING:
     from venn_admit.store.work.recalibrations import RecalibrationRequest

@@ -74,7 +74,7 @@ def resume(
     from venn_admit.cli.waiting import Waiting
     from venn_admit.files.output.tables import check_table_output
     from venn_admit.flows.decisions.score_file import resume as flow
-    from venn_admit.records import as_json as json_of
+    from venn_admit_client.members import as_json as json_of
 
     if out is not None:
         check_table_output(out)

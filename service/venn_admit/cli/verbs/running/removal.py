@@ -14,7 +14,7 @@ from venn_admit.cli.waiting import Showing, Waiting
 from venn_admit.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from venn_admit.records import Forgetting
+    from venn_admit_client.records import Forgetting
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, by table, and change nothing.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; required without a terminal.")]
@@ -52,7 +52,7 @@ def forget(
     from venn_admit.cli.session import open_session
     from venn_admit.files.text_files import read_ids
     from venn_admit.flows.removal.forget import forget as flow
-    from venn_admit.records import as_json as json_of
+    from venn_admit_client.members import as_json as json_of
 
     asked = [*(ids or []), *([] if file is None else read_ids(file))]
     if not asked and not documents:
@@ -99,7 +99,7 @@ def delete(
     """
     from venn_admit.cli.session import open_session
     from venn_admit.flows.removal.delete import delete as flow
-    from venn_admit.records import as_json as json_of
+    from venn_admit_client.members import as_json as json_of
 
     if not dry_run:
         _confirm(f"Delete {name} with all that is stored of it? It cannot be taken back.", yes=yes)

@@ -10,7 +10,6 @@ from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.core.reasons import Reason
 from venn_admit.core.types import Split
-from venn_admit.records import thresholds_text
 from venn_admit.report.calibration.bands.payload import bands_payload, settings_payload
 from venn_admit.report.calibration.bands.wording import (
     BandsContents,
@@ -22,6 +21,7 @@ from venn_admit.report.calibration.bands.wording import (
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
 from venn_admit.report.evaluation.wording import share_text
+from venn_admit_client.records import thresholds_text
 
 CAPTION = (
     "The points of vp by q: which of them the Venn predictor decides on, and why the others are rejected before. More "

@@ -12,7 +12,6 @@ from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.core.monitoring.cells import CellState
 from venn_admit.core.reasons import Reason
 from venn_admit.core.types import Split
-from venn_admit.records import thresholds_text
 from venn_admit.report.calibration.cells.average import average_payload, average_section, never_text
 from venn_admit.report.calibration.cells.certified import (
     certificate_payload,
@@ -33,6 +32,7 @@ from venn_admit.report.calibration.cells.wording import (
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
 from venn_admit.report.evaluation.wording import share_text
+from venn_admit_client.records import thresholds_text
 
 MOST_FINDINGS = 3
 """Advice names at most this many cells that can admit nothing."""

@@ -1,32 +1,19 @@
-"""What a result is for programs. The client, a distribution of its own, says it; the program has it from there."""
+"""What a result is for programs: the Python interface, `--json`, the HTTP service and its client say the same."""
 
-from venn_admit_client.members import as_json, described, members
-from venn_admit_client.records import (
-    Alarm,
+from .calibrations import (
     Calibration,
     CalibrationUse,
-    Certificate,
-    CertificateLook,
-    CertifiedClass,
-    Decision,
-    Deletion,
     Fit,
-    Forgetting,
-    Ingestion,
-    Labelling,
     ListedCalibration,
-    Monitor,
-    Neighbour,
     PutInUse,
-    Registered,
-    Replay,
-    Report,
-    StoredDecision,
     Withheld,
-    looks_text,
     q_bins_text,
     thresholds_text,
 )
+from .certificates import Certificate, CertificateLook, CertifiedClass, Policy, looks_text
+from .data import Deletion, Forgetting, Ingestion, Labelling, Registered
+from .decisions import Decision, Neighbour, Replay, StoredDecision
+from .reports import Alarm, Monitor, Report
 
 __all__ = [
     "Alarm",
@@ -44,16 +31,14 @@ __all__ = [
     "ListedCalibration",
     "Monitor",
     "Neighbour",
+    "Policy",
     "PutInUse",
     "Registered",
     "Replay",
     "Report",
     "StoredDecision",
     "Withheld",
-    "as_json",
-    "described",
     "looks_text",
-    "members",
     "q_bins_text",
     "thresholds_text",
 ]
