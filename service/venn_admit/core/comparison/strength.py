@@ -4,10 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from venn_admit.core.calibrators.certified.strongest import LEAST_PART
 from venn_admit.core.types import BoolArray, IntArray
-
-LEAST_PART = 0.5
-"""The part of what the other one admits that it must admit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

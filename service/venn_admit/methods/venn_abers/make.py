@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 from sqlalchemy import Connection
@@ -18,6 +19,8 @@ from venn_admit.core.calibrators.venn_abers.cells import VennAbersIndex, join_po
 from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells, certify_cells, proposing_rows
 from venn_admit.core.calibrators.venn_abers.crossfit import ScoreChoice, cross_fit
 from venn_admit.core.calibrators.venn_abers.steps import Steps
+from venn_admit.core.comparison.confidence import fit_temperature
+from venn_admit.core.comparison.selective import scaled_confidence
 from venn_admit.core.types import BoolArray, Split
 from venn_admit.errors import Code, NotReadyError
 from venn_admit.methods.venn_abers.split_points import (
@@ -147,7 +150,8 @@ class PolicySplits:
             require_evidence(self.vp.classifier, settings.certification, cells, self._proposing)
         elif not all(has_documents(cells.take(rows)) for rows in (self._proposing, ~self._proposing)):
             return None
-        return certify_cells(cells, self._proposing, settings, settings.certification)
+        by_softmax = self._by_softmax(settings.alpha) if settings.promise is AskedPromise.STRONGEST else None
+        return certify_cells(cells, self._proposing, settings, settings.certification, by_softmax)
 
     def average(self, kind: ScoreKind, settings: VennAbersSettings) -> AveragePolicy:
         """Return the policy of the average promise under a score. Raises NotReadyError if no point is left for it."""
@@ -155,6 +159,13 @@ class PolicySplits:
         require_labels(self.vp.classifier, evidence)
         traffic = read_traffic(self._connection, self.vp.classifier, self.vp.parameters, kind, self._keys)
         return select_on_average(evidence, traffic, class_count=len(settings.thresholds), alpha=settings.alpha)
+
+    def _by_softmax(self, alpha: Decimal) -> BoolArray:
+        """Which points the network's softmax at 1 - alpha admits, with a temperature that the proposing points fit."""
+        logits, label = (np.concatenate([getattr(split, of) for split in self._splits]) for of in ("logits", "label"))
+        temperature = fit_temperature(logits[self._proposing], label[self._proposing])
+        admitted: BoolArray = scaled_confidence(logits, temperature) >= float(1 - alpha)
+        return admitted
 
     def _evidence(self, settings: VennAbersSettings) -> BoolArray:
         """Which points calibrate: all of mc and vp, less those that the score was chosen by."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from venn_admit.core.calibrators.certified.points import CertificatePoints, PointGroups
-from venn_admit.core.types import FloatArray, IntArray
+from venn_admit.core.types import Float32Array, FloatArray, IntArray
 
 
 def points_of(score: FloatArray, predicted: IntArray, label: IntArray, *, size: int = 1) -> CertificatePoints:
@@ -43,6 +43,35 @@ def graded_points(
     other = np.where(other == predicted, (predicted + 1) % class_count, other)
     label = np.where(uniform < score, predicted, other)
     return points_of(score, predicted, label, size=size)
+
+
+def network_points(
+    rng: np.random.Generator,
+    documents: int,
+    *,
+    frequencies: tuple[float, ...],
+    apart: tuple[float, ...],
+    overconfidence: float = 1.0,
+    size: int = 1,
+) -> tuple[Float32Array, IntArray, IntArray]:
+    """Logits (n, C), labels and documents of normal classes, of which the network knows the law.
+
+    Args:
+        rng: The generator.
+        documents: The number of documents.
+        frequencies: (C,) of the true classes.
+        apart: (C,) how far the mean of each class lies from that of the others, in standard deviations.
+        overconfidence: What the logits are multiplied by.
+        size: The number of points in each document, which share their noise.
+    """
+    means, document = np.array(apart), np.repeat(np.arange(documents), size)
+    label = rng.choice(len(means), len(document), p=frequencies)
+    seen = rng.normal(size=(len(document), len(means)))
+    if size > 1:
+        seen = (seen + rng.normal(size=(documents, len(means)))[document]) / np.sqrt(2)
+    seen[np.arange(len(label)), label] += means[label]
+    logits = np.log(frequencies) + seen * means - means**2 / 2
+    return (overconfidence * logits).astype(np.float32), label, document
 
 
 def with_groups(

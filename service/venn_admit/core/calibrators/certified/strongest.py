@@ -11,8 +11,11 @@ from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 
-MOST_GIVEN_UP = 2
-"""The policy for both kinds is in use unless the one for predicted classes admits more than this many times as much."""
+LEAST_PART = 0.5
+"""The part of what is admitted otherwise that a promise for both kinds, or a new calibration, may not fall below.
+
+One number, so that no calibration is withheld because its certificate covers both kinds again.
+"""
 
 
 def certify_strongest(
@@ -21,19 +24,23 @@ def certify_strongest(
     *,
     class_count: int,
     alpha: Decimal,
+    by_softmax: int,
     confidence: Decimal = DEFAULT_CONFIDENCE,
     test: DocumentTest | str = DocumentTest.FINITE_SAMPLE,
 ) -> Certificate:
     """Certify policies for both kinds of classes and for predicted classes alone, and choose one of them.
 
     Each attempt has half of 1 - confidence, so that all policies that pass in either hold together with the confidence,
-    and the choice between them may look at what they admit. Errors are those of `certify`.
+    and the choice between them may look at anything. The policy for both kinds is in use if it admits at least half of
+    what the other one admits, and no less than the softmax would, unless both admit less than that. Errors are those of
+    `certify`.
 
     Args:
         proposing: As in `certify`.
         evidence: As in `certify`.
         class_count: C >= 2.
         alpha: In (0, 1).
+        by_softmax: How many points of the evidence the network's softmax at 1 - alpha admits, which promises nothing.
         confidence: 1 - eps, in (0, 1).
         test: How documents of several points are tested.
 
@@ -53,7 +60,8 @@ def certify_strongest(
         )
         for kinds in (tuple(ClassKind), (ClassKind.PREDICTED,))
     )
-    takes_both = both.policy is not None and MOST_GIVEN_UP * both.admitted >= predicted.admitted
+    least = max(LEAST_PART * predicted.admitted, by_softmax if predicted.admitted >= by_softmax else 0)
+    takes_both = both.policy is not None and both.admitted >= least
     chosen = both if takes_both else predicted
     of_true_classes = (
         [] if takes_both else [one for one in (*both.classes, *both.lacking) if one.kind is ClassKind.TRUE]

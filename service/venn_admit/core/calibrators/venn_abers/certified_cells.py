@@ -71,7 +71,11 @@ def proposing_rows(keys: Sequence[str], of_knn: BoolArray, *, seed: int) -> Bool
 
 
 def certify_cells(
-    cells: LabelledCells, proposing: BoolArray, settings: VennAbersSettings, certification: Certification
+    cells: LabelledCells,
+    proposing: BoolArray,
+    settings: VennAbersSettings,
+    certification: Certification,
+    by_softmax: BoolArray | None = None,
 ) -> Certificate:
     """Certify a policy on the scores of a snapshot. Neither the order of the points nor their batch matters.
 
@@ -79,6 +83,8 @@ def certify_cells(
         cells: The points of `knn`, `mc` and `vp`.
         proposing: (n,) bool, as `proposing_rows` gives it; the others are evidence.
         certification: What is asked for.
+        by_softmax: (n,) bool, which points the network's softmax at 1 - alpha admits, with a temperature that the
+            proposing points fit; needed for the strongest promise, and for none other.
 
     Raises:
         InvalidInputError: An array is out of range, or there are fewer than two documents.
@@ -86,9 +92,11 @@ def certify_cells(
     values = {
         name: sorted({value for value in of_points if value is not None}) for name, of_points in cells.groups.items()
     }
-    run = (
-        certify_strongest if settings.promise is AskedPromise.STRONGEST else partial(certify, kinds=certification.kinds)
-    )
+    if settings.promise is AskedPromise.STRONGEST:
+        assert by_softmax is not None, "the strongest promise is chosen by it"
+        run = partial(certify_strongest, by_softmax=int(np.count_nonzero(by_softmax[~proposing])))
+    else:
+        run = partial(certify, kinds=certification.kinds)
     return run(
         _points(cells.take(proposing), values),
         _points(cells.take(~proposing), values),

@@ -6,6 +6,7 @@ from typing import Any
 from venn_admit.core.calibrators.certification import ClassKind, GroupKind, Kind, kind_place
 from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult, to_document
 from venn_admit.core.calibrators.certified.policies import Bounded
+from venn_admit.core.calibrators.certified.strongest import LEAST_PART
 from venn_admit.report.calibration.sections import Section, TextTable, ratio_text
 from venn_admit.report.evaluation.wording import share_text
 
@@ -122,9 +123,11 @@ def unpromised_text(certificate: Certificate, class_names: Sequence[str]) -> str
     admitted = max((step.admitted for step in passed if step is not None), default=None)
     if admitted is None:
         return said
+    # The rule of `certify_strongest` has no other reason.
+    why = "half as much" if admitted < LEAST_PART * certificate.admitted else "the softmax at 1 - alpha"
     return (
         f"{said} A policy for them and for every predicted class passed too, and admits "
-        f"{share_text(admitted / certificate.points)}: less than half as much, so it is not in use."
+        f"{share_text(admitted / certificate.points)}: less than {why}, so it is not in use."
     )
 
 
