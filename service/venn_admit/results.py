@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # most of these take long to import, and a shell that shows o
     from sqlalchemy import Row
 
     from venn_admit.core.calibrators.settings import MethodSettings
+    from venn_admit.core.types import IntArray
     from venn_admit.flows.calibration.calibrate import Calibrated
     from venn_admit.flows.calibration.generations import Switch
     from venn_admit.flows.calibration.in_use import FarLess, Used
@@ -273,7 +274,7 @@ def decided_json(external_id: str | None, decided: "PointDecision") -> dict[str,
         "class_names": list(class_names),
         **decided.fields,
         **_named_classes(decided.fields["predicted"], decided.fields["decision"], class_names),
-        "category_counts": decided.category_counts.tolist(),
+        **_category(decided.fields, decided.category_counts),
         "policy": _policy(decided.policy),
         "neighbours": _neighbours(decided.near, class_names),
     }
@@ -296,7 +297,7 @@ def replayed_json(replayed: "Replayed") -> dict[str, Any]:
         "differing": list(replayed.differing),
         "forgotten": asdict(replayed.forgotten),
         "not_recomputed": list(replayed.not_recomputed),
-        "category_counts": None if replayed.category_counts is None else replayed.category_counts.tolist(),
+        **_category(replayed.stored, replayed.category_counts),
         "policy": _policy(replayed.policy),
         "attributes": replayed.attributes,
         "basis": None if replayed.basis is None else asdict(replayed.basis),
@@ -347,6 +348,14 @@ def _neighbours(near: "Sequence[Near]", class_names: Sequence[str]) -> list[dict
 
 def _named_classes(predicted: int, decided: int | None, class_names: Sequence[str]) -> Mapping[str, str | None]:
     return {"predicted_class": class_names[predicted], "decided_class": _name(decided, class_names)}
+
+
+def _category(decided: Mapping[str, Any], counts: "IntArray | None") -> dict[str, Any]:
+    from venn_admit.core.evaluation.category import category_shares
+
+    known = None if counts is None else counts.tolist()
+    shares = category_shares(decided, known)
+    return {"category_counts": known, "category": None if shares is None else asdict(shares)}
 
 
 def _name(number: int | None, class_names: Sequence[str]) -> str | None:

@@ -59,6 +59,13 @@ def test_decide_is_the_row_that_score_writes(own_calibrated: Program, tmp_path: 
             assert near["network_class"] == CLASS_NAMES[near["network_predicted"]]
         assert found["neighbours"][0]["distance"] == found["distance"]
         assert sum(found["category_counts"]) == found["category_size"]
+        assert (found["category"] is None) == (found["lower"] is None)
+        if found["category"] is not None:
+            own = found["predicted"]
+            assert (found["category"]["lower"][own], found["category"]["upper"][own]) == (
+                found["lower"],
+                found["upper"],
+            )
 
 
 def test_decide_shows_why(calibrated: Program, files: Path) -> None:

@@ -12,7 +12,7 @@ from venn_admit.cli.tables.decision_tables import print_decision
 from venn_admit.core.evidence import EVIDENCE, PREDICTION, SHARED, VERDICT, VIEW, MethodEvidence, scalar_fields
 from venn_admit.core.reasons import Reason
 from venn_admit.files.output.exports import SCORES_SCHEMA
-from venn_admit.report.wording import class_table
+from venn_admit.report.decision import class_table
 from venn_admit.store.database.statements import statement
 from venn_admit.store.database.tables import metadata
 from venn_admit.web.explanation import NUMBER, facts

@@ -1,10 +1,6 @@
 """Words that every shell uses, also for what is shown without a report."""
 
-from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
-
-from venn_admit.core.evidence import VIEW, Field, Kind, own_fields
 
 MOST_FULL_MATCHES = 0.5
 """If a larger share of a split has q = K, it is said what that means."""
@@ -50,33 +46,6 @@ def training_copies_text(copies: int) -> str:
     it_says, trains = ("it says", "trains") if copies == 1 else ("they say", "train")
     its = "its" if copies == 1 else "their"
     return f"{they_are} held out and {trains}, by {its} vector and logits: what {it_says} of the traffic is too good."
-
-
-def class_table(
-    stored: Mapping[str, Any],
-    class_names: Sequence[str],
-    category: Sequence[int] | None,
-    number: Callable[[float], str],
-) -> tuple[list[str], list[tuple[str, ...]]] | None:
-    """Return what a decision says of each class, as heads and rows for people; None if its method says nothing.
-
-    category: points of each label in the category; None if that is unknown. number: how numbers are written.
-    """
-    fields = [field for field in own_fields(stored) if field.kind.is_per_class]
-    if not fields:
-        return None
-    fields += [field for field in VIEW if field.kind.is_per_class]
-    rows = []
-    for place, name in enumerate(class_names):
-        cells = [_class_cell(field, stored[field.name][place], number) for field in fields]
-        rows.append((name, *cells, "unknown" if category is None else f"{category[place]:,}"))
-    return ["class", *(field.words for field in fields), "in category"], rows
-
-
-def _class_cell(field: Field, value: Any, number: Callable[[float], str]) -> str:
-    if field.kind is Kind.BITS:
-        return "yes" if value == "1" else "no"
-    return f"{value:,}" if field.kind is Kind.INTEGERS else number(value)
 
 
 def time_text(time: datetime) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.evidence import own_fields, scalar_fields
 from venn_admit.core.reasons import Reason
+from venn_admit.report.decision import category_fact
 
 NUMBER = "{:.6g}".format
 """How pages write numbers."""
@@ -64,14 +65,17 @@ def steps(
     return [*found, ExplainedStep("Decision", f"Rejected: {reason}. {reason.meaning}{why} {reason.remedy}", "stopped")]
 
 
-def facts(stored: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what the method keeps of the point as a whole, by the words for it."""
+def facts(stored: Mapping[str, Any], category: Sequence[int] | None = None) -> list[tuple[str, str]]:
+    """Return what the method keeps of the point as a whole, by the words for it.
+
+    category: points of each label in the category; None if that is unknown.
+    """
     kept = [(field.words, stored.get(field.name)) for field in scalar_fields(own_fields(stored))]
     return [
         (words, NUMBER(value) if isinstance(value, float) else f"{value:,}")
         for words, value in kept
         if value is not None
-    ]
+    ] + category_fact(stored, category)
 
 
 def _near_text(match_count: int, distance: float) -> str:

@@ -139,6 +139,24 @@ class EvidenceAnswer(_evidence):  # type: ignore[misc] # its fields are those th
     """What is stored of a decision; what another method has is left out."""
 
 
+class CategoryAnswer(Model):
+    """What the category of a singleton says of every class."""
+
+    lower: list[float] = Field(description="Lower Venn probability of each class.", examples=[[0.05, 0.94]])
+    upper: list[float] = Field(description="Upper Venn probability of each class.", examples=[[0.06, 0.95]])
+    right: float | None = Field(
+        description="Share of the category that has the predicted label; null if it is empty.", examples=[0.944]
+    )
+    interval: tuple[float, float] = Field(
+        description="Its 95 % Wilson interval, with every point as a draw of its own.", examples=[[0.927, 0.958]]
+    )
+
+
+_Category = Annotated[
+    CategoryAnswer | None, Field(description="Null if the set is not a singleton, or the method has no categories.")
+]
+
+
 class DecidedAnswer(EvidenceAnswer):
     """A decision that was made at once."""
 
@@ -148,6 +166,7 @@ class DecidedAnswer(EvidenceAnswer):
     predicted_class: str = Field(examples=["positive"])
     decided_class: str | None = Field(examples=["positive"])
     category_counts: list[int] = Field(description="Points of each label in the category.", examples=[[50, 850]])
+    category: _Category
     policy: Applied | None = Field(description="Null if the pointwise promise was asked for.")
     neighbours: list[NearExemplar] = Field(description="The nearest training exemplars, as many as asked for.")
 
@@ -222,6 +241,7 @@ class ReplayedAnswer(answer_of(Replay, "Replay")):  # type: ignore[misc]
     category_counts: list[int] | None = Field(
         description="Points of each label in the category; null if some of it were forgotten.", examples=[[50, 850]]
     )
+    category: _Category
     policy: Applied | None
     attributes: _Attributes
     basis: dict[str, Any] | None = Field(

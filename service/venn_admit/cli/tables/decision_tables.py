@@ -14,7 +14,7 @@ from venn_admit.flows.decisions.replay import Replayed
 from venn_admit.flows.decisions.score_one import Near
 from venn_admit.layer.contributions import own_contributions, without_contributions
 from venn_admit.methods.method import AppliedPolicy
-from venn_admit.report.wording import class_table
+from venn_admit.report.decision import category_fact, class_table
 
 
 def _number(value: float) -> str:
@@ -54,6 +54,7 @@ def print_decision(
         fact = _fact(field, fields[field.name], class_names)
         if fact is not None:
             shown.append((field.words, str(fact)))
+    shown += category_fact(fields, category_counts)
     if fields["reason"] is not None:
         reason = Reason(fields["reason"])
         shown += ("what it means", reason.meaning), ("what to do", reason.remedy)

@@ -28,7 +28,7 @@ from venn_admit.http.paging import key_before
 from venn_admit.http.paging import page as page_of
 from venn_admit.http.problems import answer_to_error
 from venn_admit.layer.contributions import own_contributions
-from venn_admit.report.wording import class_table
+from venn_admit.report.decision import class_table
 from venn_admit.results import decided_json, listed_decision_json, replayed_json, shown_decision_json
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope
@@ -107,7 +107,7 @@ def get_replay(request: Request, classifier: ClassifierName, decision: DecisionN
         classifier=classifier,
         again=again,
         steps=steps(fields, again["class_names"], again["policy"], least=least),
-        facts=facts(fields),
+        facts=facts(fields, again["category_counts"]),
         evidence=class_table(fields, again["class_names"], again["category_counts"], NUMBER),
         exemplar=found.attributes,
         carried=own_contributions(found.attributes, found.classifier.class_names, found.network_logits.tolist()),
@@ -152,7 +152,7 @@ def post_try(request: Request, classifier: ClassifierName) -> Response:
         form,
         decided=decided,
         steps=steps(decided, names, decided["policy"], least=least),
-        facts=facts(decided),
+        facts=facts(decided, decided["category_counts"]),
         evidence=class_table(decided, names, decided["category_counts"], NUMBER),
         neighbours=decided["neighbours"],
     )

@@ -1,0 +1,53 @@
+"""What a decision says of each class, in words that terminal and page share."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from venn_admit.core.evaluation.category import category_shares
+from venn_admit.core.evidence import VIEW, Field, Kind, own_fields
+from venn_admit.report.evaluation.wording import interval_text, share_text
+
+
+def class_table(
+    stored: Mapping[str, Any],
+    class_names: Sequence[str],
+    category: Sequence[int] | None,
+    number: Callable[[float], str],
+) -> tuple[list[str], list[tuple[str, ...]]] | None:
+    """Return what a decision says of each class, as heads and rows for people; None if its method says nothing.
+
+    category: points of each label in the category; None if that is unknown. number: how numbers are written.
+    """
+    fields = [field for field in own_fields(stored) if field.kind.is_per_class]
+    if not fields:
+        return None
+    fields += [field for field in VIEW if field.kind.is_per_class]
+    shares = category_shares(stored, category)
+    rows = []
+    for place, name in enumerate(class_names):
+        cells = [_class_cell(field, stored[field.name][place], number) for field in fields]
+        cells.append("unknown" if category is None else f"{category[place]:,}")
+        if shares is not None:
+            cells += number(shares.lower[place]), number(shares.upper[place])
+        rows.append((name, *cells))
+    bounds = () if shares is None else ("lower probability", "upper probability")
+    return ["class", *(field.words for field in fields), "in category", *bounds], rows
+
+
+def category_fact(stored: Mapping[str, Any], category: Sequence[int] | None) -> list[tuple[str, str]]:
+    """Return how much of the category is right, and how exactly a sample of its size tells; empty without a category.
+
+    >>> category_fact({"category_size": 584, "upweight": 4.0, "predicted": 0}, [574, 10])
+    [('right in the category', '.983, 95 % interval .969-.991')]
+    """
+    shares = category_shares(stored, category)
+    if shares is None or shares.right is None:
+        return []
+    said = f"{share_text(shares.right)}, 95 % interval {interval_text(shares.interval)}"
+    return [("right in the category", said)]
+
+
+def _class_cell(field: Field, value: Any, number: Callable[[float], str]) -> str:
+    if field.kind is Kind.BITS:
+        return "yes" if value == "1" else "no"
+    return f"{value:,}" if field.kind is Kind.INTEGERS else number(value)
