@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from venn_admit.advice import Step
-from venn_admit.core.calibrators.arguments import ALL_DECLARED, arguments_for, json_settings
+from venn_admit.core.calibrators.arguments import arguments_for, asked_json, json_settings
 from venn_admit.core.method_names import VENN_ADMIT
 from venn_admit_client.members import as_json
 from venn_admit_client.records import PutInUse, Registered, Withheld
@@ -13,7 +13,6 @@ from venn_admit_client.records import PutInUse, Registered, Withheld
 if TYPE_CHECKING:  # most of these take long to import, and a shell that shows one result needs few of them
     from sqlalchemy import Row
 
-    from venn_admit.core.calibrators.settings import MethodSettings
     from venn_admit.core.types import IntArray
     from venn_admit.flows.calibration.calibrate import Calibrated
     from venn_admit.flows.calibration.generations import Switch
@@ -141,12 +140,6 @@ def calibrations_json(name: str, found: "ListedCalibrations") -> dict[str, Any]:
     }
 
 
-def asked_json(asked: "MethodSettings") -> dict[str, Any]:
-    """Return what tells settings apart, with null for what only another method has."""
-    names = [name for name in ALL_DECLARED if name not in ("q_bins", "thresholds")]
-    return {"method": asked.method, **dict.fromkeys(names), **json_settings(asked, *names)}
-
-
 def standing_json(setting: "Calibrator") -> dict[str, Any]:
     """Return a setting without its calibrations, which change by themselves, as do the thresholds of a policy."""
     return {
@@ -265,11 +258,11 @@ def recalibrated_json(request: "RecalibrationRequest", step: "RecalibrationStep 
     }
 
 
-def decided_json(external_id: str | None, decided: "PointDecision") -> dict[str, Any]:
-    """Return what was decided on a point, and why; external_id: None if it has none."""
+def decided_json(decided: "PointDecision") -> dict[str, Any]:
+    """Return what was decided on a point, and why."""
     class_names = decided.classifier.class_names
     return {
-        "external_id": external_id,
+        "external_id": decided.point.external_id,
         "calibration": decided.calibration_id,
         "class_names": list(class_names),
         **decided.fields,
@@ -282,16 +275,8 @@ def decided_json(external_id: str | None, decided: "PointDecision") -> dict[str,
 
 def replayed_json(replayed: "Replayed") -> dict[str, Any]:
     """Return a stored decision, what it rests on, and in what it differs when it is computed again."""
-    class_names = replayed.classifier.class_names
     return {
-        "decision_id": replayed.decision_id,
-        "classifier": replayed.classifier.name,
-        "external_id": replayed.external_id,
-        "class_names": list(class_names),
-        "label": replayed.label,
-        "label_class": _name(replayed.label, class_names),
-        **_named_classes(replayed.stored["predicted"], replayed.stored["decision"], class_names),
-        "calibration": replayed.calibration_id,
+        **_stored_decision(replayed),
         "stored": replayed.stored,
         "computed": replayed.computed,
         "differing": list(replayed.differing),
@@ -299,9 +284,7 @@ def replayed_json(replayed: "Replayed") -> dict[str, Any]:
         "not_recomputed": list(replayed.not_recomputed),
         **_category(replayed.stored, replayed.category_counts),
         "policy": _policy(replayed.policy),
-        "attributes": replayed.attributes,
         "basis": None if replayed.basis is None else asdict(replayed.basis),
-        "neighbours": _neighbours(replayed.near, class_names),
     }
 
 
@@ -314,20 +297,28 @@ def shown_decision_json(found: "ShownDecision") -> dict[str, Any]:
     """Return a stored decision with its evidence; what the other method has is left out."""
     from venn_admit.core.evidence import decision_fields
 
-    row, class_names = found.stored, found.classifier.class_names
+    row = found.row
+    return {
+        **_stored_decision(found),
+        "weighted": row.weighted,
+        "require_full_match": row.require_full_match,
+        "created_at": row.created_at.isoformat(),
+        **decision_fields(row._asdict()),
+    }
+
+
+def _stored_decision(found: "ShownDecision") -> dict[str, Any]:
+    """Return what a stored decision is about, and what it is shown with."""
+    row, class_names = found.row, found.classifier.class_names
     return {
         "decision_id": row.id,
         "classifier": found.classifier.name,
         "external_id": row.external_id,
         "calibration": row.calibration_id,
-        "weighted": row.weighted,
-        "require_full_match": row.require_full_match,
-        "created_at": row.created_at.isoformat(),
         "class_names": list(class_names),
-        **decision_fields(row._asdict()),
-        **_named_classes(row.predicted, row.decision, class_names),
         "label": row.label,
         "label_class": _name(row.label, class_names),
+        **_named_classes(row.predicted, row.decision, class_names),
         "attributes": found.attributes,
         "neighbours": None if found.near is None else _neighbours(found.near, class_names),
     }

@@ -1,25 +1,11 @@
 """`calibrate --compare`: settings of each method beside each other, the command to run next, and nothing stored."""
 
 import re
-from datetime import UTC, datetime
-from decimal import Decimal
-from io import StringIO
-from uuid import UUID
 
-import numpy as np
 import pytest
-from rich.console import Console
 
 from tests.cli.program import Program, check_refusal, contents, nothing_stored
 from tests.cli.samples import CLASS_NAMES, HELD_OUT_ROWS, NAME
-from venn_admit.cli.tables.compared_settings import compared_payload, compared_table, next_lines
-from venn_admit.core.calibrators.settings import make_settings
-from venn_admit.core.documents import Documents
-from venn_admit.core.evaluation.measures import measure_admission
-from venn_admit.flows.calibration.compare import ComparedSetting, ComparedSettings
-from venn_admit.store.exemplars.classifiers import Classifier, KnnSize
-
-PAIRS = Documents(np.arange(6000) // 2, 3000)
 
 
 def test_it_shows_what_each_setting_admits_and_what_to_run(own_calibrated: Program) -> None:
@@ -123,71 +109,3 @@ def test_other_options_are_refused(own_calibrated: Program, options: tuple[objec
         outcome = own_calibrated("calibrate", NAME, "--compare", *options)
     check_refusal(outcome, outcome.code, saying)
     assert outcome.code != 0
-
-
-def many_classes(*admitted: int) -> ComparedSettings:
-    """Six classes, of which d is right least often, in documents of two points; a setting for each share admitted."""
-    label = np.arange(6000) % 6
-    rng = np.random.default_rng(0)
-    predicted = np.where(rng.random(6000) < np.where(label == 3, 0.7, 0.95), label, (label + 1) % 6)
-    classifier = Classifier(
-        1,
-        "six",
-        tuple("abcdef"),
-        KnnSize(2, 25),
-        Decimal("0.1"),
-        Decimal("0.45"),
-        0,
-        UUID(int=0),
-        0,
-        0,
-        datetime.now(UTC),
-        None,
-        1,
-        True,
-        1,
-        "six@1",
-    )
-    settings = [make_settings(6, 25, kappa=100 + place) for place in range(len(admitted))]
-    return ComparedSettings(
-        classifier=classifier,
-        alpha=Decimal("0.1"),
-        point_count=6000,
-        judged_count=6000,
-        document_count=3000,
-        compared=tuple(
-            ComparedSetting(one, measure_admission(label, predicted, np.arange(6000) < count, 6, PAIRS))
-            for one, count in zip(settings, admitted, strict=True)
-        ),
-        left_out=(("Venn-Abers, score reliability", "there is no model of it"),),
-    )
-
-
-def test_of_many_classes_the_lowest_is_shown() -> None:
-    output = StringIO()
-    Console(file=output, width=120).print(compared_table(many_classes(3000, 0), details=False))
-    said = " ".join(output.getvalue().split())
-    assert re.search(r"kappa 100, every q \.500 \.\d{3}-\.\d{3} ✗ \.[67]\d\d \.\d{3}-\.\d{3} d ", said)
-    assert "6,000 points of mc, 3,000 documents; 95 % intervals by documents drawn again" in said
-    assert "Nothing is admitted by Venn-ADMIT with kappa 101, every q." in said
-    assert "Left out: Venn-Abers, score reliability: there is no model of it." in said
-    assert len(compared_payload(many_classes(3000))["settings"][0]["per_true_class"]) == 6
-
-
-def test_without_details_the_best_of_each_method_is_shown() -> None:
-    brief, full = StringIO(), StringIO()
-    found = many_classes(1000, 3000, 2000)
-    Console(file=brief, width=120).print(compared_table(found, details=False))
-    Console(file=full, width=120).print(compared_table(found, details=True))
-    assert [f"kappa {kappa}," in brief.getvalue() for kappa in (100, 101, 102)] == [False, True, False]
-    assert all(f"kappa {kappa}," in full.getvalue() for kappa in (100, 101, 102))
-    assert "2 other settings: add --details." in brief.getvalue()
-    assert "--details" not in full.getvalue()
-
-
-def test_where_nothing_is_admitted_notes_are_left() -> None:
-    output = StringIO()
-    Console(file=output, width=120).print(compared_table(many_classes(0), details=False))
-    assert "Nothing is admitted by Venn-ADMIT with kappa 100, every q." in output.getvalue()
-    assert "What settings admit" not in output.getvalue()
-    assert next_lines(many_classes(0, 3000))[0].startswith("No setting is proposed: none with every predicted")

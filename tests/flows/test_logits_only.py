@@ -138,8 +138,8 @@ class TestDecisions:
             assert found.fields == {field: row._mapping[field] for field in found.fields}
             assert (found.nearest, found.fields["match_count"], found.fields["distance"]) == (None, None, None)
             replayed = replay(logits.workspace(), row.id)
-            assert (replayed.differing, replayed.neighbours, len(replayed.distances)) == ((), (), 0)
-        assert replay_newest(logits.workspace(), NAME, "new-7").decision_id == stored[7].id
+            assert (replayed.differing, replayed.near) == ((), [])
+        assert replay_newest(logits.workspace(), NAME, "new-7").row.id == stored[7].id
 
     def test_neither_chunks_nor_their_order_nor_that_of_rows_matter(self, logits: Bench) -> None:
         rows = exemplars("new", 101, seed=2)

@@ -3,15 +3,14 @@
 from dataclasses import replace
 from decimal import Decimal
 
+from tests.report.samples import many_classes
 from venn_admit import (
     Calibration,
     Certificate,
-    ClassShare,
-    Comparison,
     Decision,
     Neighbour,
-    SettingOutcome,
 )
+from venn_admit.interface.comparison import comparison_of
 
 BANDS = Calibration(
     id=7,
@@ -91,44 +90,15 @@ def test_a_decision() -> None:
     assert len(str(bare).splitlines()) == 2
 
 
-def comparison(classes: int) -> Comparison:
-    def outcome(admitted: float, **own: object) -> SettingOutcome:
-        shares = tuple(
-            ClassShare(f"class-{number}", 80, 76 - number, (76 - number) / 80, (0.85, 0.99))
-            for number in range(classes)
-        )
-        return SettingOutcome(
-            settings={"alpha": "0.1", "q_bins": (0,), **own},
-            admitted_share=admitted,
-            admitted_interval=(admitted - 0.05, admitted + 0.05) if admitted else (0.0, 0.05),
-            per_true_class=shares,
-            per_predicted_class=shares,
-            every_class_reaches=True if admitted else None,
-        )
-
-    outcomes = (
-        outcome(0.6, method="venn-abers", score="network"),
-        outcome(0.3, method="venn-admit", delta=1.0, kappa=1000),
-        outcome(0.0, method="venn-admit", delta=1.0, kappa=2000),
-    )
-    return Comparison(Decimal("0.1"), 400, 400, 400, outcomes, {"score reliability": "it was not fitted"}, outcomes[0])
-
-
 def test_a_comparison() -> None:
-    for classes, header in ((2, "class-1"), (10, "the lowest")):
-        said = str(comparison(classes))
-        assert max(map(len, said.splitlines())) <= 110
-        assert header in said
-        words = " ".join(said.split())
-        assert "venn-abers" in words
-        assert "score network, q 0" in words
-        assert ".550-.650" in words
-        assert "1 setting admits nothing." in words
-        assert "Left out: score reliability: it was not fitted." in words
-        assert (
-            "venn-abers with score network, q 0 admits most, .600: classifier.calibrate(**comparison.proposal" in words
-        )
-    none = replace(comparison(2), proposal=None, outcomes=comparison(2).outcomes[2:])
-    assert "No setting in which every predicted class reaches 0.9 admits a tenth, so none is proposed." in " ".join(
-        str(none).split()
+    said = str(comparison_of(many_classes(3000, 0)))
+    assert max(map(len, said.splitlines())) <= 110
+    words = " ".join(said.split())
+    assert "kappa 100, every q .500" in words
+    assert "Nothing is admitted by Venn-ADMIT with kappa 101, every q." in words
+    assert words.endswith("so none is proposed.")
+    proposed = comparison_of(replace(many_classes(3000), alpha=Decimal("0.5")))
+    assert (
+        "reaches 0.5, venn-admit with kappa 100, every q admits most, .500: "
+        "classifier.calibrate(**comparison.proposal.settings)." in " ".join(str(proposed).split())
     )

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
+from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.documents import Documents
+from venn_admit.core.evaluation.measures import measure_admission
 from venn_admit.core.evaluation.points import NETWORK, EvaluationPoints, OwnMethod
 from venn_admit.core.types import AdmitOutcome, Approximation, MethodSets, SelectiveMethod
+from venn_admit.report.what_if.compared import ComparedSetting, ComparedSettings
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "sentiment.npz"
 ALPHA = Decimal("0.1")
@@ -127,4 +130,27 @@ def compared_points(rows: slice, documents: Documents | None = None) -> Evaluati
         points,
         comparisons=tuple(MethodSets(name, predicted, golden[key][rows]) for name, predicted, key in sets),
         documents=documents,
+    )
+
+
+def many_classes(*admitted: int) -> ComparedSettings:
+    """Six classes, of which d is right least often, in documents of two points; a setting for each share admitted."""
+    label = np.arange(6000) % 6
+    rng = np.random.default_rng(0)
+    predicted = np.where(rng.random(6000) < np.where(label == 3, 0.7, 0.95), label, (label + 1) % 6)
+    pairs = Documents(np.arange(6000) // 2, 3000)
+    settings = [make_settings(6, 25, kappa=100 + place) for place in range(len(admitted))]
+    return ComparedSettings(
+        classifier="six",
+        class_names=tuple("abcdef"),
+        neighbour_count=25,
+        alpha=Decimal("0.1"),
+        point_count=6000,
+        judged_count=6000,
+        document_count=3000,
+        compared=tuple(
+            ComparedSetting(one, measure_admission(label, predicted, np.arange(6000) < count, 6, pairs))
+            for one, count in zip(settings, admitted, strict=True)
+        ),
+        left_out=(("Venn-Abers, score reliability", "there is no model of it"),),
     )

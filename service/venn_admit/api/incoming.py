@@ -23,6 +23,7 @@ def given_points(points: Sequence[Point]) -> list[GivenPoint]:
             None if point.vector is None else _array(f"points[{row}].vector", point.vector),
             None if point.logits is None else _array(f"points[{row}].logits", point.logits),
             point.attributes,
+            point.external_id,
         )
         for row, point in enumerate(points)
     ]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from venn_admit.core.calibrators.arguments import asked_json
 from venn_admit.core.calibrators.declaration import parse_decimal
 from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.files.records import Stated
@@ -25,7 +26,7 @@ from venn_admit.interface.hooks.outputs import HookedBatches
 from venn_admit.interface.inputs import exemplar_source, label_source, vector_of
 from venn_admit.interface.reports import Evaluation, Monitor, Report, TrainingWhatIf, monitor_of, report_of
 from venn_admit.interface.shell import ProcessShell
-from venn_admit.results import asked_json, calibrated_json, decided_json, registered
+from venn_admit.results import calibrated_json, decided_json, registered
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.exemplars import classifiers
 from venn_admit_client.answers import calibration_of, decision_of
@@ -285,7 +286,7 @@ class Classifier(ClassifierInterface):
             weighted=weighted,
             require_full_match=require_full_match,
         )
-        return decision_of(decided_json(None, found))
+        return decision_of(decided_json(found))
 
     @advising()
     def evaluate(

@@ -1,10 +1,10 @@
 """What comparing settings returns."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Group
 from rich.text import Text
@@ -14,15 +14,10 @@ from venn_admit.core.calibrators.settings import MethodSettings
 from venn_admit.core.evaluation.measures import Admission
 from venn_admit.core.evaluation.tallies import Tally
 from venn_admit.interface.reports import text_of
-from venn_admit.report.evaluation.glance import EACH_CLASS, MOST_SINGLE_CLASSES, NAME_WIDTH, WORST_CLASS
-from venn_admit.report.evaluation.table import Cell, Column, EvaluationTable, Row
 from venn_admit.report.evaluation.terminal import table_view
-from venn_admit.report.evaluation.wording import PREDICTED, TRUE, interval_text, share_text
+from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.what_if.compared import ComparedSettings, compared_table, setting_name
 from venn_admit.report.what_if.settings import SettingsTried
-from venn_admit_client.records import q_bins_text
-
-if TYPE_CHECKING:
-    from venn_admit.flows.calibration.compare import ComparedSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +85,10 @@ class Comparison:
     outcomes: tuple[SettingOutcome, ...]
     left_out: Mapping[str, str]
     proposal: SettingOutcome | None
+    _found: ComparedSettings = field(repr=False, compare=False)
 
     def __str__(self) -> str:
-        return _comparison_text(self)
+        return text_of(Group(compared_table(self._found, details=True), Text(_proposal(self._found))))
 
 
 class SettingsWhatIf:
@@ -132,9 +128,9 @@ class SettingsWhatIf:
         return write_settings_tried(Path(folder), self._found)
 
 
-def comparison_of(found: "ComparedSettings") -> Comparison:
+def comparison_of(found: ComparedSettings) -> Comparison:
     """Return a comparison in terms of class names and of the arguments of `Classifier.calibrate`."""
-    names, proposed = found.classifier.class_names, found.proposal()
+    names, proposed = found.class_names, found.proposal()
     outcomes = [
         _outcome(one.settings, one.admission, one.every_predicted_class_reaches(found.alpha), names)
         for one in found.compared
@@ -147,6 +143,7 @@ def comparison_of(found: "ComparedSettings") -> Comparison:
         outcomes=tuple(outcomes),
         left_out=dict(found.left_out),
         proposal=None if proposed is None else outcomes[found.compared.index(proposed)],
+        _found=found,
     )
 
 
@@ -175,63 +172,12 @@ def _class_shares(tallies: Sequence[Tally], names: Sequence[str]) -> tuple[Class
     )
 
 
-def _comparison_text(found: Comparison) -> str:
-    """Return a row for each setting that admits anything, and the proposal."""
-    admitting = [one for one in found.outcomes if one.admitted_share]
-    notes = [*(f"Left out: {what}: {why}." for what, why in found.left_out.items()), _proposal(found)]
-    if none := len(found.outcomes) - len(admitting):
-        notes.insert(0, f"{none} setting{' admits' if none == 1 else 's admit'} nothing.")
-    if not admitting:
-        return text_of(Group(*map(Text, notes)))
-    table = EvaluationTable(
-        f"What settings admit of {found.judged_points:,} points of mc by cross-fitting, and the share right of it "
-        f"(alpha {found.alpha})",
-        ("method", "setting"),
-        _columns(admitting[0]),
-        tuple(Row((str(one.settings["method"]), _setting(one)), _cells(one)) for one in admitting),
-        tuple((note,) for note in notes),
-    )
-    return text_of(table_view(table))
-
-
-def _setting(one: SettingOutcome) -> str:
-    settings = one.settings
-    own = f"kappa {settings['kappa']:,}" if "kappa" in settings else f"score {settings['score']}"
-    return f"{own}, q {q_bins_text(settings['q_bins'])}"
-
-
-def _columns(one: SettingOutcome) -> tuple[Column, ...]:
-    columns = [Column("admitted")]
-    for kind, shares in ((TRUE, one.per_true_class), (PREDICTED, one.per_predicted_class)):
-        if len(shares) <= MOST_SINGLE_CLASSES:
-            columns += [Column(share.label, EACH_CLASS[kind], NAME_WIDTH) for share in shares]
-        else:
-            columns.append(Column("the lowest", WORST_CLASS[kind]))
-    return tuple(columns)
-
-
-def _cells(one: SettingOutcome) -> tuple[Cell, ...]:
-    cells = [Cell(share_text(one.admitted_share), interval_text(one.admitted_interval))]
-    for shares in (one.per_true_class, one.per_predicted_class):
-        if len(shares) <= MOST_SINGLE_CLASSES:
-            cells += [_cell(share) for share in shares]
-        else:
-            known = [share for share in shares if share.share is not None]
-            lowest = min(known, key=lambda share: share.share or 0, default=None)
-            cells.append(Cell() if lowest is None else _cell(lowest, f" {lowest.label}"))
-    return tuple(cells)
-
-
-def _cell(share: ClassShare, beside: str = "") -> Cell:
-    return Cell() if share.share is None else Cell(share_text(share.share), f"{interval_text(share.interval)}{beside}")
-
-
-def _proposal(found: Comparison) -> str:
-    target = 1 - found.alpha
-    if found.proposal is None:
+def _proposal(found: ComparedSettings) -> str:
+    target, proposed = 1 - found.alpha, found.proposal()
+    if proposed is None:
         return f"No setting in which every predicted class reaches {target} admits a tenth, so none is proposed."
     return (
-        f"Among those in which every predicted class reaches {target}, {found.proposal.settings['method']} with "
-        f"{_setting(found.proposal)} admits most, {share_text(found.proposal.admitted_share)}: "
+        f"Among those in which every predicted class reaches {target}, {proposed.settings.method} with "
+        f"{setting_name(proposed, found)} admits most, {share_text(proposed.admission.admitted.share)}: "
         "classifier.calibrate(**comparison.proposal.settings)."
     )

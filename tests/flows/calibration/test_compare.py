@@ -13,10 +13,11 @@ from tests.running import EXAMPLES, Bench
 from venn_admit.cli.advice import command
 from venn_admit.core.calibrators.settings import CalibratorSettings, ScoreKind, VennAbersSettings
 from venn_admit.errors import InvalidInputError, NotReadyError, OutdatedError
-from venn_admit.flows.calibration.compare import ComparedSettings, compare_on_stored, request_mc
+from venn_admit.flows.calibration.compare import compare_on_stored, request_mc
 from venn_admit.flows.reports.report import report
 from venn_admit.flows.reports.what_if_settings import what_if_settings
 from venn_admit.report.calibration.advice import advice
+from venn_admit.report.what_if.compared import ComparedSettings
 from venn_admit.store.database.engine import transaction
 
 ALPHA = Decimal("0.1")

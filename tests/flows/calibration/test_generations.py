@@ -193,7 +193,7 @@ class TestSwitch:
         assert show_decision(two.engine, "edge", decision).classifier.name == "edge@1"
         replayed = replay(two.workspace(), decision)
         assert (replayed.differing, replayed.classifier.name) == ((), "edge@1")
-        assert replay_newest(two.workspace(), "edge@1", replayed.external_id).differing == ()
+        assert replay_newest(two.workspace(), "edge@1", replayed.row.external_id).differing == ()
         assert show_job(two.engine, job, name="edge").summary.classifier == "edge@1"
         assert [row.job for row in list_jobs(two.engine, "edge@2", limit=9)] == [
             row.job for row in list_jobs(two.engine, "edge", limit=9)

@@ -154,19 +154,18 @@ def test_selected_exemplars_join_and_decisions_replay(scored: Bench) -> None:
         found = replay(scored.workspace(), decision_id)
         assert found.differing == (), found
     joined = replay(scored.workspace(), decided[5])
-    assert joined.distances[0] > 0, "it was no neighbour of its own yet"
+    assert joined.near[0][2] > 0, "it was no neighbour of its own yet"
 
 
 def test_replay_shows_labels_as_they_were(scored: Bench) -> None:
     decision_id = scored.value("SELECT id FROM decision ORDER BY id LIMIT 1")
     before = replay(scored.workspace(), decision_id)
-    ids = [row.external_id for row in before.neighbours]
-    labels = before.neighbour_labels.tolist()
+    ids, labels = [row.external_id for row, _, _ in before.near], [label for _, label, _ in before.near]
     give(scored, [(ids[0], 1 - labels[0])])
     give(scored, [(ids[1], None)], retract=True)
     scored.calibrate("reviews", kappa=100)
     after = replay(scored.workspace(), decision_id)
-    assert ([row.external_id for row in after.neighbours], after.neighbour_labels.tolist()) == (ids, labels)
+    assert [(row.external_id, label) for row, label, _ in after.near] == list(zip(ids, labels, strict=True))
 
 
 class TestRefusals:

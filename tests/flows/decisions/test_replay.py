@@ -78,10 +78,10 @@ def test_what_it_shows(edge: Bench) -> None:
         " WHERE external_id = 'score-5' AND weighted"
     )[0]
     found = replay(edge.workspace(), decision_id)
-    assert (found.classifier.name, found.external_id, found.label) == ("edge", "score-5", golden["score_y"][5])
+    assert (found.classifier.name, found.row.external_id, found.row.label) == ("edge", "score-5", golden["score_y"][5])
     nearest = [f"train-{row}" for row in golden["score_neighbours"][5]]
-    assert [neighbour.external_id for neighbour in found.neighbours] == nearest
-    np.testing.assert_allclose(found.distances, golden["score_distances"][5], rtol=1e-6)
+    assert [neighbour.external_id for neighbour, _, _ in found.near] == nearest
+    np.testing.assert_allclose([distance for _, _, distance in found.near], golden["score_distances"][5], rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_a_neighbour_that_is_gone(edge: Bench) -> None:
     after = replayed(edge, "score-3")
     assert (after.differing, after.not_recomputed) == ((), VIEW)
     assert after.forgotten == ForgottenSince(1, 0, 0)
-    assert after.neighbours == ()
+    assert after.near == []
     assert [after.computed[field] for field in VIEW] == [None] * 3
     # What follows from the KNN's view is computed from it as it is stored.
     others = set(before.computed) - set(VIEW)
@@ -55,7 +55,7 @@ def test_an_exemplar_that_was_no_neighbour(edge: Bench) -> None:
     gone(edge, other)
     after = replayed(edge, "score-3")
     assert (after.differing, after.not_recomputed, after.forgotten) == ((), (), ForgottenSince(1, 0, 0))
-    assert [one.external_id for one in after.neighbours] == near
+    assert [one.external_id for one, _, _ in after.near] == near
 
 
 def test_points_of_the_calibration_that_are_gone(edge: Bench) -> None:
@@ -79,7 +79,7 @@ def test_a_decision_made_afterwards_rests_on_nothing_that_is_gone(edge: Bench, g
     edge.score("edge", edge.write("again.npz", {**rows, "id": np.array(["again"])}))
     after = replayed(edge, "again")
     assert (after.differing, after.not_recomputed, after.forgotten) == ((), (), ForgottenSince(0, 0, 0))
-    assert len(after.neighbours) == 5
+    assert len(after.near) == 5
 
 
 def test_too_few_training_exemplars_are_left(edge: Bench) -> None:

@@ -157,14 +157,17 @@ _Category = Annotated[
 ]
 
 
-class DecidedAnswer(EvidenceAnswer):
+class _Named(Model):
+    class_names: list[str] = Field(examples=[["negative", "positive"]])
+    predicted_class: str = Field(examples=["positive"])
+    decided_class: str | None = Field(examples=["positive"])
+
+
+class DecidedAnswer(_Named, EvidenceAnswer):
     """A decision that was made at once."""
 
     external_id: str | None = Field(examples=["review-1"])
     calibration: int = Field(description="The calibration by which it was made.", examples=[7])
-    class_names: list[str] = Field(examples=[["negative", "positive"]])
-    predicted_class: str = Field(examples=["positive"])
-    decided_class: str | None = Field(examples=["positive"])
     category_counts: list[int] = Field(description="Points of each label in the category.", examples=[[50, 850]])
     category: _Category
     policy: Applied | None = Field(description="Null if the pointwise promise was asked for.")
@@ -193,22 +196,22 @@ class DecisionsAnswer(AnswerPage):
     decisions: list[ListedDecision]
 
 
-class ShownDecisionAnswer(EvidenceAnswer):
-    """A stored decision with its evidence."""
-
+class _StoredAnswer(_Named):
     decision_id: int = Field(examples=[4711])
     classifier: str = Field(description="The generation that decided.", examples=["reviews@1"])
     external_id: str = Field(examples=["review-1"])
     calibration: int = Field(examples=[7])
-    weighted: bool = Field(examples=[True])
-    require_full_match: bool = Field(examples=[False])
-    created_at: datetime = Field(examples=["2026-07-01T12:00:00+00:00"])
-    class_names: list[str] = Field(examples=[["negative", "positive"]])
-    predicted_class: str = Field(examples=["positive"])
-    decided_class: str | None = Field(examples=["positive"])
     label: int | None = Field(description="The exemplar's label as it is now.", examples=[1])
     label_class: str | None = Field(examples=["positive"])
     attributes: _Attributes
+
+
+class ShownDecisionAnswer(_StoredAnswer, EvidenceAnswer):
+    """A stored decision with its evidence."""
+
+    weighted: bool = Field(examples=[True])
+    require_full_match: bool = Field(examples=[False])
+    created_at: datetime = Field(examples=["2026-07-01T12:00:00+00:00"])
     neighbours: list[NearExemplar] | None = Field(
         description="The nearest training exemplars; null if training data changed since, which a replay undoes."
     )
@@ -222,15 +225,9 @@ class ForgottenAnswer(Model):
     vp: int = Field(description="Points of its calibration, of split vp.", examples=[0])
 
 
-class ReplayedAnswer(answer_of(Replay, "Replay")):  # type: ignore[misc]
+class ReplayedAnswer(answer_of(Replay, "Replay"), _StoredAnswer):  # type: ignore[misc]
     """A stored decision, computed again from its snapshot."""
 
-    classifier: str = Field(description="The generation that decided.", examples=["reviews@1"])
-    class_names: list[str] = Field(examples=[["negative", "positive"]])
-    label: int | None = Field(examples=[1])
-    label_class: str | None = Field(examples=["positive"])
-    predicted_class: str = Field(examples=["positive"])
-    decided_class: str | None = Field(examples=["positive"])
     stored: EvidenceAnswer
     computed: EvidenceAnswer
     forgotten: ForgottenAnswer
@@ -243,7 +240,6 @@ class ReplayedAnswer(answer_of(Replay, "Replay")):  # type: ignore[misc]
     )
     category: _Category
     policy: Applied | None
-    attributes: _Attributes
     basis: dict[str, Any] | None = Field(
         description="Venn-Abers only: the cell and the steps around the score.", examples=[None]
     )

@@ -59,10 +59,7 @@ def post_decide(request: Request, classifier: ClassifierName, given: DecideReque
         neighbours=given.neighbour_count,
     )
     request.app.state.metrics.count_decided(one.fields["reason"] for one in decided)
-    answer = {
-        "calibration": decided[0].calibration_id,
-        "decisions": [decided_json(point.external_id, one) for point, one in zip(given.points, decided, strict=True)],
-    }
+    answer = {"calibration": decided[0].calibration_id, "decisions": [decided_json(one) for one in decided]}
     # Not validated against the model, which would take as long as making it.
     return JSONResponse(finite(answer))
 

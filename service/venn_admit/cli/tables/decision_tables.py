@@ -105,7 +105,8 @@ def _policy_text(policy: AppliedPolicy) -> str:
 
 def print_replayed(replayed: Replayed) -> None:
     """Print a decision, what it rests on, and whether it is the same again."""
-    title = f"Decision {replayed.decision_id} on {replayed.external_id}, calibration {replayed.calibration_id}"
+    row = replayed.row
+    title = f"Decision {row.id} on {row.external_id}, calibration {row.calibration_id}"
     print_decision(
         title,
         replayed.classifier.class_names,

@@ -119,6 +119,16 @@ def json_settings(settings: MethodSettings, *names: str) -> dict[str, Any]:
     }
 
 
+def asked_json(settings: MethodSettings) -> dict[str, Any]:
+    """Return what tells settings apart, as JSON has it, with null for what only another method has.
+
+    Args:
+        settings: The settings.
+    """
+    names = [name for name in ALL_DECLARED if name not in ("q_bins", "thresholds")]
+    return {"method": settings.method, **dict.fromkeys(names), **json_settings(settings, *names)}
+
+
 def setting_words(settings: MethodSettings, *names: str) -> dict[str, str]:
     """Return settings in words, by what sentences call them.
 

@@ -1,18 +1,16 @@
 """What settings of each method would admit of mc, to choose one before vp is looked at; no label of vp is read."""
 
-from dataclasses import dataclass
 from decimal import Decimal
 
 from sqlalchemy import Connection
 
-from venn_admit.core.calibrators.settings import MethodSettings, check_alpha
-from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
+from venn_admit.core.calibrators.settings import check_alpha
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.core.comparison.candidates import cross_fitted_candidates
 from venn_admit.core.comparison.held_out import HeldOutPoints, ViewedPoints
 from venn_admit.core.comparison.on_mc import judged_rows
 from venn_admit.core.documents import documents_of
-from venn_admit.core.evaluation.measures import Admission, measure_admission
+from venn_admit.core.evaluation.measures import measure_admission
 from venn_admit.core.method_names import VENN_ADMIT
 from venn_admit.core.types import Float32Array, IntArray, Split
 from venn_admit.flows.calibration.approximate import held_classifier, points_to_approximate, take_in_waiting
@@ -29,6 +27,7 @@ from venn_admit.flows.jobs.submit import Send, submit_job
 from venn_admit.flows.shell import Shell
 from venn_admit.methods.registry import METHODS
 from venn_admit.methods.venn_abers.split_points import read_split
+from venn_admit.report.what_if.compared import ComparedSetting, ComparedSettings
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.approximations import StoredParameters
@@ -37,52 +36,6 @@ from venn_admit.store.workspace import Workspace
 
 MOST_JUDGED = 10_000
 """About how many points are decided on if there are more: weights take the distance of each to all others."""
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedSetting:
-    """A setting, and what it admits of mc by cross-fitting."""
-
-    settings: MethodSettings
-    admission: Admission
-
-    def every_predicted_class_reaches(self, alpha: Decimal) -> bool | None:
-        """Whether no predicted class is estimated to be right less often than 1 - alpha; None without any admitted."""
-        return self.admission.every_predicted_class_reaches(alpha) if self.admission.admitted.correct else None
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedSettings:
-    """Settings to choose from, in the order of `CrossFitted`.
-
-    point_count: of mc. judged_count, document_count: points that are decided on, and their documents. left_out: what
-    could not be computed, each with the reason in words.
-    """
-
-    classifier: Classifier
-    alpha: Decimal
-    point_count: int
-    judged_count: int
-    document_count: int
-    compared: tuple[ComparedSetting, ...]
-    left_out: tuple[tuple[str, str], ...]
-
-    @property
-    def pointwise(self) -> list[ComparedSetting]:
-        """Those with the pointwise promise."""
-        return [one for one in self.compared if not one.settings.has_policy]
-
-    def proposal(self) -> ComparedSetting | None:
-        """Return the setting that admits most of those in which every predicted class is estimated to reach 1 - alpha.
-
-        It has the pointwise promise. The first, if several admit as much; None if they admit next to nothing.
-        """
-        holding = [
-            one
-            for one in self.pointwise
-            if one.every_predicted_class_reaches(self.alpha) and one.admission.admitted.share >= NEARLY_NOTHING
-        ]
-        return max(holding, key=lambda one: one.admission.admitted.correct, default=None)
 
 
 def request_mc(workspace: Workspace, name: str, alpha: Decimal, *, send: Send | None = None) -> int | None:
@@ -138,11 +91,12 @@ def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> Compar
         parameters = parameters_of_mc(connection, classifier)
         require_classes(connection, classifier, [Split.MC])
         mc, localizer = read_mc(workspace, connection, classifier, parameters)
+    neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count
     judged = judged_rows(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
     found = cross_fitted_candidates(
         mc,
         class_count=classifier.class_count,
-        neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
+        neighbour_count=neighbour_count,
         alpha=alpha,
         seed=classifier.seed,
         reliability=None if parameters is None else parameters.reliability,
@@ -152,7 +106,9 @@ def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> Compar
     )
     documents = documents_of([mc.keys[row] for row in judged])
     return ComparedSettings(
-        classifier=classifier,
+        classifier=classifier.name,
+        class_names=classifier.class_names,
+        neighbour_count=neighbour_count,
         alpha=alpha,
         point_count=len(mc.keys),
         judged_count=len(judged),

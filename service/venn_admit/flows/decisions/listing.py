@@ -13,14 +13,13 @@ from venn_admit.core.calibrators.certified.policies import least_values
 from venn_admit.core.groups import group_values
 from venn_admit.core.types import Float32Array
 from venn_admit.errors import Code, NotFoundError
-from venn_admit.flows.decisions.score_one import GivenPoint
+from venn_admit.flows.decisions.score_one import GivenPoint, Near
 from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions import decisions
 from venn_admit.store.decisions.decisions import DecisionFilter
 from venn_admit.store.exemplars import classifiers, exemplars, generations, labels
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.exemplars.exemplars import DescribedExemplar
 from venn_admit.store.search import nearest
 
 
@@ -28,17 +27,16 @@ from venn_admit.store.search import nearest
 class ShownDecision:
     """A stored decision.
 
-    stored: as its row has it, with the evidence. attributes: of the exemplar. network_logits: (C,) float32, f of it.
-    near: the K nearest training exemplars,
-    each with its label and its distance, nearest first; none with logits only; None if training data changed since, so
-    that these may be others.
+    row: as it is stored, with the evidence. attributes: of the exemplar. network_logits: (C,) float32, f of it. near:
+    the K nearest training exemplars, nearest first; none with logits only; None if training data changed since, so that
+    these may be others.
     """
 
     classifier: Classifier
-    stored: Row[Any]
+    row: Row[Any]
     attributes: dict[str, Any]
     network_logits: Float32Array
-    near: list[tuple[DescribedExemplar, int, float]] | None
+    near: Sequence[Near] | None
 
 
 def list_decisions(
@@ -102,9 +100,7 @@ def least_admitted(
     return None if math.isinf(least) else Decimal(repr(least))
 
 
-def _near(
-    connection: Connection, classifier: Classifier, row: Row[Any]
-) -> list[tuple[DescribedExemplar, int, float]] | None:
+def _near(connection: Connection, classifier: Classifier, row: Row[Any]) -> list[Near] | None:
     if classifier.knn is None:
         return []
     if classifier.support_version != row.support_version:
@@ -144,4 +140,4 @@ def stored_point(engine: Engine, name: str, external_id: str) -> GivenPoint:
         (logits,) = exemplars.network_logits(connection, classifier, ids)
         vector = None if classifier.knn is None else exemplars.vectors(connection, classifier, ids)[0]
         (own,) = exemplars.described(connection, ids)
-    return GivenPoint(vector, logits, own.attributes)
+    return GivenPoint(vector, logits, own.attributes, external_id)

@@ -4,6 +4,7 @@ If exemplars were forgotten since, a step that rested on one of them cannot be c
 taken as it is stored, and the steps after it are computed from that.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ from sqlalchemy import Connection, Engine, Row
 from venn_admit.core.approximation.knn import approximate
 from venn_admit.core.evidence import EVIDENCE, VIEW
 from venn_admit.core.types import Approximation, Float32Array, FloatArray, IntArray, Support
+from venn_admit.flows.decisions.listing import ShownDecision
+from venn_admit.flows.decisions.score_one import Near
 from venn_admit.methods.method import AppliedPolicy, CellBasis, PointsToDecide, Snapshot
 from venn_admit.methods.registry import load_snapshot
 from venn_admit.store.database.engine import connect, consistent_view
@@ -46,42 +49,25 @@ class ForgottenSince:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Replayed:
-    """What is stored and what is computed now, field by field, and the nearest training exemplars.
+class Replayed(ShownDecision):
+    """What is stored and what is computed now, field by field.
 
-    attributes: of the exemplar. network_logits: (C,) float32, f of it. differing: the fields that are not equal,
+    near: the nearest training exemplars of that time; none if one is gone. differing: the fields that are not equal,
     bit for bit. forgotten: what of its foundations is gone. not_recomputed: the fields that would need it, which
     are None in `computed`. category_counts: (C,) int64, points of each label in the category, 0 if the set is not a
-    singleton; None if points of it are gone. neighbours: K rows (external_id, network_predicted, attributes),
-    nearest first, none if one is gone; neighbour_labels: (K,) int64, as they were then; distances: (K,) float64;
-    the last three are empty if the classifier has logits only. policy: None if the calibration was asked for no
-    certificate. basis: None unless the method has cells, and all points of the calibration are there.
+    singleton; None if points of it are gone. policy: None if the calibration was asked for no certificate. basis: None
+    unless the method has cells, and all points of the calibration are there.
     """
 
-    decision_id: int
-    classifier: Classifier
-    external_id: str
-    label: int | None
-    attributes: dict[str, Any]
-    network_logits: Float32Array
-    calibration_id: int
+    near: Sequence[Near]
     stored: dict[str, Any]
     computed: dict[str, Any]
     differing: tuple[str, ...]
     forgotten: ForgottenSince
     not_recomputed: tuple[str, ...]
     category_counts: IntArray | None
-    neighbours: tuple[Row[Any], ...]
-    neighbour_labels: IntArray
-    distances: FloatArray
     policy: AppliedPolicy | None
     basis: CellBasis | None
-
-    @property
-    def near(self) -> list[tuple[Row[Any], int, float]]:
-        """Each neighbour with its label of the time and its distance."""
-        labels, distances = self.neighbour_labels.tolist(), self.distances.tolist()
-        return list(zip(self.neighbours, labels, distances, strict=True))
 
 
 def replay_newest(workspace: Workspace, name: str, external_id: str) -> Replayed:
@@ -132,22 +118,17 @@ def replay(workspace: Workspace, decision_id: int) -> Replayed:
         return replay(workspace, decision_id)
     own, *neighbours = described
     return Replayed(
-        decision_id=decision_id,
         classifier=classifier,
-        external_id=row.external_id,
-        label=row.label,
+        row=row,
         attributes=own.attributes,
         network_logits=logits[0],
-        calibration_id=row.calibration_id,
+        near=list(zip(neighbours, near.labels.tolist(), near.distances.tolist(), strict=True)),
         stored=stored,
         computed=computed,
         differing=tuple(differing),
         forgotten=gone,
         not_recomputed=tuple(not_recomputed),
         category_counts=_whole_category(explained.category_counts, stored, gone),
-        neighbours=tuple(neighbours),
-        neighbour_labels=near.labels,
-        distances=near.distances,
         policy=explained.policy,
         basis=None if gone.points else explained.basis,
     )

@@ -43,11 +43,13 @@ class GivenPoint:
 
     vector: (D,) float32, finite; None if the classifier has logits only. logits: (C,) float32, the network's, which
     some methods need. attributes: what else is known of it; a certificate for groups decides by some of them.
+    external_id: what it is called; None if it has no id.
     """
 
     vector: Float32Array | None
     logits: Float32Array | None
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    external_id: str | None = None
 
 
 def as_logits(points: Sequence[GivenPoint], probabilities: bool | None) -> list[GivenPoint]:
@@ -64,7 +66,7 @@ def as_logits(points: Sequence[GivenPoint], probabilities: bool | None) -> list[
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointDecision:
-    """What is decided on one vector, and why.
+    """What is decided on one point, and why.
 
     fields: by the names that a stored decision has them under. category_counts: (C,) int64, points of each label in
     the category, 0 where the set is no singleton. nearest: the K nearest training exemplars, nearest first, as the
@@ -72,6 +74,7 @@ class PointDecision:
     classifier has logits only. policy: None if the calibration was asked for no certificate.
     """
 
+    point: GivenPoint
     classifier: Classifier
     calibration_id: int
     fields: dict[str, Any]
@@ -187,7 +190,7 @@ class PointScorer:
                 if error.code is not Code.UNKNOWN_CALIBRATION:
                     raise
                 continue  # the snapshot was retired and deleted in between, so there is a newer one
-            return [_decision(current, one, of_point) for one, of_point in zip(explained, found, strict=True)]
+            return [_decision(current, *one) for one in zip(points, explained, found, strict=True)]
 
     def _look_up(
         self,
@@ -268,8 +271,9 @@ def _to_decide(
     )
 
 
-def _decision(current: _Current, explained: Explained, found: _Found) -> PointDecision:
+def _decision(current: _Current, point: GivenPoint, explained: Explained, found: _Found) -> PointDecision:
     return PointDecision(
+        point=point,
         classifier=current.classifier,
         calibration_id=current.calibration.id,
         fields=explained.fields,

@@ -75,7 +75,7 @@ def get_decision(request: Request, classifier: ClassifierName, decision: Decisio
     engine = runtime_of(request).engine
     found = show_decision(engine, classifier, decision)
     shown = shown_decision_json(found)
-    least = least_admitted(engine, classifier, found.stored.calibration_id, found.stored.predicted, found.attributes)
+    least = least_admitted(engine, classifier, found.row.calibration_id, found.row.predicted, found.attributes)
     return page(
         request,
         "decision",
@@ -99,7 +99,7 @@ def get_replay(request: Request, classifier: ClassifierName, decision: DecisionN
     found = replay(runtime, decision)
     again = replayed_json(found)
     fields = again["stored"] if again["not_recomputed"] else again["computed"]
-    least = least_admitted(runtime.engine, classifier, found.calibration_id, fields["predicted"], found.attributes)
+    least = least_admitted(runtime.engine, classifier, found.row.calibration_id, fields["predicted"], found.attributes)
     return page(
         request,
         "replay",
@@ -143,7 +143,7 @@ def post_try(request: Request, classifier: ClassifierName) -> Response:
         status = answer_to_error(error).status_code
         return _page(request, classifier, form, status=status, refusal=str(error))
     request.app.state.metrics.count_decided([found.fields["reason"]])
-    decided = decided_json(form.get("external_id") or None, found)
+    decided = decided_json(found)
     names = decided["class_names"]
     least = least_admitted(runtime.engine, name, decided["calibration"], decided["predicted"], point.attributes)
     return _page(

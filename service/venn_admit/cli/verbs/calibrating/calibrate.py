@@ -144,9 +144,10 @@ def compare_settings(
     others: by name, the options of `calibrate` that no comparison takes, None if they were not given. details: whether
     every setting is printed, or only those that matter.
     """
+    from venn_admit.cli.advice import command
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.tables.compared_settings import compared_payload, compared_table, next_lines
     from venn_admit.flows.calibration.compare import compare
+    from venn_admit.report.what_if.compared import compared_payload, compared_table, next_lines
 
     given = [f"--{option_name(option)}" for option, value in others.items() if value is not None]
     if given:
@@ -158,4 +159,6 @@ def compare_settings(
     session.require_worker()
     with Waiting(session) as shell:
         found = compare(session, name, DEFAULT_ALPHA if alpha is None else alpha, shell=shell)
-    print_result(as_json, compared_payload(found), compared_table(found, details=details), *next_lines(found))
+    print_result(
+        as_json, compared_payload(found, command), compared_table(found, details=details), *next_lines(found, command)
+    )

@@ -1,6 +1,5 @@
 """The verb `decide`: one point at once, without a job, and nothing is stored."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,22 +68,19 @@ def decide(
         "hnsw_ef_search": ef_search,
         "neighbours": neighbours,
     }
-    external_id, network_logits = None, None
     if file is None:
         with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, which is refused
             given = np.array(numbers("logits", logits or "", float, "2.5,-1.5"), dtype=np.float32)
-        known: Mapping[str, Any] = named_texts(attributes)
-        (point,) = as_logits([GivenPoint(None, given)], are_probabilities)
-        decided = session.point_scorer.score(name, None, logits=point.logits, attributes=known, **how)
+        points = as_logits([GivenPoint(None, given, named_texts(attributes))], are_probabilities)
+        (decided,) = session.point_scorer.score_each(name, points, **how)
     else:
         source = session.exemplars_in(file, extractor, are_probabilities)
-        of_row = decide_row(session.engine, session.point_scorer, name, source, row, **how)
-        external_id, known, decided = of_row.external_id, of_row.attributes, of_row.decision
-        network_logits = of_row.network_logits.tolist()
+        decided = decide_row(session.engine, session.point_scorer, name, source, row, **how)
+    point = decided.point
     if as_json:
-        print_result(True, {**decided_json(external_id, decided), "attributes": known})
+        print_result(True, {**decided_json(decided), "attributes": point.attributes})
     else:
-        title = f"{external_id or f'logits {logits}'}, calibration {decided.calibration_id}"
+        title = f"{point.external_id or f'logits {logits}'}, calibration {decided.calibration_id}"
         print_decision(
             title,
             decided.classifier.class_names,
@@ -92,6 +88,6 @@ def decide(
             decided.category_counts.tolist(),
             decided.near,
             decided.policy,
-            known,
-            network_logits,
+            point.attributes,
+            None if point.logits is None else point.logits.tolist(),
         )

@@ -192,5 +192,5 @@ def replay(
         print_replayed(replayed)
     if replayed.differing:
         raise ReplayDiffersError(
-            f"decision {replayed.decision_id} differs from what is stored in: {', '.join(replayed.differing)}"
+            f"decision {replayed.row.id} differs from what is stored in: {', '.join(replayed.differing)}"
         )

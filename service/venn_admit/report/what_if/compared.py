@@ -1,22 +1,75 @@
-"""What `calibrate --compare` shows: what each setting admits of split mc, how much of it is right, and what to run."""
+"""What a comparison shows: what each setting admits of split mc, how much of it is right, and what to do next."""
 
+from dataclasses import dataclass
+from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from venn_admit.advice import Step, Verb
-from venn_admit.cli.advice import command
-from venn_admit.core.calibrators.arguments import read_settings, setting_words
-from venn_admit.core.calibrators.settings import METHOD_NAMES, CalibratorSettings
+from venn_admit.advice import Render, Step, Verb
+from venn_admit.core.calibrators.arguments import asked_json, read_settings, setting_words
+from venn_admit.core.calibrators.settings import METHOD_NAMES, CalibratorSettings, MethodSettings
+from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
+from venn_admit.core.evaluation.measures import Admission
 from venn_admit.core.method_names import DEFAULT_METHOD
-from venn_admit.flows.calibration.compare import ComparedSetting, ComparedSettings
 from venn_admit.report.evaluation.glance import admission_cells, admission_columns, class_payload, intervals_text
 from venn_admit.report.evaluation.table import EvaluationTable, Note, Row
 from venn_admit.report.evaluation.terminal import table_view
 from venn_admit.report.evaluation.wording import note_text, share_text
-from venn_admit.results import asked_json
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSetting:
+    """A setting, and what it admits of mc by cross-fitting."""
+
+    settings: MethodSettings
+    admission: Admission
+
+    def every_predicted_class_reaches(self, alpha: Decimal) -> bool | None:
+        """Whether no predicted class is estimated to be right less often than 1 - alpha; None without any admitted."""
+        return self.admission.every_predicted_class_reaches(alpha) if self.admission.admitted.correct else None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSettings:
+    """Settings to choose from, in the order of `CrossFitted`.
+
+    neighbour_count: K; None with logits only. point_count: of mc. judged_count, document_count: points that are decided
+    on, and their documents. left_out: what could not be computed, each with the reason in words.
+    """
+
+    classifier: str
+    class_names: tuple[str, ...]
+    neighbour_count: int | None
+    alpha: Decimal
+    point_count: int
+    judged_count: int
+    document_count: int
+    compared: tuple[ComparedSetting, ...]
+    left_out: tuple[tuple[str, str], ...]
+
+    @property
+    def pointwise(self) -> list[ComparedSetting]:
+        """Those with the pointwise promise."""
+        return [one for one in self.compared if not one.settings.has_policy]
+
+    def proposal(self) -> ComparedSetting | None:
+        """Return the setting that admits most of those in which every predicted class is estimated to reach 1 - alpha.
+
+        It has the pointwise promise. The first, if several admit as much; None if they admit next to nothing.
+        """
+        holding = [
+            one
+            for one in self.pointwise
+            if one.every_predicted_class_reaches(self.alpha) and one.admission.admitted.share >= NEARLY_NOTHING
+        ]
+        return max(holding, key=lambda one: one.admission.admitted.correct, default=None)
+
+    def step(self, settings: MethodSettings) -> Step:
+        """Return the step that calibrates under settings."""
+        return Step(Verb.CALIBRATE, classifier=self.classifier, settings=settings, neighbour_count=self.neighbour_count)
 
 
 def compared_table(found: ComparedSettings, *, details: bool) -> RenderableType:
@@ -25,7 +78,7 @@ def compared_table(found: ComparedSettings, *, details: bool) -> RenderableType:
     shown = admitting if details else settings_that_matter(found)
     if not admitting:
         return Group(*(Text("".join(map(note_text, note))) for note in _notes(found)), "")
-    names = found.classifier.class_names
+    names = found.class_names
     return table_view(
         EvaluationTable(
             f"What settings admit of split mc by cross-fitting, and the share right of it (alpha {found.alpha})",
@@ -59,11 +112,11 @@ def _hidden(count: int) -> tuple[Note, ...]:
     return ((f"{count} other setting{'' if count == 1 else 's'}: add --details.",),) if count else ()
 
 
-def compared_payload(found: ComparedSettings) -> dict[str, Any]:
+def compared_payload(found: ComparedSettings, render: Render) -> dict[str, Any]:
     """The same for programs, with every setting and every class."""
-    names, proposed = found.classifier.class_names, found.proposal()
+    names, proposed = found.class_names, found.proposal()
     return {
-        "classifier": found.classifier.name,
+        "classifier": found.classifier,
         "alpha": str(found.alpha),
         "mc": found.point_count,
         "judged": found.judged_count,
@@ -78,21 +131,21 @@ def compared_payload(found: ComparedSettings) -> dict[str, Any]:
                 "per_true_class": class_payload(one.admission.right.per_true_class, names),
                 "per_predicted_class": class_payload(one.admission.right.per_predicted_class, names),
                 "every_class_reaches": one.every_predicted_class_reaches(found.alpha),
-                "command": _command(one, found),
+                "command": render(found.step(one.settings)),
             }
             for one in found.compared
         ],
         "left_out": [{"what": what, "why": why} for what, why in found.left_out],
-        "command": None if proposed is None else _command(proposed, found),
+        "command": None if proposed is None else render(found.step(proposed.settings)),
     }
 
 
-def next_lines(found: ComparedSettings) -> list[str]:
+def next_lines(found: ComparedSettings, render: Render) -> list[str]:
     """Return which command to run next, and why the choice is not the last word."""
     proposed, target = found.proposal(), 1 - found.alpha
     by_default = (
         "All of these promise less than the default, whose certificate is tested on mc and vp: "
-        f"`{_default_command(found)} --dry-run` shows what it certifies, and stores nothing."
+        f"`{render(_default_step(found))} --dry-run` shows what it certifies, and stores nothing."
     )
     average = max(
         (one for one in found.compared if one.settings.has_policy),
@@ -100,7 +153,7 @@ def next_lines(found: ComparedSettings) -> list[str]:
         default=None,
     )
     other = (
-        [f"With the average promise instead, {_figures(average, found)}: `{_command(average, found)}`."]
+        [f"With the average promise instead, {_figures(average, found)}: `{render(found.step(average.settings))}`."]
         if average is not None and average.admission.admitted.correct
         else []
     )
@@ -113,10 +166,10 @@ def next_lines(found: ComparedSettings) -> list[str]:
             by_default,
         ]
     if len(found.pointwise) == 1:
-        return [f"{_figures(proposed, found)}: `{_command(proposed, found)}`.", *other, by_default]
+        return [f"{_figures(proposed, found)}: `{render(found.step(proposed.settings))}`.", *other, by_default]
     taken = (
         f"Among those with no predicted class estimated below {target}, most is admitted by "
-        f"{_figures(proposed, found)}: `{_command(proposed, found)}`."
+        f"{_figures(proposed, found)}: `{render(found.step(proposed.settings))}`."
     )
     if isinstance(proposed.settings, CalibratorSettings) and len(proposed.settings.q_bins) == 1:
         taken += " One bin ignores q, so that inputs unlike the calibration data are less likely to be rejected."
@@ -133,15 +186,15 @@ def _figures(one: ComparedSetting, found: ComparedSettings) -> str:
     """A setting, the share that it admits, and the predicted class that is right least often."""
     name, share = setting_name(one, found), share_text(one.admission.admitted.share)
     said = f"{METHOD_NAMES[one.settings.method]} with {name}, {share}"
-    shares = zip(found.classifier.class_names, one.admission.right.per_predicted_class, strict=True)
+    shares = zip(found.class_names, one.admission.right.per_predicted_class, strict=True)
     lowest = min(((name, tally) for name, tally in shares if tally.count), key=lambda of: of[1].share, default=None)
     return said if lowest is None else f"{said}, of predicted {lowest[0]} {share_text(lowest[1].share)} right"
 
 
 def setting_name(one: ComparedSetting, found: ComparedSettings) -> str:
     """Return what tells a setting from the others of its method."""
-    settings, edges, knn = one.settings, one.settings.q_bins, found.classifier.knn
-    every = knn is not None and len(edges) == knn.neighbour_count + 1
+    settings, edges = one.settings, one.settings.q_bins
+    every = found.neighbour_count is not None and len(edges) == found.neighbour_count + 1
     bins = "every q" if every else f"q {','.join(map(str, edges))}"
     words = setting_words(settings, "kappa", "score")
     promise = words.pop("promise", None)  # with it, there is one bin
@@ -149,17 +202,10 @@ def setting_name(one: ComparedSetting, found: ComparedSettings) -> str:
     return f"{own}, {promise or ('one bin' if len(edges) == 1 else bins)}"
 
 
-def _default_command(found: ComparedSettings) -> str:
-    knn, classes = found.classifier.knn, len(found.classifier.class_names)
-    count = None if knn is None else knn.neighbour_count
-    settings = read_settings(DEFAULT_METHOD, {"alpha": found.alpha}, class_count=classes, neighbour_count=count)
-    return command(Step(Verb.CALIBRATE, classifier=found.classifier.name, settings=settings, neighbour_count=count))
-
-
-def _command(one: ComparedSetting, found: ComparedSettings) -> str:
-    knn = found.classifier.knn
-    count = None if knn is None else knn.neighbour_count
-    return command(Step(Verb.CALIBRATE, classifier=found.classifier.name, settings=one.settings, neighbour_count=count))
+def _default_step(found: ComparedSettings) -> Step:
+    asked = {"alpha": found.alpha}
+    classes, count = len(found.class_names), found.neighbour_count
+    return found.step(read_settings(DEFAULT_METHOD, asked, class_count=classes, neighbour_count=count))
 
 
 def _notes(found: ComparedSettings) -> tuple[Note, ...]:
@@ -169,7 +215,7 @@ def _notes(found: ComparedSettings) -> tuple[Note, ...]:
         for method, of_method in groupby(none, key=lambda one: one.settings.method)
     ]
     weights = " Both methods decide as by default: Venn-ADMIT by weighted probabilities, Venn-Abers by plain ones."
-    if found.classifier.knn is None:
+    if found.neighbour_count is None:
         weights = ""
     intervals = intervals_text(found.point_count, found.judged_count, found.document_count)
     return (
