@@ -10,7 +10,6 @@ from venn_admit.api.models.exemplars import NewExemplars, NewLabels
 from venn_admit.core.types import Float32Array
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_sources import LabelTable
-from venn_admit.files.records import Stated
 from venn_admit.files.sources import ArraySource
 from venn_admit.flows.decisions.score_one import GivenPoint
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -53,7 +52,7 @@ def exemplar_source(given: NewExemplars, classifier: Classifier, memory_budget: 
         documents=[row.document_id for row in rows] if any(row.document_id is not None for row in rows) else None,
         row_attributes=[row.attributes for row in rows],
         memory_budget=memory_budget,
-        stated=Stated(given.extractor, given.probabilities),
+        stated=given.stated,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model, model_validator
 
 from venn_admit.core.names import ID_LENGTH_LIMIT, NAME_LENGTH_LIMIT, PRINTABLE, STORABLE
+from venn_admit.files.records import Stated
 from venn_admit_client.members import described, members
 
 # A key of the database, or a count.
@@ -111,6 +112,30 @@ class Given(Model):
         if isinstance(given, dict) and len(given) > most:
             raise ValueError(f"expected at most {most} members, got {len(given)}")
         return given
+
+
+class Stating(BaseModel):
+    """What a request states of vectors and logits, in its body or, beside a file, in its address."""
+
+    extractor: Extractor | None = Field(
+        default=None,
+        description="Version of the extractor that the vectors come from, if a file does not state it.",
+        examples=[None],
+    )
+    probabilities: bool | None = Field(default=None, description=PROBABILITIES, examples=[None])
+
+    @property
+    def stated(self) -> Stated:
+        """The same, as flows take it."""
+        return Stated(self.extractor, self.probabilities)
+
+
+class FromSource(BaseModel):
+    """What is recorded of data that come in."""
+
+    source: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)] = Field(
+        default="http", description="What is recorded as their source.", examples=["nightly"]
+    )
 
 
 class AnswerPage(Model):

@@ -6,16 +6,17 @@ from typing import Annotated, Any
 from pydantic import Field, create_model
 
 from venn_admit.api.models.common import (
-    PROBABILITIES,
     WHOLE,
     AnswerPage,
     AttributesOfOne,
     ExternalId,
-    Extractor,
     Finite,
+    FromSource,
     Given,
+    Key,
     Model,
     Number,
+    Stating,
     answer_of,
 )
 from venn_admit.core import evidence
@@ -47,20 +48,29 @@ class Point(Given):
     )
 
 
-class DecideRequest(Given):
-    """Points that are decided on at once, all by the same calibration; nothing is stored."""
+class HowToDecide(Stating):
+    """How points are decided on."""
 
-    points: list[Point] = Field(min_length=1, max_length=MOST_POINTS, description="In the order of the answer.")
     weighted: bool | None = Field(
         default=None,
-        description="Weight probabilities by the localizer, or not; null: as is usual for the method.",
+        description="Weight probabilities by the localizer, or not; by default as is usual for the method.",
         examples=[None],
     )
     require_full_match: bool = Field(default=False, description="Reject every prediction with q < K.", examples=[False])
-    extractor: Extractor | None = Field(
-        default=None, description="Version of the extractor that the vectors come from.", examples=[None]
+
+
+class HowToScore(HowToDecide, FromSource):
+    """How the rows of a file are decided on."""
+
+    calibration: Key | None = Field(
+        default=None, description="Number of a calibration; left out: the current one.", examples=[7]
     )
-    probabilities: bool | None = Field(default=None, description=PROBABILITIES, examples=[None])
+
+
+class DecideRequest(HowToDecide, Given):
+    """Points that are decided on at once, all by the same calibration; nothing is stored."""
+
+    points: list[Point] = Field(min_length=1, max_length=MOST_POINTS, description="In the order of the answer.")
     neighbours: Annotated[int, Field(ge=0, le=10_000), WHOLE] | None = Field(
         default=None,
         description="How many of the nearest training exemplars each decision names, K at most; null: K for a single "

@@ -5,13 +5,13 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from venn_admit.api.models.common import (
-    PROBABILITIES,
     AttributesOfOne,
     ClassNumber,
     ExternalId,
-    Extractor,
     Finite,
+    FromSource,
     Given,
+    Stating,
     StoredId,
     answer_of,
 )
@@ -41,24 +41,22 @@ class NewExemplar(Given):
     attributes: AttributesOfOne = Field(default_factory=dict, description="What else is known of it.")
 
 
-class NewExemplars(Given):
-    """Exemplars to store: all of them, or none if one is refused. Sending them again is a no-op."""
+class HowToStore(Stating, FromSource):
+    """How exemplars are stored that come in."""
 
     split: Literal["train", "held-out", "knn", "mc", "vp"] = Field(
         description="held-out is divided by a hash into knn, mc and vp.", examples=["held-out"]
     )
-    source: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)] = Field(
-        default="http", description="What is recorded as their source.", examples=["nightly"]
-    )
-    extractor: Extractor | None = Field(
-        default=None, description="Version of the extractor that the vectors come from.", examples=[None]
-    )
-    probabilities: bool | None = Field(default=None, description=PROBABILITIES, examples=[None])
     allow_training_rows: bool = Field(
         default=False,
         description="Whether exemplars may be held out that have the vector and logits of one that trains.",
         examples=[False],
     )
+
+
+class NewExemplars(HowToStore, Given):
+    """Exemplars to store: all of them, or none if one is refused. Sending them again is a no-op."""
+
     exemplars: list[NewExemplar] = Field(min_length=1, max_length=MOST_EXEMPLARS)
 
 
@@ -78,13 +76,13 @@ class NewLabel(Given):
     )
 
 
-class NewLabels(Given):
-    """Labels to record: all of them, or none if one is refused."""
+class HowToRecord(FromSource):
+    """How labels are recorded that come in."""
 
-    labels: list[NewLabel] = Field(min_length=1, max_length=MOST_LABELS)
     selection: Literal["random", "selected"] = Field(
         default="random",
-        description="How exemplars were chosen: random labels calibrate; those selected by someone or a rule never do.",
+        description="How exemplars were chosen for which nothing else is said: random labels calibrate; those selected "
+        "by someone or a rule never do.",
         examples=["random"],
     )
     retract: bool = Field(default=False, description="Let an empty label retract the stored one.", examples=[False])
@@ -93,9 +91,12 @@ class NewLabels(Given):
         description="Add the exemplars, whose labels must be selected, to the training exemplars.",
         examples=[False],
     )
-    source: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)] = Field(
-        default="http", description="What is recorded as their source.", examples=["review tool"]
-    )
+
+
+class NewLabels(HowToRecord, Given):
+    """Labels to record: all of them, or none if one is refused."""
+
+    labels: list[NewLabel] = Field(min_length=1, max_length=MOST_LABELS)
 
 
 Labelled = answer_of(Labelling, "Labelled")

@@ -26,7 +26,6 @@ from venn_admit.api.routes.parts import (
     runtime_of,
 )
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
-from venn_admit.files.records import Stated
 from venn_admit.flows.decisions.listing import find_decision, list_decisions, show_decision
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.http.guards.guard import needs
@@ -53,7 +52,7 @@ def post_decide(request: Request, classifier: ClassifierName, given: DecideReque
     decided = runtime_of(request).point_scorer.score_each(
         classifier,
         given_points(given.points),
-        stated=Stated(given.extractor, given.probabilities),
+        stated=given.stated,
         weighted=given.weighted,
         require_full_match=given.require_full_match,
         neighbours=given.neighbour_count,

@@ -1,23 +1,14 @@
 """Exemplars and labels that come in."""
 
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import Query, Request
 from starlette.concurrency import run_in_threadpool
 
 from venn_admit.api.incoming import exemplar_source, label_source
-from venn_admit.api.models.exemplars import IngestedAnswer, Labelled, NewExemplars, NewLabels
-from venn_admit.api.routes.parts import (
-    ClassifierName,
-    ExtractorQuery,
-    ProbabilitiesQuery,
-    Source,
-    problems,
-    router,
-    runtime_of,
-)
-from venn_admit.files.records import Stated
+from venn_admit.api.models.exemplars import HowToRecord, HowToStore, IngestedAnswer, Labelled, NewExemplars, NewLabels
+from venn_admit.api.routes.parts import ClassifierName, problems, router, runtime_of
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.ingest import ingest
 from venn_admit.flows.data.label import label
@@ -64,20 +55,7 @@ def post_exemplars(request: Request, classifier: ClassifierName, given: NewExemp
 async def post_exemplar_file(
     request: Request,
     classifier: ClassifierName,
-    split: Annotated[
-        Literal["train", "held-out", "knn", "mc", "vp"],
-        Query(description="held-out is divided by a hash into knn, mc and vp.", examples=["held-out"]),
-    ],
-    source: Source = "http",
-    extractor: ExtractorQuery = None,
-    probabilities: ProbabilitiesQuery = None,
-    allow_training_rows: Annotated[
-        bool,
-        Query(
-            description="Whether exemplars may be held out that have the vector and logits of one that trains.",
-            examples=[False],
-        ),
-    ] = False,
+    how: Annotated[HowToStore, Query()],
 ) -> dict[str, Any]:
     """Store the labelled exemplars of a file, Parquet or an Arrow stream: all of them, or none if one is refused.
 
@@ -85,14 +63,14 @@ async def post_exemplar_file(
     """
     runtime = runtime_of(request)
     found = await run_in_threadpool(find, runtime.engine, classifier)
-    async with received(request, runtime, EXEMPLAR_FILES, source, Stated(extractor, probabilities)) as file:
+    async with received(request, runtime, EXEMPLAR_FILES, how.source, how.stated) as file:
         stored = partial(
             ingest,
             runtime.engine,
             found.address,
             file,
-            split,
-            allow_training_rows=allow_training_rows,
+            how.split,
+            allow_training_rows=how.allow_training_rows,
             on_stored=keeping(request, as_json),
         )
         return as_json(await run_in_threadpool(stored))
@@ -131,32 +109,20 @@ def post_labels(request: Request, classifier: ClassifierName, given: NewLabels) 
 async def post_label_file(
     request: Request,
     classifier: ClassifierName,
-    selection: Annotated[
-        Literal["random", "selected"],
-        Query(description="Selection of rows for which the file names none.", examples=["random"]),
-    ] = "random",
-    retract: Annotated[bool, Query(description="Let an empty label retract the stored one.", examples=[False])] = False,
-    join_train: Annotated[
-        bool,
-        Query(
-            description="Add the exemplars, whose labels must be selected, to the training exemplars.",
-            examples=[False],
-        ),
-    ] = False,
-    source: Source = "http",
+    how: Annotated[HowToRecord, Query()],
 ) -> dict[str, Any]:
     """Record the labels of a file, CSV, Parquet or an Arrow stream: all of them, or none if one is refused."""
     runtime = runtime_of(request)
     found = await run_in_threadpool(find, runtime.engine, classifier)
-    async with received(request, runtime, LABEL_FILES, source) as file:
+    async with received(request, runtime, LABEL_FILES, how.source) as file:
         recorded = partial(
             label,
             runtime.engine,
             found.address,
             file,
-            selection=selection,
-            retract=retract,
-            join_train=join_train,
+            selection=how.selection,
+            retract=how.retract,
+            join_train=how.join_train,
             on_stored=keeping(request, as_json),
         )
         return as_json(await run_in_threadpool(recorded))

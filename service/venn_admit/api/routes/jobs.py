@@ -10,23 +10,19 @@ from starlette.concurrency import run_in_threadpool
 
 from venn_admit.api.events import MEDIA_TYPE
 from venn_admit.api.models.common import LARGEST_KEY
+from venn_admit.api.models.decisions import HowToScore
 from venn_admit.api.models.operation import Jobs, ShownJobAnswer, SubmittedJob
 from venn_admit.api.routes.parts import (
     FIRST_PAGE,
-    CalibrationNumber,
     ClassifierName,
     Cursor,
-    ExtractorQuery,
     Limit,
-    ProbabilitiesQuery,
-    Source,
     finite,
     problems,
     router,
     runtime_of,
 )
 from venn_admit.errors import BrokerError
-from venn_admit.files.records import Stated
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.decisions.score import ScoreRequest, request_score, require_finished_scores, write_scores
 from venn_admit.flows.jobs.control import cancel
@@ -159,20 +155,7 @@ async def post_job(
     request: Request,
     response: Response,
     classifier: ClassifierName,
-    weighted: Annotated[
-        bool | None,
-        Query(
-            description="Weight probabilities by the localizer, or not; left out: as is usual for the method.",
-            examples=[True],
-        ),
-    ] = None,
-    require_full_match: Annotated[
-        bool, Query(description="Reject every prediction with q < K.", examples=[False])
-    ] = False,
-    calibration: CalibrationNumber = None,
-    source: Source = "http",
-    extractor: ExtractorQuery = None,
-    probabilities: ProbabilitiesQuery = None,
+    how: Annotated[HowToScore, Query()],
 ) -> dict[str, Any]:
     """Store the exemplars of a file, Parquet or an Arrow stream, and have workers decide on each.
 
@@ -183,15 +166,15 @@ async def post_job(
     requester = requester_of(runtime, request.state.caller)
     with refusing_too_many_jobs():
         await run_in_threadpool(require_room, runtime.engine, requester)
-        async with received(request, runtime, EXEMPLAR_FILES, source, Stated(extractor, probabilities)) as file:
+        async with received(request, runtime, EXEMPLAR_FILES, how.source, how.stated) as file:
             submit = partial(
                 request_score,
                 runtime,
                 found.address,
                 file,
-                weighted=weighted,
-                require_full_match=require_full_match,
-                calibration_id=calibration,
+                weighted=how.weighted,
+                require_full_match=how.require_full_match,
+                calibration_id=how.calibration,
                 requester=requester,
                 on_stored=keeping(request, _submitted, partial(_headers, classifier)),
             )

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 
-from venn_admit.api.models.common import LARGEST_KEY, PROBABILITIES, ProblemAnswer
+from venn_admit.api.models.common import LARGEST_KEY, ProblemAnswer
 from venn_admit.core.names import NAME_LENGTH_LIMIT, PRINTABLE
 from venn_admit.files.output.exports import finite_json
 from venn_admit.http.guards.guard import GuardedRoute
@@ -35,30 +35,6 @@ Cursor = Annotated[
 CalibrationNumber = Annotated[
     int | None,
     Query(ge=1, le=LARGEST_KEY, description="Number of a calibration; left out: the current one.", examples=[7]),
-]
-Source = Annotated[
-    str,
-    Query(
-        min_length=1,
-        max_length=200,
-        pattern=PRINTABLE,
-        description="What is recorded as their source.",
-        examples=["nightly"],
-    ),
-]
-ExtractorQuery = Annotated[
-    str | None,
-    Query(
-        min_length=1,
-        max_length=200,
-        pattern=PRINTABLE,
-        description="Version of the extractor that the vectors come from, if the file does not state it.",
-        examples=[None],
-    ),
-]
-ProbabilitiesQuery = Annotated[
-    bool | None,
-    Query(description=PROBABILITIES, examples=[None]),
 ]
 FIRST_PAGE = DEFAULT_PAGE
 
