@@ -4,18 +4,20 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import isfinite
 from operator import index
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from . import answers
 from .errors import InvalidInputError
-from .inputs import bodies, floats, rows, texts
+from .inputs import as_rows, bodies, floats, texts
 from .inputs import column as column_of
-from .jobs import Progress, await_job, check_out, decisions_of
+from .interface import Progress, Rows
+from .jobs import await_job, check_out, decisions_of
 from .members import from_json
 from .records import Calibration, Decision, Fit, Forgetting, Ingestion, Labelling, PutInUse
 from .results import Decisions
 from .stored import StoredClassifier
-from .tables import arrow, exemplar_body, label_body
+from .tables import Body, arrow, exemplar_body, label_body
 
 # What one request takes.
 MOST_ROWS = 1000
@@ -45,70 +47,22 @@ class Classifier(StoredClassifier):
     One made by NAME@NUMBER stays with that generation; one made by NAME is always the generation in use.
     """
 
-    def ingest(
-        self,
-        data: Any = None,
-        *,
-        split: str = "held-out",
-        vectors: Any = None,
-        logits: Any = None,
-        labels: Any = None,
-        ids: Any = None,
-        documents: Any = None,
-        attributes: Any = None,
-        source: str | None = None,
-        extractor: str | None = None,
-        probabilities: bool | None = None,
-        allow_training_rows: bool = False,
-        progress: Progress | None = None,
-    ) -> Ingestion:
-        columns = self._columns(vectors, logits, labels, ids, documents)
-        if data is not None:
-            with exemplar_body(data, columns, attributes) as (file, kind):
-                taken = self._transport.upload(
-                    *self._path("exemplars", "file"),
-                    file=file,
-                    kind=kind,
-                    split=split,
-                    source=source,
-                    extractor=extractor,
-                    probabilities=probabilities,
-                    allow_training_rows=allow_training_rows,
-                )
-            if progress is not None:
-                progress(taken["rows"], taken["rows"])
-            return answers.stored_of(Ingestion, [taken])
-        if logits is None or labels is None:
+    def _ingest(self, rows: Rows, *, progress: Progress | None, **how: Any) -> Ingestion:
+        columns, rest = self._columns(rows), how | _stated(rows)
+        if rows.data is not None:
+            with exemplar_body(rows.data, columns, rows.attributes) as body:
+                return answers.stored_of(Ingestion, [self._uploaded("exemplars", body, rest, progress)])
+        if rows.logits is None or rows.labels is None:
             raise InvalidInputError("expected data, or logits and labels, and vectors unless there are none")
-        rest = {
-            "split": split,
-            "source": source,
-            "extractor": extractor,
-            "probabilities": probabilities,
-            "allow_training_rows": allow_training_rows,
-        }
-        sent = self._sent("exemplars", "exemplars", rows(columns, attributes), rest, MOST_ROWS, progress)
-        return answers.stored_of(Ingestion, sent)
+        given = as_rows(columns, rows.attributes)
+        return answers.stored_of(Ingestion, self._sent("exemplars", "exemplars", given, rest, MOST_ROWS, progress))
 
-    def label(
-        self,
-        labels: Any,
-        *,
-        selection: str = "random",
-        retract: bool = False,
-        join_train: bool = False,
-        source: str | None = None,
-        progress: Progress | None = None,
-    ) -> Labelling:
-        rest = {"selection": selection, "retract": retract, "join_train": join_train, "source": source}
+    def _label(self, labels: Any, *, progress: Progress | None, **how: Any) -> Labelling:
         if isinstance(labels, Mapping):
-            given = rows({"external_id": texts(list(labels)), "label": column_of(list(labels.values()))})
-            return answers.stored_of(Labelling, self._sent("labels", "labels", given, rest, MOST_LABELS, progress))
-        with label_body(labels) as (file, kind):
-            taken = self._transport.upload(*self._path("labels", "file"), file=file, kind=kind, **rest)
-        if progress is not None:
-            progress(taken["rows"], taken["rows"])
-        return answers.stored_of(Labelling, [taken])
+            given = as_rows({"external_id": texts(list(labels)), "label": column_of(list(labels.values()))})
+            return answers.stored_of(Labelling, self._sent("labels", "labels", given, how, MOST_LABELS, progress))
+        with label_body(labels) as body:
+            return answers.stored_of(Labelling, [self._uploaded("labels", body, how, progress)])
 
     def forget(
         self,
@@ -145,28 +99,10 @@ class Classifier(StoredClassifier):
         body = {"calibration": calibration, "reason": reason}
         return from_json(PutInUse, self._transport.put(*self._path("calibration"), body=body))
 
-    def decide(
-        self,
-        vector: Any = None,
-        *,
-        logits: Any = None,
-        attributes: Mapping[str, Any] | None = None,
-        weighted: bool | None = None,
-        require_full_match: bool = False,
-        extractor: str | None = None,
-        probabilities: bool | None = None,
-        neighbours: int | None = None,
-    ) -> Decision:
+    def _decide(self, vector: Any, logits: Any, attributes: Mapping[str, Any], **how: Any) -> Decision:
         one, own = floats(vector, "vector", self.dimension, ndim=1), floats(logits, "logits", len(self.classes), ndim=1)
         point = {"vector": None if one is None else one[None], "logits": None if own is None else own[None]}
-        rest = {
-            "weighted": weighted,
-            "require_full_match": require_full_match,
-            "extractor": extractor,
-            "probabilities": probabilities,
-        }
-        columns = {name: [value] for name, value in (attributes or {}).items()}
-        return next(self._decided(point, columns, rest | {"neighbours": neighbours}))
+        return next(self._decided(point, {name: [value] for name, value in attributes.items()}, how))
 
     def decide_many(
         self,
@@ -208,55 +144,28 @@ class Classifier(StoredClassifier):
             "vector": floats(vectors, "vectors", self.dimension),
             "logits": floats(logits, "logits", len(self.classes)),
         }
-        rest = {
+        how = {
             "weighted": weighted,
             "require_full_match": require_full_match,
             "extractor": extractor,
             "probabilities": probabilities,
+            "neighbours": neighbours,
         }
-        return Decisions(tuple(self._decided(columns, attributes, rest | {"neighbours": neighbours}, progress)))
+        return Decisions(tuple(self._decided(columns, attributes, how, progress)))
 
     def _decided(
         self, columns: Mapping[str, Any], attributes: Any, rest: Mapping[str, Any], progress: Progress | None = None
     ) -> Iterator[Decision]:
-        for answer in self._sent("decide", "points", rows(columns, attributes), rest, MOST_ROWS, progress):
+        for answer in self._sent("decide", "points", as_rows(columns, attributes), rest, MOST_ROWS, progress):
             yield from map(answers.decision_of, answer["decisions"])
 
-    def score(
-        self,
-        data: Any = None,
-        *,
-        weighted: bool | None = None,
-        require_full_match: bool = False,
-        calibration: int | None = None,
-        vectors: Any = None,
-        logits: Any = None,
-        labels: Any = None,
-        ids: Any = None,
-        documents: Any = None,
-        attributes: Any = None,
-        source: str | None = None,
-        extractor: str | None = None,
-        probabilities: bool | None = None,
-        out: str | PathLike[str] | None = None,
-        progress: Progress | None = None,
-    ) -> Any:
+    def _score(self, rows: Rows, *, out: Path | None, progress: Progress | None, **how: Any) -> Any:
         arrow()
         place = check_out(out)
-        with exemplar_body(data, self._columns(vectors, logits, labels, ids, documents), attributes) as (file, kind):
-            submitted = self._transport.upload(
-                *self._path("jobs"),
-                file=file,
-                kind=kind,
-                weighted=weighted,
-                require_full_match=require_full_match,
-                calibration=calibration,
-                source=source,
-                extractor=extractor,
-                probabilities=probabilities,
-            )
-        await_job(self._transport, self.name, submitted["job"], progress)
-        return decisions_of(self._transport, self.name, submitted["job"], place)
+        with exemplar_body(rows.data, self._columns(rows), rows.attributes) as (file, kind):
+            job = self._transport.upload(*self._path("jobs"), file=file, kind=kind, **how, **_stated(rows))["job"]
+        await_job(self._transport, self.name, job, progress)
+        return decisions_of(self._transport, self.name, job, place)
 
     def scores(self, job: int, *, out: str | PathLike[str] | None = None) -> Any:
         """Return the decisions of a job that is done, as `score` does.
@@ -273,15 +182,23 @@ class Classifier(StoredClassifier):
         arrow()
         return decisions_of(self._transport, self.name, int(job), check_out(out))
 
-    def _columns(self, vectors: Any, logits: Any, labels: Any, ids: Any, documents: Any) -> dict[str, Any]:
+    def _columns(self, rows: Rows) -> dict[str, Any]:
         """Return arrays and lists by the names that their columns have."""
         return {
-            "external_id": texts(ids),
-            "document_id": texts(documents),
-            "vector": floats(vectors, "vectors", self.dimension),
-            "logits": floats(logits, "logits", len(self.classes)),
-            "label": column_of(labels),
+            "external_id": texts(rows.ids),
+            "document_id": texts(rows.documents),
+            "vector": floats(rows.vectors, "vectors", self.dimension),
+            "logits": floats(rows.logits, "logits", len(self.classes)),
+            "label": column_of(rows.labels),
         }
+
+    def _uploaded(self, route: str, body: Body, rest: Mapping[str, Any], progress: Progress | None) -> dict[str, Any]:
+        """Send a file; the answer."""
+        file, kind = body
+        taken: dict[str, Any] = self._transport.upload(*self._path(route, "file"), file=file, kind=kind, **rest)
+        if progress is not None:
+            progress(taken["rows"], taken["rows"])
+        return taken
 
     def _sent(
         self,
@@ -302,6 +219,10 @@ class Classifier(StoredClassifier):
             if progress is not None:
                 progress(done, len(given))
             yield answer
+
+
+def _stated(rows: Rows) -> dict[str, Any]:
+    return {"source": rows.source, "extractor": rows.extractor, "probabilities": rows.probabilities}
 
 
 def _whole(value: Any) -> Any:

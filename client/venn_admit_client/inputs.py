@@ -62,7 +62,7 @@ def texts(values: Any) -> list[str | None] | None:
     return None if listed is None else [None if value is None else str(value) for value in listed]
 
 
-def rows(columns: Mapping[str, Any], attributes: Mapping[str, Sequence[Any]] | None = None) -> list[dict[str, Any]]:
+def as_rows(columns: Mapping[str, Any], attributes: Mapping[str, Sequence[Any]] | None = None) -> list[dict[str, Any]]:
     """Return a mapping for each row, of the columns that are not None.
 
     Args:

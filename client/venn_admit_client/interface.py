@@ -4,9 +4,11 @@ Signatures and their words stand here once. Both packages derive from these clas
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from os import PathLike
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -24,9 +26,28 @@ from .records import (
     Report,
 )
 
+Progress = Callable[[int, int], object]
+"""Is told the rows that are done, and all rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Exemplars as a program has them, by the names of `ingest`: `data`, or arrays and lists of n rows."""
+
+    data: Any
+    vectors: Any
+    logits: Any
+    labels: Any
+    ids: Any
+    documents: Any
+    attributes: Any
+    source: str | None
+    extractor: str | None
+    probabilities: bool | None
+
 
 class ClassifierInterface(ABC):
-    """A classifier that is stored."""
+    """A classifier that is stored. A method that both shells take arguments for is declared here, and done by each."""
 
     def __init__(self, registered: Registered) -> None:
         """Describe it as it was registered."""
@@ -68,7 +89,6 @@ class ClassifierInterface(ABC):
         They wait for ten minutes at most. Until then, searches leave them out.
         """
 
-    @abstractmethod
     def ingest(
         self,
         data: Any = None,
@@ -84,6 +104,7 @@ class ClassifierInterface(ABC):
         extractor: str | None = None,
         probabilities: bool | None = None,
         allow_training_rows: bool = False,
+        progress: Progress | None = None,
     ) -> Ingestion:
         """Store labelled exemplars: all of them, or none if one is refused. Storing them again is a no-op.
 
@@ -106,14 +127,20 @@ class ClassifierInterface(ABC):
                 are logits, whatever they look like. By default, they are refused if every row lies in [0, 1] and sums
                 to 1.
             allow_training_rows: Whether exemplars are held out that have the vector and logits of one that trains.
+            progress: Is called with the rows that are done and all rows, as they are done.
 
         Raises:
             InvalidInputError: A row is invalid; the message names it.
             ConflictError: A row contradicts what is stored, the data come from another extractor, or exemplars would be
                 held out that train too.
         """
+        rows = Rows(data, vectors, logits, labels, ids, documents, attributes, source, extractor, probabilities)
+        return self._ingest(rows, split=split, allow_training_rows=allow_training_rows, progress=progress)
 
     @abstractmethod
+    def _ingest(self, rows: Rows, *, split: str, progress: Progress | None, **how: Any) -> Ingestion:
+        """Store rows; how: the other arguments by their names."""
+
     def label(
         self,
         labels: Any,
@@ -122,6 +149,7 @@ class ClassifierInterface(ABC):
         retract: bool = False,
         join_train: bool = False,
         source: str | None = None,
+        progress: Progress | None = None,
     ) -> Labelling:
         """Record labels that arrived for stored exemplars; `recalibrate` takes them up.
 
@@ -133,12 +161,20 @@ class ClassifierInterface(ABC):
             retract: Whether a missing label takes the stored one back.
             join_train: Whether the exemplars, whose labels are selected, train the KNN.
             source: A name to be recorded with them.
+            progress: As in `ingest`.
 
         Raises:
             InvalidInputError: A row is invalid.
             NotFoundError: An id is not stored.
             ConflictError: An exemplar calibrates and would train.
         """
+        return self._label(
+            labels, progress=progress, selection=selection, retract=retract, join_train=join_train, source=source
+        )
+
+    @abstractmethod
+    def _label(self, labels: Any, *, progress: Progress | None, **how: Any) -> Labelling:
+        """Record labels; how: the other arguments by their names."""
 
     @abstractmethod
     def forget(
@@ -166,8 +202,11 @@ class ClassifierInterface(ABC):
         """
 
     @abstractmethod
-    def fit(self) -> Fit:
+    def fit(self, *, progress: Progress | None = None) -> Fit:
         """Fit the approximation of the network by its nearest training exemplars, and the localizer.
+
+        Args:
+            progress: As in `ingest`, for the points whose neighbours are searched.
 
         Raises:
             NotReadyError: Data are missing.
@@ -258,7 +297,6 @@ class ClassifierInterface(ABC):
             OutdatedError: Points of it were forgotten.
         """
 
-    @abstractmethod
     def score(
         self,
         data: Any = None,
@@ -276,6 +314,7 @@ class ClassifierInterface(ABC):
         extractor: str | None = None,
         probabilities: bool | None = None,
         out: str | PathLike[str] | None = None,
+        progress: Progress | None = None,
     ) -> Any:
         """Decide on each of many predictions, and store the decisions.
 
@@ -296,6 +335,7 @@ class ClassifierInterface(ABC):
             extractor: As in `ingest`.
             probabilities: As in `ingest`.
             out: A file to write the decisions to as well: .parquet or, except over HTTP, .csv.
+            progress: As in `ingest`.
 
         Returns:
             A table of pyarrow with a row for each exemplar, in their order. `decided_class` is the admitted class, or
@@ -308,8 +348,22 @@ class ClassifierInterface(ABC):
             NotReadyError: There is no calibration yet.
             JobError: The job failed or was cancelled.
         """
+        rows = Rows(data, vectors, logits, labels, ids, documents, attributes, source, extractor, probabilities)
+        return self._score(
+            rows,
+            out=None if out is None else Path(out),
+            progress=progress,
+            weighted=weighted,
+            require_full_match=require_full_match,
+            calibration=calibration,
+        )
 
     @abstractmethod
+    def _score(
+        self, rows: Rows, *, out: Path | None, progress: Progress | None, calibration: int | None, **how: Any
+    ) -> Any:
+        """Decide on rows, and store the decisions; how: the other arguments by their names."""
+
     def decide(
         self,
         vector: Any = None,
@@ -320,6 +374,7 @@ class ClassifierInterface(ABC):
         require_full_match: bool = False,
         extractor: str | None = None,
         probabilities: bool | None = None,
+        neighbours: int | None = None,
     ) -> Decision:
         """Decide on one prediction at once, by the current calibration; nothing is stored.
 
@@ -332,12 +387,36 @@ class ClassifierInterface(ABC):
             extractor: The version of what the vector comes from. Over HTTP it is required if one was stated for the
                 classifier; otherwise the vector is taken to come from that.
             probabilities: As in `ingest`.
+            neighbours: How many of the nearest training exemplars the decision names; all K by default.
 
         Raises:
             InvalidInputError: The vector has another length, or holds what is not finite.
             ConflictError: The vector comes from another extractor, or the request has to state one.
             NotReadyError: There is no calibration yet.
         """
+        return self._decide(
+            vector,
+            logits,
+            attributes or {},
+            extractor=extractor,
+            probabilities=probabilities,
+            weighted=weighted,
+            require_full_match=require_full_match,
+            neighbours=neighbours,
+        )
+
+    @abstractmethod
+    def _decide(
+        self,
+        vector: Any,
+        logits: Any,
+        attributes: Mapping[str, Any],
+        *,
+        extractor: str | None,
+        probabilities: bool | None,
+        **how: Any,
+    ) -> Decision:
+        """Decide on one prediction; how: the other arguments by their names."""
 
     @abstractmethod
     def report(self, *, calibration: int | None = None) -> Report:

@@ -1,21 +1,19 @@
 """Jobs that workers of the service compute: waiting for them, and their decisions."""
 
 import time
-from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryFile
 from typing import Any
 
 from .errors import InvalidInputError, JobError
+from .interface import Progress
 from .tables import PARQUET, read_parquet
 from .transport import Transport
 
 # The first wait between two looks at a job, and the longest, which it doubles up to.
 _FIRST_WAIT_SECONDS = 0.1
 _LONGEST_WAIT_SECONDS = 2.0
-
-Progress = Callable[[int, int], object]
 
 
 def await_job(transport: Transport, classifier: str, job: int, progress: Progress | None) -> None:

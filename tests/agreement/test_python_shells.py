@@ -14,6 +14,20 @@ def test_results_are_the_same_records(name: str) -> None:
     assert issubclass(getattr(venn_admit, name), getattr(client, name))
 
 
+# Arguments that one of the shells has and the other has not.
+OWN = {("forget", "wait"), ("monitor", "restart")}
+
+
+@pytest.mark.parametrize("name", ["Classifier", "Connection"])
+def test_both_take_the_same_arguments(name: str) -> None:
+    there, here = getattr(venn_admit, name), getattr(client, name)
+    both = [one for one in vars(getattr(interface, f"{name}Interface")) if callable(getattr(there, one))]
+    for one in both:
+        if not one.startswith("_"):
+            others, own = (inspect.signature(getattr(shell, one)).parameters for shell in (here, there))
+            assert [each for each in own.values() if (one, each.name) not in OWN] == list(others.values()), one
+
+
 @pytest.mark.parametrize("name", ["Classifier", "Connection"])
 def test_what_both_do_is_said_once(name: str) -> None:
     """And each says what is its own."""

@@ -11,7 +11,7 @@ import torch
 from venn_admit import errors as service_errors
 from venn_admit.http.problems import Problem
 from venn_admit_client import Classifier, InvalidInputError, Retries, connect, errors
-from venn_admit_client.inputs import bodies, floats, rows
+from venn_admit_client.inputs import as_rows, bodies, floats
 from venn_admit_client.members import as_json
 from venn_admit_client.records import Registered
 from venn_admit_client.transport import Transport
@@ -86,7 +86,7 @@ def test_a_tensor_is_as_its_array() -> None:
 
 
 def test_requests_stay_below_what_the_service_reads() -> None:
-    wide = rows({"vector": np.random.default_rng(1).normal(size=(600, 4000)).astype(np.float32)})
+    wide = as_rows({"vector": np.random.default_rng(1).normal(size=(600, 4000)).astype(np.float32)})
     sent = list(bodies("points", wide, {}, most_rows=1000))
     assert len(sent) > 1
     assert max(len(body) for _, body in sent) < 32 << 20

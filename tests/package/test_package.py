@@ -111,6 +111,35 @@ def test_one_at_a_time_decides_as_many_at_once(calibrated: venn_admit.Classifier
         assert [near.distance for near in one.neighbours] == sorted(near.distance for near in one.neighbours)
 
 
+def test_progress_is_told_and_fewer_neighbours_are_named(connection: venn_admit.Connection) -> None:
+    classifier, told = create(connection), list[tuple[int, int]]()
+
+    def note(done: int, rows: int) -> None:
+        told.append((done, rows))
+
+    def last() -> tuple[int, int]:
+        assert told == sorted(told)
+        found = told[-1]
+        told.clear()
+        return found
+
+    held_out = arrays(samples.held_out())
+    rows = len(held_out["labels"])
+    classifier.ingest(**arrays(samples.train()), split="train")
+    classifier.ingest(**held_out, progress=note)
+    assert last() == (rows, rows)
+    classifier.label({held_out["ids"][0]: held_out["labels"][0].item()}, progress=note)
+    assert last() == (1, 1)
+    classifier.fit(progress=note)
+    done, searched = last()
+    assert 0 < done == searched < rows
+    classifier.calibrate(**SETTINGS)
+    columns = samples.scored()
+    classifier.score(**arrays(columns, with_labels=False), progress=note)
+    assert last() == (samples.SCORED_ROWS, samples.SCORED_ROWS)
+    assert len(classifier.decide(columns["vector"][0], neighbours=2).neighbours) == 2
+
+
 @pytest.mark.parametrize("form", ["path", "table", "reader", "pandas", "tensors"])
 def test_exemplars_in_any_form(connection: venn_admit.Connection, tmp_path: Path, form: str) -> None:
     classifier, columns = create(connection), samples.held_out()

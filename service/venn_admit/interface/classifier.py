@@ -11,7 +11,6 @@ import pyarrow as pa
 from venn_admit.core.calibrators.arguments import asked_json
 from venn_admit.core.calibrators.declaration import parse_decimal
 from venn_admit.errors import InvalidInputError, NotReadyError
-from venn_admit.files.records import Stated
 from venn_admit.files.sources import ExemplarSource
 from venn_admit.flows.data import label as labels_flow
 from venn_admit.flows.data.catalogue import count_waiting, find
@@ -30,7 +29,7 @@ from venn_admit.results import calibrated_json, decided_json, registered
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.exemplars import classifiers
 from venn_admit_client.answers import calibration_of, decision_of
-from venn_admit_client.interface import ClassifierInterface
+from venn_admit_client.interface import ClassifierInterface, Progress, Rows
 from venn_admit_client.records import Calibration, Decision, Fit, Forgetting, Ingestion, Labelling, PutInUse
 
 
@@ -63,54 +62,20 @@ class Classifier(ClassifierInterface):
         return count_waiting(self._runtime.engine, self._stored.address)
 
     @advising()
-    def ingest(
-        self,
-        data: Any = None,
-        *,
-        split: str = "held-out",
-        vectors: Any = None,
-        logits: Any = None,
-        labels: Any = None,
-        ids: Any = None,
-        documents: Any = None,
-        attributes: Any = None,
-        source: str | None = None,
-        extractor: str | None = None,
-        probabilities: bool | None = None,
-        allow_training_rows: bool = False,
-    ) -> Ingestion:
+    def _ingest(self, rows: Rows, *, split: str, progress: Progress | None, **how: Any) -> Ingestion:
         from venn_admit.flows.data.ingest import ingest
 
-        stated = Stated(extractor, probabilities)
-        given = self._source(data, source, stated, vectors, logits, labels, ids, documents, attributes)
-        self._shell.show(f"Ingesting {given.name}", given.count_rows())
-        return ingest(
-            self._runtime.engine,
-            self._stored.address,
-            given,
-            split,
-            allow_training_rows=allow_training_rows,
-            on_rows=self._shell.advance,
-        )
+        given, shell = self._source(rows), self._shell.following(progress)
+        shell.show(f"Ingesting {given.name}", given.count_rows())
+        return ingest(self._runtime.engine, self._stored.address, given, split, on_rows=shell.advance, **how)
 
     @advising()
-    def label(
-        self,
-        labels: Any,
-        *,
-        selection: str = "random",
-        retract: bool = False,
-        join_train: bool = False,
-        source: str | None = None,
-    ) -> Labelling:
-        return labels_flow.label(
-            self._runtime.engine,
-            self._stored.address,
-            label_source(labels, name=source, memory_budget=self._runtime.memory_budget),
-            selection=selection,
-            retract=retract,
-            join_train=join_train,
-        )
+    def _label(self, labels: Any, *, progress: Progress | None, source: str | None = None, **how: Any) -> Labelling:
+        given = label_source(labels, name=source, memory_budget=self._runtime.memory_budget)
+        done = labels_flow.label(self._runtime.engine, self._stored.address, given, **how)
+        if progress is not None:
+            progress(done.rows, done.rows)
+        return done
 
     @advising()
     def forget(
@@ -157,10 +122,11 @@ class Classifier(ClassifierInterface):
         return tried.neighbour_count
 
     @advising()
-    def fit(self) -> Fit:
+    def fit(self, *, progress: Progress | None = None) -> Fit:
         from venn_admit.flows.calibration.fit import fit
 
-        done = fit(self._runtime, self._stored.address, shell=self._shell, on_epoch=lambda _model, _line: None)
+        shell = self._shell.following(progress)
+        done = fit(self._runtime, self._stored.address, shell=shell, on_epoch=lambda _model, _line: None)
         return done.figures
 
     @advising()
@@ -222,70 +188,45 @@ class Classifier(ClassifierInterface):
         return PutInUse(self.name, done.calibration_id, done.before, done.is_changed)
 
     @advising()
-    def score(
-        self,
-        data: Any = None,
-        *,
-        weighted: bool | None = None,
-        require_full_match: bool = False,
-        calibration: int | None = None,
-        vectors: Any = None,
-        logits: Any = None,
-        labels: Any = None,
-        ids: Any = None,
-        documents: Any = None,
-        attributes: Any = None,
-        source: str | None = None,
-        extractor: str | None = None,
-        probabilities: bool | None = None,
-        out: str | PathLike[str] | None = None,
+    def _score(
+        self, rows: Rows, *, out: Path | None, progress: Progress | None, calibration: int | None, **how: Any
     ) -> pa.Table:
         from venn_admit.flows.decisions.score import read_scores
         from venn_admit.flows.decisions.score_file import score
 
-        if isinstance(data, HookedBatches):
-            data.check_order()
-        stated = Stated(extractor, probabilities)
-        given = self._source(data, source, stated, vectors, logits, labels, ids, documents, attributes)
+        if isinstance(rows.data, HookedBatches):
+            rows.data.check_order()
         scored = score(
             self._runtime,
             self._stored.address,
-            given,
-            weighted=weighted,
-            require_full_match=require_full_match,
+            self._source(rows),
             calibration_id=calibration,
-            shell=self._shell,
-            out=None if out is None else Path(out),
+            shell=self._shell.following(progress),
+            out=out,
+            **how,
         )
         return read_scores(self._runtime.engine, scored.request.job_id)
 
     @advising()
-    def decide(
+    def _decide(
         self,
-        vector: Any = None,
+        vector: Any,
+        logits: Any,
+        attributes: Mapping[str, Any],
         *,
-        logits: Any = None,
-        attributes: Mapping[str, Any] | None = None,
-        weighted: bool | None = None,
-        require_full_match: bool = False,
-        extractor: str | None = None,
-        probabilities: bool | None = None,
+        extractor: str | None,
+        probabilities: bool | None,
+        **how: Any,
     ) -> Decision:
         if extractor is not None:
             require_extractor(find(self._runtime.engine, self._stored.address), extractor, "the vector")
         given = GivenPoint(
             None if vector is None else vector_of(vector, self.dimension),
             None if logits is None else vector_of(logits, len(self.classes), "logits"),
+            attributes,
         )
-        (point,) = as_logits([given], probabilities)
-        found = self._runtime.point_scorer.score(
-            self._stored.address,
-            point.vector,
-            logits=point.logits,
-            attributes=attributes,
-            weighted=weighted,
-            require_full_match=require_full_match,
-        )
+        points = as_logits([given], probabilities)
+        (found,) = self._runtime.point_scorer.score_each(self._stored.address, points, **how)
         return decision_of(decided_json(found))
 
     @advising()
@@ -328,9 +269,9 @@ class Classifier(ClassifierInterface):
         """
         from venn_admit.flows.reports.evaluate import evaluate
 
-        columns, given = (vectors, logits, labels, ids, documents, attributes), None
-        if any(one is not None for one in (data, *columns)):
-            given = self._source(data, source, Stated(extractor, probabilities), *columns)
+        rows = Rows(data, vectors, logits, labels, ids, documents, attributes, source, extractor, probabilities)
+        is_given = any(one is not None for one in (data, vectors, logits, labels, ids, documents, attributes))
+        given = self._source(rows) if is_given else None
         found = evaluate(
             self._runtime, self._stored.address, given, title=source, calibration_id=calibration, shell=self._shell
         )
@@ -438,6 +379,5 @@ class Classifier(ClassifierInterface):
         kind = check_export(what, path)
         return export_file(self._runtime.engine, self._stored.address, kind, path, calibration_id=calibration).rows
 
-    def _source(self, data: Any, name: str | None, stated: Stated, *columns: Any) -> ExemplarSource:
-        named = dict(zip(("vectors", "logits", "labels", "ids", "documents", "attributes"), columns, strict=True))
-        return exemplar_source(data, named, name=name, memory_budget=self._runtime.memory_budget, stated=stated)
+    def _source(self, rows: Rows) -> ExemplarSource:
+        return exemplar_source(rows, memory_budget=self._runtime.memory_budget)

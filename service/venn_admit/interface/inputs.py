@@ -10,31 +10,32 @@ import pyarrow as pa
 
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_sources import LabelFile, LabelSource, LabelTable
-from venn_admit.files.records import NOTHING_STATED, Stated
+from venn_admit.files.records import Stated
 from venn_admit.files.sources import ArraySource, ArrowSource, ExemplarSource, FileSource
 from venn_admit.interface.arrays import array_of, arrow_of, attributes_of, column_of
 from venn_admit.interface.hooks.outputs import HookedBatches
+from venn_admit_client.interface import Rows
 
 ARRAYS = "arrays"
 TABLE = "table"
 
 
-def exemplar_source(
-    data: Any, columns: Mapping[str, Any], *, name: str | None, memory_budget: int, stated: Stated = NOTHING_STATED
-) -> ExemplarSource:
-    """Return exemplars as a source.
+COLUMNS = ("vectors", "logits", "labels", "ids", "documents", "attributes")
+
+
+def exemplar_source(rows: Rows, *, memory_budget: int) -> ExemplarSource:
+    """Return exemplars as a source, which is called as `rows.source` says, or after the file or the model.
 
     Args:
-        data: A path, a table of Arrow, a reader of record batches, a DataFrame, or what a hook returns; None if there
-            are arrays instead.
-        columns: `vectors`, `logits`, `labels`, `ids`, `documents` and `attributes`, each None if it was not given.
-        name: What the source is called; None: the name of the file or of the model, or `arrays` or `table`.
+        rows: Its `data` are a path, a table of Arrow, a reader of record batches, a DataFrame, or what a hook returns;
+            None if there are arrays instead.
         memory_budget: Bytes that reading may take.
-        stated: What is stated apart from the data.
 
     Raises:
         InvalidInputError: Both or neither were given, or something of another type.
     """
+    columns = {name: getattr(rows, name) for name in COLUMNS}
+    data, name, stated = rows.data, rows.source, Stated(rows.extractor, rows.probabilities)
     given = [column for column, values in columns.items() if values is not None]
     if data is not None:
         if given:

@@ -4,7 +4,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import structlog
 from structlog.typing import EventDict
@@ -14,6 +14,8 @@ from venn_admit.flows.jobs.control import await_job
 from venn_admit.flows.jobs.leases import LEAST_PART_LEFT
 from venn_admit.flows.jobs.listing import live_workers
 from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.work.jobs import Progress as Job
+from venn_admit_client.interface import Progress
 
 log = logging.getLogger("venn_admit")
 
@@ -23,17 +25,36 @@ class _WorkersGoneError(Exception):
 
 
 class ProcessShell:
-    """The shell of a Python program. What is done is logged to the logger `venn_admit`, at level INFO."""
+    """The shell of a Python program. What is done is logged to the logger `venn_admit`, at level INFO.
 
-    def __init__(self, runtime: Runtime) -> None:
+    progress: is told the rows that are done and all rows; None: nobody is.
+    """
+
+    def __init__(self, runtime: Runtime, progress: Progress | None = None) -> None:
         self._runtime = runtime
+        self._progress = progress
+        self._done, self._total = 0, 0
+
+    def following(self, progress: Progress | None) -> Self:
+        """Return the same shell, which tells somebody how far it is."""
+        return type(self)(self._runtime, progress)
 
     def show(self, what: str, total: int | None = None) -> None:
         """Log what is done from now on."""
         log.info("%s%s", what, "" if total is None else f": {total:,} rows")
+        self._done, self._total = 0, total or 0
 
     def advance(self, rows: int) -> None:
-        """Log nothing: what is done is logged as it begins."""
+        """Tell that rows are done; what is done is logged as it begins."""
+        self._tell(self._done + rows, self._total)
+
+    def _tell(self, done: int, total: int) -> None:
+        if self._progress is not None and done > self._done:
+            self._progress(done, total)
+        self._done = done
+
+    def _follow(self, job: Job) -> None:
+        self._tell(job.rows_done, job.row_count)
 
     def run_job(self, job_id: int, what: str, then: Callable[[], None] | None = None) -> None:
         """Have workers compute a job as long as there are any, otherwise compute it here; then do what remains."""
@@ -54,7 +75,7 @@ class ProcessShell:
         runner = self._runtime.chunk_runner(
             f"{socket.gethostname()}:{os.getpid()}", log=structlog.wrap_logger(log, processors=[_as_message])
         )
-        compute_job(self._runtime.engine, runner, job_id)
+        compute_job(self._runtime.engine, runner, job_id, on_progress=self._follow)
 
     def _await(self, job_id: int) -> None:
         runtime = self._runtime
@@ -64,7 +85,7 @@ class ProcessShell:
             runtime.broker,
             job_id,
             check_workers=self._require_workers,
-            on_progress=lambda _: None,
+            on_progress=self._follow,
             least_lease_seconds=runtime.settings.lease_seconds * LEAST_PART_LEFT,
         )
 

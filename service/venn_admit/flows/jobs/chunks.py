@@ -220,7 +220,9 @@ class ChunkRunner:
         return self._kinds[job.kind](work)
 
 
-def compute_job(engine: Engine, runner: ChunkRunner, job_id: int) -> None:
+def compute_job(
+    engine: Engine, runner: ChunkRunner, job_id: int, on_progress: Callable[[jobs.Progress], None] = lambda _: None
+) -> None:
     """Compute a job's chunks until the job is over; chunks that a worker has are left to it unless they are late.
 
     Raises JobError if the job failed or was cancelled.
@@ -229,6 +231,7 @@ def compute_job(engine: Engine, runner: ChunkRunner, job_id: int) -> None:
         with connect(engine) as connection:
             progress = jobs.progress(connection, job_id)
             open_chunks = [row.chunk for row in jobs.chunks(connection, job_id) if row.state not in _OVER]
+        on_progress(progress)
         if progress.state != "running":
             break
         claims = (runner.claim(job_id, ordinal) for ordinal in open_chunks)
