@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from typing import Annotated, Any, get_type_hints
 
@@ -11,20 +11,6 @@ import typer
 from venn_admit.errors import InvalidInputError
 
 Name = Annotated[str, typer.Argument(help="The classifier's name, or NAME@NUMBER for a generation of it.")]
-Extractor = Annotated[
-    str | None,
-    typer.Option(help="Version of the extractor that the vectors come from, if the file does not state it."),
-]
-Probabilities = Annotated[
-    bool,
-    typer.Option(
-        "--probabilities", help="What stands for logits are probabilities: take their logarithms. Refused otherwise."
-    ),
-]
-AreLogits = Annotated[
-    bool,
-    typer.Option("--as-logits", help="What stands for logits are logits, though each row looks like probabilities."),
-]
 AllowTrainingRows = Annotated[
     bool,
     typer.Option(
@@ -40,14 +26,65 @@ OwnExtractor = Annotated[
     ),
 ]
 Calibration = Annotated[int | None, typer.Option(help="Id of a calibration; default: the current one.")]
-Weighted = Annotated[
-    bool, typer.Option("--weighted", help="Weight probabilities by the localizer, the default of Venn-ADMIT.")
-]
-Unweighted = Annotated[
-    bool, typer.Option("--unweighted", help="Use plain Venn probabilities, the default of Venn-Abers.")
-]
-RequireFullMatch = Annotated[bool, typer.Option("--require-full-match", help="Reject every prediction with q < K.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Stating:
+    """What is stated of the vectors and logits of a file."""
+
+    extractor: Annotated[
+        str | None,
+        typer.Option(help="Version of the extractor that the vectors come from, if the file does not state it."),
+    ] = None
+    probabilities: Annotated[
+        bool,
+        typer.Option(
+            "--probabilities",
+            help="What stands for logits are probabilities: take their logarithms. Refused otherwise.",
+        ),
+    ] = False
+    as_logits: Annotated[
+        bool,
+        typer.Option(
+            "--as-logits", help="What stands for logits are logits, though each row looks like probabilities."
+        ),
+    ] = False
+
+    @property
+    def are_probabilities(self) -> bool | None:
+        """Whether logits are stated to be probabilities; None if nothing is."""
+        return _chosen("probabilities", self.probabilities, "as-logits", self.as_logits)
+
+
+NOTHING_STATED = Stating()
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """How points are decided on."""
+
+    weighted: Annotated[
+        bool, typer.Option("--weighted", help="Weight probabilities by the localizer, the default of Venn-ADMIT.")
+    ] = False
+    unweighted: Annotated[
+        bool, typer.Option("--unweighted", help="Use plain Venn probabilities, the default of Venn-Abers.")
+    ] = False
+    require_full_match: Annotated[
+        bool, typer.Option("--require-full-match", help="Reject every prediction with q < K.")
+    ] = False
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the same as arguments of flows."""
+        weighted = _chosen("weighted", self.weighted, "unweighted", self.unweighted)
+        return {"weighted": weighted, "require_full_match": self.require_full_match}
+
+
+def _chosen(option: str, is_given: bool, opposite: str, opposite_is_given: bool) -> bool | None:
+    """Return what two opposite options say, None if neither is given. Both at once raise InvalidInputError."""
+    if is_given and opposite_is_given:
+        raise InvalidInputError(f"expected --{option} or --{opposite}, got both; leave one out")
+    return True if is_given else False if opposite_is_given else None
 
 
 def numbers(option: str, text: str, kind: Callable[[str], Any], example: str) -> list[Any]:
@@ -76,17 +113,11 @@ def with_records(verb: Callable[..., None]) -> Callable[..., None]:
         )
 
     @wraps(verb)
-    def run(**given: Any) -> None:
+    def run(*arguments: Any, **given: Any) -> None:
         for name, record in records.items():
-            given[name] = record(**{field.name: given.pop(field.name) for field in fields(record)})
-        verb(**given)
+            own = [field.name for field in fields(record) if field.name in given]
+            given[name] = record(**{field: given.pop(field) for field in own})
+        verb(*arguments, **given)
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return run
-
-
-def chosen(option: str, is_given: bool, opposite: str, opposite_is_given: bool) -> bool | None:
-    """Return what two opposite options say, None if neither is given. Both at once raise InvalidInputError."""
-    if is_given and opposite_is_given:
-        raise InvalidInputError(f"expected --{option} or --{opposite}, got both; leave one out")
-    return True if is_given else False if opposite_is_given else None

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
+from venn_admit.cli.options import Stating
 from venn_admit.cli.worker_process import OwnWorker
 from venn_admit.errors import DatabaseError
 from venn_admit.flows.jobs.listing import live_workers, progress
@@ -43,12 +44,12 @@ class Session(Runtime):
                 "set VENN_ADMIT_HOME to a writable folder"
             ) from error
 
-    def exemplars_in(self, file: Path, extractor: str | None = None, probabilities: bool | None = None) -> "FileSource":
-        """A file as a source of exemplars, within the memory that the settings allow; the others: if stated."""
+    def exemplars_in(self, file: Path, stating: Stating) -> "FileSource":
+        """A file as a source of exemplars, within the memory that the settings allow."""
         from venn_admit.files.records import Stated
         from venn_admit.files.sources import FileSource  # which brings pyarrow
 
-        return FileSource(file, self.memory_budget, Stated(extractor, probabilities))
+        return FileSource(file, self.memory_budget, Stated(stating.extractor, stating.are_probabilities))
 
     def run_job(self, job_id: int, on_progress: Callable[[Progress], None], on_wait: "OnWait" = lambda _: None) -> None:
         """Wait for a job as `await_job` does; if there is no worker to compute it, start one and stop it afterwards."""

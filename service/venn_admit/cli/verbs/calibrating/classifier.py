@@ -8,13 +8,11 @@ import typer
 from venn_admit.cli.advice import due_lines
 from venn_admit.cli.options import (
     AllowTrainingRows,
-    AreLogits,
-    Extractor,
     Json,
     Name,
     OwnExtractor,
-    Probabilities,
-    chosen,
+    Stating,
+    with_records,
 )
 from venn_admit.cli.output import print_result, shown, warn
 from venn_admit.cli.waiting import Waiting
@@ -67,6 +65,7 @@ def create(
     )
 
 
+@with_records
 def ingest(
     name: Name,
     file: Annotated[Path, typer.Argument(help="Exemplars, .npz or .parquet.")],
@@ -76,9 +75,8 @@ def ingest(
             help="train; held-out, which a hash divides into knn, mc and vp; or one of these if your data are divided."
         ),
     ],
-    extractor: Extractor = None,
-    probabilities: Probabilities = False,
-    are_logits: AreLogits = False,
+    *,
+    stating: Stating,
     allow_training_rows: AllowTrainingRows = False,
     as_json: Json = False,
 ) -> None:
@@ -91,10 +89,9 @@ def ingest(
     from venn_admit.report.wording import copies_text, training_copies_text, waiting_text
     from venn_admit_client.members import as_json as json_of
 
-    are_probabilities = chosen("probabilities", probabilities, "as-logits", are_logits)
     session = open_session()
     with Waiting(session) as shell:
-        source = session.exemplars_in(file, extractor, are_probabilities)
+        source = session.exemplars_in(file, stating)
         shell.show(f"Ingesting {source.name}", source.count_rows())
         done = flow(session.engine, name, source, split, allow_training_rows=allow_training_rows, on_rows=shell.advance)
     per_split, known = done.new_per_split, done.already_stored

@@ -6,21 +6,18 @@ from typing import Annotated, Any
 import typer
 
 from venn_admit.cli.options import (
-    AreLogits,
-    Extractor,
+    Deciding,
     Json,
     Name,
-    Probabilities,
-    RequireFullMatch,
-    Unweighted,
-    Weighted,
-    chosen,
+    Stating,
     numbers,
+    with_records,
 )
 from venn_admit.cli.output import print_result
 from venn_admit.errors import InvalidInputError
 
 
+@with_records
 def decide(
     name: Name,
     file: Annotated[Path | None, typer.Argument(help="Exemplars, .npz or .parquet.")] = None,
@@ -32,9 +29,8 @@ def decide(
     attributes: Annotated[
         str, typer.Option(help="With logits: attributes, such as region=north,device=pc; a file has its own.")
     ] = "",
-    weighted: Weighted = False,
-    unweighted: Unweighted = False,
-    require_full_match: RequireFullMatch = False,
+    *,
+    deciding: Deciding,
     ef_search: Annotated[
         int | None,
         typer.Option(help="Search by the HNSW index with this many candidates, K to 1000; default: search exactly."),
@@ -43,9 +39,7 @@ def decide(
         int | None,
         typer.Option(min=0, help="How many of the nearest training exemplars to show; default: all K."),
     ] = None,
-    extractor: Extractor = None,
-    probabilities: Probabilities = False,
-    are_logits: AreLogits = False,
+    stating: Stating,
     as_json: Json = False,
 ) -> None:
     """Decide on one row of a file, or on logits alone, by the current calibration, and show why; nothing is stored."""
@@ -60,21 +54,16 @@ def decide(
 
     if (file is None) == (logits is None) or (file is None and row) or (attributes and logits is None):
         raise InvalidInputError("expected either a file, and a row of it, or logits, and attributes with them")
-    are_probabilities = chosen("probabilities", probabilities, "as-logits", are_logits)
+    are_probabilities = stating.are_probabilities
+    how: dict[str, Any] = {**deciding.arguments(), "hnsw_ef_search": ef_search, "neighbours": neighbours}
     session = open_session()
-    how: dict[str, Any] = {
-        "weighted": chosen("weighted", weighted, "unweighted", unweighted),
-        "require_full_match": require_full_match,
-        "hnsw_ef_search": ef_search,
-        "neighbours": neighbours,
-    }
     if file is None:
         with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, which is refused
             given = np.array(numbers("logits", logits or "", float, "2.5,-1.5"), dtype=np.float32)
         points = as_logits([GivenPoint(None, given, named_texts(attributes))], are_probabilities)
         (decided,) = session.point_scorer.score_each(name, points, **how)
     else:
-        source = session.exemplars_in(file, extractor, are_probabilities)
+        source = session.exemplars_in(file, stating)
         decided = decide_row(session.engine, session.point_scorer, name, source, row, **how)
     point = decided.point
     if as_json:

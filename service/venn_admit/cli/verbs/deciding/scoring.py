@@ -6,16 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from venn_admit.cli.options import (
-    AreLogits,
+    NOTHING_STATED,
     Calibration,
-    Extractor,
+    Deciding,
     Json,
     Name,
-    Probabilities,
-    RequireFullMatch,
-    Unweighted,
-    Weighted,
-    chosen,
+    Stating,
+    with_records,
 )
 from venn_admit.cli.output import print_result, shown
 from venn_admit.cli.waiting import Showing, Waiting
@@ -30,17 +27,15 @@ class ReplayDiffersError(VennAdmitError):
     """A decision did not come out as it is stored."""
 
 
+@with_records
 def score(
     name: Name,
     file: Annotated[Path, typer.Argument(help="Exemplars to score, .npz or .parquet.")],
     out: Annotated[Path, typer.Option(help="Where the decisions go, .parquet or .csv, a row for each of the file's.")],
-    weighted: Weighted = False,
-    unweighted: Unweighted = False,
-    require_full_match: RequireFullMatch = False,
+    *,
+    deciding: Deciding,
     calibration: Calibration = None,
-    extractor: Extractor = None,
-    probabilities: Probabilities = False,
-    are_logits: AreLogits = False,
+    stating: Stating,
     as_json: Json = False,
 ) -> None:
     """Admit or reject every row of a file."""
@@ -56,9 +51,8 @@ def score(
         scored = flow(
             session,
             name,
-            session.exemplars_in(file, extractor, chosen("probabilities", probabilities, "as-logits", are_logits)),
-            weighted=chosen("weighted", weighted, "unweighted", unweighted),
-            require_full_match=require_full_match,
+            session.exemplars_in(file, stating),
+            **deciding.arguments(),
             calibration_id=calibration,
             shell=shell,
             out=out,
@@ -87,8 +81,7 @@ def evaluate_data(
     file: Path | None,
     title: str | None,
     calibration: int | None,
-    extractor: str | None = None,
-    probabilities: bool | None = None,
+    stating: Stating = NOTHING_STATED,
 ) -> "DatasetReport":
     """Compare the methods on the labelled rows of a file, or on all that the calibration has decided on."""
     from venn_admit.flows.reports.evaluate import evaluate as flow
@@ -98,13 +91,14 @@ def evaluate_data(
         return flow(
             session,
             name,
-            None if file is None else session.exemplars_in(file, extractor, probabilities),
+            None if file is None else session.exemplars_in(file, stating),
             title=title,
             calibration_id=calibration,
             shell=shell,
         )
 
 
+@with_records
 def evaluate(
     name: Name,
     file: Annotated[
@@ -115,9 +109,8 @@ def evaluate(
         Path | None, typer.Option(help="Folder for the report: an HTML page, its charts as PNG, and JSON.")
     ] = None,
     calibration: Calibration = None,
-    extractor: Extractor = None,
-    probabilities: Probabilities = False,
-    are_logits: AreLogits = False,
+    *,
+    stating: Stating,
     details: Annotated[
         bool,
         typer.Option(
@@ -137,15 +130,7 @@ def evaluate(
         make_folder(out, *([] if file is None else [file]))
     session = open_session()
     title = None if file is None else shown(file.stem)
-    result = evaluate_data(
-        session,
-        name,
-        file,
-        title,
-        calibration,
-        extractor,
-        chosen("probabilities", probabilities, "as-logits", are_logits),
-    )
+    result = evaluate_data(session, name, file, title, calibration, stating)
     more = [] if details or out else ["More tables: add --details; with charts, as a page: add --out FOLDER."]
     print_result(as_json, report_payload(result), report_tables(result, details=details), *more)
     if out is not None:
