@@ -114,7 +114,7 @@ class Given(Model):
         return given
 
 
-class Stating(BaseModel):
+class StatedInRequest(BaseModel):
     """What a request states of vectors and logits, in its body or, beside a file, in its address."""
 
     extractor: Extractor | None = Field(

@@ -16,7 +16,7 @@ from venn_admit.api.models.common import (
     Key,
     Model,
     Number,
-    Stating,
+    StatedInRequest,
     answer_of,
 )
 from venn_admit.core import evidence
@@ -48,7 +48,7 @@ class Point(Given):
     )
 
 
-class HowToDecide(Stating):
+class HowToDecide(StatedInRequest):
     """How points are decided on."""
 
     weighted: bool | None = Field(

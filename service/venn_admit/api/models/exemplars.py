@@ -11,7 +11,7 @@ from venn_admit.api.models.common import (
     Finite,
     FromSource,
     Given,
-    Stating,
+    StatedInRequest,
     StoredId,
     answer_of,
 )
@@ -41,7 +41,7 @@ class NewExemplar(Given):
     attributes: AttributesOfOne = Field(default_factory=dict, description="What else is known of it.")
 
 
-class HowToStore(Stating, FromSource):
+class HowToStore(StatedInRequest, FromSource):
     """How exemplars are stored that come in."""
 
     split: Literal["train", "held-out", "knn", "mc", "vp"] = Field(
