@@ -64,50 +64,16 @@ def test_an_unknown_classifier_where_there_is_none(program: Program) -> None:
     check_refusal(program("fit", NAME), NOT_FOUND, "known: none yet; create one; run `venn-admit create NAME")
 
 
-@pytest.mark.parametrize("split", ["test", "scored", "Train", ""])
-def test_an_unknown_split(calibrated: Program, files: Path, split: str) -> None:
+def test_an_unknown_split(calibrated: Program, files: Path) -> None:
     with nothing_stored(calibrated):
-        outcome = calibrated("ingest", NAME, files / "scored.npz", "--split", split)
-        check_refusal(outcome, INVALID, f"unknown split '{split}': expected train, held-out, knn, mc or vp")
+        outcome = calibrated("ingest", NAME, files / "scored.npz", "--split", "scored")
+        check_refusal(outcome, INVALID, "unknown split 'scored': expected train, held-out, knn, mc or vp")
 
 
-@pytest.mark.parametrize(
-    ("changed", "saying"),
-    [
-        (("--classes", "red"), "classes: expected at least two names, got 1"),
-        (("--classes", ""), "classes: expected at least two names, got 0"),
-        (("--classes", "red,,blue"), "classes: expected at least two names, got 2"),
-        (("--classes", "red,blue,red"), "classes: expected each name once, got red more than once"),
-        (("--classes", "red,bl\x01ue"), r"classes: expected printable characters, got 'bl\\x01ue'"),
-        (("--classes", "red,bl\udcffue"), r"classes: expected printable characters, got 'bl\\udcffue'"),
-        (("--dim", 0), "dim: expected 1 to 16000, pgvector's limit, got 0"),
-        (("--dim", 16_001), "dim: expected 1 to 16000, pgvector's limit, got 16001"),
-        (("--k", 0), "k: expected 1 to 10000 neighbours, got 0"),
-        (("--k", 2**40), "k: expected 1 to 10000 neighbours, got 1099511627776"),
-        (("--seed", 2**63), "seed: expected an integer of 64 bits, got 9223372036854775808"),
-    ],
-)
-def test_a_classifier_that_cannot_be(ingested: Program, changed: tuple[object, ...], saying: str) -> None:
+def test_a_classifier_that_cannot_be(ingested: Program) -> None:
     with nothing_stored(ingested):
-        outcome = ingested("create", "other", "--classes", "red,green", "--dim", DIMENSION, *changed)
-        check_refusal(outcome, INVALID, saying)
-
-
-@pytest.mark.parametrize(
-    "name", ["", " ", " other", "ot\nher", "ot\u0085her", "ot\udcffher", "x" * 101, "film/tv", "/", ".", ".."]
-)
-def test_a_name_that_cannot_be(ingested: Program, name: str) -> None:
-    with nothing_stored(ingested):
-        outcome = ingested("create", name, "--classes", "red,green", "--dim", DIMENSION)
-        check_refusal(
-            outcome,
-            INVALID,
-            "name: expected 1 to 100 printable characters, without / and spaces around them, and neither",
-        )
-
-
-def test_a_name_that_is_taken(ingested: Program) -> None:
-    with nothing_stored(ingested):
+        refused = ingested("create", "other", "--classes", "red,,blue", "--dim", DIMENSION)
+        check_refusal(refused, INVALID, "classes: expected at least two names, got 2")
         outcome = ingested("create", NAME, "--classes", "red,green", "--dim", DIMENSION)
         check_refusal(outcome, ConflictError.exit_code, f"a classifier named '{NAME}' exists already")
 
@@ -132,12 +98,6 @@ def test_calibrate_and_score_before_fit(ingested: Program, files: Path, tmp_path
     assert not list(tmp_path.iterdir())
 
 
-def test_fit_before_any_data(program: Program) -> None:
-    create(program)
-    with nothing_stored(program):
-        check_refusal(program("fit", NAME), NOT_READY, f"has 0 training exemplars, but its KNN needs at least K = {K}")
-
-
 def test_fit_with_fewer_than_k_training_exemplars(program: Program, tmp_path: Path) -> None:
     create(program)
     ingest(program, tmp_path, "train", samples.take(samples.train(), slice(K - 1)))
@@ -154,21 +114,6 @@ def test_fit_with_fewer_than_k_training_exemplars(program: Program, tmp_path: Pa
         check_refusal(program("calibrate", NAME), NOT_READY, f"its KNN needs at least K = {K}")
 
 
-@pytest.mark.parametrize("empty", ["knn", "mc", "vp"])
-def test_fit_with_an_empty_split(program: Program, tmp_path: Path, empty: str) -> None:
-    create(program)
-    ingest(program, tmp_path, "train", samples.train())
-    for number, split in enumerate({"knn", "mc", "vp"} - {empty}):
-        ingest(program, tmp_path, split, samples.take(samples.held_out(), slice(100 * number, 100 * number + 100)))
-    with nothing_stored(program):
-        check_refusal(
-            program("fit", NAME),
-            NOT_READY,
-            f"no exemplars of '{NAME}' are in split {empty}: ingest held-out data, a few hundred documents "
-            f"at least; run `venn-admit ingest {NAME} FILE --split held-out`$",
-        )
-
-
 def test_fit_with_one_class_in_training(program: Program, tmp_path: Path) -> None:
     create(program)
     ingest(program, tmp_path, "train", of_class(samples.train(), 2))
@@ -179,32 +124,6 @@ def test_fit_with_one_class_in_training(program: Program, tmp_path: Path) -> Non
             NOT_READY,
             f"all training exemplars of '{NAME}' have label 2, expected two classes or more",
         )
-
-
-@pytest.mark.parametrize("split", ["mc", "vp"])
-def test_calibrate_with_one_class(program: Program, tmp_path: Path, split: str) -> None:
-    create(program)
-    ingest(program, tmp_path, "train", samples.train())
-    columns = {"mc": samples.exemplars("mc", 100, seed=5), "vp": samples.exemplars("vp", 100, seed=6)}
-    columns[split] = of_class(columns[split], 1)
-    for name, rows in columns.items():
-        ingest(program, tmp_path, name, rows)
-    adopt(program, tmp_path)
-    with nothing_stored(program):
-        check_refusal(
-            program("calibrate", NAME),
-            NOT_READY,
-            f"split {split} of '{NAME}' holds only class 1: expected at least two classes",
-        )
-
-
-def test_calibrate_with_an_empty_split(program: Program, tmp_path: Path) -> None:
-    create(program)
-    ingest(program, tmp_path, "train", samples.train())
-    ingest(program, tmp_path, "mc", samples.held_out())
-    adopt(program, tmp_path)
-    with nothing_stored(program):
-        check_refusal(program("calibrate", NAME), NOT_READY, f"split vp of '{NAME}' holds no labelled exemplar")
 
 
 def at_distance_one(prefix: str, count: int, train: Columns) -> Columns:
@@ -243,40 +162,12 @@ def test_all_points_at_the_same_distance(program: Program, tmp_path: Path) -> No
     )  # as the message advises
 
 
-@pytest.mark.parametrize("alpha", ["0", "1", "-0.1", "1.5", "0.0", "1e3"])
-def test_alpha_outside_of_0_to_1(calibrated: Program, alpha: str) -> None:
-    with nothing_stored(calibrated):
-        check_refusal(
-            calibrated("calibrate", NAME, f"--alpha={alpha}"), INVALID, "alpha must lie strictly between 0 and 1; got"
-        )
-
-
-@pytest.mark.parametrize(
-    "alpha", ["nan", "sNaN", "inf", "-Infinity", "a tenth", "", "0,1", "0." + 30 * "3", "1e-40000"]
-)
-def test_alpha_that_is_no_exact_decimal(calibrated: Program, alpha: str) -> None:
-    with nothing_stored(calibrated):
-        check_refusal(
-            calibrated("calibrate", NAME, f"--alpha={alpha}"),
-            INVALID,
-            f"alpha: expected a decimal number with at most 20 places, got '{alpha}'",
-        )
-
-
 @pytest.mark.parametrize(
     ("option", "saying"),
     [
-        (("--method", "venn-admit", "--delta", "0"), "delta must be greater than 0"),
-        (("--method", "venn-admit", "--delta=-1"), "delta must be greater than 0"),
+        (("--alpha=-0.1",), "alpha must lie strictly between 0 and 1; got -0.1"),
         (("--method", "venn-admit", "--delta", "nan"), "delta must be greater than 0"),
-        (("--thresholds", "0.9,0.9"), "expected one threshold for each of 3 classes, in their order, got 2"),
-        (("--thresholds", "0.9,0.89,0.9"), "the threshold of class 1 must be at least 1 - alpha = 0.9 .*; got 0.89"),
-        (("--thresholds", "0.9,0.9,1.1"), "the threshold of class 2 must be .* at most 1; got 1.1"),
         (("--thresholds", "0.9,,0.9"), "thresholds: expected a decimal number with at most 20 places, got ''"),
-        (("--thresholds", "0.9,nan,0.9"), "thresholds: expected a decimal number .*, got 'nan'"),
-        (("--q-bins", "1,2"), "the bins of q must be given by ascending lower edges, the first of them 0 .*; got 1, 2"),
-        (("--q-bins", "0,3,3"), "the bins of q must be given by ascending lower edges.*; got 0, 3, 3"),
-        (("--q-bins", "0,6"), f"none above K = {K}; got 0, 6"),
         (("--q-bins", "0,x"), "q-bins: expected whole numbers, got 'x'"),
     ],
 )
@@ -322,25 +213,9 @@ def test_a_place_that_cannot_be_written(calibrated: Program, files: Path, tmp_pa
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.csv", "folder.json"]
 
 
-@pytest.mark.parametrize(
-    ("parameters", "saying"),
-    [
-        ("", "parameters.json: expected JSON, got"),
-        ("[]", "parameters.json: expected an object with beta, gamma, eta and eta_loc"),
-        ('{"beta": 1}', "parameters.json: beta: expected a list of numbers, got 1"),
-        (PARAMETERS.replace("[1, 1, 1]", "[1, 1]"), r"gamma: expected 3 finite numbers, .*, got \[1.0, 1.0\]"),
-        (PARAMETERS.replace("[1, 1, 1]", '[1, 1, "1"]'), r"gamma\[2\]: expected a number, got '1'"),
-        (PARAMETERS.replace("[0, 0, 0]", "[0, NaN, 0]"), r"beta: expected 3 finite numbers, .*, got \[0.0, nan, 0.0\]"),
-        (PARAMETERS.replace('"eta": 1', '"eta": 0'), "eta: expected a finite number above 0, got 0"),
-        (
-            PARAMETERS.replace('"eta_loc": 1', '"eta_loc": Infinity'),
-            "eta_loc: expected a finite number above 0, got inf",
-        ),
-        (PARAMETERS.replace(', "eta_loc": 1', ""), "eta_loc: expected a number, got None"),
-    ],
-)
-def test_parameters_that_are_none(ingested: Program, tmp_path: Path, parameters: str, saying: str) -> None:
+def test_parameters_that_are_none(ingested: Program, tmp_path: Path) -> None:
     path = tmp_path / "parameters.json"
-    path.write_text(parameters)
+    path.write_text("[]")
     with nothing_stored(ingested):
-        check_refusal(ingested("fit", NAME, "--parameters", path), INVALID, saying)
+        outcome = ingested("fit", NAME, "--parameters", path)
+        check_refusal(outcome, INVALID, "parameters.json: expected an object with beta, gamma, eta and eta_loc")

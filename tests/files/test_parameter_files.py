@@ -49,3 +49,20 @@ def test_are_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(InvalidInputError, match=r"parameters\.json: "):
         read_parameters(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "saying"),
+    [
+        ("", "expected JSON, got"),
+        ("[]", "expected an object with beta, gamma, eta and eta_loc"),
+        (json.dumps(GIVEN | {"beta": 1}), "beta: expected a list of numbers, got 1"),
+        (json.dumps(GIVEN | {"gamma": [1, "1"]}), r"gamma\[1\]: expected a number, got '1'"),
+        (json.dumps({name: GIVEN[name] for name in ("beta", "gamma", "eta")}), "eta_loc: expected a number, got None"),
+    ],
+)
+def test_messages_say_what_is_expected(tmp_path: Path, text: str, saying: str) -> None:
+    path = tmp_path / "parameters.json"
+    path.write_text(text)
+    with pytest.raises(InvalidInputError, match=rf"parameters\.json: {saying}"):
+        read_parameters(path)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from venn_admit.core.calibrators.arguments import read_settings
 from venn_admit.core.calibrators.settings import check_settings, make_settings
 from venn_admit.errors import InvalidInputError
 
@@ -50,3 +51,22 @@ def test_the_extremes_that_are_allowed() -> None:
 def test_one_class_is_no_classification() -> None:
     with pytest.raises(InvalidInputError, match="at least 2 classes"):
         make_settings(1, 5)
+
+
+@pytest.mark.parametrize("text", ["nan", "sNaN", "inf", "-Infinity", "a tenth", "", "0,1", "0." + 30 * "3", "1e-40000"])
+def test_a_decimal_is_exact(text: str) -> None:
+    with pytest.raises(
+        InvalidInputError, match=f"^alpha: expected a decimal number with at most 20 places, got '{text}'"
+    ):
+        read_settings("venn-abers", {"alpha": text}, class_count=2, neighbour_count=5)
+
+
+@pytest.mark.parametrize("text", ["0", "1", "-0.1", "1.5", "0.0", "1e3"])
+def test_alpha_as_text_lies_between_0_and_1(text: str) -> None:
+    with pytest.raises(InvalidInputError, match="alpha must lie strictly between 0 and 1; got"):
+        read_settings("venn-abers", {"alpha": text}, class_count=2, neighbour_count=5)
+
+
+def test_edges_are_whole_numbers() -> None:
+    with pytest.raises(InvalidInputError, match="q_bins: expected whole numbers, got 'x'"):
+        read_settings("venn-abers", {"q_bins": "0,x"}, class_count=2, neighbour_count=5)

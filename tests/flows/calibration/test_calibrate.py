@@ -318,16 +318,17 @@ class TestRefusals:
             calibrate_on_stored(edge.workspace(), find(edge.engine, "edge"), make_settings(3, 5), reason="test")
         assert edge.value("SELECT count(*) FROM calibrator") == 0
 
-    def test_with_one_class_alone(self, bench: Bench) -> None:
+    @pytest.mark.parametrize(("split", "other"), [("mc", "vp"), ("vp", "mc")])
+    def test_with_one_class_alone(self, bench: Bench, split: str, other: str) -> None:
         bench.create("edge", dimension=8, class_count=3, neighbour_count=5)
         bench.adopt("edge", EDGE.parameters, 1.0)
         bench.ingest("edge", bench.write("train.npz", EDGE.exemplars("train")), "train")
-        bench.ingest("edge", bench.write("mc.npz", EDGE.exemplars("mc")), "mc")
-        with pytest.raises(NotReadyError, match="split vp of 'edge' holds no labelled exemplar"):
+        bench.ingest("edge", bench.write("other.npz", EDGE.exemplars(other)), other)
+        with pytest.raises(NotReadyError, match=f"split {split} of 'edge' holds no labelled exemplar"):
             calibrated(bench)
-        vp = EDGE.exemplars("vp")
-        bench.ingest("edge", bench.write("vp.npz", vp | {"y": np.ones_like(vp["y"])}), "vp")
-        with pytest.raises(NotReadyError, match="split vp of 'edge' holds only class 1"):
+        rows = EDGE.exemplars(split)
+        bench.ingest("edge", bench.write("rows.npz", rows | {"y": np.ones_like(rows["y"])}), split)
+        with pytest.raises(NotReadyError, match=f"split {split} of 'edge' holds only class 1"):
             calibrated(bench)
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, Arrays, Bench, Golden
-from venn_admit.core.types import KnnParameters, TrainingEpoch
+from venn_admit.core.types import HELD_OUT_SPLITS, KnnParameters, Split, TrainingEpoch
 from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.files.label_sources import LabelFile
-from venn_admit.flows.calibration.fit import Fitted, fit_on_stored, request_neighbours
-from venn_admit.flows.data.catalogue import show
+from venn_admit.flows.calibration.fit import Fitted, fit_on_stored, request_neighbours, require_data
+from venn_admit.flows.data.catalogue import find, show
 from venn_admit.flows.data.label import label
 from venn_admit.store.database.engine import connect, create_engine
 from venn_admit.store.exemplars import approximations
@@ -173,6 +173,9 @@ class TestRefusals:
         Golden("edge").prepare(bench, "edge")
         with pytest.raises(NotReadyError, match="no exemplars of 'edge' are in split knn"):
             request_neighbours(bench.workspace(chunk_rows=10), "edge")
+        for empty in HELD_OUT_SPLITS:
+            with pytest.raises(NotReadyError, match=f"no exemplars of 'edge' are in split {empty}"):
+                require_data(dict.fromkeys(Split, 1) | {empty: 0}, find(bench.engine, "edge"))
 
     def test_without_neighbours(self, edge: Bench) -> None:
         with pytest.raises(NotReadyError, match="in split knn are out of date: run the fit again"):
