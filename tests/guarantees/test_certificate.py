@@ -15,6 +15,7 @@ import pytest
 from venn_admit.core.calibrators.certification import ClassKind, DocumentTest
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.hypothesis_tests import betting_p_values, binomial_tail, class_p_values
+from venn_admit.core.calibrators.certified.losses import LossRanges
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.types import FloatArray, IntArray
@@ -234,6 +235,7 @@ def test_a_rare_document_all_wrong_fools_the_asymptotic_test_only() -> None:
         admitted,
         known=before,
         bound=bound,
+        ranges=LossRanges(np.ones(REPETITIONS), np.ones(REPETITIONS)),
         alpha=ERROR_SHARE,
         level=TEST_LEVEL,
         test=DocumentTest.ASYMPTOTIC,

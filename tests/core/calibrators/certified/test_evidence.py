@@ -7,6 +7,7 @@ import pytest
 
 from venn_admit.core.calibrators.certified.evidence import POWER, Evidence, documents_needed
 from venn_admit.core.calibrators.certified.hypothesis_tests import betting_p_values, boundary_deviation
+from venn_admit.core.calibrators.certified.losses import LossRanges
 from venn_admit.core.types import FloatArray
 
 LEVEL, ALPHA = 0.05, 0.1
@@ -27,7 +28,7 @@ def test_with_the_documents_needed_a_class_passes_about_as_often_as_meant(size: 
     large = differences(100_000, 1)
     bound = (1 - ALPHA) * size
     wrong = np.rint(large + ALPHA * size).astype(np.int64)
-    boundary = float(boundary_deviation(large, np.full_like(wrong, size), ALPHA)[0])
+    boundary = float(boundary_deviation(large, np.full_like(wrong, size), LossRanges(np.ones(1), np.ones(1)), ALPHA)[0])
     needed = documents_needed(float(-large.mean()), float(large.std()), boundary, bound, level=LEVEL, bounded=True)
     assert needed is not None
     p_values = betting_p_values(

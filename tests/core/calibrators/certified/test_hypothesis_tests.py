@@ -19,6 +19,7 @@ from venn_admit.core.calibrators.certified.hypothesis_tests import (
     document_variance,
     largest_passing,
 )
+from venn_admit.core.calibrators.certified.losses import LossRanges
 from venn_admit.core.types import FloatArray, IntArray
 
 ALPHA = 0.1
@@ -43,14 +44,19 @@ def test_the_binomial_tail_of_nothing_is_one() -> None:
     assert binomial_tail(0, 0, ALPHA) == 1.0
 
 
+def zero_one(width: int) -> LossRanges:
+    return LossRanges(np.ones(width), np.ones(width))
+
+
 def p_values(admitted: IntArray, wrong: IntArray, *, test: DocumentTest = DocumentTest.FINITE_SAMPLE) -> FloatArray:
     most = np.maximum(admitted.max(axis=0), 1)
-    excess = document_excess(admitted, wrong, most, ALPHA)
+    excess = document_excess(admitted, wrong.astype(np.float64), most, ALPHA)
     return class_p_values(
         excess,
         admitted,
         known=excess,
         bound=(1 - ALPHA) * most,
+        ranges=zero_one(len(most)),
         alpha=ALPHA,
         level=0.05,
         test=test,
@@ -92,11 +98,11 @@ def test_the_asymptotic_test_is_a_score_test_if_errors_are_fewer_than_chance_exp
 def test_variance_is_over_documents() -> None:
     admitted = np.array([[4], [4], [4], [4]])
     excess = np.array([[0], [4], [0], [4]]) - ALPHA * admitted
-    assert document_variance(excess, admitted, ALPHA) == pytest.approx([np.var([0, 4, 0, 4], ddof=1)])
+    assert document_variance(excess, admitted, zero_one(1), ALPHA) == pytest.approx([np.var([0, 4, 0, 4], ddof=1)])
 
 
 def test_a_large_document_counts_as_the_largest_that_proposed() -> None:
-    admitted, wrong = np.array([[2], [60]]), np.array([[1], [60]])
+    admitted, wrong = np.array([[2], [60]]), np.array([[1.0], [60.0]])
     assert document_excess(admitted, wrong, np.array([3]), ALPHA) == pytest.approx(np.array([[0.8], [2.7]]))
 
 

@@ -8,6 +8,7 @@ from tests.core.calibrators.certified.laws import graded_points
 from venn_admit.core.calibrators.certified.curves import fit_curves
 from venn_admit.core.calibrators.certified.evidence import Evidence
 from venn_admit.core.calibrators.certified.forecast import Forecast
+from venn_admit.core.calibrators.certified.losses import losses_of
 from venn_admit.core.calibrators.certified.points import canonical
 from venn_admit.core.calibrators.certified.search import Limits, Options, best_choice
 
@@ -39,8 +40,8 @@ def test_the_search_finds_nearly_the_best_of_all_choices() -> None:
             graded_points(np.random.default_rng(seed), 300, frequencies=(0.6, 0.3, 0.1), sharpness=3.0)
         )
         evidence = Evidence(300, 300, bounded=True)
-        forecast = Forecast(points, fit_curves(points, 3), 3, ALPHA, evidence)
-        options = forecast.options(np.linspace(0.99, 0.5, 12))
+        forecast = Forecast(points, fit_curves(points, 3), losses_of(None, 3), ALPHA, evidence)
+        options = forecast.options(np.repeat(np.linspace(0.99, 0.5, 12)[:, np.newaxis], 3, axis=1))
         choice = best_choice(options, limits_of(options))
         found = 0.0 if choice is None else float(options.admitted[np.arange(3), choice].sum())
         best = most_by_trying_all(options, limits_of(options))

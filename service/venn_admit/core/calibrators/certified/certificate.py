@@ -7,6 +7,7 @@ from typing import Any
 
 from venn_admit.core.calibrators.certification import ClassKind, DocumentTest, Kind, parse_kind, part_kind
 from venn_admit.core.calibrators.certified.policies import Bounded, GroupThresholds, Policy
+from venn_admit.core.calibrators.loss import LossMatrix
 from venn_admit.errors import InvalidInputError
 
 
@@ -22,6 +23,7 @@ class ClassResult:
         documents_needed: The number of documents of evidence with which the class passes with a chance of 0.8, at the
             rates seen there; None if it fails at any number.
         value: The attribute's value that its group has; None if the kind is not of groups.
+        mean_loss: That of its admitted points, 0 if there are none; None if no loss was asked for.
     """
 
     kind: Kind
@@ -31,6 +33,7 @@ class ClassResult:
     p_value: float | None
     documents_needed: int | None
     value: str | None = None
+    mean_loss: float | None = None
 
     @property
     def share(self) -> float | None:
@@ -122,6 +125,7 @@ class Certificate:
         admitted: The number of points of evidence that it admits.
         classes: The results of the classes that something is promised for.
         lacking: For the others, the policy nearest to a promise, with the documents that it would take.
+        loss: What errors cost, if the mean loss is promised; None for the share right.
     """
 
     alpha: Decimal
@@ -137,10 +141,11 @@ class Certificate:
     classes: tuple[ClassResult, ...]
     lacking: tuple[ClassResult, ...]
     chains: tuple[Chain, ...]
+    loss: LossMatrix | None = None
 
     @property
     def single_points(self) -> bool:
-        """Whether every document is one point, so that the test was the exact binomial one."""
+        """Whether every document is one point."""
         return self.documents == self.points
 
     @property
@@ -199,6 +204,8 @@ def to_document(certificate: Certificate) -> dict[str, Any]:
         "confidence": str(certificate.confidence),
         "kinds": [str(kind) for kind in certificate.kinds],
         "test": str(certificate.test),
+        # Absent without a loss, as in certificates made before there were any.
+        **({} if certificate.loss is None else {"loss": [list(map(str, row)) for row in certificate.loss]}),
         "single_points": certificate.single_points,
         "documents": certificate.documents,
         "points": certificate.points,
@@ -263,6 +270,7 @@ def _result_document(result: ClassResult) -> dict[str, Any]:
         **({} if result.value is None else {"group": result.value}),
         "admitted": result.admitted,
         "right": result.right,
+        **({} if result.mean_loss is None else {"mean_loss": result.mean_loss}),
         "p_value": result.p_value,
         "documents_needed": result.documents_needed,
     }
@@ -321,6 +329,7 @@ def _asked(document: Mapping[str, Any]) -> dict[str, Any]:
         "confidence": Decimal(document["confidence"]),
         "kinds": tuple(map(parse_kind, document["kinds"])),
         "test": DocumentTest(document["test"]),
+        "loss": tuple(tuple(map(Decimal, row)) for row in document["loss"]) if "loss" in document else None,
     }
 
 
@@ -333,6 +342,7 @@ def _result(document: Mapping[str, Any]) -> ClassResult:
         p_value=document["p_value"],
         documents_needed=document["documents_needed"],
         value=document.get("group"),
+        mean_loss=document.get("mean_loss"),
     )
 
 

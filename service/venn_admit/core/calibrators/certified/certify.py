@@ -6,7 +6,7 @@ rejective multiple test procedures*; docs/explanation/certificate.md.
 
 import math
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import islice, pairwise
 
@@ -34,8 +34,10 @@ from venn_admit.core.calibrators.certified.hypothesis_tests import (
     class_p_values,
     document_excess,
 )
+from venn_admit.core.calibrators.certified.losses import Losses, LossRanges, losses_of
 from venn_admit.core.calibrators.certified.points import CertificatePoints, canonical, check_points
 from venn_admit.core.calibrators.certified.policies import Policy, admit
+from venn_admit.core.calibrators.loss import LossMatrix, check_loss
 from venn_admit.core.types import FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 
@@ -53,8 +55,11 @@ def certify(
     kinds: Collection[str],
     confidence: Decimal = DEFAULT_CONFIDENCE,
     test: DocumentTest | str = DocumentTest.FINITE_SAMPLE,
+    loss: LossMatrix | None = None,
 ) -> Certificate:
     """Certify a policy: with the given confidence, at least 1 - alpha of the admitted points of each class are right.
+
+    With a loss: the mean loss of the admitted points of each class is at most alpha.
 
     If what is asked for falls apart into disjoint classes (predicted classes, the groups of one attribute, or predicted
     classes within them), each has a chain of its own, and an equal part of 1 - confidence; a class that fails stops no
@@ -77,7 +82,9 @@ def certify(
             attribute.
         confidence: 1 - eps, in (0, 1).
         test: How documents of several points are tested. `finite-sample` is valid at any number of documents;
-            `asymptotic` has more power, and is valid for very many only.
+            `asymptotic` has more power, and is valid for very many only. With a loss, points are tested so too, unless
+            what they cost has one value for each class.
+        loss: As in `check_loss`; None for the 0/1 loss.
 
     Raises:
         InvalidInputError: An argument or an array is out of range, or there are fewer than two documents.
@@ -87,6 +94,8 @@ def certify(
     if not (alpha.is_finite() and 0 < alpha < 1):
         raise InvalidInputError(f"alpha must lie strictly between 0 and 1; got {alpha}")
     asked = make_certification(kinds, confidence, test)
+    if loss is not None:
+        check_loss(loss, alpha, class_count)
     check_points("the proposing points", proposing, class_count)
     check_points("the evidence", evidence, class_count)
     for points in (proposing, evidence):
@@ -99,13 +108,15 @@ def certify(
     evidence, generator = canonical(evidence)
     level = float(1 - confidence)
     shown = Evidence(evidence.document_count, len(evidence.score), asked.test is DocumentTest.FINITE_SAMPLE)
-    forecast = Forecast(proposing, fit_curves(proposing, class_count), class_count, float(alpha), shown)
+    losses = losses_of(loss, class_count)
+    forecast = Forecast(proposing, fit_curves(proposing, class_count), losses, float(alpha), shown)
     finest = part_kind(asked.kinds)
     if finest is not None:
         plan = part_chains(forecast, finest, float(alpha), level)
     else:
         plan = path_chains(forecast, float(alpha), asked.kinds, level)
-    setting = _Setting(proposing, evidence, float(alpha), asked.test, shown, int(generator.integers(2**63)))
+    seed = int(generator.integers(2**63))
+    setting = _Setting(proposing, evidence, losses, float(alpha), asked.test, shown, seed)
     chains = _tested(plan.orders, setting, level)
     untested = [
         ClassResult(kind, number, 0, 0, None, needed, value)
@@ -127,10 +138,15 @@ class _Setting:
 
     proposing: CertificatePoints
     evidence: CertificatePoints
+    losses: Losses
     alpha: float
     test: DocumentTest
     shown: Evidence
     seed: int
+
+    def ranges(self, order: Order) -> LossRanges:
+        """What a point of each class can cost that an order is tested for."""
+        return self.losses.ranges(order.columns, self.evidence)
 
 
 class _Running:
@@ -190,11 +206,12 @@ def _tested(orders: list[Order], setting: _Setting, level: float) -> list[Chain]
 
 def _results(order: Order, setting: _Setting, level: float) -> Iterator[tuple[int, tuple[ClassResult, ...]]]:
     """Yield the points that each policy admits, and the results of the classes that it is tested for."""
-    if setting.shown.single_points:
-        for tally in _tallies(setting.evidence, order, by_document=False):
+    if setting.shown.single_points and setting.ranges(order).are_single:
+        for tally in _tallies(setting.evidence, order, setting.losses, by_document=False):
             yield tally.total, _of_points(order, tally, setting, level)
         return
-    tallies = zip(_tallies(setting.evidence, order), _tallies(setting.proposing, order), strict=True)
+    both = (_tallies(points, order, setting.losses) for points in (setting.evidence, setting.proposing))
+    tallies = zip(*both, strict=True)
     together = max(1, min(MOST_TOGETHER, TOGETHER_BYTES // (8 * setting.shown.documents * len(order.columns))))
     while batch := list(islice(tallies, together)):
         for (tally, _), results in zip(batch, _of_documents(order, batch, setting, level), strict=True):
@@ -205,16 +222,19 @@ def _results(order: Order, setting: _Setting, level: float) -> Iterator[tuple[in
 class _Tally:
     """What a policy admits.
 
-    total: all points. admitted, wrong: (documents, h) int64, those of each class asked for; one row if documents are
-    not told apart.
+    total: all points. admitted: (documents, h) int64, those of each class asked for; one row if documents are not told
+    apart. loss: (documents, h) float64, the sum of their losses. wrong, costly: (h,) int64, how many are wrong, and how
+    many cost something.
     """
 
     total: int
     admitted: IntArray
+    loss: FloatArray
     wrong: IntArray
+    costly: IntArray
 
 
-def _tallies(points: CertificatePoints, order: Order, *, by_document: bool = True) -> Iterator[_Tally]:
+def _tallies(points: CertificatePoints, order: Order, losses: Losses, *, by_document: bool = True) -> Iterator[_Tally]:
     """Count what each policy admits; every policy adds the points that enter with it to those of the one before."""
     policies = len(order.scores)
     enters = np.full(len(points.score), policies)
@@ -225,6 +245,7 @@ def _tallies(points: CertificatePoints, order: Order, *, by_document: bool = Tru
     by_entry = np.argsort(enters, kind="stable")
     bounds = np.searchsorted(enters[by_entry], np.arange(policies + 1)).tolist()
     missed = points.predicted != points.label
+    loss_of = losses.of(points.label, points.predicted)
     document = points.document if by_document else np.zeros(len(points.score), dtype=np.int64)
     columns = []
     for kind in dict.fromkeys(kind for kind, _ in order.columns):
@@ -235,36 +256,47 @@ def _tallies(points: CertificatePoints, order: Order, *, by_document: bool = Tru
             if of_kind == kind:
                 place_of[number] = place
         columns.append(place_of[classes])
-    admitted, wrong = (np.zeros((1 + int(document.max()), len(order.columns)), dtype=np.int64) for _ in range(2))
+    admitted = np.zeros((1 + int(document.max()), len(order.columns)), dtype=np.int64)
+    loss, (wrong, costly) = np.zeros(admitted.shape), np.zeros((2, len(order.columns)), dtype=np.int64)
     for start, end in pairwise(bounds):
-        admitted, wrong, entering = admitted.copy(), wrong.copy(), by_entry[start:end]
+        admitted, loss, wrong, costly = admitted.copy(), loss.copy(), wrong.copy(), costly.copy()
+        entering = by_entry[start:end]
         for column in columns:
             rows = entering[column[entering] >= 0]
             np.add.at(admitted, (document[rows], column[rows]), 1)
             rows = rows[missed[rows]]
-            np.add.at(wrong, (document[rows], column[rows]), 1)
-        yield _Tally(end, admitted, wrong)
+            np.add.at(loss, (document[rows], column[rows]), loss_of[rows])
+            np.add.at(wrong, column[rows], 1)
+            np.add.at(costly, column[rows], loss_of[rows] > 0)
+        yield _Tally(end, admitted, loss, wrong, costly)
 
 
 def _of_points(order: Order, tally: _Tally, setting: _Setting, level: float) -> tuple[ClassResult, ...]:
-    """The results of a policy if every document is one point, by exact binomial tests."""
-    alpha, n = setting.alpha, setting.shown.documents
-    admitted, wrong = tally.admitted[0], tally.wrong[0]
-    mean = (wrong - alpha * admitted) / n
-    square = (wrong * (1 - alpha) ** 2 + (admitted - wrong) * alpha**2) / n
+    """The results of a policy if every document is one point that costs nothing or one value, by binomial tests."""
+    alpha, n, ranges = setting.alpha, setting.shown.documents, setting.ranges(order)
+    admitted, loss, costly = tally.admitted[0], tally.loss[0], tally.costly
+    mean = (loss - alpha * admitted) / n
+    square = (costly * (ranges.most - alpha) ** 2 + (admitted - costly) * alpha**2) / n
     variance = (square - np.square(mean)) * n / (n - 1)
+    counts = zip(costly.tolist(), admitted.tolist(), ranges.most.tolist(), strict=True)
     return _class_results(
         order,
-        admitted,
-        wrong,
-        np.array([binomial_tail(e, a, alpha) for e, a in zip(wrong.tolist(), admitted.tolist(), strict=True)]),
+        tally,
+        np.array([_single_p_value(e, a, value, alpha) for e, a, value in counts]),
         gain=-mean,
         deviation=np.sqrt(variance),
-        boundary=np.sqrt(np.maximum(VARIANCE_FACTOR * variance, alpha * (1 - alpha) * admitted / n)),
-        bound=np.full(len(admitted), 1 - alpha),
+        boundary=np.sqrt(np.maximum(VARIANCE_FACTOR * variance, ranges.least_variance(alpha) * admitted / n)),
+        bound=ranges.largest_excess(alpha),
         setting=setting,
         level=level,
     )
+
+
+def _single_p_value(costly: int, admitted: int, value: float, alpha: float) -> float:
+    """The p-value of points that cost nothing or one value; 0 for some that cannot cost more than alpha."""
+    if value <= alpha:
+        return 0.0 if admitted else 1.0
+    return binomial_tail(costly, admitted, alpha / value)
 
 
 def _of_documents(
@@ -272,33 +304,34 @@ def _of_documents(
 ) -> Iterator[tuple[ClassResult, ...]]:
     """The results of some policies; those of many classes side by side take little longer than of one."""
     alpha, width = setting.alpha, len(order.columns)
-    admitted, wrong = (
+    admitted, loss = (
         np.concatenate([getattr(of_evidence, name) for of_evidence, _ in batch], axis=1)
-        for name in ("admitted", "wrong")
+        for name in ("admitted", "loss")
     )
-    known_admitted, known_wrong = (
-        np.concatenate([getattr(of_known, name) for _, of_known in batch], axis=1) for name in ("admitted", "wrong")
+    known_admitted, known_loss = (
+        np.concatenate([getattr(of_known, name) for _, of_known in batch], axis=1) for name in ("admitted", "loss")
     )
+    ranges = setting.ranges(replace(order, columns=order.columns * len(batch)))
     most = np.maximum(known_admitted.max(axis=0), 1)
-    excess, bound = document_excess(admitted, wrong, most, alpha), (1 - alpha) * most
+    excess, bound = document_excess(admitted, loss, most, alpha), ranges.largest_excess(alpha) * most
     p_values = class_p_values(
         excess,
         admitted,
-        known=document_excess(known_admitted, known_wrong, most, alpha),
+        known=document_excess(known_admitted, known_loss, most, alpha),
         bound=bound,
+        ranges=ranges,
         alpha=alpha,
         level=level,
         test=setting.test,
         generator=np.random.default_rng(setting.seed),
     )
     deviation = np.std(excess, axis=0, ddof=1)
-    boundary = boundary_deviation(excess, admitted, alpha)
-    for start in range(0, width * len(batch), width):
+    boundary = boundary_deviation(excess, admitted, ranges, alpha)
+    for start, (tally, _) in zip(range(0, width * len(batch), width), batch, strict=True):
         of_policy = slice(start, start + width)
         yield _class_results(
             order,
-            admitted[:, of_policy].sum(axis=0),
-            wrong[:, of_policy].sum(axis=0),
+            tally,
             p_values[of_policy],
             gain=-excess[:, of_policy].mean(axis=0),
             deviation=deviation[of_policy],
@@ -311,8 +344,7 @@ def _of_documents(
 
 def _class_results(
     order: Order,
-    admitted: IntArray,
-    wrong: IntArray,
+    tally: _Tally,
     p_values: FloatArray,
     *,
     gain: FloatArray,
@@ -322,13 +354,16 @@ def _class_results(
     setting: _Setting,
     level: float,
 ) -> tuple[ClassResult, ...]:
+    admitted, loss = tally.admitted.sum(axis=0), tally.loss.sum(axis=0)
+    mean_loss = np.divide(loss, admitted, out=np.zeros(len(loss)), where=admitted > 0)
     return tuple(
         ClassResult(
             kind=kind,
             number=number,
             value=value,
+            mean_loss=None if setting.losses.given is None else float(mean_loss[place]),
             admitted=int(admitted[place]),
-            right=int(admitted[place] - wrong[place]),
+            right=int(admitted[place] - tally.wrong[place]),
             p_value=float(p_values[place]),
             documents_needed=documents_needed(
                 float(gain[place]),
@@ -390,6 +425,7 @@ def _certificate(
         points=setting.shown.points,
         proposing=len(setting.proposing.score),
         capped=_capped(setting, policy, kinds),
+        loss=setting.losses.given,
         policy=policy,
         admitted=int(np.count_nonzero(admitted)),
         classes=tuple(certified),

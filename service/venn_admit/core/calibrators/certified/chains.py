@@ -84,7 +84,7 @@ class Plan:
 
 def part_chains(forecast: Forecast, kind: Kind, alpha: float, level: float) -> Plan:
     """Return a chain for each class of a kind whose classes are disjoint; level: that of all of them together."""
-    shares = np.repeat(share_grid(alpha)[:, np.newaxis], forecast.class_count, axis=1)
+    shares = _grids(forecast, alpha)
     scores = forecast.curves.least_scores(shares)
     columns = [(kind, number) for number in forecast.present(kind)]
     each = level / max(1, len(columns))
@@ -117,19 +117,18 @@ def _part(column: Column, forecast: Forecast) -> tuple[str, IntArray, Coverage]:
 
 def path_chains(forecast: Forecast, alpha: float, kinds: Sequence[Kind], level: float) -> Plan:
     """Return paths of policies for all classes; level: that of all of them together."""
-    grid, class_count = share_grid(alpha), forecast.class_count
-    every_class = np.repeat(grid[:, np.newaxis], class_count, axis=1)
-    coverage, untested = _coverage(forecast, every_class, kinds, level / MOST_PATHS)
+    grid, class_count = _grids(forecast, alpha), forecast.class_count
+    coverage, untested = _coverage(forecast, grid, kinds, level / MOST_PATHS)
     if coverage:
         forecast = forecast.within(coverage)
     never = np.zeros(class_count, dtype=np.bool_)
     if ClassKind.PREDICTED in kinds:
         alone = [(ClassKind.PREDICTED, number) for number in range(class_count)]
-        never = forecast.chances(every_class, alone, level).max(axis=0) < LEAST_CHANCE
+        never = forecast.chances(grid, alone, level).max(axis=0) < LEAST_CHANCE
     columns = tuple((kind, number) for kind in kinds for number in _asked(forecast, kind, never))
     if not {kind for kind, _ in columns}.issuperset(kinds):
         return Plan([], untested)
-    paths = {"one threshold": np.where(never, np.inf, grid[:, np.newaxis])}
+    paths = {"one threshold": np.where(never, np.inf, grid)}
     if class_count <= LARGEST_PRICED:
         priced = _by_class(forecast, grid, never, alpha, kinds)
         if ClassKind.TRUE not in kinds:
@@ -209,14 +208,13 @@ def _by_class(
     """The nested policies that admit most while every class passes by ever fewer standard errors, (P, C)."""
     options = forecast.options(grid)
     admitted = np.maximum(options.admitted, 0.0)
-    errors = options.wrong.sum(axis=2)
     columns = [(ClassKind.TRUE, number) for number in range(len(never))]
     found: list[FloatArray] = []
     for standard_errors in np.linspace(8.0, 0.0, 33).tolist():
         allowed = np.ones(admitted.shape, dtype=np.bool_)
         allowed[never, 1:] = False
         if ClassKind.PREDICTED in kinds:
-            allowed &= errors - alpha * admitted <= TOLERANCE - forecast.reserve(
+            allowed &= options.total_loss - alpha * admitted <= TOLERANCE - forecast.reserve(
                 standard_errors, ClassKind.PREDICTED, admitted
             )
         allowed[:, 0] = True
@@ -236,6 +234,14 @@ def _by_class(
     paths = np.stack(found)
     changed = np.r_[True, (paths[1:] != paths[:-1]).any(axis=1)]
     return paths[changed]
+
+
+def _grids(forecast: Forecast, alpha: float) -> FloatArray:
+    """The thresholds on g of each predicted class, (P, C), from strict to liberal.
+
+    They lie around the share right at which the mean loss is alpha, if the errors of the class cost what is foretold.
+    """
+    return np.stack([share_grid(one) for one in forecast.error_shares(alpha).tolist()], axis=1)
 
 
 def _start(chance: FloatArray) -> int:

@@ -1,4 +1,4 @@
-"""What the proposing points foretell of policies: what they admit, how much is right, and how likely they pass."""
+"""What the proposing points foretell of policies: what they admit, what it costs, and how likely they pass."""
 
 import math
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from venn_admit.core.calibrators.certified.coverage import Coverage, covers
 from venn_admit.core.calibrators.certified.curves import ShareCurves, fit_curves
 from venn_admit.core.calibrators.certified.evidence import Evidence, documents_needed
 from venn_admit.core.calibrators.certified.hypothesis_tests import binomial_tail, largest_passing
+from venn_admit.core.calibrators.certified.losses import Losses, LossRanges, entries
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.search import Options
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
@@ -23,27 +24,35 @@ Column = tuple[Kind, int]
 class Forecast:
     """What the proposing points foretell of policies: what they admit, and with which chance they pass.
 
-    Errors are foretold by g, whose noise is far below that of the few labels.
+    Errors are foretold by g, whose noise is far below that of the few labels, and what one costs by the errors seen.
     """
 
     def __init__(
         self,
         points: CertificatePoints,
         curves: ShareCurves,
-        class_count: int,
+        losses: Losses,
         alpha: float,
         evidence: Evidence,
         coverage: Coverage | None = None,
     ) -> None:
         self._alpha, self._evidence, self._of, self.curves = alpha, evidence, points, curves
         self._documents = points.document_count
-        self.class_count = class_count
+        self._losses, self.class_count = losses, len(losses.matrix)
         self._share = curves.shares(points.score, points.predicted)
         self._covered = np.ones(len(points.score), dtype=np.bool_) if coverage is None else covers(coverage, points)
         self._ranked = self._rank(self._covered)
-        self._missed = _confusion(points.take(self._covered), class_count)
+        self._missed = _confusion(points.take(self._covered), self.class_count)
+        self._cost = self._missed * losses.matrix.T
+        columns = [(ClassKind.PREDICTED, number) for number in range(self.class_count)]
+        self._per_error = np.array([self._error(column)[0] for column in columns])
         self._of_group: dict[Column, tuple[_Ranked, float]] = {}
         self._clusterings: dict[Kind, _Clustering] = {}
+
+    def error_shares(self, alpha: float) -> FloatArray:
+        """Return the share wrong of each class at which its mean loss is alpha, (C,), at most 0.5 or alpha."""
+        with np.errstate(divide="ignore"):
+            return np.minimum(alpha / self._per_error, max(alpha, 0.5))
 
     def counts(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the admitted points of each predicted class and the wrong ones among them, (P, C) each.
@@ -56,7 +65,7 @@ class Forecast:
     def within(self, coverage: Coverage) -> "Forecast":
         """Return what is foretold if other groups are never admitted, by curves of what is left."""
         curves = fit_curves(self._of.take(covers(coverage, self._of)), self.class_count)
-        return Forecast(self._of, curves, self.class_count, self._alpha, self._evidence, coverage)
+        return Forecast(self._of, curves, self._losses, self._alpha, self._evidence, coverage)
 
     def group_count(self, kind: GroupKind) -> int:
         """Return the number of groups of an attribute."""
@@ -69,10 +78,12 @@ class Forecast:
         return numbers
 
     def of_columns(self, shares: FloatArray, columns: Sequence[Column]) -> tuple[FloatArray, FloatArray]:
-        """Return the admitted and the wrong points of the classes asked for, (P, h) each."""
+        """Return the admitted points of the classes asked for and what they cost, (P, h) each."""
         admitted, wrong = self.counts(shares)
-        missed = wrong @ self._missed
-        kinds = {ClassKind.PREDICTED: (admitted, wrong), ClassKind.TRUE: (admitted - wrong + missed, missed)}
+        kinds = {
+            ClassKind.PREDICTED: (admitted, wrong * self._per_error),
+            ClassKind.TRUE: (admitted - wrong + wrong @ self._missed, wrong @ self._cost),
+        }
         found = [
             self._group_counts((kind, number), shares)
             if isinstance(kind, GroupKind)
@@ -83,13 +94,17 @@ class Forecast:
 
     def chances(self, shares: FloatArray, columns: Sequence[Column], level: float) -> FloatArray:
         """Return the chance of each class asked for to pass at a level, (P, h), foretold with one more error."""
-        admitted, wrong = self.of_columns(shares, columns)
-        share = (1 + wrong) / (1 + admitted)
-        found = np.empty_like(share)
+        admitted, loss = self.of_columns(shares, columns)
+        mean = (np.array([self._error(column)[0] for column in columns]) + loss) / (1 + admitted)
+        ranges = self._losses.ranges(columns, self._of)
+        by_points = self._evidence.single_points and ranges.are_single
+        found = np.empty_like(mean)
         for place, column in enumerate(columns):
-            for step, (a, e) in enumerate(zip(admitted[:, place].tolist(), share[:, place].tolist(), strict=True)):
-                by_points = self._evidence.single_points
-                found[step, place] = self._binomial(a, e, level) if by_points else self._normal(column, a, e, level)
+            for step, (a, e) in enumerate(zip(admitted[:, place].tolist(), mean[:, place].tolist(), strict=True)):
+                if by_points:
+                    found[step, place] = self._binomial(a, e, float(ranges.most[place]), level)
+                else:
+                    found[step, place] = self._normal(column, a, e, level)
         return found
 
     def needed(self, shares: FloatArray, columns: Sequence[Column], level: float) -> list[int | None]:
@@ -97,27 +112,27 @@ class Forecast:
 
         None for a class that no number would do for, or for all of them if there is no such policy.
         """
-        admitted, wrong = self.of_columns(shares, columns)
+        admitted, loss = self.of_columns(shares, columns)
         found = []
-        for at_step in zip(admitted, wrong / np.maximum(admitted, 1.0), strict=True):
+        for at_step in zip(admitted, loss / np.maximum(admitted, 1.0), strict=True):
             of_columns = zip(columns, *(values.tolist() for values in at_step), strict=True)
             found.append([self._needed(column, a, e, level) for column, a, e in of_columns])
         passable = [(max(known), row) for row in found if len(known := [one for one in row if one]) == len(row)]
         return min(passable, key=lambda one: one[0])[1] if passable else [None] * len(columns)
 
-    def options(self, grid: FloatArray) -> Options:
-        """Return what there is to choose from for each predicted class: never, or a threshold of the grid."""
-        shares = np.repeat(grid[:, np.newaxis], self.class_count, axis=1)
+    def options(self, shares: FloatArray) -> Options:
+        """Return what there is to choose from for each predicted class: never, or one of its thresholds on g."""
         admitted, wrong = self.counts(shares)
         first = np.zeros((self.class_count, 1))
         return Options(
             threshold=np.concatenate([np.full_like(first, np.inf), shares.T], axis=1),
             admitted=np.concatenate([first, admitted.T], axis=1),
             wrong=np.concatenate([first, wrong.T], axis=1)[:, :, np.newaxis] * self._missed[:, np.newaxis, :],
+            loss=self._losses.matrix.T,
         )
 
     def reserve(self, standard_errors: float, kind: ClassKind, admitted: FloatArray) -> FloatArray:
-        """Return by how many points the errors must fall short of alpha, so that a class passes by standard errors.
+        """Return by how much the loss must fall short of alpha, so that a class passes by standard errors.
 
         Args:
             standard_errors: >= 0.
@@ -126,26 +141,30 @@ class Forecast:
         """
         of_kind = self._clustering(kind)
         shape = (-1, *[1] * (admitted.ndim - 1))
-        deviation = np.sqrt(self._variance(admitted) * of_kind.factor.reshape(shape))
-        bound = np.broadcast_to((1 - self._alpha) * of_kind.most.reshape(shape), admitted.shape)
+        variance = of_kind.variance.reshape(shape) * admitted / self._documents
+        deviation = np.sqrt(variance * of_kind.factor.reshape(shape))
+        bound = np.broadcast_to((of_kind.excess * of_kind.most).reshape(shape), admitted.shape)
         reserve: FloatArray = self._evidence.reserve(standard_errors, deviation, bound) * self._documents
         return reserve
 
     def _group_counts(self, column: Column, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The admitted and the wrong points of a group, (P,) each; errors are as many more as it has more than g says.
+        """The admitted points of a group and what they cost, (P,) each; it is as much more as it has more than g says.
 
         Its own errors are few, and the curves know nothing of groups: one error is added to both.
         """
         if column not in self._of_group:
             kind, number = column
             rows = self._of.classes(kind) == number
-            wrong = np.count_nonzero(self._of.predicted[rows] != self._of.label[rows])
-            foretold = math.fsum((1 - self._share[rows]).tolist())
-            self._of_group[column] = self._rank(rows & self._covered), (1 + wrong) / (1 + foretold)
+            predicted, one = self._of.predicted[rows], self._error(column)[0]
+            seen = math.fsum(self._losses.of(self._of.label[rows], predicted).tolist())
+            foretold = math.fsum(((1 - self._share[rows]) * self._per_error[predicted]).tolist())
+            factor = (one + seen) / (one + foretold) if one else 1.0
+            self._of_group[column] = self._rank(rows & self._covered), factor
         ranked, factor = self._of_group[column]
         admitted, wrong_by_class = ranked.counts(shares)
         of_group = admitted.sum(axis=1)
-        return of_group, np.minimum(of_group, factor * wrong_by_class.sum(axis=1))
+        most = entries(self._losses.matrix, column, self._of).max()
+        return of_group, np.minimum(most * of_group, factor * (wrong_by_class * self._per_error).sum(axis=1))
 
     def _rank(self, taken: BoolArray) -> "_Ranked":
         """Some of the points, as a policy comes to them."""
@@ -160,29 +179,43 @@ class Forecast:
 
     def _clustering(self, kind: Kind) -> "_Clustering":
         if kind not in self._clusterings:
-            self._clusterings[kind] = _clustering(self._of, self._of.classes(kind), self.class_count, self._alpha)
+            classes = self._of.classes(kind)
+            columns = [(kind, number) for number in range(max(self.class_count, 1 + int(classes.max())))]
+            largest = np.array([self._error(column)[1] for column in columns])
+            # Errors that cost no more than alpha could not make the mean that much.
+            variance = self._alpha * (np.where(largest > self._alpha, largest, 2 * self._alpha) - self._alpha)
+            ranges = self._losses.ranges(columns, self._of)
+            loss = self._losses.of(self._of.label, self._of.predicted)
+            self._clusterings[kind] = _clustering(self._of, classes, loss, variance, ranges, self._alpha)
         return self._clusterings[kind]
 
-    def _variance(self, admitted: FloatArray) -> FloatArray:
-        """The variance of e - alpha a over documents, if points were independent."""
-        return self._alpha * (1 - self._alpha) * admitted / self._documents
+    def _error(self, column: Column) -> tuple[float, float]:
+        """What an error of a class costs on average, and on average over what errors cost, as foretold."""
+        missed, cost, square = (
+            entries(of.T, column, self._of).sum()
+            for of in (self._missed, self._cost, self._missed * np.square(self._losses.matrix.T))
+        )
+        return float(cost / missed), float(square / cost) if cost else 0.0
 
-    def _binomial(self, admitted: float, share: float, level: float) -> float:
+    def _binomial(self, admitted: float, mean: float, value: float, level: float) -> float:
+        """The chance of points that cost nothing or one value, on average `mean`."""
         count = round(admitted / len(self._share) * self._evidence.points)
-        allowed = largest_passing(count, self._alpha, level)
-        return 0.0 if allowed < 0 or share >= 1 else binomial_tail(allowed, count, share)
+        if value <= self._alpha:
+            return 1.0 if count else 0.0
+        allowed = largest_passing(count, self._alpha / value, level)
+        return 0.0 if allowed < 0 or mean >= value else binomial_tail(allowed, count, mean / value)
 
-    def _normal(self, column: Column, admitted: float, share: float, level: float) -> float:
-        gain = (self._alpha - share) * admitted / self._documents
+    def _normal(self, column: Column, admitted: float, mean: float, level: float) -> float:
+        gain = (self._alpha - mean) * admitted / self._documents
         if gain <= 0:
             return 0.0
         deviation, bound = self._spread(column, admitted)
         errors = self._evidence.expected(np.array([gain]), np.array([deviation]), np.array([bound]))[0]
         return NormalDist().cdf(errors - NormalDist().inv_cdf(1 - level))
 
-    def _needed(self, column: Column, admitted: float, share: float, level: float) -> int | None:
+    def _needed(self, column: Column, admitted: float, mean: float, level: float) -> int | None:
         deviation, bound = self._spread(column, admitted)
-        gain = (self._alpha - share) * admitted / self._documents
+        gain = (self._alpha - mean) * admitted / self._documents
         bounded = self._evidence.bounded or self._evidence.single_points
         return documents_needed(gain, deviation, deviation, bound, level=level, bounded=bounded)
 
@@ -191,8 +224,8 @@ class Forecast:
         kind, number = column
         of_kind = self._clustering(kind)
         most = self._ranked.most[number][round(admitted)] if kind is ClassKind.PREDICTED else of_kind.most[number]
-        variance = self._variance(np.array([admitted]))[0] * of_kind.factor[number]
-        return math.sqrt(variance), (1 - self._alpha) * float(most)
+        variance = of_kind.variance[number] * admitted / self._documents * of_kind.factor[number]
+        return math.sqrt(variance), float(of_kind.excess[number]) * float(most)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -217,10 +250,13 @@ class _Ranked:
 class _Clustering:
     """How documents of the classes of a kind depart from independent points.
 
-    factor: (C,) how much more errors vary over them. most: (C,) the points of the largest.
+    variance: (C,) that of the loss of a point, at the mean alpha. factor: (C,) how much more it varies over documents.
+    excess: (C,) the most by which a point exceeds alpha. most: (C,) the points of the largest document.
     """
 
+    variance: FloatArray
     factor: FloatArray
+    excess: FloatArray
     most: IntArray
 
 
@@ -234,17 +270,24 @@ def _largest(document: IntArray) -> IntArray:
     return np.array(most)
 
 
-def _clustering(points: CertificatePoints, classes: IntArray, class_count: int, alpha: float) -> _Clustering:
-    """classes: (n,) int64, -1 for a point that is in none; class_count: the least number of columns."""
-    rows, count = classes >= 0, max(class_count, 1 + int(classes.max()))
+def _clustering(
+    points: CertificatePoints,
+    classes: IntArray,
+    loss: FloatArray,
+    variance: FloatArray,
+    ranges: LossRanges,
+    alpha: float,
+) -> _Clustering:
+    """classes: (n,) int64, -1 for a point that is in none; loss: (n,) float64; variance: (C,), as in `_Clustering`."""
+    rows, count = classes >= 0, len(variance)
     cell = points.document[rows] * count + classes[rows]
     cells = points.document_count * count
     size = np.bincount(cell, minlength=cells).reshape(-1, count)
-    missed = (points.predicted != points.label)[rows]
-    wrong = np.bincount(cell, weights=missed, minlength=cells).reshape(-1, count)
-    independent = alpha * (1 - alpha) * np.maximum(size.mean(axis=0), 1 / points.document_count)
-    factor = np.var(wrong - alpha * size, axis=0, ddof=1) / independent
-    return _Clustering(np.maximum(factor, 1.0), np.maximum(size.max(axis=0), 1))
+    total = np.bincount(cell, weights=loss[rows], minlength=cells).reshape(-1, count)
+    independent = variance * np.maximum(size.mean(axis=0), 1 / points.document_count)
+    factor = np.var(total - alpha * size, axis=0, ddof=1) / independent
+    most = np.maximum(size.max(axis=0), 1)
+    return _Clustering(variance, np.maximum(factor, 1.0), ranges.largest_excess(alpha), most)
 
 
 def _confusion(points: CertificatePoints, class_count: int) -> FloatArray:

@@ -1,8 +1,9 @@
 """Tests of the promise for each class, on documents (docs/explanation/certificate.md).
 
-For a class, let e be the number of wrong and a that of all admitted points of one document. The hypothesis is
-E((e - alpha a) min(1, M / a)) >= 0 over documents: fewer than 1 - alpha of the admitted points are right, or exactly as
-many, where a document with more than M of them counts as M. M is the largest a of a proposing document.
+For a class, let e be the sum of the losses and a the number of all admitted points of one document; by default, e is
+the number of wrong ones. The hypothesis is E((e - alpha a) min(1, M / a)) >= 0 over documents: the mean loss of the
+admitted points is alpha or more, where a document with more than M of them counts as M. M is the largest a of a
+proposing document.
 
 The betting test is a game against the hypothesis, valid in finite samples. Sources: Waudby-Smith & Ramdas (2024),
 *Estimating means of bounded random variables by betting*; Browne (1999), *Reaching goals by a deadline: digital options
@@ -15,6 +16,7 @@ import math
 import numpy as np
 
 from venn_admit.core.calibrators.certification import DocumentTest
+from venn_admit.core.calibrators.certified.losses import LossRanges
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
 VARIANCE_FACTOR = 1.6
@@ -29,6 +31,7 @@ def class_p_values(
     *,
     known: FloatArray,
     bound: FloatArray,
+    ranges: LossRanges,
     alpha: float,
     level: float,
     test: DocumentTest,
@@ -36,13 +39,15 @@ def class_p_values(
 ) -> FloatArray:
     """Return the p-value of each class for documents of several points: small if the promise holds for it.
 
-    A class of which nothing is admitted has the p-value 1, since nothing speaks for it.
+    A class of which nothing is admitted has the p-value 1, since nothing speaks for it; else one of which no point can
+    cost more than alpha has 0.
 
     Args:
         excess: (documents, h) float64, as `document_excess` gives it.
         admitted: (documents, h) int64, the admitted points of each document and class.
         known: (documents of `knn`, h) float64, the excess of the proposing documents.
-        bound: (h,) float64, (1 - alpha) M.
+        bound: (h,) float64, M times what one point exceeds alpha by at most.
+        ranges: What a point of each class can cost.
         level: 1 - confidence, which bets aim at.
         generator: Seeded by the content of the evidence; every call must get one in the same state, so that all
             policies are tested with the same order of documents and the same uniform number.
@@ -52,7 +57,7 @@ def class_p_values(
     """
     nothing: BoolArray = admitted.sum(axis=0) == 0
     if test is DocumentTest.ASYMPTOTIC:
-        deviation = np.sqrt(document_variance(excess, admitted, alpha))
+        deviation = np.sqrt(document_variance(excess, admitted, ranges, alpha))
         standardised = np.divide(
             excess.mean(axis=0) * math.sqrt(len(excess)), deviation, out=np.zeros(len(nothing)), where=~nothing
         )
@@ -60,52 +65,54 @@ def class_p_values(
     else:
         order = generator.permutation(len(excess))
         p_values = betting_p_values(excess[order], bound, known, level=level, uniform=1.0 - generator.random())
-    return np.where(nothing, 1.0, p_values)
+    return np.where(nothing, 1.0, np.where(ranges.most <= alpha, 0.0, p_values))
 
 
-def document_excess(admitted: IntArray, wrong: IntArray, most: IntArray, alpha: float) -> FloatArray:
-    """The excess of errors of each document, e - alpha a, where more than M admitted points count as M.
+def document_excess(admitted: IntArray, loss: FloatArray, most: IntArray, alpha: float) -> FloatArray:
+    """The excess loss of each document, e - alpha a, where more than M admitted points count as M.
 
     Args:
         admitted: (documents, h) int64, a.
-        wrong: (documents, h) int64, e.
+        loss: (documents, h) float64, e.
         most: (h,) int64 > 0, M.
 
     Returns:
         (documents, h) float64.
 
     Examples:
-        >>> document_excess(np.array([[2], [10]]), np.array([[0], [10]]), np.array([2]), 0.1).tolist()
+        >>> document_excess(np.array([[2], [10]]), np.array([[0.0], [10.0]]), np.array([2]), 0.1).tolist()
         [[-0.2], [1.8]]
     """
-    excess: FloatArray = (wrong - alpha * admitted) * np.minimum(1.0, most / np.maximum(admitted, 1))
+    excess: FloatArray = (loss - alpha * admitted) * np.minimum(1.0, most / np.maximum(admitted, 1))
     return excess
 
 
-def document_variance(excess: FloatArray, admitted: IntArray, alpha: float) -> FloatArray:
-    """The variance of the excess over documents, at least that of independent points of which alpha are wrong.
+def document_variance(excess: FloatArray, admitted: IntArray, ranges: LossRanges, alpha: float) -> FloatArray:
+    """The variance of the excess over documents, at least the least of independent points whose mean loss is alpha.
 
     Args:
         excess: (documents, h) float64.
         admitted: (documents, h) int64.
+        ranges: What a point of each class can cost.
 
     Returns:
         (h,) float64.
     """
-    least = alpha * (1 - alpha) * admitted.mean(axis=0)
+    least = ranges.least_variance(alpha) * admitted.mean(axis=0)
     larger: FloatArray = np.maximum(np.var(excess, axis=0, ddof=1), least)
     return larger
 
 
-def boundary_deviation(excess: FloatArray, admitted: IntArray, alpha: float) -> FloatArray:
+def boundary_deviation(excess: FloatArray, admitted: IntArray, ranges: LossRanges, alpha: float) -> FloatArray:
     """The standard deviation of the excess that the finite-sample tests reckon with, (h,) float64.
 
     Args:
         excess: (documents, h) float64.
         admitted: (documents, h) int64.
+        ranges: What a point of each class can cost.
     """
     seen = VARIANCE_FACTOR * np.var(excess, axis=0, ddof=1)
-    deviation: FloatArray = np.sqrt(np.maximum(seen, alpha * (1 - alpha) * admitted.mean(axis=0)))
+    deviation: FloatArray = np.sqrt(np.maximum(seen, ranges.least_variance(alpha) * admitted.mean(axis=0)))
     return deviation
 
 

@@ -16,7 +16,7 @@ STEPS = 100
 REPAIRED = 3
 """How many of the feasible and of the infeasible choices of the dual are taken further."""
 TOLERANCE = 1e-9
-"""Counts are whole numbers and limits are shares of them: less than this is rounding."""
+"""Sums of losses differ from their limits by more than this, or by rounding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,14 +24,14 @@ class Limits:
     """The limits on what a policy admits.
 
     Attributes:
-        error_share: The largest share of wrong points among the admitted of a class.
+        mean_loss: The largest mean loss of the admitted points of a class.
         allowed: (C, k) bool, the options that keep the limits of their predicted class.
-        reserve: (C,) float64 >= 0, by how many points the errors among the admitted of each true class must fall short
-            of their share; None if true classes are not limited. If they are, every predicted class that can must admit
+        reserve: (C,) float64 >= 0, by how much the loss of the admitted points of each true class must fall short
+            of its limit; None if true classes are not limited. If they are, every predicted class that can must admit
             something: without an admitted point of its own a true class cannot be certified.
     """
 
-    error_share: float
+    mean_loss: float
     allowed: BoolArray
     reserve: FloatArray | None
 
@@ -44,11 +44,19 @@ class Options:
         threshold: (C, k) float64, descending; inf for never, and beyond the options of a class.
         admitted: (C, k) float64, how many points are admitted; -1 beyond the options of a class.
         wrong: (C, k, C) float64, how many of them are wrong, by their true class.
+        loss: (C, C) float64, what an error costs, by predicted and by true class.
     """
 
     threshold: FloatArray
     admitted: FloatArray
     wrong: FloatArray
+    loss: FloatArray
+
+    @property
+    def total_loss(self) -> FloatArray:
+        """(C, k) float64, what the admitted points cost."""
+        total: FloatArray = (self.wrong * self.loss[:, np.newaxis, :]).sum(axis=2)
+        return total
 
     @property
     def right(self) -> FloatArray:
@@ -89,13 +97,13 @@ def best_choice(options: Options, limits: Limits) -> IntArray | None:
 
 
 def _constraints(options: Options, limits: Limits) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """The excess of errors of each true class (C, k, C), its limit (C,), and the allowed options (C, k)."""
+    """The excess loss of each true class (C, k, C), its limit (C,), and the allowed options (C, k)."""
     allowed = limits.allowed & options.exists
     if limits.reserve is None:
         return np.zeros((*allowed.shape, 0)), np.zeros(0), allowed
-    excess = (1 - limits.error_share) * options.wrong
+    excess = (options.loss[:, np.newaxis, :] - limits.mean_loss) * options.wrong
     diagonal = np.arange(len(allowed))
-    excess[diagonal, :, diagonal] = -limits.error_share * options.right
+    excess[diagonal, :, diagonal] = -limits.mean_loss * options.right
     allowed[:, 0] &= ~options.exists[:, 1:].any(axis=1)
     return excess, TOLERANCE - limits.reserve, allowed
 

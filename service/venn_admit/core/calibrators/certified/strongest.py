@@ -10,6 +10,7 @@ from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassK
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.loss import LossMatrix
 
 LEAST_PART = 0.5
 """The part of what is admitted otherwise that a promise for both kinds, or a new calibration, may not fall below.
@@ -27,6 +28,7 @@ def certify_strongest(
     by_softmax: int,
     confidence: Decimal = DEFAULT_CONFIDENCE,
     test: DocumentTest | str = DocumentTest.FINITE_SAMPLE,
+    loss: LossMatrix | None = None,
 ) -> Certificate:
     """Certify policies for both kinds of classes and for predicted classes alone, and choose one of them.
 
@@ -43,6 +45,7 @@ def certify_strongest(
         by_softmax: How many points of the evidence the network's softmax at 1 - alpha admits, which promises nothing.
         confidence: 1 - eps, in (0, 1).
         test: How documents of several points are tested.
+        loss: As in `certify`.
 
     Returns:
         The certificate of the attempt that was chosen, with the chains of both. Without a promise for true classes,
@@ -57,6 +60,7 @@ def certify_strongest(
             kinds=kinds,
             confidence=(1 + confidence) / 2,
             test=test,
+            loss=loss,
         )
         for kinds in (tuple(ClassKind), (ClassKind.PREDICTED,))
     )
