@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         Replay,
         Report,
         StoredDecision,
+        Weaker,
         Withheld,
     )
     from .results import Decisions
@@ -95,6 +96,7 @@ __all__ = [
     "StoredDecision",
     "UnavailableError",
     "VennAdmitError",
+    "Weaker",
     "Withheld",
     "connect",
 ]

@@ -15,6 +15,7 @@ from .records import (
     Ingestion,
     Labelling,
     Monitor,
+    Weaker,
     Withheld,
 )
 
@@ -41,33 +42,31 @@ def stored_of(of: type[Stored], answers: Iterable[Mapping[str, Any]]) -> Stored:
     return from_json(of, total | {name: dict(value) for name, value in total.items() if isinstance(value, Counter)})
 
 
-def calibration_of(made: Mapping[str, Any], asked: Mapping[str, Any]) -> Calibration:
-    """Return a calibration.
-
-    Args:
-        made: What making it answers.
-        asked: The setting that it was made under.
-    """
+def calibration_of(made: Mapping[str, Any]) -> Calibration:
+    """Return a calibration from what making it answers."""
     usable, singletons = made.get("vp_in_usable_bands"), made.get("vp_singletons")
-    document, thresholds, certificate = made.get("certificate"), asked["thresholds"], None
-    if document is not None:
-        certificate = certificate_of(Certificate, document)
+    document, average, thresholds = made.get("certificate"), made.get("average"), made["thresholds"]
+    if average is not None:
+        thresholds = [one["threshold"] for one in average["classes"]]
+    elif document is not None:
         thresholds = document["thresholds"] or [None] * len(thresholds)
     return Calibration(
         id=made["calibration"],
-        method=asked["method"],
-        alpha=Decimal(asked["alpha"]),
+        method=made["method"],
+        alpha=Decimal(made["alpha"]),
         thresholds=tuple(None if one is None else Decimal(str(one)) for one in thresholds),
-        q_bins=tuple(asked["q_bins"]),
+        q_bins=tuple(made["q_bins"]),
         mc_points=made["mc"],
         vp_points=made["vp"],
-        delta=None if asked["delta"] is None else float(asked["delta"]),
-        kappa=asked["kappa"],
+        delta=None if made["delta"] is None else float(made["delta"]),
+        kappa=made["kappa"],
         usable_share=None if usable is None else usable / made["vp"],
         singleton_share=None if singletons is None else singletons / made["vp"],
         score=made.get("chosen_score"),
-        certificate=certificate,
+        certificate=None if document is None else certificate_of(Certificate, document),
+        on_average=average is not None,
         withheld=None if made.get("withheld") is None else from_json(Withheld, made["withheld"]),
+        weaker=None if made.get("weaker") is None else from_json(Weaker, made["weaker"]),
     )
 
 

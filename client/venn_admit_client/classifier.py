@@ -85,11 +85,10 @@ class Classifier(StoredClassifier):
         await_job(self._transport, self.name, job, progress)
         return from_json(Fit, self._transport.get(*self._path("jobs", job, "fit")))
 
-    def _calibrate(self, method: str, given: Mapping[str, Any]) -> Calibration:
-        body = {name: None if value is None else _SENT.get(name, str)(value) for name, value in given.items()}
-        made = self._transport.post(*self._path("calibrations"), body={"method": method, **body})
-        shown = self._transport.get(*self._path("calibrations", made["calibration"]))
-        return answers.calibration_of(made, shown["asked"])
+    def _calibrate(self, method: str, given: Mapping[str, Any], *, dry_run: bool) -> Calibration:
+        settings = {name: None if value is None else _SENT.get(name, str)(value) for name, value in given.items()}
+        body = {"method": method, "dry_run": dry_run, **settings}
+        return answers.calibration_of(self._transport.post(*self._path("calibrations"), body=body))
 
     def recalibrate(self) -> list[int]:
         served = self._transport.post(*self._path("recalibrate"))["recalibrations"]

@@ -227,11 +227,12 @@ class ClassifierInterface(ABC):
         confidence: Decimal | str | float | None = None,
         test: str | None = None,
         promise: str | None = None,
+        dry_run: bool = False,
     ) -> Calibration:
         """Calibrate on the held-out data, and make the result what new decisions are made by.
 
-        If it admits less than half of what the calibration in use does, it is stored and not put in use, and the result
-        says so; `use` puts it in use all the same.
+        If it admits nothing, or less than half of what the calibration in use does though the settings are the same, it
+        is stored and not put in use, and the result says so; `use` puts it in use all the same.
 
         kappa and q_bins may be chosen by the labels of split mc, but never by those of split vp.
 
@@ -261,6 +262,7 @@ class ClassifierInterface(ABC):
                 strongest by default: certified for predicted and true classes if the labels show it, otherwise for
                 predicted classes alone, otherwise the average promise: over calibrations and batches, on average at
                 most alpha are wrong among the admitted of each predicted class; with thresholds, pointwise by default.
+            dry_run: Whether to compute everything and store no calibration, so that the result has no number.
 
         Raises:
             InvalidInputError: A setting is out of range, or the method has no such setting.
@@ -268,11 +270,11 @@ class ClassifierInterface(ABC):
                 default kappa leaves nearly nothing to admit: the message proposes others. Nothing is stored then.
             JobError: Points have to be approximated first, and no worker did.
         """
-        given = {name: value for name, value in locals().items() if name not in ("self", "method")}
-        return self._calibrate(method, given)
+        given = {name: value for name, value in locals().items() if name not in ("self", "method", "dry_run")}
+        return self._calibrate(method, given, dry_run=dry_run)
 
     @abstractmethod
-    def _calibrate(self, method: str, given: Mapping[str, Any]) -> Calibration:
+    def _calibrate(self, method: str, given: Mapping[str, Any], *, dry_run: bool) -> Calibration:
         """Calibrate; given: the settings by their names, None for the default."""
 
     @abstractmethod

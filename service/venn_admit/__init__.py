@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         Labelling,
         Neighbour,
         PutInUse,
+        Weaker,
         Withheld,
     )
 
@@ -92,6 +93,7 @@ __all__ = [
     "SettingsWhatIf",
     "TrainingWhatIf",
     "VennAdmitError",
+    "Weaker",
     "Withheld",
     "connect",
     "example_data",
@@ -122,6 +124,7 @@ _HOMES = {
             "Labelling",
             "Neighbour",
             "PutInUse",
+            "Weaker",
             "Withheld",
         ),
     }.items()

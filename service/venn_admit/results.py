@@ -5,10 +5,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from venn_admit.advice import Step
-from venn_admit.core.calibrators.arguments import arguments_for, asked_json, json_settings
+from venn_admit.core.calibrators.arguments import arguments_for, asked_json
 from venn_admit.core.method_names import VENN_ADMIT
 from venn_admit_client.members import as_json
-from venn_admit_client.records import PutInUse, Registered, Withheld
+from venn_admit_client.records import PutInUse, Registered, Weaker, Withheld
 
 if TYPE_CHECKING:  # most of these take long to import, and a shell that shows one result needs few of them
     from sqlalchemy import Row
@@ -183,19 +183,29 @@ def calibrated_json(done: "Calibrated") -> dict[str, Any]:
     """Return what either method says of a calibration that it made."""
     return {
         "calibration": done.calibration_id if done.is_stored else None,
+        **asked_json(done.method_settings),
+        "thresholds": _thresholds(done.method_settings.thresholds),
+        "q_bins": list(done.method_settings.q_bins),
         **(_by_admit(done) if done.method_settings.method == VENN_ADMIT else _by_abers(done)),
         "mc": done.mc_count,
         "vp": done.vp_count,
         "rows_closed": done.changed.closed,
         "rows_opened": done.changed.opened,
         "is_stored": done.is_stored,
-        "withheld": None if done.withheld is None else as_json(withheld_of(done.withheld)),
+        "withheld": _far_less(done, Withheld),
+        "weaker": _far_less(done, Weaker),
     }
 
 
-def withheld_of(found: "FarLess") -> Withheld:
-    """Return why a calibration that admits far less than the one in use is stored and not put in use."""
-    return Withheld(found.in_use, found.strength.points, found.strength.share, found.strength.share_in_use)
+def far_less_of(found: "FarLess") -> Withheld | Weaker:
+    """Return what a calibration admits that admits far less than the one in use before."""
+    of = Withheld if found.is_withheld else Weaker
+    return of(found.before, found.strength.points, found.strength.share, found.strength.share_in_use)
+
+
+def _far_less(done: "Calibrated | None", of: type[Withheld | Weaker]) -> dict[str, Any] | None:
+    found = None if done is None or done.far_less is None else far_less_of(done.far_less)
+    return as_json(found) if isinstance(found, of) else None
 
 
 def withheld_in(row: "Row[Any]") -> Withheld:
@@ -211,7 +221,6 @@ def in_use_json(name: str, done: "Used") -> dict[str, Any]:
 def _by_admit(done: "Calibrated") -> dict[str, Any]:
     made = done.by_admit
     return {
-        **json_settings(done.settings, "alpha", "delta", "kappa"),
         "s_hat": made.radius.s_hat,
         "omega": made.radius.omega,
         "vp_in_usable_bands": made.usable_count,
@@ -229,7 +238,6 @@ def _by_abers(done: "Calibrated") -> dict[str, Any]:
     assert isinstance(made, MadeByAbers), "there are two methods"
     choice, certificate = made.choice, made.certificate
     return {
-        **asked_json(done.method_settings),
         "chosen_score": str(choice.kind),
         "network_share": choice.network_share,
         "reliability_share": choice.reliability_share,
@@ -254,7 +262,7 @@ def recalibrated_json(request: "RecalibrationRequest", step: "RecalibrationStep 
         "rows_opened": None if done is None else done.changed.opened,
         "error": None if step is None else step.error,
         "is_certified": None if done is None else done.is_certified,
-        "withheld": None if done is None or done.withheld is None else as_json(withheld_of(done.withheld)),
+        "withheld": _far_less(done, Withheld),
     }
 
 

@@ -180,7 +180,7 @@ def test_every_field_differs_from_its_default() -> None:
 @pytest.mark.parametrize("calibrate", [venn_admit.Classifier.calibrate, client.Classifier.calibrate])
 def test_signatures_have_the_settings_that_are_declared_and_say_of_them_what_is(calibrate: Callable[..., Any]) -> None:
     """Options and requests are made from the declarations; these signatures are written for their readers."""
-    assert inspect.signature(calibrate).parameters.keys() - {"self", "method"} == ALL_DECLARED.keys()
+    assert inspect.signature(calibrate).parameters.keys() - {"self", "method", "dry_run"} == ALL_DECLARED.keys()
     said = " ".join(str(inspect.getdoc(calibrate)).split())
     assert [name for name in ALL_DECLARED if f"{name}: {documentation(name)}" not in said] == []
 

@@ -129,6 +129,9 @@ def test_recalibrations_that_are_due(service: Service) -> None:
     assert made["calibration"] > before
     assert made["rows_opened"] > 0
     assert service.get(f"{OWN}/calibration").json()["calibration"] == made["calibration"]
+    newest, *_ = service.get(f"{OWN}/calibrations").json()["uses"]
+    assert (newest["calibration"], newest["origin"]) == (made["calibration"], "http")
+    assert newest["key_name"] is not None
 
 
 def test_a_recalibration_that_cannot_be_made(service: Service) -> None:

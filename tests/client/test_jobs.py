@@ -134,7 +134,10 @@ def test_a_classifier_from_tables_to_recalibrated_decisions(connection: Connecti
     assert made.label(labels).unchanged == 2
     assert made.label(labels.to_pandas()).unchanged == 2
     (again,) = made.recalibrate()
+    assert first.id is not None
     assert again > first.id
+    assert made.uses()[0].calibration == again
+    assert made.uses()[0].key_name is not None
 
 
 WITHOUT_PYARROW = """

@@ -61,8 +61,12 @@ def test_a_calibration_by_venn_admit(connection: Connection) -> None:
 def test_a_calibration_that_admits_nothing_is_put_in_use_only_if_it_is_asked_for(connection: Connection) -> None:
     reviews = connection.classifier(NAME)
     before = reviews.uses()[0]
+    looked = reviews.calibrate(method="venn-abers", alpha="0.001", certify="predicted", dry_run=True)
+    assert (looked.id, reviews.uses()[0]) == (None, before)
     made = reviews.calibrate(method="venn-abers", alpha="0.001", certify="predicted")
+    assert made.id is not None
     assert made.withheld is not None
+    assert made.withheld == looked.withheld
     assert (made.withheld.in_use, made.withheld.share) == (before.calibration, 0.0)
     assert next(reviews.calibrations()).state == "withheld"
     done = reviews.use(made.id, reason="to see it")

@@ -321,7 +321,11 @@ def test_a_certificate_is_returned_and_decided_by(calibrated: venn_admit.Classif
     with pytest.raises(venn_admit.InvalidInputError, match="plain probabilities alone"):
         calibrated.score(**arrays(columns, with_labels=False), weighted=True)
 
+    looked = calibrated.calibrate(**asked, alpha="0.01", certify="predicted", dry_run=True)
+    assert (looked.id, looked.withheld is None) == (None, False)
+    assert str(looked).startswith("Dry run: venn-abers, alpha 0.01")
     stored = calibrated.calibrate(**asked, alpha="0.01", certify="predicted")
+    assert stored.id is not None
     few = stored.certificate
     assert few is not None
     assert stored.withheld is not None

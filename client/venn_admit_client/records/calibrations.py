@@ -125,11 +125,37 @@ class Withheld:
     share_in_use: float = member(0.41)
 
     def __str__(self) -> str:
-        points = f"{self.points:,} calibration points" if self.points else "its calibration points, each of its own,"
         return (
-            f"it would admit {self.share:.1%} of {points} and calibration {self.in_use}, which stays in use, "
-            f"{self.share_in_use:.1%}"
+            f"it would admit {self.share:.1%} of {_judged(self.points)} and calibration {self.in_use}, which stays in "
+            f"use, {self.share_in_use:.1%}"
         )
+
+
+@record
+class Weaker:
+    """What a calibration admits that is in use because its setting was asked for: less than half of what was before.
+
+    Attributes:
+        before: The calibration that was in use before.
+        points: The calibration points that both judge; 0 if each was measured on its own.
+        share: The share of them that it would admit, by plain probabilities.
+        share_before: The share of them that the one before would admit.
+    """
+
+    before: int = member(7)
+    points: int = member(4500)
+    share: float = member(0.17)
+    share_before: float = member(0.41)
+
+    def __str__(self) -> str:
+        return (
+            f"it would admit {self.share:.1%} of {_judged(self.points)} and calibration {self.before}, in use before, "
+            f"{self.share_before:.1%}"
+        )
+
+
+def _judged(points: int) -> str:
+    return f"{points:,} calibration points" if points else "its calibration points, each of its own,"
 
 
 @record
@@ -137,7 +163,7 @@ class Calibration:
     """A calibration, which decisions are made by unless it is withheld. As text, its settings and figures in lines.
 
     Attributes:
-        id: Its number.
+        id: Its number; None if nothing was stored, in a dry run.
         method: `venn-admit` or `venn-abers`.
         alpha: The error level.
         thresholds: The least lower probability that admits each predicted class or, if a certificate or the average
@@ -152,10 +178,12 @@ class Calibration:
             Venn-Abers.
         score: What ranks predictions, `network` or `reliability`; None for Venn-ADMIT.
         certificate: What became of the certificate; None if none was asked for.
-        withheld: Why it is stored and not in use; None if new decisions are made by it.
+        on_average: Whether its promise is the average one, as it was asked for or nothing is certified.
+        withheld: Why it is not in use; None if new decisions are made by it.
+        weaker: What it admits, if far less than the one in use before; None otherwise.
     """
 
-    id: int
+    id: int | None
     method: str
     alpha: Decimal
     thresholds: tuple[Decimal | None, ...]
@@ -168,7 +196,9 @@ class Calibration:
     singleton_share: float | None
     score: str | None
     certificate: Certificate | None
+    on_average: bool = False
     withheld: Withheld | None = None
+    weaker: Weaker | None = None
 
     def __str__(self) -> str:
         return "\n".join(_calibration_lines(self))
@@ -201,9 +231,9 @@ def q_bins_text(q_bins: Sequence[int]) -> str:
 
 def _calibration_lines(made: Calibration) -> Iterator[str]:
     own = f"score {made.score}" if made.delta is None else f"delta {made.delta:g}, kappa {made.kappa:,}"
-    yield f"Calibration {made.id}: {made.method}, alpha {made.alpha}, {own}"
+    yield f"{'Dry run' if made.id is None else f'Calibration {made.id}'}: {made.method}, alpha {made.alpha}, {own}"
     certificate = made.certificate
-    if certificate is None or certificate.is_certified:
+    if certificate is None or certificate.is_certified or made.on_average:
         yield f"  thresholds {thresholds_text(made.thresholds)}; bins of q {q_bins_text(made.q_bins)}"
     yield f"  {made.mc_points:,} points in mc, {made.vp_points:,} in vp"
     if made.usable_share is not None and made.singleton_share is not None:
@@ -219,6 +249,11 @@ def _calibration_lines(made: Calibration) -> Iterator[str]:
                 f"{certificate.admitted or 0:.1%} of vp"
             )
         else:
-            yield f"  not certified for {kinds} classes, so that everything is rejected"
+            so = "" if made.on_average else ", so that everything is rejected"
+            yield f"  not certified for {kinds} classes{so}"
+    if made.on_average:
+        yield f"  promised on average: at most {made.alpha} wrong among the admitted of each predicted class"
     if made.withheld is not None:
-        yield f"  stored and not in use: {made.withheld}"
+        yield f"  {'would be ' if made.id is None else ''}stored and not in use: {made.withheld}"
+    if made.weaker is not None:
+        yield f"  in use, as its setting was asked for: {made.weaker}"

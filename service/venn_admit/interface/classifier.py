@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from venn_admit.core.calibrators.arguments import asked_json
 from venn_admit.core.calibrators.declaration import parse_decimal
 from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.files.sources import ExemplarSource
@@ -130,7 +129,7 @@ class Classifier(ClassifierInterface):
         return done.figures
 
     @advising()
-    def _calibrate(self, method: str, given: Mapping[str, Any]) -> Calibration:
+    def _calibrate(self, method: str, given: Mapping[str, Any], *, dry_run: bool) -> Calibration:
         from venn_admit.flows.calibration.calibrate import NearlyNothingUsable, calibrate, settings_for
 
         classifier = find(self._runtime.engine, self._stored.address)
@@ -142,11 +141,11 @@ class Classifier(ClassifierInterface):
             shell=self._shell,
             reason="asked for in Python",
             even_if_nearly_nothing_is_usable=given["kappa"] is not None,
+            dry_run=dry_run,
         )
         if isinstance(done, NearlyNothingUsable):
             raise NotReadyError(done.refusal(call))
-        asked = {**asked_json(settings), "q_bins": settings.q_bins, "thresholds": settings.thresholds}
-        return calibration_of(calibrated_json(done), asked)
+        return calibration_of(calibrated_json(done))
 
     @advising()
     def compare(self, *, alpha: Decimal | str | float = "0.1") -> Comparison:

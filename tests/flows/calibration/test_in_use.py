@@ -52,6 +52,12 @@ def uncertified() -> MethodSettings:
     return make_venn_abers_settings(3, 5, score="network", alpha=Decimal("0.001"), certify=("predicted",))
 
 
+def stricter() -> MethodSettings:
+    """Settings that admit something, and less than half of what those in use do."""
+    thresholds = (Decimal("0.6"), Decimal("0.999"), Decimal("0.999"))
+    return make_venn_abers_settings(3, 5, score="network", alpha=Decimal("0.4"), thresholds=thresholds)
+
+
 def states(bench: Bench) -> dict[int, str]:
     return {row.id: row.state for row in bench.rows(STATES)}
 
@@ -77,7 +83,7 @@ class TestFarLess:
         done = made(abers, uncertified())
         assert done.is_certified is False
         assert done.withheld is not None
-        assert (done.withheld.in_use, done.withheld.strength.share) == (2, 0.0)
+        assert (done.withheld.before, done.withheld.strength.share) == (2, 0.0)
         assert done.withheld.strength.share_in_use > 0
         assert states(abers) == {1: "current", 2: "current", 3: "withheld"}
         assert abers.value(IN_USE) == 2
@@ -105,6 +111,22 @@ class TestFarLess:
     def test_where_nothing_is_admitted_another_that_admits_nothing_follows(self, edge: Bench) -> None:
         use(edge.engine, "edge", made(edge, rejecting()).calibration_id)
         assert made(edge, uncertified()).withheld is None
+
+    @pytest.mark.parametrize("dry_run", [False, True])
+    def test_a_stricter_setting_is_in_use_as_it_was_asked_for(self, abers: Bench, *, dry_run: bool) -> None:
+        done = made(abers, stricter(), dry_run=dry_run)
+        assert done.withheld is None
+        assert done.far_less is not None
+        assert (done.far_less.before, done.far_less.is_withheld) == (2, False)
+        assert 0 < done.far_less.strength.share < 0.5 * done.far_less.strength.share_in_use
+        assert abers.value(IN_USE) == (2 if dry_run else done.calibration_id)
+        assert withheld(abers) == []
+
+    def test_the_setting_in_use_does_not_become_far_weaker_by_itself_or_by_hand(self, abers: Bench) -> None:
+        give(abers, 1, rows=range(400), part="mc")
+        done = made(abers, make_venn_abers_settings(3, 5, score="network", alpha=Decimal("0.4")))
+        assert done.withheld is not None
+        assert abers.value(IN_USE) == 2
 
     def test_a_setting_that_was_never_in_use_is_listed_and_not_kept_current(self, abers: Bench) -> None:
         done = made(abers, uncertified())

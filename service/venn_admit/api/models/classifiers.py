@@ -20,7 +20,15 @@ from venn_admit.api.models.common import (
 )
 from venn_admit.core.method_names import DEFAULT_METHOD, VENN_ADMIT
 from venn_admit.core.names import PRINTABLE
-from venn_admit_client.records import CalibrationUse, CertificateLook, ListedCalibration, PutInUse, Registered, Withheld
+from venn_admit_client.records import (
+    CalibrationUse,
+    CertificateLook,
+    ListedCalibration,
+    PutInUse,
+    Registered,
+    Weaker,
+    Withheld,
+)
 
 ClassName = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=PRINTABLE)]
 
@@ -260,6 +268,7 @@ class CalibrationToUse(Given):
 
 PutInUseAnswer: Any = answer_of(PutInUse, "PutInUseAnswer")
 WithheldAnswer: Any = answer_of(Withheld, "WithheldAnswer")
+WeakerAnswer: Any = answer_of(Weaker, "WeakerAnswer")
 
 
 class CalibratedAnswer(Model):
@@ -272,6 +281,10 @@ class CalibratedAnswer(Model):
     )
     withheld: WithheldAnswer | None = Field(
         description="Why it is stored and not in use; null if it is current.", examples=[None]
+    )
+    weaker: WeakerAnswer | None = Field(
+        description="What it admits, if it is current and admits less than half of what the one before did.",
+        examples=[None],
     )
     is_stored: bool = Field(description="False in a dry run.", examples=[True])
     alpha: str = Field(examples=["0.1"])

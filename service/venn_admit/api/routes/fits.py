@@ -144,7 +144,7 @@ def post_recalibrate(request: Request, classifier: ClassifierName) -> dict[str, 
     Workers approximate points that arrived since the last calibration, so one must be up if there are any.
     """
     runtime = runtime_of(request)
-    served = recalibrate(runtime, classifier, shell=WaitingForWorkers(runtime))
+    served = recalibrate(runtime, classifier, shell=WaitingForWorkers(runtime), by=request.state.caller)
     errors = [step.error for _, step in served if step is not None and step.error is not None]
     if errors:
         raise NotReadyError(f"{len(errors)} of {len(served)} recalibrations failed: {errors[0]}")

@@ -19,7 +19,7 @@ from venn_admit.report.calibration.cells.average import outcome_text as average_
 from venn_admit.report.calibration.cells.certified import certificate_section, unpromised_text
 from venn_admit.report.calibration.cells.certified import outcome_text as certified_text
 from venn_admit.report.calibration.wording import drawn_section
-from venn_admit.results import calibrated_json, withheld_of
+from venn_admit.results import calibrated_json, far_less_of
 
 
 def usable_table(shares: UsableShares) -> RenderableType:
@@ -86,7 +86,7 @@ def print_cells(done: Calibrated, made: MadeByAbers, as_json: bool) -> None:
         as_json,
         calibrated_json(done),
         *lines,
-        *withheld_lines(done),
+        *far_less_lines(done),
     )
     if certificate is not None and not as_json:
         output.print(
@@ -105,15 +105,22 @@ def standing_text(done: Calibrated) -> str:
     return f"Calibration {done.calibration_id} is {'current' if done.withheld is None else 'stored and not in use'}"
 
 
-def withheld_lines(done: Calibrated) -> list[str]:
-    """Say why a calibration is not in use, and how to put it in use, if it is not."""
-    if done.withheld is None:
+def far_less_lines(done: Calibrated) -> list[str]:
+    """Say of a calibration that admits far less than the one before whether it is in use, and how to change that."""
+    if done.far_less is None:
         return []
-    why = withheld_of(done.withheld)
+    said, is_withheld = far_less_of(done.far_less), done.far_less.is_withheld
     if not done.is_stored:
-        return [f"It would be stored and not put in use: {why}."]
-    step = Step(Verb.USE, classifier=done.classifier.name, calibration=done.calibration_id)
-    return [f"It is not in use because {why}. `{command(step)}` puts it in use all the same."]
+        would = "be stored and not put in use" if is_withheld else "be in use, since its setting was asked for"
+        return [f"It would {would}: {said}."]
+    step = Step(
+        Verb.USE,
+        classifier=done.classifier.name,
+        calibration=done.calibration_id if is_withheld else done.far_less.before,
+    )
+    if is_withheld:
+        return [f"It is not in use because {said}. `{command(step)}` puts it in use all the same."]
+    return [f"It is in use since its setting was asked for: {said}. `{command(step)}` puts that one in use again."]
 
 
 def outcome_lines(made: MadeByAbers, class_names: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Whether a calibration admits so much less than another that it should not replace it by itself."""
+"""How much less a calibration admits than the one that it would replace."""
 
 from dataclasses import dataclass
 
@@ -39,6 +39,11 @@ class Strength:
     def is_far_less(self) -> bool:
         """Whether it admits less than `LEAST_PART` of what the one in use does."""
         return self.share < LEAST_PART * self.share_in_use
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether it admits nothing at all, where the one in use does."""
+        return self.share == 0 < self.share_in_use
 
 
 def measure_strength(judged: AdmittedPoints, in_use: AdmittedPoints) -> Strength:

@@ -42,7 +42,8 @@ class Calibrated:
     """A new snapshot.
 
     made: by its method. left_out: points of mc and vp that wait for the next snapshot, because they arrived while
-    approximations were computed. withheld: why it is not in use; None if it is current. is_stored: False in a dry run.
+    approximations were computed. far_less: that it admits far less than the one in use before. is_stored: False in a
+    dry run.
     """
 
     classifier: Classifier
@@ -54,8 +55,13 @@ class Calibrated:
     vp_count: int
     changed: ChangedRows
     left_out: int
-    withheld: FarLess | None = None
+    far_less: FarLess | None = None
     is_stored: bool = True
+
+    @property
+    def withheld(self) -> FarLess | None:
+        """Why it is stored and not put in use; None if it is in use."""
+        return self.far_less if self.far_less is not None and self.far_less.is_withheld else None
 
     @property
     def settings(self) -> CalibratorSettings:
@@ -198,7 +204,7 @@ def calibrate(
 ) -> Calibrated | NearlyNothingUsable:
     """Bring the approximations of mc and vp up to date, take a snapshot of them, and make it current.
 
-    If it admits far less than the one in use, it is stored and not put in use.
+    If it admits far less than the one in use, it may be stored and not put in use.
 
     Args:
         settings: They fit the classifier, as those of `settings_for` do.
@@ -259,7 +265,7 @@ def calibrate_on_stored(
     """Compute a snapshot from one view of the data, make it current, and put its setting in use.
 
     Readers use the previous snapshot until then. Training exemplars that waited for it join afterwards. If it admits
-    far less than the one in use, it is stored and not put in use.
+    far less than the one in use, it may be stored and not put in use.
 
     Args:
         settings: They fit the classifier.
@@ -324,7 +330,7 @@ def take_snapshot(
                 leave_out=leave_out,
                 memory_budget=workspace.memory_budget,
             )
-            withheld = put_in_use_unless_far_less(
+            far_less = put_in_use_unless_far_less(
                 connection,
                 guard,
                 classifier,
@@ -333,7 +339,7 @@ def take_snapshot(
                 asked=asked,
                 reason=reason,
             )
-            calibrated = replace(calibrated, withheld=withheld, is_stored=not dry_run)
+            calibrated = replace(calibrated, far_less=far_less, is_stored=not dry_run)
             if dry_run:
                 making.rollback()
                 return calibrated

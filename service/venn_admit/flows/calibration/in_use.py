@@ -21,10 +21,14 @@ ASKED_REASON = "put in use by its number"
 
 @dataclass(frozen=True, slots=True)
 class FarLess:
-    """Why a new calibration is stored and not put in use: it admits far less than the one that it would replace."""
+    """That a new calibration admits far less than the one that was in use before, or still is.
 
-    in_use: int
+    is_withheld: whether it is stored and not put in use for that.
+    """
+
+    before: int
     strength: Strength
+    is_withheld: bool
 
 
 def put_in_use_unless_far_less(
@@ -37,7 +41,10 @@ def put_in_use_unless_far_less(
     asked: Mapping[str, Any],
     reason: str,
 ) -> FarLess | None:
-    """Make a new snapshot current unless it admits far less than the one that it would replace; return why, if so.
+    """Make a new snapshot current, unless it admits far less than the one that it would replace.
+
+    If another setting than the one in use was asked for, it must only admit something: a smaller alpha is asked for so
+    that less is admitted. Returns how much less it admits, if it is far less.
 
     Args:
         connection: The transaction that made it, whose view of the data may be older than the one in use.
@@ -48,16 +55,20 @@ def put_in_use_unless_far_less(
     store.lock(guard, classifier)
     in_use = store.in_use(guard, classifier)
     replaced = in_use if by_choice else store.current(guard, new.calibrator_id)
+    is_of_setting_in_use = in_use is not None and store.current(guard, new.calibrator_id) == in_use
+    found = None
     if replaced is not None and not forgotten.lost_points(guard, replaced).total:
         strength = measure_strength(store.judged(connection, new.id), store.judged(guard, replaced))
         if strength.is_far_less:
-            _withhold(connection, guard, classifier, new, replaced, strength)
-            return FarLess(replaced, strength)
-    is_of_setting_in_use = in_use is not None and store.current(guard, new.calibrator_id) == in_use
+            is_meant = by_choice and not is_of_setting_in_use
+            found = FarLess(replaced, strength, is_withheld=strength.is_nothing or not is_meant)
+    if found is not None and found.is_withheld:
+        _withhold(connection, guard, classifier, new, found)
+        return found
     _put_in_use(connection, new, by_choice=by_choice)
     if by_choice or is_of_setting_in_use:
         store.add_use(connection, classifier, new, asked=asked, reason=reason)
-    return None
+    return found
 
 
 def follow(connection: Connection, classifier: Classifier, new: Calibration, reason: str) -> None:
@@ -80,10 +91,9 @@ def _withhold(
     guard: Connection,
     classifier: Classifier,
     new: Calibration,
-    replaced: int,
-    strength: Strength,
+    found: FarLess,
 ) -> None:
-    store.add_withheld(connection, new.id, replaced, strength)
+    store.add_withheld(connection, new.id, found.before, found.strength)
     current = store.current(guard, new.calibrator_id)
     if current is not None:
         calibrations.open_again(connection, calibrations.by_id(connection, classifier, current), classifier.class_count)

@@ -20,7 +20,7 @@ from venn_admit.flows.calibration.calibrate import (
 )
 from venn_admit.flows.jobs.control import relay
 from venn_admit.flows.jobs.submit import Send, Submission, submit_job
-from venn_admit.flows.keys.keys import asked_by
+from venn_admit.flows.keys.keys import Caller, asked_by
 from venn_admit.flows.shell import Shell
 from venn_admit.store.access.audit import Origin
 from venn_admit.store.calibrations import calibrators
@@ -117,12 +117,13 @@ def retry_and_list(engine: Engine, name: str | None) -> list[RecalibrationReques
 
 
 def recalibrate(
-    workspace: Workspace, name: str | None, *, shell: Shell
+    workspace: Workspace, name: str | None, *, shell: Shell, by: Caller | None = None
 ) -> list[tuple[RecalibrationRequest, RecalibrationStep | None]]:
     """Serve all requests for a recalibration at once, each to its snapshot or to what prevents it.
 
     Args:
         name: A classifier's name; None: all.
+        by: Who asks over HTTP; None: somebody else.
 
     Returns:
         The requests with their last steps; None if another process made the snapshot.
@@ -130,17 +131,17 @@ def recalibrate(
     served = []
     for request in retry_and_list(workspace.engine, name):
         shell.show(f"Recalibrating {request.classifier.name}")
-        step = _step(workspace, request)
+        step = _step(workspace, request, by)
         while step is not None and step.calibrated is None and step.error is None:
             if step.job_id is not None:
                 shell.run_job(step.job_id, f"Approximating {request.classifier.name}")
-            step = _step(workspace, request)
+            step = _step(workspace, request, by)
         served.append((request, step))
     return served
 
 
-def _step(workspace: Workspace, request: RecalibrationRequest) -> RecalibrationStep | None:
-    return recalibrate_step(workspace, request, quiet_seconds=0, wait_seconds=0, wait=True)
+def _step(workspace: Workspace, request: RecalibrationRequest, by: Caller | None) -> RecalibrationStep | None:
+    return recalibrate_step(workspace, request, quiet_seconds=0, wait_seconds=0, wait=True, by=by)
 
 
 def recalibrate_step(
@@ -150,17 +151,18 @@ def recalibrate_step(
     quiet_seconds: float,
     wait_seconds: float,
     wait: bool,
+    by: Caller | None = None,
     send: Send | None = None,
 ) -> RecalibrationStep | None:
     """Take a request a step further: submit its job, or, once that is done, make the snapshot.
 
     Training exemplars that wait join before the job is submitted, and those that arrived since, after the last step.
 
-    wait: whether to wait for another process that calibrates under the same setting. send: as in `submit_job`. The
-    result is None if the request has been served or is no longer due or, without waiting, if another process works on
-    it.
+    wait: whether to wait for another process that calibrates under the same setting, because somebody asks for it. by:
+    who asks over HTTP; None: somebody else. send: as in `submit_job`. The result is None if the request has been served
+    or is no longer due or, without waiting, if another process works on it.
     """
-    asked = asked_by(None) if wait else {**asked_by(None), "origin": Origin.SCHEDULE}
+    asked = asked_by(by) if wait else {**asked_by(None), "origin": Origin.SCHEDULE}
     with submit_job(workspace, send) as submission:
         guard = submission.connection
         if wait:
@@ -234,7 +236,7 @@ def _log(request_log: structlog.stdlib.BoundLogger, step: RecalibrationStep) -> 
             request_log.warning(
                 "the calibration admits far less than the one in use, and is stored and not put in use",
                 calibration=step.calibrated.calibration_id,
-                in_use=withheld.in_use,
+                in_use=withheld.before,
                 share=withheld.strength.share,
                 share_in_use=withheld.strength.share_in_use,
             )

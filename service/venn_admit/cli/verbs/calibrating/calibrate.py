@@ -55,7 +55,8 @@ def calibrate(
 ) -> None:
     """Compute a calibration snapshot from the held-out data and make it current.
 
-    If it admits less than half of what the calibration in use admits, it is stored and not put in use; `use` does that.
+    If it admits nothing, or less than half of what the calibration in use does though the settings are the same, it is
+    stored and not put in use; `use` does that.
 
     kappa and the bins of q may be chosen by the labels of split mc, and by the tables that this command prints, which
     are computed from mc alone. They must not be chosen by the labels of split vp: the probabilities would no longer
@@ -101,7 +102,7 @@ def calibrate(
 
 def _print_bands(done: "Calibrated", made: "MadeByAdmit", as_json: bool) -> None:
     """Print what Venn-ADMIT made."""
-    from venn_admit.cli.tables.calibration_tables import standing_text, withheld_lines
+    from venn_admit.cli.tables.calibration_tables import far_less_lines, standing_text
     from venn_admit.results import calibrated_json
 
     if made.usable_count == 0:
@@ -120,7 +121,7 @@ def _print_bands(done: "Calibrated", made: "MadeByAdmit", as_json: bool) -> None
         f"{made.singleton_count / done.vp_count:.1%} have a singleton set; {done.changed.opened:,} rows written.",
         "A prediction with a singleton set is admitted if its lower probability also reaches the threshold, so fewer "
         "will be; `report` and `score` say how many.",
-        *withheld_lines(done),
+        *far_less_lines(done),
     )
 
 

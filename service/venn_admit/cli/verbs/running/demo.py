@@ -12,6 +12,7 @@ import typer
 from venn_admit.cli.output import messages, output, shown
 from venn_admit.cli.verbs.calibrating.calibrate import calibrate
 from venn_admit.cli.verbs.calibrating.classifier import create, fit, ingest
+from venn_admit.cli.verbs.calibrating.use import use
 from venn_admit.cli.verbs.deciding.scoring import evaluate_data
 from venn_admit.core.method_names import VENN_ADMIT
 from venn_admit.errors import ConflictError
@@ -58,8 +59,9 @@ def demo(
         calibrate(NAME, alpha=ALPHA)
         _step("4. Calibrate by the paper's method, which is one word away")
         calibrate(NAME, method=VENN_ADMIT, alpha=ALPHA, kappa=KAPPA)
+        of_paper, of_default = list_calibrations(session.engine, NAME, limit=2).calibrations
+        use(NAME, of_default.calibration)
         _step("5. Score two sets and look at what is admitted")
-        (of_paper,) = list_calibrations(session.engine, NAME, limit=1).calibrations
         reports = [
             (
                 evaluate_data(session, NAME, data / f"{key}.npz", title, None),
