@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from .codes import Code, Problem
+
 
 class VennAdmitError(Exception):
     """The root of every error that this package raises on purpose. Raised itself, it is a fault of the service.
@@ -99,92 +101,26 @@ class UnavailableError(VennAdmitError):
     general = "unavailable"
 
 
-_FAMILIES: tuple[tuple[type[VennAdmitError], tuple[str, ...]], ...] = (
-    (VennAdmitError, ("internal",)),
-    (
+_FAMILIES: dict[str, type[VennAdmitError]] = {
+    one.general: one
+    for one in (
+        VennAdmitError,
         InvalidInputError,
-        (
-            "label-missing",
-            "unlabelled",
-            "no-vectors",
-            "vectors-unwanted",
-            "probabilities",
-            "encoder-unnamed",
-            "parameters-unreadable",
-            "invalid-request",
-            "method-not-allowed",
-            "body-too-large",
-            "body-incomplete",
-            "not-acceptable",
-            "unsupported-media-type",
-        ),
-    ),
-    (
         ConflictError,
-        (
-            "name-taken",
-            "setting-in-use",
-            "index-exists",
-            "training-rows",
-            "extractor-differs",
-            "extractor-missing",
-            "extractor-unstated",
-            "idempotency-key-reused",
-            "still-running",
-            "generation-in-use",
-            "jobs-running",
-            "being-deleted",
-            "forgotten",
-            "precondition-failed",
-            "precondition-required",
-        ),
-    ),
-    (
         NotFoundError,
-        (
-            "no-classifier",
-            "unknown-classifier",
-            "no-setting",
-            "unknown-setting",
-            "unknown-calibration",
-            "unknown-exemplar",
-            "unknown-decision",
-            "removed-decision",
-            "unknown-job",
-            "removed-job",
-            "unknown-key",
-            "unknown-index",
-            "no-such-route",
-        ),
-    ),
-    (
         NotReadyError,
-        (
-            "schema-outdated",
-            "program-outdated",
-            "too-few-training-exemplars",
-            "too-few-classes",
-            "not-certifiable",
-            "no-held-out-data",
-            "not-fitted",
-            "changed-during-fit",
-            "equal-distances",
-            "not-calibrated",
-            "index-missing",
-        ),
-    ),
-    (OutdatedError, ("changed-during-calibration", "recalibration-due", "points-forgotten")),
-    (AccessError, ("unauthenticated",)),
-    (DatabaseError, ("schema-mismatch", "database-unreachable", "database-busy", "damaged")),
-    (JobError, ("job-not-running", "job-running")),
-    (AlarmError, ()),
-    (BrokerError, ()),
-    (
+        OutdatedError,
+        AccessError,
+        DatabaseError,
+        JobError,
+        AlarmError,
+        BrokerError,
         UnavailableError,
-        ("too-many-requests", "too-busy", "too-many", "no-room", "body-too-slow", "issuer-unreachable"),
-    ),
-)
-_BY_CODE = {code: family for family, codes in _FAMILIES for code in (family.general, *codes)}
+    )
+}
+_BY_CODE: dict[str, type[VennAdmitError]] = {str(one): _FAMILIES[one.family] for one in (*Code, *Problem)} | {
+    "unavailable": UnavailableError
+}
 # For an answer of a newer service, or of a proxy before it.
 _BY_STATUS: dict[int, type[VennAdmitError]] = {
     400: InvalidInputError,

@@ -11,7 +11,8 @@ from docs.generate.markdown import join, one_line, plain, table
 from venn_admit.api.application import ROUTERS, document
 from venn_admit.errors import Code
 from venn_admit.http.guards.guard import GuardedRoute, guard_of
-from venn_admit.http.problems import STATUS, TITLES, Problem
+from venn_admit.http.problems import STATUS, TITLES
+from venn_admit_client.codes import Problem
 
 INTRODUCTION = """\
 # HTTP

@@ -23,6 +23,7 @@ from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import connect
+from venn_admit_client.codes import Problem
 
 JSON = {"Content-Type": "application/json"}
 PASSWORD = "hunter2hunter2"
@@ -41,7 +42,7 @@ def test_every_family_has_a_status_and_a_title() -> None:
     families = {code.family for code in Code}
     assert families <= set(problems.STATUS)
     assert families == set(problems.TITLES)
-    assert not {str(problem) for problem in problems.Problem} & {str(code) for code in Code}
+    assert not {str(problem) for problem in Problem} & {str(code) for code in Code}
 
 
 @pytest.mark.parametrize("announced", [True, False])

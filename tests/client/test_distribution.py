@@ -39,7 +39,8 @@ def test_it_holds_the_client_and_its_license(wheel: Path) -> None:
         needed = [line for line in archive.read(metadata).decode().splitlines() if line.startswith("Requires-Dist:")]
         license_ = next(name for name in archive.namelist() if name.endswith("licenses/LICENSE"))
         assert archive.read(license_) == (ROOT / "LICENSE").read_bytes()
-    assert held == {f"venn_admit_client/{path.name}" for path in PACKAGE.iterdir() if path.is_file()}
+    files = {path.relative_to(PACKAGE.parent) for path in PACKAGE.rglob("*") if path.is_file()}
+    assert held == {str(file) for file in files if "__pycache__" not in file.parts}
     always = [line for line in needed if "extra ==" not in line]
     assert always == ["Requires-Dist: httpx2>=2", "Requires-Dist: numpy>=2.0"]
     assert [line.partition(";")[0] for line in needed if line not in always] == ["Requires-Dist: pyarrow>=17"]

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from venn_admit import errors as service_errors
-from venn_admit.http.problems import Problem
 from venn_admit_client import Classifier, InvalidInputError, Retries, connect, errors
+from venn_admit_client.codes import Problem
 from venn_admit_client.inputs import as_rows, bodies, floats
 from venn_admit_client.members import as_json
 from venn_admit_client.records import Registered

@@ -7,9 +7,9 @@ import pytest
 
 from tests.deployment.manifests import DEPLOY, compose_file
 from venn_admit.api.models.common import ProblemAnswer
-from venn_admit.http.problems import Problem
 from venn_admit.runtime.settings import Settings
 from venn_admit.web.access import COOKIE
+from venn_admit_client.codes import Problem
 
 FILE = DEPLOY / "nginx/nginx.conf"
 SERVICES = compose_file()["services"]

@@ -16,7 +16,7 @@ from venn_admit.report.what_if.compared import (
 
 def test_of_many_classes_the_lowest_is_shown() -> None:
     output = StringIO()
-    Console(file=output, width=120).print(compared_table(many_classes(3000, 0), details=False))
+    Console(file=output, width=120).print(compared_table(many_classes(3000, 0), rest="add --details"))
     said = " ".join(output.getvalue().split())
     assert re.search(r"kappa 100, every q \.500 \.\d{3}-\.\d{3} ✗ \.[67]\d\d \.\d{3}-\.\d{3} d ", said)
     assert "6,000 points of mc, 3,000 documents; 95 % intervals by documents drawn again" in said
@@ -28,8 +28,8 @@ def test_of_many_classes_the_lowest_is_shown() -> None:
 def test_without_details_the_best_of_each_method_is_shown() -> None:
     brief, full = StringIO(), StringIO()
     found = many_classes(1000, 3000, 2000)
-    Console(file=brief, width=120).print(compared_table(found, details=False))
-    Console(file=full, width=120).print(compared_table(found, details=True))
+    Console(file=brief, width=120).print(compared_table(found, rest="add --details"))
+    Console(file=full, width=120).print(compared_table(found))
     assert [f"kappa {kappa}," in brief.getvalue() for kappa in (100, 101, 102)] == [False, True, False]
     assert all(f"kappa {kappa}," in full.getvalue() for kappa in (100, 101, 102))
     assert "2 other settings: add --details." in brief.getvalue()
@@ -38,7 +38,7 @@ def test_without_details_the_best_of_each_method_is_shown() -> None:
 
 def test_where_nothing_is_admitted_notes_are_left() -> None:
     output = StringIO()
-    Console(file=output, width=120).print(compared_table(many_classes(0), details=False))
+    Console(file=output, width=120).print(compared_table(many_classes(0), rest="add --details"))
     assert "Nothing is admitted by Venn-ADMIT with kappa 100, every q." in output.getvalue()
     assert "What settings admit" not in output.getvalue()
     assert next_lines(many_classes(0, 3000), command)[0].startswith("No setting is proposed: none with every predicted")

@@ -11,10 +11,11 @@ from starlette.concurrency import run_in_threadpool
 
 from venn_admit.errors import DatabaseError
 from venn_admit.flows.jobs.listing import JobWatch, progress
-from venn_admit.http.problems import Problem, Refused
+from venn_admit.http.problems import Refused
 from venn_admit.http.threads import FOR_EVENTS
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.work.jobs import Progress
+from venn_admit_client.codes import Problem
 
 MEDIA_TYPE = "text/event-stream"
 HEARTBEAT_SECONDS = 15.0

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
-from venn_admit.http.problems import Problem, Refused
+from venn_admit.http.problems import Refused
+from venn_admit_client.codes import Problem
 
 _Read = TypeVar("_Read")
 

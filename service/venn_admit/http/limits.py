@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from venn_admit.http.problems import Problem, Refused
+from venn_admit.http.problems import Refused
+from venn_admit_client.codes import Problem
 
 MOST_BODY_BYTES = 32 << 20
 # How long after a refusal there may be room for another body.

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 from typing import Any
 
 import structlog
@@ -14,44 +13,11 @@ from starlette.types import Scope
 
 from venn_admit.errors import Code, VennAdmitError
 from venn_admit.http.advice import advised
+from venn_admit_client.codes import Problem
 
 MEDIA_TYPE = "application/problem+json"
 
 log = structlog.get_logger()
-
-
-class Problem(StrEnum):
-    """Reasons for which only HTTP refuses a request, as codes beside those of `venn_admit.errors`."""
-
-    heading: str
-
-    def __new__(cls, value: str, heading: str) -> "Problem":
-        """Make a member, which equals its value."""
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.heading = heading
-        return member
-
-    INVALID_REQUEST = "invalid-request", "The request is invalid"
-    UNAUTHENTICATED = "unauthenticated", "A valid key is needed"
-    FORBIDDEN = "forbidden", "The key does not allow this"
-    NO_SUCH_ROUTE = "no-such-route", "There is no such address"
-    METHOD_NOT_ALLOWED = "method-not-allowed", "The address does not take this method"
-    NOT_ACCEPTABLE = "not-acceptable", "The answer has no such type"
-    BODY_TOO_LARGE = "body-too-large", "The body is too large"
-    BODY_TOO_SLOW = "body-too-slow", "The body arrives too slowly"
-    BODY_INCOMPLETE = "body-incomplete", "The body is incomplete"
-    UNSUPPORTED_MEDIA_TYPE = "unsupported-media-type", "The body has another type"
-    TOO_MANY = "too-many", "There are too many at a time"
-    NO_ROOM = "no-room", "The service has no room for it"
-    IDEMPOTENCY_KEY_REUSED = "idempotency-key-reused", "The Idempotency-Key was used for another request"
-    STILL_RUNNING = "still-running", "The same request is being answered"
-    PRECONDITION_REQUIRED = "precondition-required", "The header If-Match is needed"
-    PRECONDITION_FAILED = "precondition-failed", "The settings have changed"
-    TOO_MANY_REQUESTS = "too-many-requests", "The key has sent too many requests"
-    ISSUER_UNREACHABLE = "issuer-unreachable", "The issuer of tokens cannot be reached"
-    TOO_BUSY = "too-busy", "The service is busy"
-    INTERNAL = "internal", "A fault of the program"
 
 
 STATUS: Mapping[str, int] = {

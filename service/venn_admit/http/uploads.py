@@ -18,9 +18,10 @@ from venn_admit.files.records import NOTHING_STATED, Stated
 from venn_admit.files.temporary import UPLOADS, remove_abandoned, temporary_name
 from venn_admit.flows.keys.keys import Caller
 from venn_admit.http.limits import allow
-from venn_admit.http.problems import Problem, Refused
+from venn_admit.http.problems import Refused
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
+from venn_admit_client.codes import Problem
 
 PARQUET = "application/vnd.apache.parquet"
 ARROW_STREAM = "application/vnd.apache.arrow.stream"

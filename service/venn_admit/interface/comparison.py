@@ -88,7 +88,7 @@ class Comparison:
     _found: ComparedSettings = field(repr=False, compare=False)
 
     def __str__(self) -> str:
-        return text_of(Group(compared_table(self._found, details=True), Text(_proposal(self._found))))
+        return text_of(Group(compared_table(self._found), Text(_proposal(self._found))))
 
 
 class SettingsWhatIf:

@@ -19,10 +19,11 @@ from venn_admit.flows.keys.sessions import LIFETIME, caller_of, form_token
 from venn_admit.http.guards.guard import Guard, guard_of, stores
 from venn_admit.http.guards.ledger import Asked, Ledger
 from venn_admit.http.guards.rates import Rates
-from venn_admit.http.problems import Problem, Refused, answer_to_error
+from venn_admit.http.problems import Refused, answer_to_error
 from venn_admit.web.failures import page_of_fault, page_of_problem
 from venn_admit.web.forms import MOST_BYTES, MOST_BYTES_TO_SIGN_IN, read_form
 from venn_admit.web.rendering import runtime_of
+from venn_admit_client.codes import Problem
 
 Answer = Callable[[Request], Coroutine[Any, Any, Response]]
 

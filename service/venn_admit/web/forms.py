@@ -9,7 +9,8 @@ from pydantic import BaseModel, ValidationError
 
 from venn_admit.errors import InvalidInputError
 from venn_admit.http.bodies import apart
-from venn_admit.http.problems import Problem, Refused
+from venn_admit.http.problems import Refused
+from venn_admit_client.codes import Problem
 
 Filled = TypeVar("Filled", bound=BaseModel)
 

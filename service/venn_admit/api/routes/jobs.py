@@ -34,10 +34,11 @@ from venn_admit.http.guards.idempotency import keeper_of, keeping
 from venn_admit.http.guards.running_jobs import refusing_too_many_jobs, requester_of
 from venn_admit.http.paging import key_before, page
 from venn_admit.http.paths import job_path
-from venn_admit.http.problems import Problem, Refused
+from venn_admit.http.problems import Refused
 from venn_admit.http.uploads import ARROW_STREAM, EXEMPLAR_FILES, PARQUET, body_of, received, temporary_file
 from venn_admit.results import job_json, rows_json
 from venn_admit.store.access.keys import Scope
+from venn_admit_client.codes import Problem
 
 routes = router("jobs")
 

@@ -14,9 +14,10 @@ from venn_admit.flows.data.settings import Check, ClassifierSettings, rename, re
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.paths import classifier_path
-from venn_admit.http.problems import Problem, Refused
+from venn_admit.http.problems import Refused
 from venn_admit.results import settings_json
 from venn_admit.store.access.keys import Scope
+from venn_admit_client.codes import Problem
 
 routes = router("settings")
 

@@ -14,10 +14,11 @@ from venn_admit.http.guards.idempotency import answer_once
 from venn_admit.http.guards.ledger import Asked, Ledger
 from venn_admit.http.guards.rates import Rates
 from venn_admit.http.limits import skip_unused
-from venn_admit.http.problems import Problem, Refused
+from venn_admit.http.problems import Refused
 from venn_admit.http.threads import FOR_KEYS
 from venn_admit.http.uploads import skip_file, takes_file
 from venn_admit.store.access.keys import Scope
+from venn_admit_client.codes import Problem
 
 if TYPE_CHECKING:
     from venn_admit.http.guards.tokens import Tokens

@@ -26,9 +26,10 @@ from starlette.types import Message
 from venn_admit.errors import VennAdmitError
 from venn_admit.flows.keys import idempotency
 from venn_admit.flows.keys.idempotency import Transaction
-from venn_admit.http.problems import Problem, Refused
+from venn_admit.http.problems import Refused
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.idempotency import Attempt, KeptAnswer
+from venn_admit_client.codes import Problem
 
 HEADER = "idempotency-key"
 REPLAYED = "Idempotent-Replayed"

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from fastapi import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from venn_admit.http.problems import Problem, Refused
+from venn_admit.http.problems import Refused
 from venn_admit.runtime.settings import Settings
+from venn_admit_client.codes import Problem
 
 # Callers that were not seen for longest are forgotten, by when their buckets are mostly full.
 MOST_CALLERS = 10_000

@@ -5,8 +5,9 @@ from contextlib import contextmanager
 
 from venn_admit.flows.jobs.submit import Requester, TooManyJobsError
 from venn_admit.flows.keys.keys import Caller
-from venn_admit.http.problems import Problem, Refused
+from venn_admit.http.problems import Refused
 from venn_admit.runtime.workspace import Runtime
+from venn_admit_client.codes import Problem
 
 RETRY_SECONDS = 10
 

@@ -14,8 +14,9 @@ import structlog
 
 from venn_admit.flows.keys.keys import Caller
 from venn_admit.http.guards.issuer import IssuerError, public_keys
-from venn_admit.http.problems import Problem, Refused
+from venn_admit.http.problems import Refused
 from venn_admit.store.access.keys import Scope
+from venn_admit_client.codes import Problem
 
 # Not those of shared secrets: with one, verifying a token would be enough to make one.
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")

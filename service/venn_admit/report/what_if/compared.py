@@ -67,15 +67,19 @@ class ComparedSettings:
         ]
         return max(holding, key=lambda one: one.admission.admitted.correct, default=None)
 
-    def step(self, settings: MethodSettings) -> Step:
-        """Return the step that calibrates under settings."""
-        return Step(Verb.CALIBRATE, classifier=self.classifier, settings=settings, neighbour_count=self.neighbour_count)
+    def step(self, settings: MethodSettings, **more: Any) -> Step:
+        """Return the step that calibrates under settings; more: its other arguments."""
+        known = {"classifier": self.classifier, "settings": settings, "neighbour_count": self.neighbour_count}
+        return Step(Verb.CALIBRATE, **known, **more)
 
 
-def compared_table(found: ComparedSettings, *, details: bool) -> RenderableType:
-    """Return a row for each setting that matters, or with details for each that admits anything, and notes."""
+def compared_table(found: ComparedSettings, *, rest: str | None = None) -> RenderableType:
+    """Return a row for each setting that admits anything, and notes.
+
+    rest: how the rest is shown, if only those that matter have a row.
+    """
     admitting = [one for one in found.compared if one.admission.admitted.correct]
-    shown = admitting if details else settings_that_matter(found)
+    shown = admitting if rest is None else settings_that_matter(found)
     if not admitting:
         return Group(*(Text("".join(map(note_text, note))) for note in _notes(found)), "")
     names = found.class_names
@@ -91,7 +95,7 @@ def compared_table(found: ComparedSettings, *, details: bool) -> RenderableType:
                 )
                 for one in shown
             ),
-            (*_notes(found), *_hidden(len(admitting) - len(shown))),
+            (*_notes(found), *_hidden(len(admitting) - len(shown), rest)),
         )
     )
 
@@ -108,8 +112,8 @@ def settings_that_matter(found: ComparedSettings) -> list[ComparedSetting]:
     return [one for one in admitting if any(one is each for each in wanted)]
 
 
-def _hidden(count: int) -> tuple[Note, ...]:
-    return ((f"{count} other setting{'' if count == 1 else 's'}: add --details.",),) if count else ()
+def _hidden(count: int, rest: str | None) -> tuple[Note, ...]:
+    return ((f"{count} other setting{'' if count == 1 else 's'}: {rest}.",),) if count else ()
 
 
 def compared_payload(found: ComparedSettings, render: Render) -> dict[str, Any]:
@@ -145,7 +149,7 @@ def next_lines(found: ComparedSettings, render: Render) -> list[str]:
     proposed, target = found.proposal(), 1 - found.alpha
     by_default = (
         "All of these promise less than the default, whose certificate is tested on mc and vp: "
-        f"`{render(_default_step(found))} --dry-run` shows what it certifies, and stores nothing."
+        f"`{render(_default_step(found))}` shows what it certifies, and stores nothing."
     )
     average = max(
         (one for one in found.compared if one.settings.has_policy),
@@ -205,7 +209,8 @@ def setting_name(one: ComparedSetting, found: ComparedSettings) -> str:
 def _default_step(found: ComparedSettings) -> Step:
     asked = {"alpha": found.alpha}
     classes, count = len(found.class_names), found.neighbour_count
-    return found.step(read_settings(DEFAULT_METHOD, asked, class_count=classes, neighbour_count=count))
+    settings = read_settings(DEFAULT_METHOD, asked, class_count=classes, neighbour_count=count)
+    return found.step(settings, dry_run=True)
 
 
 def _notes(found: ComparedSettings) -> tuple[Note, ...]:

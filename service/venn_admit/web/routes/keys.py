@@ -14,11 +14,12 @@ from venn_admit.flows.keys.keys import NewKey, Refusal, create, list_keys, revok
 from venn_admit.flows.keys.sessions import begin, end
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.ledger import Asked, Ledger
-from venn_admit.http.problems import Problem, Refused
+from venn_admit.http.problems import Refused
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import SIGN_IN, forget, remember, router
 from venn_admit.web.forms import form_of, required
 from venn_admit.web.rendering import page, runtime_of
+from venn_admit_client.codes import Problem
 
 routes = router()
 # What became of a key is in the audit ledger by its number, in the transaction that changed it.

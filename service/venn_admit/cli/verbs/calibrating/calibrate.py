@@ -160,6 +160,5 @@ def compare_settings(
     session.require_worker()
     with Waiting(session) as shell:
         found = compare(session, name, DEFAULT_ALPHA if alpha is None else alpha, shell=shell)
-    print_result(
-        as_json, compared_payload(found, command), compared_table(found, details=details), *next_lines(found, command)
-    )
+    table = compared_table(found, rest=None if details else "add --details")
+    print_result(as_json, compared_payload(found, command), table, *next_lines(found, command))
