@@ -11,11 +11,11 @@ from alembic import context
 from sqlalchemy import Connection, text
 
 from venn_admit.runtime.settings import get_settings
-from venn_admit.store.database import schema
+from venn_admit.store.database import SCHEMA, schema
 from venn_admit.store.database.address import database_url
 from venn_admit.store.database.engine import create_engine
 from venn_admit.store.database.locks import MIGRATION_LOCK
-from venn_admit.store.database.tables import SCHEMA, metadata
+from venn_admit.store.database.tables import metadata
 
 LOCK_POLL_SECONDS = 0.1
 

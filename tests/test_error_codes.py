@@ -10,7 +10,7 @@ import typer
 
 from venn_admit import errors
 from venn_admit.cli.advice import advised
-from venn_admit.cli.main import app
+from venn_admit.cli.program import app
 from venn_admit.errors import Code, NotReadyError, VennAdmitError
 
 ROOT = Path(__file__).parents[1]

@@ -6,7 +6,7 @@ from typing import Any
 import typer
 
 from docs.generate.markdown import join, one_line, plain, table
-from venn_admit.cli.main import app
+from venn_admit.cli.program import app
 
 INTRODUCTION = """\
 # Command line

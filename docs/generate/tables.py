@@ -5,7 +5,8 @@ from sqlalchemy.dialects import postgresql
 
 from docs.generate.diagram import diagram
 from docs.generate.markdown import join, plain, table
-from venn_admit.store.database.tables import SCHEMA, metadata
+from venn_admit.store.database import SCHEMA
+from venn_admit.store.database.tables import metadata
 
 # Without a table of contents, which the diagram is, there is room for it.
 INTRODUCTION = f"""\

@@ -4,8 +4,9 @@ import re
 
 from docs.generate.markdown import join, plain, table
 from docs.generate.tables import column_type
+from venn_admit.store.database import SCHEMA
 from venn_admit.store.database.routines import ResultColumn, described_routine, routine_files
-from venn_admit.store.database.tables import SCHEMA, metadata
+from venn_admit.store.database.tables import metadata
 
 INTRODUCTION = """\
 # Views and functions

@@ -20,7 +20,7 @@ import venn_admit
 from venn_admit.advice import ADVICE, NO_WAY, Blank, Render, Step, Verb, advice_on
 from venn_admit.api.application import ROUTERS
 from venn_admit.cli.advice import COMMANDS, command
-from venn_admit.cli.main import app
+from venn_admit.cli.program import app
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.errors import Code, VennAdmitError
 from venn_admit.http.advice import REQUESTS, request_for

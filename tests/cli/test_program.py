@@ -21,7 +21,7 @@ from tests.cli import samples
 from tests.cli.conftest import CALIBRATION, copied
 from tests.cli.program import PATIENCE_SECONDS, Program, check_refusal, contents, nothing_stored, wait_for
 from tests.cli.samples import NAME, SCORED_ROWS
-from venn_admit.cli.main import app
+from venn_admit.cli.program import app
 from venn_admit.errors import DatabaseError, InvalidInputError, NotFoundError, NotReadyError, VennAdmitError
 from venn_admit.flows.data import create as create_flow
 from venn_admit.store.database import schema

@@ -18,6 +18,12 @@ HEAVY = {"alembic", "altair", "celery", "fastapi", "kombu", "matplotlib", "pyarr
 OF_DATABASE = {"numpy", "psycopg", "sqlalchemy"}
 # For waiting, and for workers.
 OF_JOBS = {"psutil", "rich.progress", "rich.status", "venn_admit.cli.waiting"}
+# What computes, and the tables, which statements do not need.
+OF_COMPUTING = {
+    "venn_admit.core.calibrators.certified.certify",
+    "venn_admit.store.calibrations.calibrations",
+    "venn_admit.store.database.tables",
+}
 VERBS = "venn_admit.cli.verbs"
 RUN = """
 import sys
@@ -62,6 +68,48 @@ def test_help_imports_neither_the_database_nor_what_computes(
 )
 def test_what_only_shows_imports_nothing_that_computes_or_sends(calibrated: Program, verb: tuple[str, ...]) -> None:
     assert imported(calibrated.environment, *verb) & (HEAVY | OF_JOBS) == set()
+
+
+@pytest.mark.parametrize("verb", [("list",), ("show", NAME), ("jobs", "list")], ids=" ".join)
+def test_what_lists_makes_neither_tables_nor_what_computes(calibrated: Program, verb: tuple[str, ...]) -> None:
+    assert imported(calibrated.environment, *verb) & OF_COMPUTING == set()
+
+
+COLLECTIONS = """
+import gc
+from venn_admit.cli.main import main
+before = gc.get_stats()[0]["collections"]
+try:
+    main()
+finally:
+    print("collections", gc.get_stats()[0]["collections"] - before, "frozen", gc.get_freeze_count() > 0)
+"""
+
+
+def test_a_short_command_collects_no_garbage(calibrated: Program) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", COLLECTIONS, "list"],
+        cwd=ROOT,
+        env=os.environ | calibrated.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.splitlines()[-1] == "collections 0 frozen True"
+
+
+SETTLED = """
+import gc
+from venn_admit.cli import program
+from venn_admit.cli.main import main
+program.run = lambda _: [[] for _ in range(300_000)] and print(gc.get_threshold()[0], gc.get_freeze_count() > 10_000)
+main()
+"""
+
+
+def test_a_long_command_collects_at_the_usual_pace_once_it_has_started() -> None:
+    ran = subprocess.run([sys.executable, "-c", SETTLED], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["10000", "True"]
 
 
 def test_a_verb_imports_no_other_verbs(calibrated: Program) -> None:

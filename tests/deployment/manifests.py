@@ -8,7 +8,7 @@ from typing import Any
 import typer
 import yaml
 
-from venn_admit.cli.main import app
+from venn_admit.cli.program import app
 from venn_admit.runtime.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]

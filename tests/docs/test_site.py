@@ -14,7 +14,7 @@ import typer
 
 import venn_admit
 import venn_admit_client as client
-from venn_admit.cli.main import app
+from venn_admit.cli.program import app
 from venn_admit.errors import OutdatedError
 from venn_admit.runtime.settings import PREFIX, Settings
 from venn_admit.store.database.tables import metadata

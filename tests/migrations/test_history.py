@@ -13,9 +13,9 @@ from pytest_alembic import MigrationContext, tests
 from sqlalchemy import Engine, text
 
 from tests.migrations.migrating import facts, move, run_script
-from venn_admit.store.database import schema
+from venn_admit.store.database import SCHEMA, schema
 from venn_admit.store.database.engine import connect, create_engine, transaction
-from venn_admit.store.database.tables import SCHEMA, metadata
+from venn_admit.store.database.tables import metadata
 from venn_admit.store.exemplars import classifiers
 
 UNCOMMENTED = """

@@ -162,6 +162,15 @@ def called(name: str) -> str:
     return ALL_DECLARED[name].name or name
 
 
+def column_of(name: str) -> str:
+    """Return the name of the column that holds a setting in the database.
+
+    Args:
+        name: The setting.
+    """
+    return ALL_DECLARED[name].column or name
+
+
 def value_text(name: str, value: Any) -> str:
     """Return a value of a setting in words; several with commas between them.
 

@@ -49,6 +49,7 @@ class Declared:
         most: The most that each value may be.
         most_values: How many values a request may bring, if there are several.
         name: What tables and sentences call it; None for the name of the field.
+        column: Its column in the database; None for the name of the field.
         none: What stands for None outside, if that is not the absence of the setting.
         always: Whether advice names it even if it has its default, so that nothing else is chosen.
         added: Whether it was added after digests of settings had been stored. It is in those of settings that do not
@@ -67,6 +68,7 @@ class Declared:
     most: int | None = None
     most_values: int | None = None
     name: str | None = None
+    column: str | None = None
     none: str | None = None
     always: bool = False
     added: bool = False

@@ -75,6 +75,7 @@ QBins = Annotated[
         most=10_000,
         most_values=10_001,
         name="bins of q",
+        column="bin_edges",
     ),
 ]
 
@@ -173,6 +174,7 @@ class VennAbersSettings:
             about="how the certificate tests documents of several points: finite-sample or asymptotic",
             given="finite-sample by default; asymptotic passes with fewer documents and is valid for very many only",
             example="finite-sample",
+            column="document_test",
         ),
     ] = None
     promise: Annotated[

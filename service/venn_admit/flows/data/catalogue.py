@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Row
 
-from venn_admit.store.calibrations import calibrations, calibrators, in_use
+from venn_admit.store.calibrations import calibrators
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.database.engine import connect, consistent_view
 from venn_admit.store.decisions import catalogue
@@ -126,6 +126,8 @@ def show_calibration(engine: Engine, name: str, calibration_id: int | None) -> t
 
     Raises NotFoundError, and NotReadyError if there is no snapshot yet.
     """
+    from venn_admit.store.calibrations import calibrations  # which brings what computes certificates
+
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         if calibration_id is None:
@@ -143,6 +145,8 @@ def list_calibrations(engine: Engine, name: str, *, limit: int, before: int | No
 
     Raises NotFoundError.
     """
+    from venn_admit.store.calibrations import calibrations, in_use  # which bring what computes certificates
+
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         return ListedCalibrations(

@@ -10,18 +10,17 @@ from typing import Any
 from sqlalchemy import Connection
 from sqlalchemy.dialects.postgresql import insert
 
-from venn_admit.core.calibrators.arguments import ALL_DECLARED, canonical, plain_settings
+from venn_admit.core.calibrators.arguments import ALL_DECLARED, canonical, column_of, plain_settings
 from venn_admit.core.calibrators.settings import DECLARED, RECORDS, MethodSettings
 from venn_admit.errors import Code, NotFoundError
 from venn_admit.store.database.statements import execute
-from venn_admit.store.database.tables.calibrations import calibrator, setting_column
 from venn_admit.store.exemplars.classifiers import Classifier
 
 
 def setting_columns(settings: MethodSettings) -> dict[str, Any]:
     """Return the values of a calibrator's columns, the method and the digest included; None for other methods'."""
     values = plain_settings(settings)
-    columns = {setting_column(name): values.get(name) for name in ALL_DECLARED}
+    columns = {column_of(name): values.get(name) for name in ALL_DECLARED}
     return {"method": settings.method, "settings_digest": settings_digest(settings), **columns}
 
 
@@ -29,9 +28,7 @@ def settings_of(row: str) -> MethodSettings:
     """Return the settings in a calibrator's row, given as the text of a JSON object with its columns."""
     columns = json.loads(row, parse_float=Decimal)
     method = columns["method"]
-    return RECORDS[method](
-        **{name: one.from_plain(columns[setting_column(name)]) for name, one in DECLARED[method].items()}
-    )
+    return RECORDS[method](**{name: one.from_plain(columns[column_of(name)]) for name, one in DECLARED[method].items()})
 
 
 def settings_digest(settings: MethodSettings) -> bytes:
@@ -105,6 +102,8 @@ def by_id(connection: Connection, classifier: Classifier, calibrator_id: int) ->
 
 def add(connection: Connection, classifier: Classifier, settings: MethodSettings) -> int:
     """Return the key of the calibrator with these settings, which is added if it is new."""
+    from venn_admit.store.database.tables.calibrations import calibrator  # all tables, which take long to make
+
     # The columns follow from the settings that are declared, so this statement is put together from them.
     new = insert(calibrator).values(classifier_id=classifier.id, **setting_columns(settings))
     added = new.on_conflict_do_update(

@@ -1,15 +1,17 @@
 """Which snapshot a classifier decides with, since when, and why others are stored and not in use."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Row
 
 from venn_admit.core.comparison.strength import AdmittedPoints, Strength
-from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.binary_copy import BOOL, INT8, read_columns
 from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars.classifiers import Classifier
+
+if TYPE_CHECKING:
+    from venn_admit.store.calibrations.calibrations import Calibration
 
 
 def lock(connection: Connection, classifier: Classifier) -> None:
@@ -48,7 +50,7 @@ def add_withheld(connection: Connection, calibration_id: int, in_use_id: int, fo
 
 
 def add_use(
-    connection: Connection, classifier: Classifier, calibration: Calibration, *, asked: Mapping[str, Any], reason: str
+    connection: Connection, classifier: Classifier, calibration: "Calibration", *, asked: Mapping[str, Any], reason: str
 ) -> None:
     """Add to the history that a snapshot is in use from now on; asked: the columns that say who asked for it."""
     execute(

@@ -12,8 +12,9 @@ from sqlalchemy import Column, Connection, func, select
 
 from venn_admit.core.budget import block_rows
 from venn_admit.core.content import content_digests
+from venn_admit.store.database import SCHEMA
 from venn_admit.store.database.statements import execute
-from venn_admit.store.database.tables import SCHEMA, metadata
+from venn_admit.store.database.tables import metadata
 from venn_admit.store.database.tables.base import IS_UNLOGGED
 from venn_admit.store.exemplars import exemplars
 from venn_admit.store.exemplars.classifiers import Classifier

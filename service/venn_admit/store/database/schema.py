@@ -7,10 +7,10 @@ from sqlalchemy import Engine
 
 from venn_admit.errors import Code, NotFoundError, NotReadyError
 from venn_admit.resources import bundled_folder
+from venn_admit.store.database import SCHEMA
 from venn_admit.store.database.driver_errors import wrap_driver_errors
 from venn_admit.store.database.engine import connect, create_engine, transaction
 from venn_admit.store.database.statements import execute
-from venn_admit.store.database.tables import SCHEMA, metadata
 
 if TYPE_CHECKING:  # Alembic takes long to import, and is needed only to migrate and to compare
     from alembic.config import Config
@@ -115,6 +115,8 @@ def differences(engine: Engine) -> list[str]:
     """Return what tables, columns, keys and indexes the database lacks or has besides those that this program needs."""
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
+
+    from venn_admit.store.database.tables import metadata  # which takes long to make
 
     own = create_engine(engine.url.render_as_string(hide_password=False))
     try:

@@ -79,12 +79,6 @@ def removal(connection: Connection, decision_id: int) -> Removal | None:
     return None if row is None else Removal(row.removed_at, Why(row.reason))
 
 
-def complete_since(connection: Connection, classifier_id: int) -> datetime | None:
-    """Return the time after which no decision of a classifier was removed; None if none was at all."""
-    found: datetime | None = execute(connection, "removals.complete_since", classifier_id=classifier_id).scalar_one()
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class Old:
     """The jobs that are old enough to be removed, and the rows that they asked for."""

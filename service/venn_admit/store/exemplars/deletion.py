@@ -26,8 +26,9 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from venn_admit.core.types import IntArray
+from venn_admit.store.database import SCHEMA
 from venn_admit.store.database.statements import execute
-from venn_admit.store.database.tables import SCHEMA, metadata
+from venn_admit.store.database.tables import metadata
 from venn_admit.store.exemplars.classifiers import Classifier
 
 Key = Mapping[str, object]

@@ -15,8 +15,8 @@ from sqlalchemy import Connection
 
 from venn_admit.core.types import IntArray
 from venn_admit.errors import ConflictError
+from venn_admit.store.database import SCHEMA
 from venn_admit.store.database.statements import execute, statement
-from venn_admit.store.database.tables import SCHEMA
 from venn_admit.store.exemplars.classifiers import Classifier
 
 # How long training exemplars wait for jobs at most.

@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import Connection, Engine
 
@@ -28,7 +28,6 @@ from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, block_rows
 from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import DatabaseError, NotReadyError
 from venn_admit.file_lock import file_lock
-from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import connect, consistent_view
 from venn_admit.store.exemplars import exemplars, forgotten, support
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -40,6 +39,9 @@ from venn_admit.store.search.support_files import (
     read_support,
     write_support,
 )
+
+if TYPE_CHECKING:
+    from venn_admit.store.calibrations.calibrations import Calibration
 
 # Two, because while workers move on to the newest, some still read the one before.
 _KEPT = 2
@@ -76,7 +78,7 @@ class ArrayCache:
         return self._open(engine, f"support-{classifier.id}", str(classifier.support_revision), fill, read_support)
 
     def localizer_vectors(
-        self, engine: Engine, classifier: Classifier, calibration: Calibration, exemplar_ids: IntArray
+        self, engine: Engine, classifier: Classifier, calibration: "Calibration", exemplar_ids: IntArray
     ) -> Float32Array:
         """Return the vectors of a snapshot's vp points in the given order, (n_vp, D) float32, mapped read-only."""
 

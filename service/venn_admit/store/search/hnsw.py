@@ -7,9 +7,9 @@ from sqlalchemy import Column, Connection, Engine, Index, MetaData, Table, cast
 from sqlalchemy.schema import CreateIndex, DropIndex
 
 from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError, NotReadyError
+from venn_admit.store.database import SCHEMA
 from venn_admit.store.database.engine import unlimited
 from venn_admit.store.database.statements import execute
-from venn_admit.store.database.tables import SCHEMA
 from venn_admit.store.exemplars.classifiers import Classifier
 
 # pgvector's limit for the type vector.

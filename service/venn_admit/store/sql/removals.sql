@@ -42,12 +42,6 @@ SELECT
 FROM decision_removal
 WHERE decisions @> CAST(:decision_id AS bigint);
 
--- name: complete_since
--- The time since when all decisions of a classifier are still stored; null if none was removed.
-SELECT max(decided_until) AS complete_since
-FROM decision_removal
-WHERE classifier_id = :classifier_id;
-
 -- name: age_limit
 -- The time before which a job must have ended to be old: it lies that far back, and before everything that an answer
 -- kept under an Idempotency-Key may name, since that answer may be given again.

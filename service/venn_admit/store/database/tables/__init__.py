@@ -16,10 +16,9 @@ from venn_admit.store.database.tables import (
     venn_abers,
     work,
 )
-from venn_admit.store.database.tables.base import SCHEMA, metadata
+from venn_admit.store.database.tables.base import metadata
 
 __all__ = [
-    "SCHEMA",
     "access",
     "approximations",
     "calibrations",

@@ -6,7 +6,8 @@ from typing import Any
 from sqlalchemy import BigInteger, Column, DateTime, ForeignKey, Identity, MetaData, func
 from sqlalchemy.types import TypeEngine
 
-SCHEMA = "venn_admit"
+from venn_admit.store.database import SCHEMA
+
 # In the info of tables without a write-ahead log, which a standby does not have and cannot read.
 IS_UNLOGGED = "is_unlogged"
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, BIT
 from sqlalchemy.schema import SchemaItem
 
-from venn_admit.core.calibrators.arguments import ALL_DECLARED, about
+from venn_admit.core.calibrators.arguments import ALL_DECLARED, about, column_of
 from venn_admit.core.calibrators.declaration import SettingKind
 from venn_admit.core.calibrators.settings import DECLARED
 from venn_admit.store.database.tables.approximations import knn_parameters
@@ -21,7 +21,6 @@ _TYPES = {
     SettingKind.INTEGER: sa.Integer,
     SettingKind.WORD: sa.Text,
 }
-_NAMES = {"q_bins": "bin_edges", "test": "document_test"}
 _COMMENTS = {
     "alpha": "Error level, an exact decimal.",
     "delta": "Band radius in standard deviations of d; may be infinite; null unless the method is venn-admit.",
@@ -37,16 +36,11 @@ _COMMENTS = {
 """Comments of the columns that are in the baseline; a later one says what the setting is about."""
 
 
-def setting_column(name: str) -> str:
-    """Return the name of the column that holds a setting."""
-    return _NAMES.get(name, name)
-
-
 def _column_of(name: str) -> sa.Column[Any]:
     declared = ALL_DECLARED[name]
     each = _TYPES[declared.kind]()
     return sa.Column(
-        setting_column(name),
+        column_of(name),
         ARRAY(each) if declared.many else each,
         nullable=declared.added or any(name not in of_method for of_method in DECLARED.values()),
         comment=_COMMENTS.get(name, f"{about(name)}."),
@@ -59,9 +53,9 @@ def _checks_of_added() -> Iterator[sa.CheckConstraint]:
         words = declared.words
         if declared.added and isinstance(words, type) and issubclass(words, StrEnum):
             listed = ", ".join(f"'{word}'" for word in words)
-            yield sa.CheckConstraint(f"{setting_column(name)} IN ({listed})", name=setting_column(name))
+            yield sa.CheckConstraint(f"{column_of(name)} IN ({listed})", name=column_of(name))
         elif declared.added and declared.least is not None:
-            yield sa.CheckConstraint(f"{setting_column(name)} >= {declared.least}", name=setting_column(name))
+            yield sa.CheckConstraint(f"{column_of(name)} >= {declared.least}", name=column_of(name))
 
 
 calibrator = sa.Table(
