@@ -47,7 +47,7 @@ def calibration_of(made: Mapping[str, Any]) -> Calibration:
     usable, singletons = made.get("vp_in_usable_bands"), made.get("vp_singletons")
     document, average, thresholds = made.get("certificate"), made.get("average"), made["thresholds"]
     if average is not None:
-        thresholds = [one["threshold"] for one in average["classes"]]
+        thresholds = average["thresholds"]
     elif document is not None:
         thresholds = document["thresholds"] or [None] * len(thresholds)
     return Calibration(

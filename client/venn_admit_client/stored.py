@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .answers import alarm_of, certificate_of, monitor_of
+from .errors import InvalidInputError
 from .interface import ClassifierInterface
 from .members import from_json
 from .records import (
@@ -108,6 +109,11 @@ class StoredClassifier(ClassifierInterface):
             NotReadyError: There is no calibration yet.
         """
         found = self._transport.get(*self._path("policy"), calibration=calibration)
+        if "certified" not in found:
+            raise InvalidInputError(
+                f"calibration {found['calibration']} of {self.name!r} was asked for no certificate but for the average "
+                "promise: its thresholds are `thresholds` of what `calibrate` returns"
+            )
         return certificate_of(Policy, found, classifier=found["classifier"], calibration=found["calibration"])
 
     def _path(self, *segments: str | int) -> tuple[str | int, ...]:

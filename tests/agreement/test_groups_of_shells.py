@@ -1,5 +1,6 @@
 """Every shell takes the attributes of a point, and decides by the certificate of its group alike."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.cli import samples
 from tests.cli.conftest import on_database
 from tests.conftest import fresh_database
 from tests.flows.logits import NAME, exemplars
+from tests.web.conftest import visited
 from venn_admit.store.access.keys import Scope
 
 LOGITS = [9.0, 0.0, 0.0]
@@ -36,6 +38,7 @@ def decide(server_url: str, template_database: str, tmp_path_factory: pytest.Tem
         assert "in every predicted class of every region" in " ".join(done.stdout.split())
         with (
             serving(program) as service,
+            visited(program) as page,
             pytest.MonkeyPatch.context() as patch,
             venn_admit.connect(program.url, home=program.home) as connection,
         ):
@@ -62,6 +65,15 @@ def decide(server_url: str, template_database: str, tmp_path_factory: pytest.Tem
                 answer = service.post(f"/v1/classifiers/{NAME}/decide", {"points": [asked]}, key=Scope.SCORE)
                 return answer.json()["decisions"][0]["reason"]
 
+            def by_page(region: str | None) -> Any:
+                page.sign_in(Scope.SCORE)
+                given = {} if region is None else {"attributes": f"region={region}, device=pc"}
+                answer = page.send(f"/classifiers/{NAME}/try", logits="9, 0, 0", **given)
+                assert answer.status_code == 200, answer.text
+                outcome = re.search(r'<p class="answer" role="status">(.*?)</p>', answer.text, flags=re.DOTALL)
+                assert outcome is not None
+                return NOT_CERTIFIED if NOT_CERTIFIED in outcome[1] else None
+
             def of(classifier: Any) -> Callable[[str | None], Any]:
                 return lambda region: (
                     classifier.decide(logits=LOGITS, attributes=None if region is None else {"region": region}).reason
@@ -72,6 +84,7 @@ def decide(server_url: str, template_database: str, tmp_path_factory: pytest.Tem
                 "command line": by_command,
                 "file": by_file,
                 "HTTP": by_request,
+                "page": by_page,
                 "Python": of(connection.classifier(NAME)),
                 "client": of(remote.classifier(NAME)),
                 "client, many": lambda region: (
@@ -82,7 +95,7 @@ def decide(server_url: str, template_database: str, tmp_path_factory: pytest.Tem
             }
 
 
-@pytest.mark.parametrize("shell", ["command line", "file", "HTTP", "Python", "client", "client, many"])
+@pytest.mark.parametrize("shell", ["command line", "file", "HTTP", "page", "Python", "client", "client, many"])
 def test_a_shell_decides_by_group(decide: dict[str, Callable[[str | None], Any]], shell: str) -> None:
     assert [decide[shell](region) for region in ("north", "east", None)] == [None, NOT_CERTIFIED, NOT_CERTIFIED]
 

@@ -151,7 +151,7 @@ def test_what_cannot_be_asked_for(calibrated: Program, options: tuple[object, ..
 def test_a_policy_that_was_not_asked_for_is_not_exported(calibrated: Program, tmp_path: Path) -> None:
     outcome = calibrated("export", NAME, "--what", "policy", "--out", tmp_path / "policy.json")
     assert outcome.code == 2
-    assert "was asked for no certificate, so it has no policy" in words(outcome.stderr)
+    assert "was asked for no certificate or average promise, so it has no policy" in words(outcome.stderr)
     assert not (tmp_path / "policy.json").exists()
     refused = calibrated("export", NAME, "--what", "policy", "--out", tmp_path / "policy.csv")
     assert ".json" in refused.stderr

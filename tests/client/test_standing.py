@@ -66,5 +66,22 @@ def test_the_policy(connection: Connection, alpha: str, certified: bool) -> None
         made.policy(calibration=plain.id)
 
 
+def test_the_average_promise_is_exported_and_is_no_certificate(connection: Connection) -> None:
+    made = connection.create("on average", list(CLASS_NAMES), logits_only=True)
+    held_out = samples.held_out()
+    made.ingest(logits=held_out["logits"], labels=held_out["label"], ids=held_out["external_id"])
+    calibration = made.calibrate(promise="average", alpha="0.2")
+    assert (calibration.on_average, calibration.certificate) == (True, None)
+    assert "promised on average: at most 0.2 wrong" in str(calibration)
+    shown = made._transport.get("classifiers", made.name, "policy")
+    assert (shown["calibration"], shown["score"]) == (calibration.id, "network")
+    assert shown["average"]["class_names"] == list(CLASS_NAMES)
+    exported = [None if one is None else float(one) for one in calibration.thresholds]
+    assert shown["average"]["thresholds"] == exported
+    assert any(one is not None for one in exported)
+    with pytest.raises(client.InvalidInputError, match="but for the average promise"):
+        made.policy()
+
+
 def test_a_policy_is_a_certificate() -> None:
     assert issubclass(client.Policy, venn_admit.Certificate)

@@ -234,7 +234,7 @@ class Calibrations(AnswerPage):
 
 
 class PolicyAnswer(Model):
-    """A certified policy, with all that was tested; the members are those of `export --what policy`."""
+    """A policy, certified or on average, with all that was tested; the members are those of `export --what policy`."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -149,7 +149,7 @@ def _shown(request: Request, response: Response, classifier: str, number: int | 
     responses=problems(404, 409),
 )
 def get_policy(request: Request, classifier: ClassifierName, calibration: CalibrationNumber = None) -> dict[str, Any]:
-    """Show the certified policy of a calibration, and all that was proposed."""
+    """Show the policy of a calibration, certified or on average, and all that was tested."""
     return finite(show_policy(runtime_of(request).engine, classifier, calibration))
 
 

@@ -53,7 +53,7 @@ def put_in_use_unless_far_less(
             replace the current one of its setting.
     """
     store.lock(guard, classifier)
-    in_use = store.in_use(guard, classifier)
+    in_use = calibrations.latest_id(guard, classifier)
     replaced = in_use if by_choice else store.current(guard, new.calibrator_id)
     is_of_setting_in_use = in_use is not None and store.current(guard, new.calibrator_id) == in_use
     found = None
@@ -74,7 +74,7 @@ def put_in_use_unless_far_less(
 def follow(connection: Connection, classifier: Classifier, new: Calibration, reason: str) -> None:
     """Make a new snapshot current, whatever it admits, because nothing may be decided by the one before it."""
     store.lock(connection, classifier)
-    is_in_use = store.current(connection, new.calibrator_id) == store.in_use(connection, classifier)
+    is_in_use = store.current(connection, new.calibrator_id) == calibrations.latest_id(connection, classifier)
     _put_in_use(connection, new, by_choice=False)
     if is_in_use:
         store.add_use(connection, classifier, new, asked=asked_by(None), reason=reason)
@@ -143,7 +143,7 @@ def use(
         asked = calibrations.held(connection, classifiers.by_id(connection, classifier.id), calibration_id)
         calibrations.require_whole(connection, classifier, asked)
         store.lock(connection, classifier)
-        before, current = store.in_use(connection, classifier), store.current(connection, asked.calibrator_id)
+        before, current = calibrations.latest_id(connection, classifier), store.current(connection, asked.calibrator_id)
         if before != asked.id:
             if current != asked.id:
                 calibrations.open_again(connection, asked, classifier.class_count)

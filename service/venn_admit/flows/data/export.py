@@ -22,6 +22,7 @@ from venn_admit.files.output.exports import (
     write_json,
 )
 from venn_admit.files.output.tables import TableWriter, check_table_output
+from venn_admit.report.calibration.cells.average import average_payload
 from venn_admit.report.calibration.cells.certified import certificate_payload
 from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration
@@ -80,7 +81,7 @@ def export(engine: Engine, name: str, what: Export, out: Path, *, calibration_id
         calibration_id: The snapshot for `calibration`, `parameters` and `policy`; None: the current one.
 
     Raises:
-        InvalidInputError: The file cannot be written, or the snapshot was asked for no certificate.
+        InvalidInputError: The file cannot be written, or the snapshot has no policy.
         NotReadyError: It does not exist yet.
     """
     with consistent_view(engine) as connection:
@@ -221,28 +222,30 @@ def _settings(calibration: Calibration) -> dict[str, Any]:
 
 
 def show_policy(engine: Engine, name: str, calibration_id: int | None) -> dict[str, Any]:
-    """Return the certificate of a calibration as `policy_document` has it. Raises NotFoundError and NotReadyError."""
+    """Return the policy of a calibration as `policy_document` has it. Raises NotFoundError and NotReadyError."""
     with consistent_view(engine) as connection:
         return policy_document(connection, classifiers.by_name(connection, name), calibration_id)
 
 
 def policy_document(connection: Connection, classifier: Classifier, calibration_id: int | None) -> dict[str, Any]:
-    """Return the certificate of a calibration, with what its thresholds are thresholds of.
+    """Return the certificate of a calibration, its average promise, or both, with what their thresholds are of.
 
     calibration_id: None for the current one. The core's `certificate.from_document` reads the certificate back. Raises
-    InvalidInputError if the calibration was asked for none.
+    InvalidInputError if the calibration was asked for neither.
     """
     calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
-    certificate = venn_abers.certificate_of(connection, calibration.id)
-    if certificate is None:
+    if not calibration.has_policy:
         raise InvalidInputError(
-            f"calibration {calibration.id} of {classifier.name!r} was asked for no certificate, so it has no policy: "
-            "calibrate with one, or name another calibration"
+            f"calibration {calibration.id} of {classifier.name!r} was asked for no certificate or average promise, so "
+            "it has no policy: calibrate with one, or name another calibration"
         )
+    certificate = venn_abers.certificate_of(connection, calibration.id)
+    average = venn_abers.average_of(connection, calibration.id)
     return {
         "classifier": classifier.name,
         "calibration": calibration.id,
         "score": str(venn_abers.score_of(connection, calibration.id)),
         "q_bins": list(calibration.abers_settings.q_bins),
-        **certificate_payload(certificate, classifier.class_names),
+        **({} if certificate is None else certificate_payload(certificate, classifier.class_names)),
+        "average": None if average is None else average_payload(average, classifier.class_names),
     }

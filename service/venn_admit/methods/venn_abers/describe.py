@@ -3,6 +3,7 @@
 import numpy as np
 from sqlalchemy import Connection
 
+from venn_admit.core.calibrators.certified.policies import Policy, each_threshold
 from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
@@ -180,11 +181,12 @@ def _policy(connection: Connection, calibration: Calibration, made: MadeByAbers)
     """What becomes of the policy; nothing if none was asked for."""
     if not calibration.has_policy:
         return SnapshotEffects((), ())
+    class_count = len(calibration.abers_settings.thresholds)
     policies = venn_abers.policy_of(connection, calibration.id), made.policy
-    never = (None,) * len(calibration.abers_settings.thresholds)
-    was, would_be = (never if policy is None else policy.thresholds for policy in policies)
-    changed = sum(one != other for one, other in zip(was, would_be, strict=True))
+    was, would_be = (each_threshold(policy or Policy((None,) * class_count)) for policy in policies)
+    places = was.keys() | would_be.keys()
+    changed = sum(was.get(place) != would_be.get(place) for place in places)
     kinds = venn_abers.certified_kinds(connection, calibration.id), made.certified
     certified = ("no" if of is None else " and ".join(of) for of in kinds)
     facts = (SnapshotFact("certified", *certified),) if calibration.is_asked_for_certificate else ()
-    return SnapshotEffects(facts, (SnapshotCount("policy", changed, len(would_be)),))
+    return SnapshotEffects(facts, (SnapshotCount("policy", changed, len(places)),))

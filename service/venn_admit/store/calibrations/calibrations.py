@@ -202,18 +202,22 @@ def _calibration(row: Row[Any]) -> Calibration:
     )
 
 
+def latest_id(connection: Connection, classifier: Classifier) -> int | None:
+    """Return the snapshot that a classifier decides with; None before the first."""
+    return execute(connection, "calibrations.latest_calibration", classifier_id=classifier.id).scalar_one_or_none()
+
+
 def latest(connection: Connection, classifier: Classifier) -> Calibration:
     """Return the current snapshot of the calibrator that was chosen last; NotReadyError before the first."""
-    of_classifier = {"classifier_id": classifier.id}
     while True:
-        latest_id = execute(connection, "calibrations.latest_calibration", **of_classifier).scalar_one_or_none()
-        if latest_id is None:
+        in_use = latest_id(connection, classifier)
+        if in_use is None:
             raise NotReadyError(
                 f"classifier {classifier.name!r} has no calibration yet: calibrate it first",
                 code=Code.NOT_CALIBRATED,
                 classifier=classifier.name,
             )
-        found = _read(connection, latest_id)
+        found = _read(connection, in_use)
         if found is not None:
             return found
         # It was retired and deleted in between, so there is a newer one.

@@ -19,11 +19,6 @@ def lock(connection: Connection, classifier: Classifier) -> None:
     execute(connection, "in_use.lock", classifier_id=classifier.id)
 
 
-def in_use(connection: Connection, classifier: Classifier) -> int | None:
-    """Return the snapshot that a classifier decides with; None before the first."""
-    return execute(connection, "calibrations.latest_calibration", classifier_id=classifier.id).scalar_one_or_none()
-
-
 def current(connection: Connection, calibrator_id: int) -> int | None:
     """Return the current snapshot of a calibrator; None if none was ever put in use."""
     return execute(connection, "in_use.current_calibration", calibrator_id=calibrator_id).scalar_one_or_none()

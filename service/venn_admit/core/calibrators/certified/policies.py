@@ -53,6 +53,27 @@ class Policy:
     groups: tuple[GroupThresholds, ...] = ()
 
 
+def each_threshold(policy: Policy) -> dict[tuple[int, str, str], float | None]:
+    """Return every threshold by predicted class, attribute and group; both are empty for that of any group.
+
+    Args:
+        policy: The policy.
+
+    Examples:
+        >>> each_threshold(Policy((0.8, None), groups=(GroupThresholds("region", ({"north": 0.9}, {})),)))
+        {(0, '', ''): 0.8, (1, '', ''): None, (0, 'region', 'north'): 0.9}
+    """
+    of_classes: dict[tuple[int, str, str], float | None] = {
+        (number, "", ""): threshold for number, threshold in enumerate(policy.thresholds)
+    }
+    return of_classes | {
+        (number, of.attribute, group): least
+        for of in policy.groups
+        for number, groups in enumerate(of.least)
+        for group, least in groups.items()
+    }
+
+
 def least_values(predicted: IntArray, policy: Policy, attributes: Attributes) -> FloatArray:
     """Return the least value at which each point is admitted, (n,) float64; inf for one that never is.
 

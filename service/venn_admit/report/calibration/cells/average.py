@@ -60,7 +60,12 @@ def never_text(found: AveragePolicy, class_names: Sequence[str]) -> str:
 
 def average_payload(found: AveragePolicy, class_names: Sequence[str]) -> dict[str, Any]:
     """Return the policy as JSON has it."""
-    return {**to_document(found), "class_names": list(class_names), "labels_needed": found.labels_needed}
+    return {
+        **to_document(found),
+        "class_names": list(class_names),
+        "thresholds": list(found.policy.thresholds),
+        "labels_needed": found.labels_needed,
+    }
 
 
 def _shown(found: AveragePolicy) -> list[tuple[int, Any]]:
