@@ -1,6 +1,7 @@
 """What calibrating shows: bands that other settings would leave usable, and cells with their certificate."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
@@ -10,6 +11,7 @@ from venn_admit.advice import Step, Verb
 from venn_admit.cli.advice import command
 from venn_admit.cli.output import output, print_result
 from venn_admit.cli.tables.rows import facts, table
+from venn_admit.core.approximation.neighbour_counts import TriedCount
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING, UsableShares
 from venn_admit.flows.calibration.calibrate import Calibrated, NearlyNothingUsable
 from venn_admit.methods.method import CellBasis
@@ -160,3 +162,32 @@ def _own_scores(basis: CellBasis) -> str:
     first = f"from {basis.step_from:.6g}" if isfinite(basis.step_from) else ""
     last = f"below {basis.step_below:.6g}" if isfinite(basis.step_below) else ""
     return " ".join(part for part in (first, last) if part) or "any"
+
+
+def tried_table(tried: Sequence[TriedCount]) -> RenderableType:
+    """Return a row for each K."""
+    rows = [
+        (
+            one.neighbour_count,
+            f"{one.discrepancies:,} of {one.points:,}",
+            f"{one.full_matches:.1%}",
+            f"{one.separation:.3f}",
+        )
+        for one in tried
+    ]
+    columns = ("K", "differ from the network", "q = K", "separation")
+    return table(columns, rows, title="What each K makes of split knn", right=columns)
+
+
+def chosen_line(chosen: TriedCount) -> str:
+    """Return which K was taken, and what the columns mean."""
+    return (
+        f"K is {chosen.neighbour_count} from now on: the smallest whose separation is about the largest, of those that "
+        "differ from the network about as rarely as any. separation: the share of pairs of a right and a wrong "
+        "prediction in which the right one has the larger q; .5 is chance."
+    )
+
+
+def tried_payload(tried: Sequence[TriedCount], chosen: TriedCount) -> dict[str, Any]:
+    """The same for programs."""
+    return {"k": chosen.neighbour_count, "tried": [asdict(one) for one in tried]}

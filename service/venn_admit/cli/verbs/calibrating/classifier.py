@@ -186,7 +186,7 @@ def fit(
     Calibrations are out of date then, until `recalibrate` or beat renews them under the new parameters.
     """
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.tables.tried_counts import chosen_line, tried_payload, tried_table
+    from venn_admit.cli.tables.calibration_tables import chosen_line, tried_payload, tried_table
     from venn_admit.core.approximation.neighbour_counts import TriedCount
     from venn_admit.core.types import Split, TrainingEpoch
     from venn_admit.files.text_files import read_parameters

@@ -12,8 +12,8 @@ import typer
 from venn_admit.cli.output import messages, output, shown
 from venn_admit.cli.verbs.calibrating.calibrate import calibrate
 from venn_admit.cli.verbs.calibrating.classifier import create, fit, ingest
-from venn_admit.cli.verbs.calibrating.use import use
 from venn_admit.cli.verbs.deciding.scoring import evaluate_data
+from venn_admit.cli.verbs.running.catalogue import use
 from venn_admit.core.method_names import VENN_ADMIT
 from venn_admit.errors import ConflictError
 from venn_admit.resources import bundled_folder

@@ -1,14 +1,27 @@
-"""The interface for programs, for people to read: what the OpenAPI document says, without scripts."""
+"""What anyone may have: the style sheet and the script of the page, and the interface for programs, without scripts."""
 
 from collections import defaultdict
 from typing import Any
 
-from fastapi import Request, Response
+from fastapi import HTTPException, Request, Response
 
 from venn_admit.web.access import router
+from venn_admit.web.assets import assets
 from venn_admit.web.rendering import page
 
 routes = router()
+
+# Their address changes with their content.
+_KEPT = {"cache-control": "public, max-age=31536000, immutable"}
+
+
+@routes.get("/static/{name}")
+def get_asset(name: str) -> Response:
+    """Return an asset; anyone may have it."""
+    found = assets().get(name)
+    if found is None:
+        raise HTTPException(404)
+    return Response(found.content, media_type=found.media_type, headers=_KEPT)
 
 
 @routes.get("/docs")
