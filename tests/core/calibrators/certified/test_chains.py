@@ -155,3 +155,26 @@ def test_ten_classes_with_ten_thousand_labels_admit_most_of_what_they_could() ->
         )
         shares.append(certified(proposing, evidence, PREDICTED, 10).share or 0.0)
     assert np.mean(shares) >= 0.65
+
+
+def test_policies_of_which_too_little_is_known_are_tested_all_the_same() -> None:
+    """Two points tell nothing of a rare true class; the evidence does, or says how much of it would."""
+    rng = np.random.default_rng(1)
+
+    def drawn(common: int, rare: int) -> CertificatePoints:
+        points = graded_points(rng, common, frequencies=(0.5, 0.5, 0.0), sharpness=10.0)
+        third = np.full(rare, 2)
+        return points_of(
+            np.r_[points.score, np.full(rare, 0.99)], np.r_[points.predicted, third], np.r_[points.label, third]
+        )
+
+    proposing = drawn(1000, 2)
+    found = certified(proposing, drawn(10_000, 400), BOTH, 3)
+    assert found.policy is not None
+    assert all(threshold is not None for threshold in found.policy.thresholds)
+    (chain,) = found.chains
+    assert chain.level == pytest.approx(0.05)
+    short = certified(proposing, drawn(10_000, 20), BOTH, 3)
+    assert short.policy is None
+    needed = {(one.kind, one.number): one.documents_needed for one in short.lacking}
+    assert (needed[ClassKind.TRUE, 2] or 0) > 10_030

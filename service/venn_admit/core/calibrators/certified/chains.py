@@ -97,7 +97,7 @@ def part_chains(forecast: Forecast, kind: Kind, alpha: float, level: float) -> P
             order = Order(name, (column,), predicted, shares[:, predicted], scores[:, predicted], coverage)
             found.append(order.from_step(_start(chance)))
         else:
-            (needed,) = forecast.needed(shares, [column], each)
+            _, (needed,) = forecast.fewest(shares, [column], each)
             untested.append((column, needed))
     return Plan(found, untested)
 
@@ -126,16 +126,8 @@ def path_chains(forecast: Forecast, alpha: float, kinds: Sequence[Kind], level: 
         alone = [(ClassKind.PREDICTED, number) for number in range(class_count)]
         never = forecast.chances(grid, alone, level).max(axis=0) < LEAST_CHANCE
     columns = tuple((kind, number) for kind in kinds for number in _asked(forecast, kind, never))
-    if not {kind for kind, _ in columns}.issuperset(kinds):
-        return Plan([], untested)
-    paths = {"one threshold": np.where(never, np.inf, grid)}
-    if class_count <= LARGEST_PRICED:
-        priced = _by_class(forecast, grid, never, alpha, kinds)
-        if ClassKind.TRUE not in kinds:
-            # A class that is tested must be admitted.
-            priced = priced[np.isfinite(priced[:, ~never]).all(axis=1)]
-        if len(priced):
-            paths["by class"] = priced
+    asked = {kind for kind, _ in columns}.issuperset(kinds)
+    paths = _paths(forecast, grid, never, alpha, kinds) if asked else {}
     found = []
     for name, shares in paths.items():
         chances = forecast.chances(shares, columns, level / len(paths))
@@ -148,15 +140,50 @@ def path_chains(forecast: Forecast, alpha: float, kinds: Sequence[Kind], level: 
         if chance.max() >= LEAST_CHANCE:
             order = Order(name, columns, np.arange(class_count), shares, forecast.curves.least_scores(shares), coverage)
             found.append(order.from_step(_start(chance)))
-    if found:
-        return Plan(found, untested)
-    every = tuple(
+    return Plan(found, untested) if found else _likeliest(forecast, alpha, kinds, level, coverage, untested)
+
+
+def _likeliest(
+    forecast: Forecast,
+    alpha: float,
+    kinds: Sequence[Kind],
+    level: float,
+    coverage: Coverage,
+    untested: list[tuple[Column, int | None]],
+) -> Plan:
+    """If no path has a chance: one from the policy that takes the fewest documents, since forecasts may be wrong."""
+    grid, class_count = _grids(forecast, alpha), forecast.class_count
+    columns = tuple(
         (kind, number)
         for kind in kinds
         for number in (forecast.present(kind) if isinstance(kind, GroupKind) else range(class_count))
     )
-    needed = forecast.needed(paths["one threshold"], every, level)
-    return Plan([], [*untested, *zip(every, needed, strict=True)])
+    best: tuple[int, Order] | None = None
+    paths = _paths(forecast, grid, np.zeros(class_count, dtype=np.bool_), alpha, kinds)
+    for name, shares in paths.items():
+        start, needed = forecast.fewest(shares, columns, level)
+        most = max((number for number in needed if number is not None), default=0)
+        if start is not None and (best is None or most < best[0]):
+            order = Order(name, columns, np.arange(class_count), shares, forecast.curves.least_scores(shares), coverage)
+            best = most, order.from_step(start)
+    if best is not None:
+        return Plan([best[1]], untested)
+    return Plan([], [*untested, *((column, None) for column in columns)])
+
+
+def _paths(
+    forecast: Forecast, grid: FloatArray, never: BoolArray, alpha: float, kinds: Sequence[Kind]
+) -> dict[str, FloatArray]:
+    """The thresholds on g of each path, (P, C); never: the predicted classes that are not admitted."""
+    paths = {"one threshold": np.where(never, np.inf, grid)}
+    if forecast.class_count <= LARGEST_PRICED:
+        priced = _by_class(forecast, grid, never, alpha, kinds)
+        if ClassKind.TRUE not in kinds:
+            # A class that is tested must be admitted.
+            priced = priced[np.isfinite(priced[:, ~never]).all(axis=1)]
+        if len(priced):
+            paths["by class"] = priced
+    return paths
 
 
 def _asked(forecast: Forecast, kind: Kind, never: BoolArray) -> list[int]:
@@ -197,7 +224,7 @@ def _coverage(
         of_kind[numbers] = True
         mask &= of_kind.reshape(mask.shape) if kind.by_predicted else of_kind
         for place in sorted(set(range(len(columns))).difference(taken.tolist())):
-            (needed,) = forecast.needed(shares, columns[place : place + 1], level)
+            _, (needed,) = forecast.fewest(shares, columns[place : place + 1], level)
             untested.append((columns[place], needed))
     return tuple(masks[attribute] for attribute in sorted(masks)), untested
 

@@ -107,18 +107,21 @@ class Forecast:
                     found[step, place] = self._normal(column, a, e, level)
         return found
 
-    def needed(self, shares: FloatArray, columns: Sequence[Column], level: float) -> list[int | None]:
-        """Return the documents with which each class is likely to pass, at the policy that takes the fewest for all.
+    def fewest(
+        self, shares: FloatArray, columns: Sequence[Column], level: float
+    ) -> tuple[int | None, list[int | None]]:
+        """Return the policy that takes the fewest documents for all classes to be likely to pass, and those of each.
 
-        None for a class that no number would do for, or for all of them if there is no such policy.
+        If there is none, both are None.
         """
         admitted, loss = self.of_columns(shares, columns)
         found = []
         for at_step in zip(admitted, loss / np.maximum(admitted, 1.0), strict=True):
             of_columns = zip(columns, *(values.tolist() for values in at_step), strict=True)
             found.append([self._needed(column, a, e, level) for column, a, e in of_columns])
-        passable = [(max(known), row) for row in found if len(known := [one for one in row if one]) == len(row)]
-        return min(passable, key=lambda one: one[0])[1] if passable else [None] * len(columns)
+        most = {place: max(known) for place, row in enumerate(found) if (known := _all_known(row))}
+        best = min(most, key=lambda place: most[place], default=None)
+        return best, [None] * len(columns) if best is None else found[best]
 
     def options(self, shares: FloatArray) -> Options:
         """Return what there is to choose from for each predicted class: never, or one of its thresholds on g."""
@@ -258,6 +261,12 @@ class _Clustering:
     factor: FloatArray
     excess: FloatArray
     most: IntArray
+
+
+def _all_known(numbers: list[int | None]) -> list[int]:
+    """The numbers, or none of them if one is not known."""
+    known = [number for number in numbers if number is not None]
+    return known if len(known) == len(numbers) else []
 
 
 def _largest(document: IntArray) -> IntArray:
