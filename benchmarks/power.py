@@ -38,7 +38,7 @@ PROMISES = {
 }
 KEPT = Path("build/power")
 Found = dict[str, Any]
-"""Of a promise in a division: the share admitted of `test`, and right and admitted of each predicted and true class."""
+"""What was found for a promise in a division: the share admitted of `test`, and what is right of each class of it."""
 
 
 def venn_admit(*arguments: object) -> Any:
