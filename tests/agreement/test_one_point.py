@@ -11,7 +11,7 @@ from tests.conftest import fresh_database
 from tests.running import EXAMPLES, Bench, Golden, make_reviews
 from venn_admit.core.neighbours.search import exact_neighbours
 from venn_admit.flows.decisions.score_one import GivenPoint, PointScorer
-from venn_admit.methods.venn_admit import decide_one
+from venn_admit.methods.venn_admit import method
 from venn_admit.store.database.engine import connect, create_engine
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.search import nearest
@@ -51,7 +51,7 @@ def test_is_that_of_a_job(
     require_full_match: bool,
 ) -> None:
     """by_sql: how many points are decided from bands that SQL counts; the snapshot's indexes decide the others."""
-    monkeypatch.setattr(decide_one, "POINTS_BY_SQL", by_sql)
+    monkeypatch.setattr(method, "POINTS_BY_SQL", by_sql)
     path = bench.folder / f"{file}.npz"
     scores = bench.score(name, path, weighted=weighted, require_full_match=require_full_match)
     stored = bench.rows(

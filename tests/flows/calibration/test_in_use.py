@@ -19,7 +19,7 @@ from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import GivenPoint, PointScorer
 from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reports.check import check_database
-from venn_admit.methods.venn_admit import decide_one
+from venn_admit.methods.venn_admit import method
 from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers
@@ -214,7 +214,7 @@ class TestUse:
 
     def test_an_old_one_decides_again_as_it_did(self, edge: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
         """Bands counted by SQL are those of the old snapshot, though newer ones were made of the same setting."""
-        monkeypatch.setattr(decide_one, "POINTS_BY_SQL", 1000)
+        monkeypatch.setattr(method, "POINTS_BY_SQL", 1000)
         points = [GivenPoint(vector, None) for vector in EDGE.exemplars("score")["r"].astype("f4")]
         scorer = PointScorer(edge.workspace())
         first = scorer.score_each("edge", points, weighted=False)

@@ -15,7 +15,7 @@ from venn_admit.flows.data.settings import rename
 from venn_admit.flows.decisions.score_one import PointDecision, PointScorer
 from venn_admit.methods import recent
 from venn_admit.methods.recent import Recent
-from venn_admit.methods.venn_abers.decide_one import AbersPointDecider
+from venn_admit.methods.venn_abers.method import AbersPointDecider
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import transaction
 

@@ -12,9 +12,9 @@ from venn_admit.core.calibrators.average.policy import (
     from_document,
     one_of_each_document,
     select_on_average,
+    selection_threshold,
     to_document,
 )
-from venn_admit.core.calibrators.average.selection import selection_threshold
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
 from venn_admit.errors import InvalidInputError

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from venn_admit.core.calibrators.average.selection import selection_threshold, wrong_from
+from venn_admit.core.calibrators.average.policy import selection_threshold, wrong_from
 from venn_admit.core.types import BoolArray, FloatArray
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "promises.npz"
