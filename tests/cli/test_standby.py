@@ -124,8 +124,14 @@ def test_a_reader_gets_the_answers_of_the_server(pair: Pair) -> None:
     found = answers(pair.reader)
     assert found == answers(pair.primary.url)
     empty = {source for source, rows in found.items() if not rows}
-    unused = ("alarm_v1", "label_budget_v1", "audit_v1", "withheld_calibration_v1")
-    of_certificates = ("policy_v2", "policy_v3", "policy_test_v1", "policy_test_v2", "certificate_look_v1")
+    unused = ("alarm_v1", "label_budget_v1", "audit_v1", "withheld_calibration_v1", "average_policy_v1")
+    of_certificates = (
+        "policy_v2",
+        "policy_v3",
+        "policy_test_v1",
+        "policy_test_v2",
+        "certificate_look_v1",
+    )
     assert empty <= {f"report.{view}" for view in (*unused, *of_certificates, "group_accuracy_v1")}
 
 

@@ -1,6 +1,7 @@
 """The average promise through the flows: what is stored, how it decides, and that it is as the core computes it."""
 
 from collections.abc import Iterator
+from dataclasses import astuple
 from decimal import Decimal
 
 import numpy as np
@@ -9,7 +10,13 @@ import pytest
 from tests.flows.decisions.abers import STORED, with_reviews
 from tests.flows.decisions.test_certified import CLASSES, POINTS, cells_of
 from tests.running import EXAMPLES, Bench
-from venn_admit.core.calibrators.average.policy import NO_TRAFFIC, AveragePolicy, UnlabelledCells, select_on_average
+from venn_admit.core.calibrators.average.policy import (
+    NO_TRAFFIC,
+    AveragePolicy,
+    ClassSelection,
+    UnlabelledCells,
+    select_on_average,
+)
 from venn_admit.core.calibrators.certified.policies import admit
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
@@ -60,6 +67,11 @@ def test_the_thresholds_are_those_of_the_stored_points(reviews: Bench, calibrate
         assert venn_abers.policy_of(connection, calibrated.calibration_id) == expected.policy
         assert venn_abers.certificate_of(connection, calibrated.calibration_id) is None
     assert reviews.rows("SELECT * FROM report.policy_v2 WHERE calibration = :id", id=calibrated.calibration_id) == []
+    query = "SELECT * FROM report.average_policy_v1 WHERE calibration = :id ORDER BY class"
+    shown = reviews.rows(query, id=calibrated.calibration_id)
+    assert [tuple(getattr(row, field) for field in ClassSelection.__slots__) for row in shown] == [
+        astuple(one) for one in expected.classes
+    ]
 
 
 @pytest.mark.parametrize("require_full_match", [True, False])

@@ -36,14 +36,14 @@ LEFT JOIN calibration ON in_use.calibration_id = calibration.id
 LEFT JOIN recalibration_request AS request ON calibration.calibrator_id = request.calibrator_id
 LEFT JOIN (
     SELECT
-        classifier,
+        classifier_id,
         count(*) AS alarms
-    FROM report.alarm_v1
+    FROM alarm_row_v1
     WHERE
         is_standing
         AND is_harmful
-    GROUP BY classifier
-) AS alarm ON classifier.name = alarm.classifier
+    GROUP BY classifier_id
+) AS alarm ON classifier.id = alarm.classifier_id
 ORDER BY classifier.name;
 
 -- name: oldest_job
