@@ -239,5 +239,6 @@ _SENT: Mapping[str, Callable[[Any], Any]] = {
     "q_bins": lambda given: list(map(_whole, given)),
     "delta": _number,
     "kappa": _whole,
+    "loss": lambda given: [list(map(str, row)) for row in given],
     "certify": lambda given: given.split(",") if isinstance(given, str) else list(given),
 }

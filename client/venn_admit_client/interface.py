@@ -227,6 +227,7 @@ class ClassifierInterface(ABC):
         confidence: Decimal | str | float | None = None,
         test: str | None = None,
         promise: str | None = None,
+        loss: Any = None,
         dry_run: bool = False,
     ) -> Calibration:
         """Calibrate on the held-out data, and make the result what new decisions are made by.
@@ -262,6 +263,10 @@ class ClassifierInterface(ABC):
                 strongest by default: certified for predicted and true classes if the labels show it, otherwise for
                 predicted classes alone, otherwise the average promise: over calibrations and batches, on average at
                 most alpha are wrong among the admitted of each predicted class; with thresholds, pointwise by default.
+            loss: Venn-Abers only: what errors cost: for each true class, a row with the loss of each predicted class, 0
+                for itself; promised then: with confidence 1 - eps (0.95 unless another is asked for) over the
+                calibration labels, the mean loss is at most alpha among the admitted of each class asked for; by
+                default every error costs 1, and the mean loss is the share wrong.
             dry_run: Whether to compute everything and store no calibration, so that the result has no number.
 
         Raises:

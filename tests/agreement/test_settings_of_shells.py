@@ -29,7 +29,7 @@ from tests.cli.samples import CLASS_COUNT, NAME, K
 from venn_admit.advice import Step, Verb
 from venn_admit.api.routes import calibrations
 from venn_admit.cli.advice import command
-from venn_admit.core.calibrators.arguments import ALL_DECLARED, arguments_for, documentation
+from venn_admit.core.calibrators.arguments import ALL_DECLARED, arguments_for, documentation, listed
 from venn_admit.core.calibrators.certification import ClassKind, DocumentTest
 from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import (
@@ -65,6 +65,13 @@ CERTIFIED = replace(
     test=DocumentTest.ASYMPTOTIC,
 )
 ON_AVERAGE = replace(ABERS, thresholds=CERTIFIED.thresholds, promise=AskedPromise.AVERAGE)
+COSTLY = replace(
+    CERTIFIED,
+    loss=tuple(
+        tuple(Decimal(0) if label == predicted else Decimal(label + 2) / 4 for predicted in range(CLASS_COUNT))
+        for label in range(CLASS_COUNT)
+    ),
+)
 SETTINGS: tuple[MethodSettings, ...] = (
     ADMIT,
     replace(ADMIT, delta=inf),
@@ -72,12 +79,15 @@ SETTINGS: tuple[MethodSettings, ...] = (
     replace(ABERS, score=None),
     CERTIFIED,
     ON_AVERAGE,
+    COSTLY,
+    replace(make_venn_abers_settings(CLASS_COUNT, K, promise="strongest"), loss=COSTLY.loss),
     make_settings(CLASS_COUNT, K),
     make_venn_abers_settings(CLASS_COUNT, K),
     make_venn_abers_settings(CLASS_COUNT, K, promise="strongest"),
     make_venn_abers_settings(CLASS_COUNT, K, promise="strongest", confidence=Decimal("0.875")),
 )
 
+ZERO_ONE = [["0" if label == predicted else "1" for predicted in range(CLASS_COUNT)] for label in range(CLASS_COUNT)]
 PAPER = {"method": "venn-admit"}
 
 
@@ -133,7 +143,7 @@ class Shells:
         """What every shell makes of the same arguments, each written as its users write them."""
         words = ["venn-admit", "calibrate", NAME]
         for name, value in arguments.items():
-            text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            text = listed(value) if isinstance(value, list) else str(value)
             words.append(f"--{name.replace('_', '-')}={text}")
         body = {name: str(value) if value in (inf, -inf, nan) else value for name, value in arguments.items()}
         return {
@@ -169,9 +179,10 @@ def test_every_field_differs_from_its_default() -> None:
     """So that one which is added, and forgotten by a shell, is missed below."""
     for settings, default, alike in (
         (ADMIT, make_settings(CLASS_COUNT, K), set()),
-        (ABERS, make_venn_abers_settings(CLASS_COUNT, K), {"certify", "confidence", "test", "promise"}),
-        (CERTIFIED, make_venn_abers_settings(CLASS_COUNT, K, certify=["predicted"]), {"promise"}),
-        (ON_AVERAGE, make_venn_abers_settings(CLASS_COUNT, K), {"certify", "confidence", "test"}),
+        (ABERS, make_venn_abers_settings(CLASS_COUNT, K), {"certify", "confidence", "test", "promise", "loss"}),
+        (CERTIFIED, make_venn_abers_settings(CLASS_COUNT, K, certify=["predicted"]), {"promise", "loss"}),
+        (COSTLY, make_venn_abers_settings(CLASS_COUNT, K, certify=["predicted"]), {"promise"}),
+        (ON_AVERAGE, make_venn_abers_settings(CLASS_COUNT, K), {"certify", "confidence", "test", "loss"}),
     ):
         same = {one.name for one in fields(settings) if getattr(settings, one.name) == getattr(default, one.name)}
         assert same == alike
@@ -262,6 +273,18 @@ def members(said: str) -> dict[str, Any]:
         *({"method": "venn-abers", **one} for one in ({"kappa": 5}, {"delta": 1.0}, {"confidence": "0.9"})),
         *({"method": "venn-admit", **one} for one in ({"score": "auto"}, {"certify": ["true"]}, {"confidence": "0.9"})),
         {"method": "softmax"},
+        *(
+            {"method": "venn-abers", **one, "loss": [*ZERO_ONE[:-1], last]}
+            for one in ({}, {"certify": ["true"]}, {"promise": "average"}, {"promise": "pointwise"})
+            for last in (["2.5", "1"] + ["0"] * (CLASS_COUNT - 2), ["1"] * (CLASS_COUNT - 1) + ["0"])
+        ),
+        *(
+            {"loss": one}
+            for one in (ZERO_ONE[:-1], [[*row, "1"] for row in ZERO_ONE], [["-1", *row[1:]] for row in ZERO_ONE])
+        ),
+        {"loss": [["nan", *row[1:]] for row in ZERO_ONE]},
+        {"loss": [["0.01"] * CLASS_COUNT] * CLASS_COUNT},
+        {"method": "venn-admit", "loss": ZERO_ONE},
     ],
     ids=str,
 )
@@ -284,4 +307,4 @@ def stated(settings: MethodSettings) -> dict[str, Any]:
         name: str(value) if isinstance(value, Decimal) else list(map(str, value))
         for name, value in given.items()
         if isinstance(value, Decimal) or name == "thresholds"
-    }
+    } | {name: [list(map(str, row)) for row in value] for name, value in given.items() if name == "loss"}

@@ -104,7 +104,6 @@ def of_map(report: CalibrationReport, rows: Rows) -> Cells:
             distances[row.d_quartile - 1],
             f"{row.points:,}",
             share(row.share_right),
-            None,  # the interval, which the page computes
             share(row.share_admitted),
             f"{row.traffic:,}",
             share(row.share_of_traffic),

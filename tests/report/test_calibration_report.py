@@ -39,14 +39,11 @@ from venn_admit.files.output.exports import finite_json
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.bands.part import BandsPart
 from venn_admit.report.calibration.common.coverage import key_figures, verdict
-from venn_admit.report.calibration.common.partition_map import map_payload, map_section, map_table
 from venn_admit.report.calibration.common.watch import Watch
 from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.calibration.report import Agreement, CalibrationReport, SnapshotFacts
-from venn_admit.report.calibration.sections import TextTable
 from venn_admit.report.calibration.wording import calibration_tables
 from venn_admit.report.evaluation.dataset import ClassCoverage, class_coverage, worst_classes
-from venn_admit.report.evaluation.wording import interval_text
 from venn_admit.report.pages.html import render_calibration, write_calibration_page
 from venn_admit.store.decisions.reports import table_queries
 from venn_admit_client.records import CertificateLook, Withheld
@@ -465,21 +462,6 @@ def test_the_verdict_is_that_of_the_predicted_classes(two_classes: CalibrationRe
     assert unclear is Verdict.CANNOT_TELL
     assert words == "This sample cannot judge predictions of 'positive' by plain probabilities."
     assert told((0, 0), (0, 0)) == (Verdict.CANNOT_TELL, "Plain probabilities would admit nothing.")
-
-
-def test_the_map_shows_how_exactly_its_shares_are_known(two_classes: CalibrationReport) -> None:
-    assert two_classes.map is not None
-    (table,) = map_section(two_classes, two_classes.map).parts
-    assert isinstance(table, TextTable)
-    column = table.columns.index("95 % interval")
-    cells = [cell for cell in map_payload(two_classes.map)["cells"] if cell["points"]]
-    shown = [row[column] for row in table.rows if row[column] != "-"]
-    assert shown == [interval_text(cell["interval"]) for cell in cells]
-    for cell in cells:
-        low, high = cell["interval"]
-        assert low <= cell["right"] / cell["points"] <= high
-    cell = next(cell for row in map_table(two_classes, two_classes.map).rows for cell in row[1] if cell.right)
-    assert f"<span>{cell.interval}</span>" in render_calibration(two_classes, command)
 
 
 def test_the_page_is_written(two_classes: CalibrationReport, tmp_path: Path) -> None:

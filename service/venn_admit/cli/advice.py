@@ -5,6 +5,7 @@ from shlex import quote
 from typing import Any
 
 from venn_admit.advice import Blank, Step, Verb, advice_on
+from venn_admit.core.calibrators.arguments import listed
 from venn_admit.errors import VennAdmitError
 
 COMMANDS: Mapping[Verb, str] = {
@@ -68,7 +69,7 @@ _OPPOSITES = {"probabilities": "as-logits"}
 
 
 def _text(value: Any) -> str:
-    return quote(",".join(map(str, value)) if isinstance(value, list) else str(value))
+    return quote(listed(value) if isinstance(value, list) else str(value))
 
 
 def run(verb: Verb, **arguments: Any) -> str:

@@ -1,13 +1,16 @@
 """The options of commands that take settings of a calibration, from what is declared of them."""
 
 import inspect
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from venn_admit.core.calibrators.arguments import ALL_DECLARED, documentation
+from venn_admit.core.calibrators.arguments import ALL_DECLARED, documentation, listed
 from venn_admit.core.calibrators.declaration import Declared, SettingKind
+from venn_admit.files.losses import read_loss
 
 
 def option_name(setting: str) -> str:
@@ -36,6 +39,10 @@ def _options() -> Iterator[inspect.Parameter]:
 
 def _option(name: str, declared: Declared) -> Any:
     text = documentation(name)
+    if declared.rows:
+        example = listed(declared.example)
+        said = f"A CSV or JSON file, which may name the classes, or rows such as {example}."
+        return Annotated[str | None, typer.Option(help=f"{text} {said}", metavar="FILE")]
     if declared.many:
         example = ",".join(map(str, declared.example))
         return Annotated[str | None, typer.Option(help=f"{text.removesuffix('.')}. Such as {example}.")]
@@ -49,9 +56,22 @@ def _option(name: str, declared: Declared) -> Any:
 def read_options(given: dict[str, Any]) -> dict[str, Any]:
     """Return the values that options have by the names of settings; None for one that is not given.
 
-    Raises InvalidInputError, which names the option, if a value cannot be read.
+    That of a matrix is a path if it is a file, whose names of classes `with_files` knows. Raises InvalidInputError,
+    which names the option, if a value cannot be read.
     """
-    return {
-        name: None if value is None else ALL_DECLARED[name].read(option_name(name), value)
-        for name, value in given.items()
-    }
+    return {name: None if value is None else _read(name, value) for name, value in given.items()}
+
+
+def _read(name: str, value: Any) -> Any:
+    declared = ALL_DECLARED[name]
+    if declared.rows and not _ROWS.fullmatch(value):
+        return Path(value)
+    return declared.read(option_name(name), value)
+
+
+_ROWS = re.compile(r"[\s\d.,;eE+-]*;[\s\d.,;eE+-]*")
+
+
+def with_files(asked: dict[str, Any], class_names: Sequence[str]) -> dict[str, Any]:
+    """Return the values of options with what their files hold instead of paths. Raises InvalidInputError."""
+    return {name: read_loss(value, class_names) if isinstance(value, Path) else value for name, value in asked.items()}

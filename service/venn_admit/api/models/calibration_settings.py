@@ -20,6 +20,8 @@ def with_given_settings(model: type[ModelType]) -> type[ModelType]:
     members: dict[str, Any] = {}
     for name, one in ALL_DECLARED.items():
         given: Any = _given(one)
+        if one.rows:
+            given = Annotated[list[given], Field(max_length=one.most_values)]
         if one.many:
             given = list[given]
         members[name] = (
@@ -46,6 +48,8 @@ def with_asked_settings(model: type[ModelType]) -> type[ModelType]:
                 SettingKind.INTEGER: int,
                 SettingKind.WORD: str,
             }[one.kind]
+            if one.rows:
+                told = list[told]
             if one.many:
                 told = list[told]
             shared = all(name in of_method for of_method in DECLARED.values())

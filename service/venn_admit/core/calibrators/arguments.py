@@ -74,7 +74,7 @@ def read_settings(
             continue
         if name not in own:
             (other,) = DECLARED.keys() - {method}
-            shown = value if isinstance(value, str) or not ALL_DECLARED[name].many else ",".join(map(str, value))
+            shown = value if isinstance(value, str) or not ALL_DECLARED[name].many else listed(list(value))
             raise InvalidInputError(
                 f"{name}: the method {method} has no such setting, got {shown}; leave it out, or name the "
                 f"method {other}"
@@ -180,7 +180,21 @@ def value_text(name: str, value: Any) -> str:
     """
     plain = ALL_DECLARED[name].plain(value)
     form = {SettingKind.INTEGER: ",", SettingKind.NUMBER: "g"}.get(ALL_DECLARED[name].kind, "")
-    return ",".join(map(str, plain)) if isinstance(plain, list) else f"{plain:{form}}"
+    return listed(plain) if isinstance(plain, list) else f"{plain:{form}}"
+
+
+def listed(values: list[Any]) -> str:
+    """Return several values with commas between them, and rows of values with semicolons.
+
+    Args:
+        values: Values, or lists of values.
+
+    Examples:
+        >>> listed([[0, 1], [5, 0]])
+        '0,1;5,0'
+    """
+    rows = [one for one in values if isinstance(one, list | tuple)]
+    return ";".join(map(listed, map(list, rows))) if rows else ",".join(map(str, values))
 
 
 def arguments_for(settings: MethodSettings, neighbour_count: int | None) -> dict[str, Any]:

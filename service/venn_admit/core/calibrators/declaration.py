@@ -5,7 +5,7 @@ annotation. Options, requests, columns, documents and advice are made from that.
 """
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
 from enum import Enum
@@ -45,6 +45,7 @@ class Declared:
         example: A value, as JSON has it.
         words: Makes a value of a word; raises ValueError for another.
         many: Whether it has several values.
+        rows: Whether each of these is several in its turn, so that its value is a matrix.
         least: The least that each value may be.
         most: The most that each value may be.
         most_values: How many values a request may bring, if there are several.
@@ -64,6 +65,7 @@ class Declared:
     example: Any = None
     words: Callable[[str], Any] | None = None
     many: bool = False
+    rows: bool = False
     least: int | None = None
     most: int | None = None
     most_values: int | None = None
@@ -79,15 +81,20 @@ class Declared:
 
         Args:
             name: What a message calls it.
-            given: A text with commas, or a sequence, if there are several values.
+            given: A text with commas, or a sequence, if there are several values; with semicolons between rows, or a
+                sequence of rows, if it is a matrix.
 
         Raises:
             InvalidInputError: It is not of this kind.
         """
         if not self.many:
             return self._read(name, given)
-        parts = given.split(",") if isinstance(given, str) else given
-        return tuple(self._read(name, part) for part in parts)
+        if not self.rows:
+            return self._read_all(name, given)
+        return tuple(self._read_all(name, row) for row in _parts(name, given, ";"))
+
+    def _read_all(self, name: str, given: Any) -> Any:
+        return tuple(self._read(name, part) for part in _parts(name, given, ","))
 
     def _read(self, name: str, given: Any) -> Any:
         match self.kind:
@@ -109,7 +116,7 @@ class Declared:
         if value is None:
             return self.none
         one = str if self.kind is SettingKind.WORD else lambda each: each
-        return [one(each) for each in value] if self.many else one(value)
+        return self._mapped(one, value, list)
 
     def from_plain(self, plain: Any) -> Any:
         """Return the value that an argument gives.
@@ -120,7 +127,13 @@ class Declared:
         if plain is None or plain == self.none:
             return self.default
         one: Callable[[Any], Any] = self.words or _TYPES[self.kind]
-        return tuple(one(each) for each in plain) if self.many else one(plain)
+        return self._mapped(one, plain, tuple)
+
+    def _mapped(self, one: Callable[[Any], Any], value: Any, made: Callable[[Any], Any]) -> Any:
+        """One value, or a sequence of one type of all, each made of its own."""
+        if not self.many:
+            return one(value)
+        return made(made(map(one, each)) if self.rows else one(each) for each in value)
 
     def json(self, value: Any) -> Any:
         """Return a value as JSON has it, where exact decimals are texts; an infinite number stays one.
@@ -131,7 +144,7 @@ class Declared:
         given = self.plain(value)
         if given is None or self.kind is not SettingKind.DECIMAL:
             return given
-        return [str(each) for each in given] if self.many else str(given)
+        return self._mapped(str, given, list)
 
     def canonical(self, value: Any) -> Any:
         """Return what is the same for equal values, however they are written; digests are made of it.
@@ -143,7 +156,7 @@ class Declared:
         if plain is None:
             return None
         one: Callable[[Any], Any] = Decimal.normalize if self.kind is SettingKind.DECIMAL else _TYPES[self.kind]
-        return tuple(one(each) for each in plain) if self.many else one(plain)
+        return self._mapped(one, plain, tuple)
 
 
 def declared(record: type[Any]) -> dict[str, Declared]:
@@ -154,6 +167,13 @@ def declared(record: type[Any]) -> dict[str, Declared]:
     """
     hints = get_type_hints(record, include_extras=True)
     return {one.name: hints[one.name].__metadata__[0] for one in fields(record)}
+
+
+def _parts(name: str, given: Any, separator: str) -> Sequence[Any]:
+    try:
+        return given.split(separator) if isinstance(given, str) else tuple(given)
+    except TypeError:
+        raise InvalidInputError(f"{name}: expected several values, got {given!r}; give them in a sequence") from None
 
 
 def parse_decimal(name: str, text: str) -> Decimal:

@@ -14,6 +14,10 @@ def _certified(classes: str) -> str:
 
 
 CERTIFIED_SENTENCE = _certified("class asked for")
+CERTIFIED_LOSS_SENTENCE = (
+    f"with confidence 1 - eps ({DEFAULT_CONFIDENCE} unless another is asked for) over the calibration labels, the mean "
+    "loss is at most alpha among the admitted of each class asked for"
+)
 
 
 class AskedPromise(StrEnum):
@@ -25,7 +29,7 @@ class AskedPromise(StrEnum):
 
 
 class Promised(StrEnum):
-    """What is promised, in the order of rows: nothing, of sets, all points, each point, on average, of classes."""
+    """What is promised, in the order of rows: nothing, of sets, all points, each point, on average, classes, loss."""
 
     NONE = "none"
     SETS = "sets"
@@ -36,6 +40,7 @@ class Promised(StrEnum):
     TRUE = "true"
     BOTH = "both"
     GROUPS = "groups"
+    LOSS = "loss"
 
     @property
     def sentence(self) -> str:
@@ -61,6 +66,7 @@ _SENTENCES = {
     Promised.TRUE: _certified("true class"),
     Promised.BOTH: _certified("predicted and of each true class"),
     Promised.GROUPS: _certified("group asked for, and of each class asked for"),
+    Promised.LOSS: CERTIFIED_LOSS_SENTENCE,
 }
 
 

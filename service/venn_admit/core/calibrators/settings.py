@@ -22,7 +22,8 @@ from venn_admit.core.calibrators.certification import (
     parse_kind,
 )
 from venn_admit.core.calibrators.declaration import Declared, SettingKind, declared
-from venn_admit.core.calibrators.promises import CERTIFIED_SENTENCE, AskedPromise, Promised
+from venn_admit.core.calibrators.loss import LARGEST_LOSS, LossMatrix, check_loss, is_zero_one
+from venn_admit.core.calibrators.promises import CERTIFIED_LOSS_SENTENCE, CERTIFIED_SENTENCE, AskedPromise, Promised
 from venn_admit.core.method_names import VENN_ABERS, VENN_ADMIT
 from venn_admit.errors import InvalidInputError
 
@@ -124,7 +125,7 @@ class VennAbersSettings:
     (C,) thresholds of p0, each >= 1 - alpha, in the pointwise promise; `auto` chooses by them always. If a certificate
     or the average promise is asked for, all thresholds are 1 - alpha, and decisions are made by those of the policy.
     score: None for `auto`. certify, confidence, test: None without a certificate; the strongest promise asks for both
-    kinds.
+    kinds. loss: (C, C) exact decimals; None for the 0/1 loss.
     """
 
     method: ClassVar[str] = VENN_ABERS
@@ -191,6 +192,22 @@ class VennAbersSettings:
             default=AskedPromise.POINTWISE,
         ),
     ] = AskedPromise.POINTWISE
+    loss: Annotated[
+        LossMatrix | None,
+        Declared(
+            kind=SettingKind.DECIMAL,
+            many=True,
+            rows=True,
+            about="what errors cost: for each true class, a row with the loss of each predicted class, 0 for itself",
+            given=f"promised then: {CERTIFIED_LOSS_SENTENCE}; by default every error costs 1, and the mean loss is the "
+            "share wrong",
+            example=[["0", "1"], ["5", "0"]],
+            least=0,
+            most=LARGEST_LOSS,
+            most_values=1000,
+            added=True,
+        ),
+    ] = None
 
     @property
     def certification(self) -> Certification | None:
@@ -266,6 +283,7 @@ def make_venn_abers_settings(
     confidence: Decimal | None = None,
     test: str | None = None,
     promise: str = AskedPromise.POINTWISE,
+    loss: LossMatrix | None = None,
 ) -> VennAbersSettings:
     """Return checked settings.
 
@@ -281,6 +299,7 @@ def make_venn_abers_settings(
         confidence: None for 0.95.
         test: None for `finite-sample`.
         promise: `strongest`, `average` or `pointwise`; with certify, only the last.
+        loss: None for the 0/1 loss, which is the same; only with a certificate.
 
     Raises:
         InvalidInputError: The settings do not fit the classifier.
@@ -307,6 +326,8 @@ def make_venn_abers_settings(
     if thresholds is None:
         thresholds = (1 - alpha,) * class_count
     check_thresholds(thresholds, alpha, class_count)
+    if loss is not None:
+        loss = _checked_loss(loss, alpha, class_count, certification, promise)
     if score not in {AUTO, *ScoreKind}:
         raise InvalidInputError(f"the score must be {AUTO}, {' or '.join(ScoreKind)}; got {score}")
     return VennAbersSettings(
@@ -318,6 +339,7 @@ def make_venn_abers_settings(
         confidence=None if certification is None else certification.confidence,
         test=None if certification is None else certification.test,
         promise=AskedPromise(promise),
+        loss=loss,
     )
 
 
@@ -343,6 +365,21 @@ def _certification(
         DEFAULT_CONFIDENCE if confidence is None else confidence,
         DocumentTest.FINITE_SAMPLE if test is None else test,
     )
+
+
+def _checked_loss(
+    loss: LossMatrix, alpha: Decimal, class_count: int, certification: Certification | None, promise: str
+) -> LossMatrix | None:
+    """The loss, None if it is the 0/1 loss."""
+    check_loss(loss, alpha, class_count)
+    if is_zero_one(loss):
+        return None
+    if certification is None:
+        raise InvalidInputError(
+            f"loss: only a certificate promises a mean loss, and the {promise} promise counts right and wrong alone; "
+            "ask for the strongest promise or for a certificate of the classes you name, or leave the loss out"
+        )
+    return loss
 
 
 def _check_promise(promise: str, certify: Collection[str] | None, thresholds: tuple[Decimal, ...] | None) -> None:

@@ -32,11 +32,22 @@ GUARANTEED = "SGR"
 VENN_ABERS = {kind: f"Venn-Abers {kind}" for kind in ScoreKind}
 CERTIFIED = "certified"
 ON_AVERAGE = "on average"
+_BY_LOSS = ", by loss"
 
 
 def certified_for(kinds: Collection[Kind]) -> str:
     """Return the name of the certified policy, which promises something for some kinds of classes."""
     return CERTIFIED if set(kinds) == set(ClassKind) else f"{CERTIFIED}, {' and '.join(kinds)}"
+
+
+def by_loss(name: str) -> str:
+    """Return the name of a certified policy that promises the mean loss."""
+    return f"{name}{_BY_LOSS}"
+
+
+def is_by_loss(name: str) -> bool:
+    """Return whether `by_loss` gave a name."""
+    return name.endswith(_BY_LOSS)
 
 
 def by_bins(name: str) -> str:

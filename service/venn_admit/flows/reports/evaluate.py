@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
+from venn_admit.core.calibrators.settings import VennAbersSettings
 from venn_admit.core.comparison.adaptive import AdaptiveRule, uniform_draws
 from venn_admit.core.comparison.held_out import ViewedPoints
 from venn_admit.core.comparison.methods import ComparisonParameters, ComparisonPoints, comparison_methods
@@ -217,6 +220,9 @@ def compare_methods(
             mc_count=calibration.mc_count,
             vp_count=calibration.vp_count,
         ),
+        loss=None
+        if not isinstance(settings, VennAbersSettings) or settings.loss is None
+        else np.array(settings.loss, dtype=np.float64),
     )
 
 

@@ -12,7 +12,7 @@ from venn_admit.core.calibrators.settings import VennAbersSettings
 from venn_admit.core.monitoring.anytime.plan import LEVEL
 from venn_admit.core.monitoring.anytime.readings import StandingAlarm, readings
 from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
-from venn_admit.errors import NotReadyError
+from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.report.calibration.common.watch import Watch
 from venn_admit.report.monitoring.report import MonitorReport
 from venn_admit.store.calibrations import calibrations, in_use, venn_abers
@@ -39,10 +39,12 @@ def update_monitor(engine: Engine, name: str, *, restart: bool = False) -> Monit
     Raises:
         NotFoundError: There is no such classifier.
         NotReadyError: It has no calibration yet.
+        InvalidInputError: Its calibration promises a mean loss.
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, None)
+        _require_share(calibration)
         monitors.lock(connection, calibration.calibrator_id)
         monitor = None if restart else monitors.newest(connection, calibration)
         if monitor is None:
@@ -73,6 +75,16 @@ def update_monitor(engine: Engine, name: str, *, restart: bool = False) -> Monit
         promised=kinds,
         on_average=on_average,
     )
+
+
+def _require_share(calibration: Calibration) -> None:
+    """Raise InvalidInputError if a mean loss is promised, of which the bets on right and wrong would tell nothing."""
+    settings = calibration.method_settings
+    if isinstance(settings, VennAbersSettings) and settings.loss is not None:
+        raise InvalidInputError(
+            f"calibration {calibration.id} promises a mean loss, and monitors bet on the share right alone; "
+            "evaluate it on labelled traffic, which shows the mean loss, or put a calibration without a loss in use"
+        )
 
 
 def _settled(connection: Connection, monitor: StoredMonitor) -> tuple[int, Seen]:

@@ -9,7 +9,7 @@ from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.crossfit import crossfitted_lower, fold_of
 from venn_admit.core.comparison.band_rival import admit_rival
-from venn_admit.core.comparison.selective import ON_AVERAGE, VENN_ABERS, by_bins, certified_for
+from venn_admit.core.comparison.selective import ON_AVERAGE, VENN_ABERS, by_bins, by_loss, certified_for
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.curves import default_match_bins
 from venn_admit.core.evaluation.points import NETWORK, OwnMethod
@@ -111,10 +111,12 @@ def judge(snapshot: AbersSnapshot, points: PointsToJudge) -> Judged:
     name = VENN_ABERS[kind] if len(settings.q_bins) == 1 else by_bins(VENN_ABERS[kind])
     if snapshot.context.certified is not None:
         name = certified_for(snapshot.context.certified)
-    elif settings.promise is not AskedPromise.POINTWISE:
+    elif settings.promise is not AskedPromise.POINTWISE and settings.loss is None:
         name = ON_AVERAGE
     elif settings.certification is not None:
         name = certified_for(settings.certification.kinds)
+    if settings.loss is not None:
+        name = by_loss(name)
     outcome, words = (None, ()) if knn is None else _rival(snapshot, points, knn.neighbour_count)
     return Judged(
         own=OwnMethod(

@@ -108,7 +108,8 @@ def make(
     rows = join_rows([rows, evidence.vp.rows(evidence.vp.scored(choice.kind), settings.q_bins)])
     certificate = None if settings.certification is None else evidence.certificate(choice.kind, settings)
     average = None
-    if settings.promise is not AskedPromise.POINTWISE and (certificate is None or certificate.policy is None):
+    takes_average = settings.promise is not AskedPromise.POINTWISE and settings.loss is None
+    if takes_average and (certificate is None or certificate.policy is None):
         average = evidence.average(choice.kind, settings)
     return MadeByAbers(rows, index.steps, choice, certificate, average)
 
@@ -142,14 +143,16 @@ class PolicySplits:
     def certificate(self, kind: ScoreKind, settings: VennAbersSettings) -> Certificate | None:
         """Return the certificate under a score.
 
-        If the points cannot serve one, return None if the strongest promise was asked for; else raise NotReadyError.
+        If the points cannot serve one, return None if the average promise may take its place; else raise NotReadyError.
         """
         assert settings.certification is not None, "one was asked for"
         cells = self._cells(kind)
         if settings.promise is not AskedPromise.STRONGEST:
             require_evidence(self.vp.classifier, settings.certification, cells, self._proposing)
         elif not all(has_documents(cells.take(rows)) for rows in (self._proposing, ~self._proposing)):
-            return None
+            if settings.loss is None:
+                return None
+            require_evidence(self.vp.classifier, settings.certification, cells, self._proposing)
         by_softmax = self._by_softmax(settings.alpha) if settings.promise is AskedPromise.STRONGEST else None
         return certify_cells(cells, self._proposing, settings, settings.certification, by_softmax)
 

@@ -20,6 +20,7 @@ from venn_admit.core.evaluation.curves import (
     risk_curve,
 )
 from venn_admit.core.evaluation.groups import GroupShare, group_shares
+from venn_admit.core.evaluation.losses import MeanLosses, mean_losses
 from venn_admit.core.evaluation.measures import (
     ClassTallies,
     MethodMeasures,
@@ -37,7 +38,7 @@ from venn_admit.core.evaluation.points import (
     standard_methods,
 )
 from venn_admit.core.evaluation.tallies import Tally, Verdict
-from venn_admit.core.types import FloatArray, IntArray
+from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 from venn_admit.report.evaluation.evaluated import EvaluatedCalibration
 
@@ -87,6 +88,7 @@ class DatasetReport:
     name and text of what the comparison methods were given or fitted. left_out: rows of the evaluation set that are
     training or calibration data, and were not evaluated. calibration: what decided, if the points were scored by one
     that is stored. groups: what it admits of the groups of each attribute that its certificate is for.
+    losses: the mean loss of what it admits, if that is what its certificate is about.
     """
 
     name: str
@@ -110,6 +112,7 @@ class DatasetReport:
     left_out: int = 0
     calibration: EvaluatedCalibration | None = None
     groups: tuple[GroupShare, ...] = ()
+    losses: MeanLosses | None = None
 
     @property
     def target(self) -> Decimal:
@@ -135,11 +138,13 @@ def build_dataset_report(
     parameters: tuple[tuple[str, str], ...] = (),
     left_out: int = 0,
     calibration: EvaluatedCalibration | None = None,
+    loss: FloatArray | None = None,
 ) -> DatasetReport:
     """Measure an evaluation set.
 
     neighbour_count: K; None, as is the view of the points, if the classifier has logits only. match_bins: lower edges
-    of the bins of q in the heat map. parameters, left_out, calibration: as in `DatasetReport`.
+    of the bins of q in the heat map. parameters, left_out, calibration: as in `DatasetReport`. loss: (C, C), what
+    errors cost, if the calibration promises the mean loss.
     """
     if len(class_names) != points.class_count:
         raise InvalidInputError(
@@ -194,15 +199,20 @@ def build_dataset_report(
         left_out=left_out,
         calibration=calibration,
         groups=_group_shares(points),
+        losses=None if loss is None else mean_losses(loss, label, predicted, _admitted(points), documents),
     )
 
 
+def _admitted(points: EvaluationPoints) -> BoolArray:
+    """(n,) bool, what a certified policy admits, which is a method that only admits or rejects."""
+    return next(one.admitted for one in points.selective if one.name == points.own.name)
+
+
 def _group_shares(points: EvaluationPoints) -> tuple[GroupShare, ...]:
-    """Only a certificate has groups, whose policy is a method that only admits or rejects."""
+    """Only a certificate has groups."""
     if not points.groups:
         return ()
-    admitted = next(one.admitted for one in points.selective if one.name == points.own.name)
-    return group_shares(points.groups, admitted, points.own.predicted == points.label, points.documents)
+    return group_shares(points.groups, _admitted(points), points.own.predicted == points.label, points.documents)
 
 
 def _risk_curves(points: EvaluationPoints) -> tuple[RiskCurve, ...]:

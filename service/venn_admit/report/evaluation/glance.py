@@ -7,7 +7,15 @@ from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.calibrators.promises import Promised, promised
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.comparison.methods import LOCAL
-from venn_admit.core.comparison.selective import CERTIFIED, GUARANTEED, ON_AVERAGE, SOFTMAX, VENN_ABERS, certified_for
+from venn_admit.core.comparison.selective import (
+    CERTIFIED,
+    GUARANTEED,
+    ON_AVERAGE,
+    SOFTMAX,
+    VENN_ABERS,
+    certified_for,
+    is_by_loss,
+)
 from venn_admit.core.evaluation.measures import Admission, ClassTallies, MethodMeasures
 from venn_admit.core.evaluation.points import KNN, NETWORK, WEIGHTED_ADMIT
 from venn_admit.core.evaluation.tallies import Tally, Verdict
@@ -81,6 +89,8 @@ def promise_of(method: str) -> Promised:
     """Return what the method of this name promises; a method that is not known here gives sets."""
     if method.startswith(("Venn-ADMIT", "Venn-Abers")):
         return Promised.POINTWISE
+    if is_by_loss(method):
+        return Promised.LOSS
     if method.startswith(f"{CERTIFIED}, ") and "group:" in method:
         return Promised.GROUPS
     return _PROMISES.get(method, Promised.SETS)

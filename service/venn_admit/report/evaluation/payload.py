@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from venn_admit.core.evaluation.curves import Reliability, RiskCurve
+from venn_admit.core.evaluation.losses import MeanLoss
 from venn_admit.core.evaluation.measures import ClassTallies, MethodMeasures, PointAccuracy
 from venn_admit.core.evaluation.points import PartitionCell
 from venn_admit.core.evaluation.tallies import Tally
@@ -45,6 +46,15 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
 
     def by_class(values: Iterable[Any]) -> dict[str, Any]:
         return dict(zip(report.class_names, values, strict=True))
+
+    def loss(measured: MeanLoss) -> dict[str, Any]:
+        return {
+            "mean": measured.mean if measured.count else None,
+            "interval": list(measured.interval),
+            "n": measured.count,
+            "documents": measured.documents,
+            "verdict": str(measured.verdict(report.alpha)),
+        }
 
     def method(measured: MethodMeasures) -> dict[str, Any]:
         every = every_class(measured.singletons, report)
@@ -98,6 +108,14 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
         ],
         "median_d": None if report.partitions is None else report.partitions.median,
         "methods": {row.name: method(row) for row in report.methods},
+        # What is promised if errors cost differently.
+        "mean_loss": None
+        if report.losses is None
+        else {
+            "per_true_class": by_class(map(loss, report.losses.per_true_class)),
+            "per_predicted_class": by_class(map(loss, report.losses.per_predicted_class)),
+            "all": loss(report.losses.overall),
+        },
         "groups": [
             {
                 "attribute": group.attribute,

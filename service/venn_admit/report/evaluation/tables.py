@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from math import isnan
 
+from venn_admit.core.evaluation.losses import MeanLoss, MeanLosses
 from venn_admit.core.evaluation.measures import MethodMeasures, PointAccuracy
 from venn_admit.core.evaluation.points import PartitionCell, PartitionTable
 from venn_admit.core.evaluation.tallies import Tally, Verdict
@@ -38,10 +39,12 @@ SET_SIZE = ColumnGroup("sets", "per set size")
 class EvaluationTables:
     """All tables of one evaluation set.
 
-    groups: None if its certificate is for none. partitions: None if the method that is judged has no bands.
+    losses: None unless the mean loss is promised. groups: None if its certificate is for none.
+    partitions: None if the method that is judged has no bands.
     """
 
     glance: EvaluationTable
+    losses: EvaluationTable | None
     groups: EvaluationTable | None
     every_method: EvaluationTable
     selective: EvaluationTable
@@ -52,7 +55,7 @@ class EvaluationTables:
     @property
     def first(self) -> tuple[EvaluationTable, ...]:
         """What is shown first."""
-        return (self.glance,) if self.groups is None else (self.glance, self.groups)
+        return tuple(table for table in (self.losses, self.glance, self.groups) if table is not None)
 
     @property
     def details(self) -> tuple[EvaluationTable, ...]:
@@ -65,12 +68,46 @@ def evaluation_tables(report: DatasetReport) -> EvaluationTables:
     """Every table, whose classes are those that the report shows."""
     return EvaluationTables(
         glance_table(report, every=False),
+        None if report.losses is None else _losses(report, report.losses),
         _groups(report) if report.groups else None,
         glance_table(report, every=True),
         _selective(report),
         _covered(report),
         _accuracy(report),
         None if report.partitions is None else _partitions(report, report.partitions),
+    )
+
+
+def _losses(report: DatasetReport, losses: MeanLosses) -> EvaluationTable:
+    """What the admitted points cost on average, which the certificate is about."""
+    shown = report.shown_classes()
+    of_classes = (("true", losses.per_true_class), (PREDICTED, losses.per_predicted_class))
+    rows = [("all", "", losses.overall)]
+    rows += [(kind, report.class_names[c], found[c]) for kind, found in of_classes for c in shown]
+
+    def cells(one: MeanLoss) -> tuple[Cell, ...]:
+        if not one.count:
+            return Cell("0"), Cell(NONE_MARK), Cell(NONE_MARK), Cell(NONE_MARK)
+        low, high = one.interval
+        verdict = one.verdict(report.alpha)
+        return (
+            Cell(f"{one.count:,}"),
+            Cell(f"{one.mean:.4g}"),
+            Cell(f"{low:.3g} to {high:.3g}"),
+            Cell(verdict.words, verdict=verdict),
+        )
+
+    return EvaluationTable(
+        "What the admitted points cost on average",
+        ("class", ""),
+        (Column("admitted"), Column("mean loss"), Column("95 % interval"), Column("verdict")),
+        tuple(Row((kind, name), cells(one)) for kind, name, one in rows),
+        _notes(
+            (
+                f"The calibration promises a mean loss of at most {report.alpha}, not a share right, which the other "
+                "tables show. The intervals are of resampled documents or points.",
+            )
+        ),
     )
 
 

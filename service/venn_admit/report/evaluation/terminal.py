@@ -162,7 +162,7 @@ def _class_verdicts(report: DatasetReport) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("  verdict", no_wrap=True)
     table.add_column(PREDICTED, no_wrap=True)
-    table.add_column("share right", justify="right", no_wrap=True)
+    table.add_column("share right" if report.losses is None else "mean loss", justify="right", no_wrap=True)
     table.add_column("interval", justify="right", no_wrap=True)
     table.add_column("")
     for c in report.shown_classes():
@@ -174,8 +174,8 @@ def _class_verdicts(report: DatasetReport) -> Table:
         table.add_row(
             Text(f"  {MARKS[one.verdict]} {one.verdict.words}", style=STYLES[one.verdict]),
             name,
-            f"{share_text(one.tally.share)} of {one.tally.count:,}",
-            Text(interval_text(one.tally.interval), style="dim"),
+            f"{share_text(one.tally.share)} of {one.tally.count:,}" if one.loss is None else f"{one.loss.mean:.4g}",
+            Text(interval_text(one.tally.interval if one.loss is None else one.loss.interval), style="dim"),
             settling(one, report),
         )
     return table

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from venn_admit.core.calibrators.promises import Promised
+from venn_admit.core.evaluation.losses import MeanLoss
 from venn_admit.core.evaluation.tallies import Tally, Verdict
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.glance import promise_of
@@ -21,12 +22,16 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class ClassVerdict:
-    """What the method that is judged admits as one class. more_to_settle: that of `Tally.more_to_settle`."""
+    """What the method that is judged admits as one class. more_to_settle: that of `Tally.more_to_settle`.
+
+    loss: what the verdict is about, if the mean loss is promised.
+    """
 
     name: str
     tally: Tally
     verdict: Verdict
     more_to_settle: int | None
+    loss: MeanLoss | None = None
 
 
 def class_verdicts(report: DatasetReport) -> tuple[ClassVerdict, ...]:
@@ -34,7 +39,9 @@ def class_verdicts(report: DatasetReport) -> tuple[ClassVerdict, ...]:
     tallies = report.method(report.own).per_predicted_class
     return tuple(
         ClassVerdict(name, tally, tally.verdict(report.alpha), tally.more_to_settle(report.alpha))
-        for name, tally in zip(report.class_names, tallies, strict=True)
+        if loss is None
+        else ClassVerdict(name, tally, loss.verdict(report.alpha), None, loss)
+        for name, tally, loss in zip(report.class_names, tallies, _class_losses(report), strict=True)
     )
 
 
@@ -43,13 +50,18 @@ def overall_verdict(report: DatasetReport) -> Verdict:
     return verdict_on_all([one.verdict for one in class_verdicts(report) if one.tally.count])
 
 
+def _class_losses(report: DatasetReport) -> list[MeanLoss | None]:
+    """The mean loss of every predicted class; None for each if the share right is promised."""
+    return [None] * len(report.class_names) if report.losses is None else list(report.losses.per_predicted_class)
+
+
 def answer(report: DatasetReport) -> str:
     """Return one or two sentences that say whether every predicted class meets the target."""
     every = class_verdicts(report)
     admitted = [one for one in every if one.tally.count]
     if not admitted:
         return "Nothing is admitted, so there is nothing to judge."
-    target, overall = target_text(report), overall_verdict(report)
+    target, overall = _target(report), overall_verdict(report)
     named = _listed([one.name for one in admitted if one.verdict is overall])
     if overall is Verdict.MET:
         first = f"Every predicted class meets the target of {target}."
@@ -61,9 +73,14 @@ def answer(report: DatasetReport) -> str:
     return f"{first} Nothing is admitted as {_listed(empty)}." if empty else first
 
 
+def _target(report: DatasetReport) -> str:
+    """What is promised of each predicted class, as a target."""
+    return target_text(report) if report.losses is None else f"a mean loss of at most {report.alpha}"
+
+
 def settling(one: ClassVerdict, report: DatasetReport) -> str:
     """Return what would settle an open verdict; empty if the verdict is not open."""
-    if one.verdict is not Verdict.CANNOT_TELL or one.tally.count == 0:
+    if one.verdict is not Verdict.CANNOT_TELL or one.tally.count == 0 or one.loss is not None:
         return ""
     if one.more_to_settle is None:
         return "too close to the target to settle"
@@ -77,6 +94,11 @@ def headline(report: DatasetReport) -> str:
     admitted = report.method(report.own).overall
     if admitted.count == 0:
         return f"{report.own} admits none of {report.point_count:,} points."
+    if report.losses is not None:
+        return (
+            f"{report.own} admits {admitted.count:,} of {report.point_count:,} points ({admitted.portion:.1%}); their "
+            f"mean loss is {report.losses.overall.mean:.4g}, and {report.alpha} is promised of each class."
+        )
     return (
         f"{report.own} admits {admitted.count:,} of {report.point_count:,} points ({admitted.portion:.1%}); "
         f"{admitted.share:.1%} of these are correct, against a target of {float(report.target * 100):g}% "
@@ -86,7 +108,7 @@ def headline(report: DatasetReport) -> str:
 
 def class_gap(report: DatasetReport) -> str:
     """Name a true class that misses the target although no predicted class does; empty if there is none."""
-    if overall_verdict(report) is Verdict.MISSED:
+    if report.losses is not None or overall_verdict(report) is Verdict.MISSED:
         return ""
     measured = zip(report.class_names, report.method(report.own).per_true_class, strict=True)
     short = [

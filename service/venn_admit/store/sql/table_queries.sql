@@ -1,7 +1,7 @@
 -- name: partition_map
 -- The partition map: calibration points and recent traffic by q and by quartile of d.
 -- The page leaves out traffic that was decided on before training exemplars changed, and all but the newest 10,000
--- rows, and computes the intervals.
+-- rows.
 WITH edge AS (
     SELECT percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY d) AS quartiles
     FROM report.calibration_point_v1

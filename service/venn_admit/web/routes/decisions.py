@@ -15,7 +15,6 @@ from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.errors import InvalidInputError, VennAdmitError
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.decisions.listing import (
-    ShownDecision,
     find_decision,
     least_admitted,
     list_decisions,
@@ -73,17 +72,22 @@ def get_decisions(
 @routes.get("/classifiers/{classifier}/decisions/{decision}", dependencies=[needs(Scope.READ)])
 def get_decision(request: Request, classifier: ClassifierName, decision: DecisionNumber) -> Response:
     """Show what was decided, why, and the nearest training exemplars as they are now."""
-    runtime = runtime_of(request)
-    found = show_decision(runtime.engine, classifier, decision)
+    engine = runtime_of(request).engine
+    found = show_decision(engine, classifier, decision)
     shown = shown_decision_json(found)
+    least = least_admitted(engine, classifier, found.row.calibration_id, found.row.predicted, found.attributes)
     return page(
         request,
         "decision",
         title=f"{classifier}: decision {decision}",
         classifier=classifier,
         shown=shown,
-        **_explained(runtime, classifier, shown, shown, found.attributes),
-        **_exemplar(found),
+        steps=steps(shown, shown["class_names"], None, least=least),
+        facts=facts(shown),
+        evidence=class_table(shown, shown["class_names"], None, NUMBER),
+        exemplar=found.attributes,
+        carried=own_contributions(found.attributes, found.classifier.class_names, found.network_logits.tolist()),
+        neighbours=shown["neighbours"],
     )
 
 
@@ -95,36 +99,20 @@ def get_replay(request: Request, classifier: ClassifierName, decision: DecisionN
     found = replay(runtime, decision)
     again = replayed_json(found)
     fields = again["stored"] if again["not_recomputed"] else again["computed"]
+    least = least_admitted(runtime.engine, classifier, found.row.calibration_id, fields["predicted"], found.attributes)
     return page(
         request,
         "replay",
         title=f"{classifier}: decision {decision}, again",
         classifier=classifier,
         again=again,
-        **_explained(runtime, classifier, again, fields, found.attributes),
-        **_exemplar(found),
+        steps=steps(fields, again["class_names"], again["policy"], least=least),
+        facts=facts(fields, again["category_counts"]),
+        evidence=class_table(fields, again["class_names"], again["category_counts"], NUMBER),
+        exemplar=found.attributes,
+        carried=own_contributions(found.attributes, found.classifier.class_names, found.network_logits.tolist()),
+        neighbours=again["neighbours"],
     )
-
-
-def _explained(
-    runtime: Runtime, name: str, said: Mapping[str, Any], fields: Mapping[str, Any], attributes: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return why a decision was made, for its page; said: what JSON says of it; fields: its evidence."""
-    names, counts, policy = said["class_names"], said.get("category_counts"), said.get("policy")
-    least = least_admitted(runtime.engine, name, said["calibration"], fields["predicted"], attributes)
-    return {
-        "steps": steps(fields, names, policy, least=least),
-        "facts": facts(fields, counts),
-        "evidence": class_table(fields, names, counts, NUMBER),
-        "neighbours": said["neighbours"],
-    }
-
-
-def _exemplar(found: ShownDecision) -> dict[str, Any]:
-    """Return the attributes of the exemplar that was decided on, and which of its tokens carry the prediction."""
-    logits = found.network_logits.tolist()
-    carried = own_contributions(found.attributes, found.classifier.class_names, logits)
-    return {"exemplar": found.attributes, "carried": carried}
 
 
 def _number(text: str) -> int | None:
@@ -156,8 +144,18 @@ def post_try(request: Request, classifier: ClassifierName) -> Response:
         return _page(request, classifier, form, status=status, refusal=str(error))
     request.app.state.metrics.count_decided([found.fields["reason"]])
     decided = decided_json(found)
-    explained = _explained(runtime, name, decided, decided, point.attributes)
-    return _page(request, classifier, form, decided=decided, **explained)
+    names = decided["class_names"]
+    least = least_admitted(runtime.engine, name, decided["calibration"], decided["predicted"], point.attributes)
+    return _page(
+        request,
+        classifier,
+        form,
+        decided=decided,
+        steps=steps(decided, names, decided["policy"], least=least),
+        facts=facts(decided, decided["category_counts"]),
+        evidence=class_table(decided, names, decided["category_counts"], NUMBER),
+        neighbours=decided["neighbours"],
+    )
 
 
 def _point(runtime: Runtime, classifier: Classifier, form: Mapping[str, str]) -> GivenPoint:

@@ -8,7 +8,7 @@ import typer
 
 from venn_admit.cli.options import Json, Name
 from venn_admit.cli.output import messages, print_result, warn
-from venn_admit.cli.setting_options import option_name, read_options, with_setting_options
+from venn_admit.cli.setting_options import option_name, read_options, with_files, with_setting_options
 from venn_admit.cli.waiting import Waiting
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.calibrators.settings import DEFAULT_ALPHA
@@ -79,7 +79,7 @@ def calibrate(
         raise InvalidInputError("details: expected only together with --compare, got it without; leave it out")
     session = open_session()
     classifier = find(session.engine, name)
-    settings = settings_for(classifier, method, asked)
+    settings = settings_for(classifier, method, with_files(asked, classifier.class_names))
     session.require_worker()
     with Waiting(session) as shell:
         done = flow(

@@ -94,7 +94,9 @@ def certify_cells(
     }
     if settings.promise is AskedPromise.STRONGEST:
         assert by_softmax is not None, "the strongest promise is chosen by it"
-        run = partial(certify_strongest, by_softmax=int(np.count_nonzero(by_softmax[~proposing])))
+        # The softmax at 1 - alpha knows no losses: next to a promise of the mean loss it says nothing.
+        admitted = 0 if settings.loss is not None else int(np.count_nonzero(by_softmax[~proposing]))
+        run = partial(certify_strongest, by_softmax=admitted)
     else:
         run = partial(certify, kinds=certification.kinds)
     return run(
@@ -104,6 +106,7 @@ def certify_cells(
         alpha=settings.alpha,
         confidence=certification.confidence,
         test=certification.test,
+        loss=settings.loss,
     )
 
 

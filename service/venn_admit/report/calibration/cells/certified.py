@@ -100,10 +100,14 @@ def outcome_text(certificate: Certificate, *, has_average: bool = False) -> str:
     target, confidence = 1 - certificate.alpha, certificate.confidence
     if certificate.policy is not None:
         share = share_text(certificate.admitted / certificate.points)
+        said = (
+            f"of what is admitted, at least {target} is right in"
+            if certificate.loss is None
+            else f"the mean loss of what is admitted is at most {certificate.alpha} in"
+        )
         return (
-            f"Certified with confidence {confidence}: of what is admitted, at least {target} is right in "
-            f"{kinds_text(certificate)}. The policy admits {share} of the {certificate.points:,} points of "
-            f"{evidence_text(certificate)}."
+            f"Certified with confidence {confidence}: {said} {kinds_text(certificate)}. The policy admits {share} of "
+            f"the {certificate.points:,} points of {evidence_text(certificate)}."
         )
     follows = "so the average promise takes its place" if has_average else "so everything is rejected"
     said = f"Not certified: no policy passed at confidence {confidence} for {kinds_text(certificate)}, {follows}. "
@@ -188,12 +192,20 @@ def _classes(certificate: Certificate, results: Sequence[ClassResult], class_nam
             result_name(result, class_names),
             ratio_text(result.admitted, certificate.points),
             ratio_text(result.right, result.admitted),
+            *(() if result.mean_loss is None else (f"{result.mean_loss:.4g}",)),
             "-" if result.p_value is None else share_text(result.p_value),
             *outcome(result),
         )
         for result in _shown(results)
     )
-    columns = ("class", "admitted", "right", "p-value", *(("outcome", *needed) if short else ()))
+    columns = (
+        "class",
+        "admitted",
+        "right",
+        *(("mean loss",) if certificate.loss else ()),
+        "p-value",
+        *(("outcome", *needed) if short else ()),
+    )
     return TextTable(columns, rows, query="policy_classes")
 
 

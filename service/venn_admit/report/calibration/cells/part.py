@@ -55,6 +55,8 @@ class CellsPart(CellsContents):
 
     @property
     def promised(self) -> Promised:
+        if self.settings.loss is not None:
+            return Promised.LOSS
         certificate = self.certificate
         asked = None if self.average is not None else self.settings.certify
         return promised(

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally
+from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE
 from venn_admit.core.monitoring.partitions import PartitionMap
 from venn_admit.core.types import Split
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Section, TextTable, group_names, ratio_text
 from venn_admit.report.evaluation.evaluated import edge_names
-from venn_admit.report.evaluation.wording import interval_text
 from venn_admit.report.wording import MOST_FULL_MATCHES, full_matches_text
 
 QUERY = "partition_map"
@@ -37,8 +36,8 @@ def caption(report: CalibrationReport, found: PartitionMap) -> str:
     )
     return (
         f"The partition map: the points of {split} by q and d. Each cell shows the share of the predictions that is "
-        "right, which colours it, with its 95 % interval; the share that plain probabilities would admit "
-        f"({HOW_ADMITTED[split]}); and the number of points; {traffic}."
+        f"right, which colours it; the share that plain probabilities would admit ({HOW_ADMITTED[split]}); and the "
+        f"number of points; {traffic}."
     )
 
 
@@ -51,7 +50,6 @@ def map_section(report: CalibrationReport, found: PartitionMap) -> Section:
             d_name,
             f"{points:,}",
             ratio_text(right, points),
-            interval_text(_interval(right, points)) if points else "-",
             ratio_text(admitted, points),
             f"{recent:,}",
             ratio_text(recent, traffic),
@@ -59,14 +57,14 @@ def map_section(report: CalibrationReport, found: PartitionMap) -> Section:
         for q_name, d_name, points, right, admitted, recent in _cells(found)
         if points or recent
     )
-    heads = ("q", "d", f"points\nof {split}", "right", "95 % interval", "admitted", "recent\ntraffic", "share\nof it")
+    heads = ("q", "d", f"points\nof {split}", "right", "admitted", "recent\ntraffic", "share\nof it")
     return Section(
         "How much is right in each partition",
         (TextTable(heads, rows, query=QUERY),),
         (
-            "right: the share of the predictions, with its Wilson interval, for which every point is a draw of its "
-            f"own; admitted: the share that plain probabilities would admit, {HOW_ADMITTED[split]}. d is cut at its "
-            "quartiles over the calibration data. Partitions without any point are left out.",
+            "right: the share of the predictions; admitted: the share that plain probabilities would admit, "
+            f"{HOW_ADMITTED[split]}. d is cut at its quartiles over the calibration data. Partitions without any point "
+            "are left out.",
             *_full_matches(found, split),
         ),
     )
@@ -91,17 +89,12 @@ def map_payload(found: PartitionMap) -> dict[str, Any]:
                 "d_group": number % found.points.shape[1],
                 "points": points,
                 "right": right,
-                "interval": _interval(right, points),
                 "admitted": admitted,
                 "traffic": traffic,
             }
             for number, (q_name, _, points, right, admitted, traffic) in enumerate(_cells(found))
         ],
     }
-
-
-def _interval(right: int, points: int) -> tuple[float, float]:
-    return Tally(right, points, points).interval
 
 
 def _cells(found: PartitionMap) -> Iterator[tuple[str, str, int, int, int, int]]:
@@ -122,7 +115,6 @@ class MapCell:
     column: int
     points: int
     right: str
-    interval: str
     admitted: str
     traffic: str
     tone: str
@@ -181,7 +173,6 @@ def _cell(found: PartitionMap, row: int, column: int, target: float) -> MapCell:
         column=column,
         points=points,
         right=ratio_text(right, points) if is_judged else "",
-        interval=interval_text(_interval(right, points)) if is_judged else "",
         admitted=ratio_text(admitted, points) if is_judged else "",
         traffic=ratio_text(int(found.traffic[place]), traffic) if traffic else "",
         tone=tone_of(right / points, target) if is_judged else "",

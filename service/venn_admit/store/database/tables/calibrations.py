@@ -54,6 +54,9 @@ def _checks_of_added() -> Iterator[sa.CheckConstraint]:
         if declared.added and isinstance(words, type) and issubclass(words, StrEnum):
             listed = ", ".join(f"'{word}'" for word in words)
             yield sa.CheckConstraint(f"{column_of(name)} IN ({listed})", name=column_of(name))
+        elif declared.added and declared.many:
+            rule = f"{declared.least} <= ALL ({column_of(name)}) AND {declared.most} >= ALL ({column_of(name)})"
+            yield sa.CheckConstraint(rule, name=column_of(name))
         elif declared.added and declared.least is not None:
             yield sa.CheckConstraint(f"{column_of(name)} >= {declared.least}", name=column_of(name))
 
@@ -114,6 +117,7 @@ calibrator = sa.Table(
         "CASE promise WHEN 'strongest' THEN '{predicted,true}'::text[] END)",
         name="promised",
     ),
+    sa.CheckConstraint("loss IS NULL OR certify IS NOT NULL", name="costed"),
     *_checks_of_added(),
     comment="Settings under which classifiers are calibrated.",
 )
