@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         VennAdmitError,
     )
     from venn_admit.interface.classifier import Classifier
-    from venn_admit.interface.comparison import ClassShare, Comparison, SettingOutcome, SettingsWhatIf
+    from venn_admit.interface.comparison import ClassShare, Comparison, ForetoldOutcome, SettingOutcome, SettingsWhatIf
     from venn_admit.interface.connection import Connection, connect
     from venn_admit.interface.examples import example_data, example_texts
     from venn_admit.interface.hooks.hook import Hook, hook
@@ -75,6 +75,7 @@ __all__ = [
     "Deletion",
     "Evaluation",
     "Fit",
+    "ForetoldOutcome",
     "Forgetting",
     "Hook",
     "HookedBatches",
@@ -105,7 +106,13 @@ _HOMES = {
     name: home
     for home, names in {
         "venn_admit.interface.classifier": ("Classifier",),
-        "venn_admit.interface.comparison": ("ClassShare", "Comparison", "SettingOutcome", "SettingsWhatIf"),
+        "venn_admit.interface.comparison": (
+            "ClassShare",
+            "Comparison",
+            "ForetoldOutcome",
+            "SettingOutcome",
+            "SettingsWhatIf",
+        ),
         "venn_admit.interface.connection": ("Connection", "connect"),
         "venn_admit.interface.examples": ("example_data", "example_texts"),
         "venn_admit.interface.hooks.hook": ("Hook", "hook"),

@@ -23,14 +23,17 @@ def test_it_shows_what_each_setting_admits_and_what_to_run(own_calibrated: Progr
     assert "Nothing is admitted by Venn-ADMIT with kappa 1,000, every q; kappa 300, every q;" in said
     assert "With the average promise instead, Venn-Abers with score" in said
     assert "The best of 19 settings looks better on mc than it is. That is why vp exists" in said
-    proposal = (
-        r"Among those with no predicted class estimated below 0\.8, most is admitted by .* right: `venn-admit ([^`]*)`"
+    named = re.search(
+        r"Pointwise, among those with no predicted class estimated below 0\.8, most is admitted by .* right: "
+        r"`venn-admit ([^`]*)`\.",
+        said,
     )
-    named = re.search(proposal, said)
-    assert named is not None
+    assert named is not None, said
     assert own_calibrated(*named[1].split()).code == 0
-    by_default = re.search(r"than the default, .*: `venn-admit ([^`]*--dry-run[^`]*)` shows what it certifies", said)
-    assert by_default is not None
+    by_default = re.search(
+        r"It is foretold that the default .*, [.\d]{4}, of .* right: `venn-admit ([^`]*--dry-run[^`]*)` shows", said
+    )
+    assert by_default is not None, said
     assert own_calibrated(*by_default[1].split()).code == 0
 
 
@@ -65,8 +68,14 @@ def test_programs_get_every_setting_and_class(own_calibrated: Program) -> None:
     pointwise = [one for one in settings if one["promise"] != "average" and one["every_class_reaches"]]
     best = max(pointwise, key=lambda one: one["admitted"])
     assert result["command"] == best["command"]
+    foretold = result["foretold"]
+    assert [one["promise"] for one in foretold] == ["strongest", "pointwise", "pointwise"]
+    for one in foretold:
+        assert one["admitted_share"] == one["admitted"] / result["proposing"]
+        assert sum(share["admitted"] for share in one["per_true_class"]) == one["admitted"]
+        assert (one["admitted"] == 0) == (one["promises"] == "none")
     # Each command makes the setting that it stands beside.
-    for one in settings[1::6]:
+    for one in (*settings[1::6], foretold[0]):
         made = own_calibrated(*one["command"].split()[1:], "--json").result
         known = own_calibrated("calibrations", NAME, "--json").result["settings"]
         (newest,) = [asked for asked in known if asked["calibration"] == made["calibration"]]
@@ -78,7 +87,10 @@ def test_nothing_that_holds_is_said(own_calibrated: Program) -> None:
     done = own_calibrated("calibrate", NAME, "--compare", "--alpha", "0.0001")
     assert done.code == 0
     said = " ".join(done.stdout.split())
-    assert "No setting is proposed: none with every predicted class estimated at 0.9999 or more admits a tenth;" in said
+    assert (
+        "No pointwise setting is proposed: none with every predicted class estimated at 0.9999 or more admits a tenth;"
+        in said
+    )
     result = own_calibrated("calibrate", NAME, "--compare", "--alpha", "0.0001", "--json").result
     assert result["command"] is None
 

@@ -83,6 +83,11 @@ def test_settings_are_compared_as_the_command_line_does(
             for share, each in zip(shares, row[name], strict=True):
                 assert (share.label, share.admitted, share.right) == (each["name"], each["admitted"], each["right"])
                 assert (share.share, list(share.interval)) == (each["share_right"], each["interval"])
+    for foretold, row in zip(found.foretold, said["foretold"], strict=True):
+        assert (foretold.promises, foretold.admitted_share) == (row["promises"], row["admitted_share"])
+        assert [one.right for one in foretold.per_true_class] == [one["right"] for one in row["per_true_class"]]
+    default = calibrated.calibrate(**found.foretold[0].settings)
+    assert default.certificate is not None
     assert found.proposal in found.outcomes
     for one in (*found.outcomes[4::5], found.proposal):
         made = calibrated.calibrate(**one.settings)

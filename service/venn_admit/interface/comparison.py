@@ -9,14 +9,14 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
-from venn_admit.core.calibrators.arguments import json_settings
+from venn_admit.core.calibrators.arguments import arguments_for, json_settings
 from venn_admit.core.calibrators.settings import MethodSettings
 from venn_admit.core.evaluation.measures import Admission
 from venn_admit.core.evaluation.tallies import Tally
 from venn_admit.interface.reports import text_of
 from venn_admit.report.evaluation.terminal import table_view
 from venn_admit.report.evaluation.wording import share_text
-from venn_admit.report.what_if.compared import ComparedSettings, compared_table, setting_name
+from venn_admit.report.what_if.compared import ComparedSettings, compared_table, default_text, setting_name
 from venn_admit.report.what_if.settings import SettingsTried
 
 
@@ -62,6 +62,28 @@ class SettingOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class ForetoldOutcome:
+    """What the default or a certificate is expected to admit, by points whose labels are no evidence.
+
+    Attributes:
+        settings: The setting, as arguments of `Classifier.calibrate`.
+        promises: What it is expected to promise: `both`, `predicted`, `average`, or `none` if nothing would be
+            certified, so that everything would be rejected.
+        admitted_share: The share of these points that is admitted.
+        admitted_interval: The 95 % interval of that share.
+        per_true_class: How much is right, by class, as labelled.
+        per_predicted_class: The same by class, as predicted.
+    """
+
+    settings: Mapping[str, Any]
+    promises: str
+    admitted_share: float
+    admitted_interval: tuple[float, float]
+    per_true_class: tuple[ClassShare, ...]
+    per_predicted_class: tuple[ClassShare, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """Settings to choose from before split vp is looked at. As text, a table with the proposal.
 
@@ -76,6 +98,9 @@ class Comparison:
         left_out: What could not be computed, with the reason.
         proposal: The outcome that admits most, of those in which every predicted class reaches 1 - alpha; None if they
             admit less than a tenth.
+        foretold: What the default is expected to admit, then certificates of both kinds of classes and of predicted
+            ones; none if too few points propose.
+        proposing_points: The points that this rests on.
     """
 
     alpha: Decimal
@@ -85,10 +110,14 @@ class Comparison:
     outcomes: tuple[SettingOutcome, ...]
     left_out: Mapping[str, str]
     proposal: SettingOutcome | None
+    foretold: tuple[ForetoldOutcome, ...]
+    proposing_points: int
     _found: ComparedSettings = field(repr=False, compare=False)
 
     def __str__(self) -> str:
-        return text_of(Group(compared_table(self._found), Text(_proposal(self._found))))
+        said = default_text(self._found)
+        by_default = [] if said is None else [Text(f"{said}classifier.calibrate(dry_run=True).")]
+        return text_of(Group(compared_table(self._found), *by_default, Text(_proposal(self._found))))
 
 
 class SettingsWhatIf:
@@ -143,6 +172,18 @@ def comparison_of(found: ComparedSettings) -> Comparison:
         outcomes=tuple(outcomes),
         left_out=dict(found.left_out),
         proposal=None if proposed is None else outcomes[found.compared.index(proposed)],
+        foretold=tuple(
+            ForetoldOutcome(
+                settings=arguments_for(one.settings, found.neighbour_count),
+                promises=str(one.promised),
+                admitted_share=one.admission.admitted.share,
+                admitted_interval=one.admission.admitted.interval,
+                per_true_class=_class_shares(one.admission.right.per_true_class, names),
+                per_predicted_class=_class_shares(one.admission.right.per_predicted_class, names),
+            )
+            for one in found.foretold
+        ),
+        proposing_points=found.proposing_count,
         _found=found,
     )
 

@@ -150,6 +150,12 @@ def scaled_confidence(logits: Float32Array, temperature: float) -> FloatArray:
     return confidence
 
 
+def admitted_by_softmax(logits: Float32Array, temperature: float, alpha: Decimal) -> BoolArray:
+    """Return which points have softmax(f / T) >= 1 - alpha of the network's prediction, (n,) bool."""
+    admitted: BoolArray = scaled_confidence(logits, temperature) >= float(1 - alpha)
+    return admitted
+
+
 def _guaranteed(held_out: HeldOut, points: ViewedPoints, promise: Promise) -> tuple[BoolArray, str]:
     """What SGR admits, (n,) bool, and its parameters in words."""
     knn = held_out.knn

@@ -1,12 +1,19 @@
-"""What settings of each method would admit of mc, to choose one before vp is looked at; no label of vp is read."""
+"""What settings of each method would admit of mc, to choose one before vp is looked at; no label of vp is read.
+
+The strongest promise and certificates are tested on mc too, so they are foretold from the points that propose.
+"""
 
 from decimal import Decimal
+from fractions import Fraction
 
 from sqlalchemy import Connection
 
+from venn_admit.core.approximation.knn import network_prediction
 from venn_admit.core.calibrators.settings import check_alpha
+from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.core.comparison.candidates import cross_fitted_candidates
+from venn_admit.core.comparison.foretold import Proposing, foretold_candidates, proposing_points
 from venn_admit.core.comparison.held_out import HeldOutPoints, ViewedPoints
 from venn_admit.core.comparison.on_mc import judged_rows
 from venn_admit.core.documents import documents_of
@@ -26,8 +33,8 @@ from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.jobs.submit import Send, submit_job
 from venn_admit.flows.shell import Shell
 from venn_admit.methods.registry import METHODS
-from venn_admit.methods.venn_abers.split_points import read_split
-from venn_admit.report.what_if.compared import ComparedSetting, ComparedSettings
+from venn_admit.methods.venn_abers.split_points import SplitPoints, read_knn, read_split
+from venn_admit.report.what_if.compared import ComparedSetting, ComparedSettings, ForetoldSetting
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.approximations import StoredParameters
@@ -39,7 +46,7 @@ MOST_JUDGED = 10_000
 
 
 def request_mc(workspace: Workspace, name: str, alpha: Decimal, *, send: Send | None = None) -> int | None:
-    """Submit the job that brings mc up to date under the current parameters, and return its key; None if none is due.
+    """Submit the job that brings knn and mc up to date under the current parameters, and return its key, if one is due.
 
     send: as in `submit_job`. Raises InvalidInputError for alpha, and NotReadyError before the first fit or if data are
     missing.
@@ -53,7 +60,7 @@ def request_mc(workspace: Workspace, name: str, alpha: Decimal, *, send: Send | 
         require_classes(connection, classifier, [Split.MC])
         if parameters is None:
             return None
-        lacking = points_to_approximate(connection, classifier, [Split.MC], parameters)
+        lacking = points_to_approximate(connection, classifier, [Split.KNN, Split.MC], parameters)
         if not len(lacking):
             return None
         points = LackingPoints(lacking, parameters)
@@ -61,7 +68,7 @@ def request_mc(workspace: Workspace, name: str, alpha: Decimal, *, send: Send | 
 
 
 def compare(workspace: Workspace, name: str, alpha: Decimal, *, shell: Shell) -> ComparedSettings:
-    """Bring the approximations of mc up to date, and show what settings of each method admit of it.
+    """Bring the approximations of knn and mc up to date, and show what settings of each method admit.
 
     Args:
         shell: Sees the job through, if one is needed.
@@ -82,7 +89,7 @@ def compare(workspace: Workspace, name: str, alpha: Decimal, *, shell: Shell) ->
 def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> ComparedSettings:
     """Cross-fit settings of each method on whole documents of mc, with the weights that are its default.
 
-    Nothing is stored. The approximations of mc must be, as the job of `request_mc` does.
+    Certificates are foretold. Nothing is stored. The approximations must be, as the job of `request_mc` does.
     Raises as `request_mc`, and OutdatedError if data arrived since.
     """
     check_alpha(alpha)
@@ -91,6 +98,10 @@ def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> Compar
         parameters = parameters_of_mc(connection, classifier)
         require_classes(connection, classifier, [Split.MC])
         mc, localizer = read_mc(workspace, connection, classifier, parameters)
+        if parameters is not None:
+            require_approximations(connection, classifier, [Split.KNN], parameters)
+        knn = read_knn(connection, classifier, parameters, workspace.memory_budget)
+        of_knn = None if knn is None else _held_out(connection, knn)
     neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count
     judged = judged_rows(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
     found = cross_fitted_candidates(
@@ -105,6 +116,8 @@ def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> Compar
         memory_budget=workspace.memory_budget,
     )
     documents = documents_of([mc.keys[row] for row in judged])
+    proposing = proposing_points(of_knn, mc, seed=classifier.seed)
+    foretold = _foretold(classifier, proposing, alpha, None if parameters is None else parameters.reliability)
     return ComparedSettings(
         classifier=classifier.name,
         class_names=classifier.class_names,
@@ -121,7 +134,38 @@ def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> Compar
             for one in found.found
         ),
         left_out=found.left_out,
+        foretold=foretold,
+        proposing_count=len(proposing.points.keys),
+        proposing_documents=len(set(proposing.points.keys)),
     )
+
+
+def _foretold(
+    classifier: Classifier, proposing: Proposing, alpha: Decimal, reliability: ReliabilityModel | None
+) -> tuple[ForetoldSetting, ...]:
+    """The evidence will be mc and vp, of which vp is not looked at: it is as much as the shares of splits say."""
+    points, documents = proposing.points, documents_of(proposing.points.keys)
+    predicted = network_prediction(points.seen.network_logits)
+    return tuple(
+        ForetoldSetting(
+            one.settings,
+            measure_admission(points.label, predicted, one.admitted, classifier.class_count, documents),
+            one.certified,
+        )
+        for one in foretold_candidates(
+            proposing,
+            class_count=classifier.class_count,
+            neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
+            alpha=alpha,
+            seed=classifier.seed,
+            reliability=reliability,
+            grows=Fraction(1 - classifier.knn_share) / Fraction(classifier.mc_share),
+        )
+    )
+
+
+def _held_out(connection: Connection, split: SplitPoints) -> HeldOutPoints:
+    return HeldOutPoints(split.keys(connection), split.label, ViewedPoints(split.logits, split.view))
 
 
 def parameters_of_mc(connection: Connection, classifier: Classifier) -> StoredParameters | None:
@@ -141,7 +185,7 @@ def read_mc(
     parameters: those of `parameters_of_mc`.
     """
     mc = read_split(connection, classifier, parameters, Split.MC, memory_budget=workspace.memory_budget)
-    points = HeldOutPoints(mc.keys(connection), mc.label, ViewedPoints(mc.logits, mc.view))
+    points = _held_out(connection, mc)
     if parameters is None or not METHODS[VENN_ADMIT].weighted_by_default:
         return points, None
     vectors = workspace.cache.mapped_vectors(connection, classifier, mc.exemplar_ids)

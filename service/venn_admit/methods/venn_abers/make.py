@@ -20,7 +20,7 @@ from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
 from venn_admit.core.calibrators.venn_abers.crossfit import ScoreChoice, cross_fit
 from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.core.comparison.confidence import fit_temperature
-from venn_admit.core.comparison.selective import scaled_confidence
+from venn_admit.core.comparison.selective import admitted_by_softmax
 from venn_admit.core.types import BoolArray, Split
 from venn_admit.errors import Code, NotReadyError
 from venn_admit.methods.venn_abers.split_points import (
@@ -167,8 +167,7 @@ class PolicySplits:
         """Which points the network's softmax at 1 - alpha admits, with a temperature that the proposing points fit."""
         logits, label = (np.concatenate([getattr(split, of) for split in self._splits]) for of in ("logits", "label"))
         temperature = fit_temperature(logits[self._proposing], label[self._proposing])
-        admitted: BoolArray = scaled_confidence(logits, temperature) >= float(1 - alpha)
-        return admitted
+        return admitted_by_softmax(logits, temperature, alpha)
 
     def _evidence(self, settings: VennAbersSettings) -> BoolArray:
         """Which points calibrate: all of mc and vp, less those that the score was chosen by."""

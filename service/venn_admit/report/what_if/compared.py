@@ -10,7 +10,9 @@ from rich.text import Text
 
 from venn_admit.advice import Render, Step, Verb
 from venn_admit.core.calibrators.arguments import asked_json, read_settings, setting_words
-from venn_admit.core.calibrators.settings import METHOD_NAMES, CalibratorSettings, MethodSettings
+from venn_admit.core.calibrators.certification import Kind
+from venn_admit.core.calibrators.promises import AskedPromise, Promised, promised
+from venn_admit.core.calibrators.settings import METHOD_NAMES, CalibratorSettings, MethodSettings, VennAbersSettings
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.core.evaluation.measures import Admission
 from venn_admit.core.method_names import DEFAULT_METHOD
@@ -33,11 +35,39 @@ class ComparedSetting:
 
 
 @dataclass(frozen=True, slots=True)
+class ForetoldSetting:
+    """A setting, what it is expected to admit of the points that propose, and the kinds of classes it then promises.
+
+    certified: None if it is expected to certify nothing.
+    """
+
+    settings: VennAbersSettings
+    admission: Admission
+    certified: tuple[Kind, ...] | None
+
+    @property
+    def promised(self) -> Promised:
+        """What it is expected to promise; nothing if everything is rejected."""
+        if self.certified is None and self.settings.promise is not AskedPromise.STRONGEST:
+            return Promised.NONE
+        return promised(self.certified, self.settings.promise)
+
+    @property
+    def name(self) -> str:
+        """What is asked for; of the strongest promise, what it is expected to be."""
+        if self.settings.promise is AskedPromise.STRONGEST or self.settings.certify is None:
+            return f"strongest: {self.promised}"
+        return f"certify {','.join(map(str, self.settings.certify))}"
+
+
+@dataclass(frozen=True, slots=True)
 class ComparedSettings:
     """Settings to choose from, in the order of `CrossFitted`.
 
     neighbour_count: K; None with logits only. point_count: of mc. judged_count, document_count: points that are decided
-    on, and their documents. left_out: what could not be computed, each with the reason in words.
+    on, and their documents. left_out: what could not be computed, each with the reason in words. foretold: the default
+    first, then certificates of both kinds of classes and of predicted ones; none if too few points propose.
+    proposing_count, proposing_documents: those that do.
     """
 
     classifier: str
@@ -49,6 +79,9 @@ class ComparedSettings:
     document_count: int
     compared: tuple[ComparedSetting, ...]
     left_out: tuple[tuple[str, str], ...]
+    foretold: tuple[ForetoldSetting, ...] = ()
+    proposing_count: int = 0
+    proposing_documents: int = 0
 
     @property
     def pointwise(self) -> list[ComparedSetting]:
@@ -74,16 +107,17 @@ class ComparedSettings:
 
 
 def compared_table(found: ComparedSettings, *, rest: str | None = None) -> RenderableType:
-    """Return a row for each setting that admits anything, and notes.
+    """Return what is foretold, a row for each setting that admits anything, and notes.
 
     rest: how the rest is shown, if only those that matter have a row.
     """
     admitting = [one for one in found.compared if one.admission.admitted.correct]
     shown = admitting if rest is None else settings_that_matter(found)
+    foretold = [_foretold(found)] if found.foretold else []
     if not admitting:
-        return Group(*(Text("".join(map(note_text, note))) for note in _notes(found)), "")
+        return Group(*foretold, *(Text("".join(map(note_text, note))) for note in _notes(found)), "")
     names = found.class_names
-    return table_view(
+    table = table_view(
         EvaluationTable(
             f"What settings admit of split mc by cross-fitting, and the share right of it (alpha {found.alpha})",
             ("method", "setting"),
@@ -96,6 +130,33 @@ def compared_table(found: ComparedSettings, *, rest: str | None = None) -> Rende
                 for one in shown
             ),
             (*_notes(found), *_hidden(len(admitting) - len(shown), rest)),
+        )
+    )
+    return Group(*foretold, table)
+
+
+def _foretold(found: ComparedSettings) -> RenderableType:
+    """A row for the default, and one for each certificate, with what they are expected to admit."""
+    names = found.class_names
+    documents = (
+        f", {found.proposing_documents:,} documents" if found.proposing_documents < found.proposing_count else ""
+    )
+    return table_view(
+        EvaluationTable(
+            f"What is foretold of the default and of certificates (alpha {found.alpha})",
+            ("method", "setting"),
+            admission_columns(names),
+            tuple(
+                Row((one.settings.method, one.name), admission_cells(one.admission, names, found.alpha))
+                for one in found.foretold
+            ),
+            (
+                (
+                    f"Foretold from the {found.proposing_count:,} points that propose{documents}, whose labels are no "
+                    "evidence: looking here takes nothing from a certificate. About as many calibrations admit less as "
+                    "admit more.",
+                ),
+            ),
         )
     )
 
@@ -139,6 +200,21 @@ def compared_payload(found: ComparedSettings, render: Render) -> dict[str, Any]:
             }
             for one in found.compared
         ],
+        "proposing": found.proposing_count,
+        "foretold": [
+            {
+                **asked_json(one.settings),
+                "q_bins": list(one.settings.q_bins),
+                "promises": str(one.promised),
+                "admitted": one.admission.admitted.correct,
+                "admitted_share": one.admission.admitted.share,
+                "admitted_interval": list(one.admission.admitted.interval),
+                "per_true_class": class_payload(one.admission.right.per_true_class, names),
+                "per_predicted_class": class_payload(one.admission.right.per_predicted_class, names),
+                "command": render(found.step(one.settings)),
+            }
+            for one in found.foretold
+        ],
         "left_out": [{"what": what, "why": why} for what, why in found.left_out],
         "command": None if proposed is None else render(found.step(proposed.settings)),
     }
@@ -147,10 +223,7 @@ def compared_payload(found: ComparedSettings, render: Render) -> dict[str, Any]:
 def next_lines(found: ComparedSettings, render: Render) -> list[str]:
     """Return which command to run next, and why the choice is not the last word."""
     proposed, target = found.proposal(), 1 - found.alpha
-    by_default = (
-        "All of these promise less than the default, whose certificate is tested on mc and vp: "
-        f"`{render(_default_step(found))}` shows what it certifies, and stores nothing."
-    )
+    by_default = _by_default(found, render)
     average = max(
         (one for one in found.compared if one.settings.has_policy),
         key=lambda one: one.admission.admitted.correct,
@@ -164,33 +237,58 @@ def next_lines(found: ComparedSettings, render: Render) -> list[str]:
     if proposed is None:
         most = max(found.pointwise, key=lambda one: one.admission.admitted.correct)
         return [
-            f"No setting is proposed: none with every predicted class estimated at {target} or more admits a tenth; "
-            f"most is admitted by {_figures(most, found)}. Ask for a larger alpha, or ingest more held-out data.",
-            *other,
             by_default,
+            f"No pointwise setting is proposed: none with every predicted class estimated at {target} or more admits "
+            f"a tenth; most is admitted by {_figures(most, found)}. Ask for a larger alpha, or ingest more held-out "
+            "data.",
+            *other,
         ]
     if len(found.pointwise) == 1:
-        return [f"{_figures(proposed, found)}: `{render(found.step(proposed.settings))}`.", *other, by_default]
+        alone = f"Pointwise, {_figures(proposed, found)}: `{render(found.step(proposed.settings))}`."
+        return [by_default, alone, *other]
     taken = (
-        f"Among those with no predicted class estimated below {target}, most is admitted by "
+        f"Pointwise, among those with no predicted class estimated below {target}, most is admitted by "
         f"{_figures(proposed, found)}: `{render(found.step(proposed.settings))}`."
     )
     if isinstance(proposed.settings, CalibratorSettings) and len(proposed.settings.q_bins) == 1:
         taken += " One bin ignores q, so that inputs unlike the calibration data are less likely to be rejected."
     return [
+        by_default,
         taken,
         *other,
-        by_default,
         f"The best of {len(found.pointwise)} settings looks better on mc than it is. That is why vp exists, of which "
         "nothing was read here: choose by this table, and then judge the choice by data that had no part in it.",
     ]
 
 
+def _by_default(found: ComparedSettings, render: Render) -> str:
+    dry_run = f"`{render(_default_step(found))}` shows what it certifies, and stores nothing."
+    said = default_text(found)
+    return (
+        f"The default cannot be foretold, because too few points propose: {dry_run}" if said is None else said + dry_run
+    )
+
+
+def default_text(found: ComparedSettings) -> str | None:
+    """Return what the default is expected to promise and to admit, for a command to follow; None if it is not known."""
+    if not found.foretold:
+        return None
+    default = found.foretold[0]
+    certifies = "certifies nothing, and the average promise takes its place"
+    if default.certified is not None:
+        certifies = f"certifies {' and '.join(map(str, default.certified))} classes"
+    figures = _with_lowest(share_text(default.admission.admitted.share), default.admission, found)
+    return f"It is foretold that the default {certifies}, {figures}: "
+
+
 def _figures(one: ComparedSetting, found: ComparedSettings) -> str:
     """A setting, the share that it admits, and the predicted class that is right least often."""
     name, share = setting_name(one, found), share_text(one.admission.admitted.share)
-    said = f"{METHOD_NAMES[one.settings.method]} with {name}, {share}"
-    shares = zip(found.class_names, one.admission.right.per_predicted_class, strict=True)
+    return _with_lowest(f"{METHOD_NAMES[one.settings.method]} with {name}, {share}", one.admission, found)
+
+
+def _with_lowest(said: str, admission: Admission, found: ComparedSettings) -> str:
+    shares = zip(found.class_names, admission.right.per_predicted_class, strict=True)
     lowest = min(((name, tally) for name, tally in shares if tally.count), key=lambda of: of[1].share, default=None)
     return said if lowest is None else f"{said}, of predicted {lowest[0]} {share_text(lowest[1].share)} right"
 

@@ -32,7 +32,7 @@ def test_the_tests_of_each_class_are_those_of_the_reference(monkeypatch: pytest.
     """Which recycles no level: a chain of ours may go on where the reference ends."""
     golden = np.load(GOLDEN)
     monkeypatch.setattr(chains, "share_grid", lambda _: golden["grid"])
-    monkeypatch.setattr("venn_admit.core.calibrators.certified.certify.fit_curves", _scores_are_shares)
+    monkeypatch.setattr("venn_admit.core.calibrators.certified.chains.fit_curves", _scores_are_shares)
     monkeypatch.setattr(curves.ShareCurves, "least_scores", lambda _, shares: shares)
     known = golden["knn_predicted"]
     found = certified(

@@ -34,8 +34,9 @@ def calibrate(
         bool,
         typer.Option(
             "--compare",
-            help="Store nothing: show what settings of each method admit of split mc, how much of it is right, and "
-            "which to take. Besides it, only --alpha, --details and --json.",
+            help="Store nothing: foretell what the default and certificates would admit, and show what settings of "
+            "each method admit of split mc, how much of it is right, and which to take. Besides it, only --alpha, "
+            "--details and --json.",
         ),
     ] = False,
     dry_run: Annotated[

@@ -4,7 +4,6 @@ Sources: docs/PROCEDURE.md, section 9; Bretz, Maurer, Brannath & Posch (2009), *
 rejective multiple test procedures*; docs/explanation/certificate.md.
 """
 
-import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -22,11 +21,10 @@ from venn_admit.core.calibrators.certification import (
     part_kind,
 )
 from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult, TriedPolicy
-from venn_admit.core.calibrators.certified.chains import Order, part_chains, path_chains
-from venn_admit.core.calibrators.certified.coverage import covers, group_thresholds
-from venn_admit.core.calibrators.certified.curves import fit_curves
+from venn_admit.core.calibrators.certified.chains import Order, finite_thresholds, joined_policy, plan_chains
+from venn_admit.core.calibrators.certified.coverage import covers
 from venn_admit.core.calibrators.certified.evidence import Evidence, documents_needed
-from venn_admit.core.calibrators.certified.forecast import Column, Forecast
+from venn_admit.core.calibrators.certified.forecast import Column
 from venn_admit.core.calibrators.certified.hypothesis_tests import (
     VARIANCE_FACTOR,
     binomial_tail,
@@ -109,12 +107,7 @@ def certify(
     level = float(1 - confidence)
     shown = Evidence(evidence.document_count, len(evidence.score), asked.test is DocumentTest.FINITE_SAMPLE)
     losses = losses_of(loss, class_count)
-    forecast = Forecast(proposing, fit_curves(proposing, class_count), losses, float(alpha), shown)
-    finest = part_kind(asked.kinds)
-    if finest is not None:
-        plan = part_chains(forecast, finest, float(alpha), level)
-    else:
-        plan = path_chains(forecast, float(alpha), asked.kinds, level)
+    plan = plan_chains(proposing, shown, losses, alpha=float(alpha), kinds=asked.kinds, level=level)
     seed = int(generator.integers(2**63))
     setting = _Setting(proposing, evidence, losses, float(alpha), asked.test, shown, seed)
     chains = _tested(plan.orders, setting, level)
@@ -178,8 +171,8 @@ class _Running:
     def chain(self) -> Chain:
         steps = tuple(
             TriedPolicy(
-                shares=_finite(self._order.shares[place]),
-                thresholds=_finite(self._order.scores[place]),
+                shares=finite_thresholds(self._order.shares[place]),
+                thresholds=finite_thresholds(self._order.scores[place]),
                 admitted=admitted,
                 classes=results,
                 passed=place < self._passed,
@@ -412,7 +405,7 @@ def _certificate(
             certified += step.classes
             steps.append((order, step.thresholds))
     evidence = setting.evidence
-    policy = _policy(steps, evidence, class_count) if certified else None
+    policy = joined_policy(steps, evidence, class_count) if certified else None
     admitted = np.zeros(len(evidence.score), dtype=np.bool_)
     if policy is not None:
         admitted = admit(evidence.score, evidence.predicted, policy, evidence.attributes)
@@ -434,17 +427,6 @@ def _certificate(
     )
 
 
-def _policy(steps: list[tuple[Order, tuple[float | None, ...]]], points: CertificatePoints, class_count: int) -> Policy:
-    """The policy that admits what some policies admit; with each, the chain that it is of."""
-    thresholds: list[float | None] = [None] * class_count
-    for order, of_step in steps:
-        for number, threshold in zip(order.predicted.tolist(), of_step, strict=True):
-            known = [one for one in (thresholds[number], threshold) if one is not None]
-            thresholds[number] = min(known, default=None)
-    parts = [(order.coverage, order.predicted, of_step) for order, of_step in steps]
-    return Policy(tuple(thresholds), groups=group_thresholds(parts, points.groups, class_count))
-
-
 def _capped(setting: _Setting, policy: Policy | None, kinds: tuple[Kind, ...]) -> int:
     """The number of documents of evidence of which more points of a class are admitted than of any proposing one."""
     if policy is None or setting.shown.single_points:
@@ -464,7 +446,3 @@ def _capped(setting: _Setting, policy: Policy | None, kinds: tuple[Kind, ...]) -
         of_known, of_evidence = (counts(points, kind, total) for points in both)
         capped |= (of_evidence > np.maximum(of_known.max(axis=0, initial=0), 1)).any(axis=1)
     return int(np.count_nonzero(capped))
-
-
-def _finite(thresholds: FloatArray) -> tuple[float | None, ...]:
-    return tuple(None if math.isinf(value) else value for value in thresholds.tolist())

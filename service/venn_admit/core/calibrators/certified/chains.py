@@ -14,9 +14,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from venn_admit.core.calibrators.certification import ClassKind, GroupKind, Kind
-from venn_admit.core.calibrators.certified.coverage import Coverage
+from venn_admit.core.calibrators.certification import ClassKind, GroupKind, Kind, part_kind
+from venn_admit.core.calibrators.certified.coverage import Coverage, group_thresholds
+from venn_admit.core.calibrators.certified.curves import fit_curves
+from venn_admit.core.calibrators.certified.evidence import Evidence
 from venn_admit.core.calibrators.certified.forecast import Column, Forecast
+from venn_admit.core.calibrators.certified.losses import Losses
+from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.calibrators.certified.search import TOLERANCE, Limits, best_choice
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
@@ -44,6 +49,7 @@ class Order:
         predicted: (k,) int64, the predicted classes that it sets thresholds for; others are not looked at.
         shares: (P, k) float64, the thresholds on g, inf for never.
         scores: (P, k) float64, those on the score.
+        chances: (P,) float64 in [0, 1], how likely each passes, as foretold.
         coverage: The groups that it looks at; none without attributes.
     """
 
@@ -52,11 +58,12 @@ class Order:
     predicted: IntArray
     shares: FloatArray
     scores: FloatArray
+    chances: FloatArray
     coverage: Coverage = ()
 
     def from_step(self, start: int) -> "Order":
         """Return the chain without the policies before one of them."""
-        return replace(self, shares=self.shares[start:], scores=self.scores[start:])
+        return replace(self, shares=self.shares[start:], scores=self.scores[start:], chances=self.chances[start:])
 
 
 def share_grid(alpha: float) -> FloatArray:
@@ -82,6 +89,29 @@ class Plan:
     untested: list[tuple[Column, int | None]]
 
 
+def plan_chains(
+    proposing: CertificatePoints,
+    shown: Evidence,
+    losses: Losses,
+    *,
+    alpha: float,
+    kinds: Sequence[Kind],
+    level: float,
+) -> Plan:
+    """Return what is to be tested for kinds of classes; level: that of all tests together.
+
+    Args:
+        proposing: Labelled points in canonical order.
+        shown: What the evidence can show.
+        losses: What errors cost.
+    """
+    forecast = Forecast(proposing, fit_curves(proposing, len(losses.matrix)), losses, alpha, shown)
+    finest = part_kind(kinds)
+    if finest is not None:
+        return part_chains(forecast, finest, alpha, level)
+    return path_chains(forecast, alpha, kinds, level)
+
+
 def part_chains(forecast: Forecast, kind: Kind, alpha: float, level: float) -> Plan:
     """Return a chain for each class of a kind whose classes are disjoint; level: that of all of them together."""
     shares = _grids(forecast, alpha)
@@ -94,7 +124,7 @@ def part_chains(forecast: Forecast, kind: Kind, alpha: float, level: float) -> P
         chance = forecast.chances(shares, [column], each)[:, 0]
         if chance.max() >= LEAST_CHANCE:
             name, predicted, coverage = _part(column, forecast)
-            order = Order(name, (column,), predicted, shares[:, predicted], scores[:, predicted], coverage)
+            order = Order(name, (column,), predicted, shares[:, predicted], scores[:, predicted], chance, coverage)
             found.append(order.from_step(_start(chance)))
         else:
             _, (needed,) = forecast.fewest(shares, [column], each)
@@ -138,7 +168,8 @@ def path_chains(forecast: Forecast, alpha: float, kinds: Sequence[Kind], level: 
         ]
         chance = np.where(vacuous, 1.0, chances).min(axis=1)
         if chance.max() >= LEAST_CHANCE:
-            order = Order(name, columns, np.arange(class_count), shares, forecast.curves.least_scores(shares), coverage)
+            scores = forecast.curves.least_scores(shares)
+            order = Order(name, columns, np.arange(class_count), shares, scores, chance, coverage)
             found.append(order.from_step(_start(chance)))
     return Plan(found, untested) if found else _likeliest(forecast, alpha, kinds, level, coverage, untested)
 
@@ -274,3 +305,21 @@ def _grids(forecast: Forecast, alpha: float) -> FloatArray:
 def _start(chance: FloatArray) -> int:
     """The strictest policy whose chance is nearly the best."""
     return int(np.argmax(chance >= NEARLY_BEST * chance.max()))
+
+
+def joined_policy(
+    steps: Sequence[tuple[Order, tuple[float | None, ...]]], points: CertificatePoints, class_count: int
+) -> Policy:
+    """Return the policy that admits what some policies admit, given by their thresholds, each with its chain."""
+    thresholds: list[float | None] = [None] * class_count
+    for order, of_step in steps:
+        for number, threshold in zip(order.predicted.tolist(), of_step, strict=True):
+            known = [one for one in (thresholds[number], threshold) if one is not None]
+            thresholds[number] = min(known, default=None)
+    parts = [(order.coverage, order.predicted, of_step) for order, of_step in steps]
+    return Policy(tuple(thresholds), groups=group_thresholds(parts, points.groups, class_count))
+
+
+def finite_thresholds(thresholds: FloatArray) -> tuple[float | None, ...]:
+    """Return thresholds of which inf is never, which None says."""
+    return tuple(None if math.isinf(value) else value for value in thresholds.tolist())

@@ -58,21 +58,28 @@ def certify_strongest(
             class_count=class_count,
             alpha=alpha,
             kinds=kinds,
-            confidence=(1 + confidence) / 2,
+            confidence=each_confidence(confidence),
             test=test,
             loss=loss,
         )
         for kinds in (tuple(ClassKind), (ClassKind.PREDICTED,))
     )
-    least = max(LEAST_PART * predicted.admitted, by_softmax if predicted.admitted >= by_softmax else 0)
-    takes_both = both.policy is not None and both.admitted >= least
-    chosen = both if takes_both else predicted
-    of_true_classes = (
-        [] if takes_both else [one for one in (*both.classes, *both.lacking) if one.kind is ClassKind.TRUE]
-    )
-    return replace(
-        chosen,
-        confidence=confidence,
-        lacking=(*chosen.lacking, *of_true_classes),
-        chains=(*both.chains, *predicted.chains),
-    )
+    chains = (*both.chains, *predicted.chains)
+    if both.policy is not None and takes_both(both.admitted, predicted.admitted, by_softmax):
+        return replace(both, confidence=confidence, chains=chains)
+    of_true_classes = [one for one in (*both.classes, *both.lacking) if one.kind is ClassKind.TRUE]
+    return replace(predicted, confidence=confidence, lacking=(*predicted.lacking, *of_true_classes), chains=chains)
+
+
+def each_confidence(confidence: Decimal) -> Decimal:
+    """Return the confidence of each of two attempts that hold together with a confidence."""
+    return (1 + confidence) / 2
+
+
+def takes_both(both: int, predicted: int, by_softmax: int) -> bool:
+    """Return whether the policy for both kinds is in use, by the points that each policy and the softmax admit.
+
+    >>> takes_both(60, 100, 70), takes_both(60, 100, 110), takes_both(40, 100, 10)
+    (False, True, False)
+    """
+    return both >= max(LEAST_PART * predicted, by_softmax if predicted >= by_softmax else 0)

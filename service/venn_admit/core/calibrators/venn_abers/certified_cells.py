@@ -9,6 +9,7 @@ import numpy as np
 from venn_admit.core.calibrators.certification import Certification
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.certify import certify
+from venn_admit.core.calibrators.certified.foretell import Foretold, foretell, foretell_strongest
 from venn_admit.core.calibrators.certified.points import CertificatePoints, groups_of
 from venn_admit.core.calibrators.certified.strongest import certify_strongest
 from venn_admit.core.calibrators.logistic import LEAST_POINTS
@@ -107,6 +108,32 @@ def certify_cells(
         confidence=certification.confidence,
         test=certification.test,
         loss=settings.loss,
+    )
+
+
+def foretell_cells(
+    cells: LabelledCells, settings: VennAbersSettings, *, documents: int, points: int, by_softmax: BoolArray
+) -> Foretold:
+    """Return what `certify_cells` is expected to find, from the points that propose alone.
+
+    Args:
+        cells: The points that propose.
+        settings: Those of a certificate, of classes alone, or of the strongest promise.
+        documents: The number of documents of evidence that there will be.
+        points: The number of points in them.
+        by_softmax: As in `certify_cells`.
+    """
+    if settings.promise is AskedPromise.STRONGEST:
+        run = partial(foretell_strongest, by_softmax=int(np.count_nonzero(by_softmax)))
+    else:
+        assert settings.certify is not None, "a certificate is asked for"
+        run = partial(foretell, kinds=settings.certify)
+    return run(
+        _points(cells, {}),
+        documents=documents,
+        points=points,
+        class_count=len(settings.thresholds),
+        alpha=settings.alpha,
     )
 
 
