@@ -97,6 +97,7 @@ def test_a_comparison() -> None:
     assert "kappa 100, every q .500" in words
     assert "Nothing is admitted by Venn-ADMIT with kappa 101, every q." in words
     assert words.endswith("so none is proposed.")
+    assert "It is foretold" not in words
     proposed = comparison_of(replace(many_classes(3000), alpha=Decimal("0.5")))
     assert (
         "reaches 0.5, venn-admit with kappa 100, every q admits most, .500: "

@@ -41,4 +41,6 @@ def test_where_nothing_is_admitted_notes_are_left() -> None:
     Console(file=output, width=120).print(compared_table(many_classes(0), rest="add --details"))
     assert "Nothing is admitted by Venn-ADMIT with kappa 100, every q." in output.getvalue()
     assert "What settings admit" not in output.getvalue()
-    assert next_lines(many_classes(0, 3000), command)[0].startswith("No setting is proposed: none with every predicted")
+    by_default, proposal, *_ = next_lines(many_classes(0, 3000), command)
+    assert by_default.startswith("The default cannot be foretold, because too few points propose: `venn-admit")
+    assert proposal.startswith("No pointwise setting is proposed: none with every predicted")
