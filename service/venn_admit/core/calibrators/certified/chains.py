@@ -195,7 +195,8 @@ def _likeliest(
         start, needed = forecast.fewest(shares, columns, level)
         most = max((number for number in needed if number is not None), default=0)
         if start is not None and (best is None or most < best[0]):
-            order = Order(name, columns, np.arange(class_count), shares, forecast.curves.least_scores(shares), coverage)
+            scores, chances = forecast.curves.least_scores(shares), np.zeros(len(shares))  # below `LEAST_CHANCE`
+            order = Order(name, columns, np.arange(class_count), shares, scores, chances, coverage)
             best = most, order.from_step(start)
     if best is not None:
         return Plan([best[1]], untested)
