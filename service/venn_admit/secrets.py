@@ -30,13 +30,18 @@ def mask(text: str, *addresses: str | None) -> str:
     >>> mask("no such option: hunter2", "postgresql://host/name?password=hunter2")
     'no such option: ***'
     """
-    secrets = {secret for address in addresses if address for secret in secrets_of(address)}
+    secrets = {secret for address in addresses if address for secret in secrets_of(address) if secret in text}
     for secret in sorted(secrets, key=lambda secret: (-len(secret), secret)):
         if len(secret) >= _LEAST_LENGTH_INSIDE_WORDS:
             text = text.replace(secret, MASK)
         else:
             text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", MASK, text)
-    return _ASSIGNMENT.sub(rf"\1{MASK}", _USERINFO.sub(rf"\1{MASK}@", text))
+    # Each line of a log is masked, and most texts hold neither an address nor an assignment.
+    if "://" in text:
+        text = _USERINFO.sub(rf"\1{MASK}@", text)
+    if "=" in text or "'" in text or '"' in text:
+        text = _ASSIGNMENT.sub(rf"\1{MASK}", text)
+    return text
 
 
 def shown_address(address: str) -> str:

@@ -4,7 +4,7 @@ import select
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import httpx2 as httpx
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from tests.cli.program import PATIENCE_SECONDS
 from tests.stress.furnished import NAME
 from tests.stress.served import Served
-from venn_admit.api.server import HEADER_SECONDS
+from venn_admit.api.server import HEADER_SECONDS, MOST_HEADER_BYTES, MOST_PIPELINED
 from venn_admit.http.limits import BODY_SECONDS
 from venn_admit.web.access import SIGN_IN
 from venn_admit.web.forms import MEDIA_TYPE as FORM
@@ -101,3 +101,31 @@ def test_headers_that_do_not_come_are_given_up(served: Served, connections: Exit
     began = time.monotonic()
     assert opened.recv(65536) == b"", "the connection is closed"
     assert time.monotonic() - began < HEADER_SECONDS + PATIENCE_SECONDS / 2
+
+
+def test_a_head_that_does_not_end_is_refused(served: Served, connections: ExitStack) -> None:
+    """As are trailers and the extension of a chunk, which a parser keeps too."""
+    chunked = head(served).replace(b"Content-Length: 1000", b"Transfer-Encoding: chunked")
+    endless = (head(served)[:-4] + b"\r\nA: ", chunked + b"1;", chunked + b"1\r\n \r\n0\r\nA: ")
+    with served.most_growth(64 << 20):
+        for began in endless:
+            opened = connect(served, connections, began)
+            # Closing a connection that still receives resets it, and the answer may be lost.
+            with pytest.raises((BrokenPipeError, ConnectionResetError)):
+                for _ in range(1000):
+                    opened.sendall(b"a" * MOST_HEADER_BYTES)
+
+
+def test_requests_that_wait_for_others_are_limited(served: Served, connections: ExitStack) -> None:
+    one = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    few = connect(served, connections, MOST_PIPELINED * one)
+    answered = b""
+    while answered.count(b"HTTP/1.1 200 ") < MOST_PIPELINED:
+        assert (more := few.recv(65536)), "all are answered"
+        answered += more
+    many = connect(served, connections, 5000 * one)
+    answered = b""
+    with suppress(ConnectionResetError):
+        while more := many.recv(65536):
+            answered += more
+    assert answered.count(b"HTTP/1.1 200 ") < 5000, "the connection is closed before"

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import uvicorn
+import uvloop
 from fastapi import FastAPI
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from venn_admit.api.events import JobEvents
 from venn_admit.errors import DatabaseError, InvalidInputError, NotReadyError
@@ -24,6 +25,10 @@ KEY_FILE = "api-key"
 END_SECONDS = 30
 # A connection has this long for the head of a request.
 HEADER_SECONDS = 20.0
+# A head, or what stands between the parts of a body, may have this many bytes, and as many more as arrive at once.
+MOST_HEADER_BYTES = 64 << 10
+# This many requests may wait for the answers to those that were sent before them on their connection.
+MOST_PIPELINED = 32
 _BACKLOG = 2048
 
 
@@ -71,10 +76,12 @@ def require_key(runtime: Runtime, host: str) -> None:
         raise NotReadyError(f"other machines would reach {host}, but there is no valid key yet: make one first")
 
 
-class Connection(H11Protocol):
-    """A connection that is closed if the head of the next request does not arrive in time."""
+class Connection(HttpToolsProtocol):
+    """A connection that is closed if the head of the next request does not arrive in time, or is too large."""
 
     _awaited: asyncio.TimerHandle | None = None
+    # Bytes since the parser last passed on a complete head or a part of a body: it keeps the others.
+    _kept = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Await the first request."""
@@ -83,8 +90,27 @@ class Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take a part of a request."""
+        self._kept += len(data)
         super().data_received(data)
+        if self._kept > MOST_HEADER_BYTES and not self.transport.is_closing():
+            self.send_400_response("The head of the request is too large.")
         self._await_request()
+
+    def on_headers_complete(self) -> None:
+        """Answer a request whose head is complete, or refuse it, by an error that the parser passes on."""
+        self._kept = 0
+        if len(self.pipeline) >= MOST_PIPELINED:
+            raise ValueError("too many requests wait")
+        super().on_headers_complete()
+
+    def on_chunk_header(self) -> None:
+        """Note that a chunk of a body begins."""
+        self._kept = 0
+
+    def on_body(self, body: bytes) -> None:
+        """Pass on a part of a body."""
+        self._kept = 0
+        super().on_body(body)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Await nothing more."""
@@ -137,7 +163,7 @@ def listen(app: FastAPI, host: str, port: int, *, on_start: Callable[[str], None
     )
     shown = f"[{host}]" if ":" in host else host
     on_start(f"http://{shown}:{opened.getsockname()[1]}")
-    asyncio.run(_Server(config, app.state.events).serve(sockets=[opened]))
+    uvloop.run(_Server(config, app.state.events).serve(sockets=[opened]))
 
 
 class _Server(uvicorn.Server):

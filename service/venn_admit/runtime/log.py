@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Sequence
 
 import structlog
 from structlog.typing import EventDict, Processor
@@ -23,7 +24,7 @@ def log_as_json(loglevel: int = logging.INFO, **_: object) -> None:
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 structlog.processors.format_exc_info,
-                _mask_secrets,
+                _masking(secret_addresses(os.environ)),
                 structlog.processors.JSONRenderer(),
             ],
         )
@@ -39,7 +40,10 @@ def log_as_json(loglevel: int = logging.INFO, **_: object) -> None:
     )
 
 
-def _mask_secrets(_logger: object, _method: str, entry: EventDict) -> EventDict:
+def _masking(addresses: Sequence[str]) -> Processor:
     """Mask the addresses of broker and database, which a library may log, for example in an exception."""
-    addresses = secret_addresses(os.environ)
-    return {key: mask(value, *addresses) if isinstance(value, str) else value for key, value in entry.items()}
+
+    def mask_secrets(_logger: object, _method: str, entry: EventDict) -> EventDict:
+        return {key: mask(value, *addresses) if isinstance(value, str) else value for key, value in entry.items()}
+
+    return mask_secrets

@@ -2,8 +2,8 @@
 
 from typing import Annotated, Any
 
+import msgspec
 from fastapi import Path, Query, Request, Response
-from fastapi.responses import JSONResponse
 
 from venn_admit.api.incoming import given_points
 from venn_admit.api.models.common import LARGEST_KEY
@@ -28,6 +28,7 @@ from venn_admit.api.routes.parts import (
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.flows.decisions.listing import find_decision, list_decisions, show_decision
 from venn_admit.flows.decisions.replay import replay
+from venn_admit.http.bodies import MEDIA_TYPE
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.paging import key_before, page
 from venn_admit.results import decided_json, listed_decision_json, replayed_json, shown_decision_json
@@ -60,7 +61,7 @@ def post_decide(request: Request, classifier: ClassifierName, given: DecideReque
     request.app.state.metrics.count_decided(one.fields["reason"] for one in decided)
     answer = {"calibration": decided[0].calibration_id, "decisions": [decided_json(one) for one in decided]}
     # Not validated against the model, which would take as long as making it.
-    return JSONResponse(finite(answer))
+    return Response(msgspec.json.encode(finite(answer)), media_type=MEDIA_TYPE)
 
 
 @routes.get(

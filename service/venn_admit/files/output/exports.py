@@ -16,6 +16,8 @@ import pyarrow as pa
 from venn_admit.core.evidence import ABERS, ADMIT, PREDICTION, SHARED, VERDICT, VIEW, Field, Kind
 from venn_admit.files.output.atomic import replacing, writing
 
+# Most of what an answer holds.
+_AS_IT_IS = frozenset({str, int, bool, type(None)})
 _TYPES = {
     Kind.INTEGER: pa.int32(),
     Kind.CLASS: pa.int32(),
@@ -102,14 +104,14 @@ def write_json(path: Path, payload: Any) -> None:
 def finite_json(value: Any) -> Any:
     """Return the value without what JSON cannot hold: arrays become lists, NaN and infinities become text."""
     match value:
+        case dict():
+            return {key: item if type(item) in _AS_IT_IS else finite_json(item) for key, item in value.items()}
+        case list() | tuple():
+            return [item if type(item) in _AS_IT_IS else finite_json(item) for item in value]
         case np.ndarray() | np.generic():
             return finite_json(value.tolist())
         case float() if not math.isfinite(value):
             return str(value)
-        case dict():
-            return {key: finite_json(item) for key, item in value.items()}
-        case list() | tuple():
-            return [finite_json(item) for item in value]
     return value
 
 
