@@ -335,7 +335,7 @@ def _stored_decision(found: "ShownDecision") -> dict[str, Any]:
 def _neighbours(near: "Sequence[Near]", class_names: Sequence[str]) -> list[dict[str, Any]]:
     return [
         {
-            **neighbour._mapping,
+            **neighbour._asdict(),
             "label": label,
             "distance": distance,
             "label_class": class_names[label],

@@ -6,6 +6,7 @@ request, is refused before.
 """
 
 import codecs
+import json
 import re
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -70,8 +71,25 @@ def read_json(body: bytes) -> Any:
     try:
         # A mark of the byte order may stand before it.
         return msgspec.json.decode(body.removeprefix(codecs.BOM_UTF8))
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise _refused(f"JSON in UTF-8, got something else: {error}") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _read_leniently(body)
+
+
+def _read_leniently(body: bytes) -> Any:
+    """Return what a body holds, NaN and half characters included, whose place the check of the values then names."""
+    try:
+        # The parser would take UTF-16 and UTF-32 too, which were not checked; RFC 8259 has neither.
+        return json.loads(body.decode("utf-8-sig"), object_pairs_hook=_as_dict)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}: {error.msg}"
+        raise _refused(f"JSON in UTF-8, got something else at {where}") from error
+    except ValueError as error:
+        raise _refused("JSON in UTF-8 with integers of at most 4,300 digits, got something else") from error
+
+
+def _as_dict(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object as the parser would, but in Python, so that another thread may run."""
+    return dict(members)
 
 
 def check_json(body: bytes, most_nesting: int = MOST_NESTING) -> None:

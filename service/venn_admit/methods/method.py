@@ -153,16 +153,20 @@ class Snapshot(Protocol):
         ...
 
 
+class NotKeptError(Exception):
+    """What is asked for must be read, and there is no connection to read it with."""
+
+
 class PointDecider(Protocol):
-    """Decides on some points by the current snapshot, from what SQL finds; keeps what it read of snapshots."""
+    """Decides on some points by the current snapshot; keeps what it read of snapshots."""
 
     def look_up(
-        self, connection: Connection, classifier: Classifier, calibration: Calibration, points: PointsToDecide
+        self, connection: Connection | None, classifier: Classifier, calibration: Calibration, points: PointsToDecide
     ) -> "DecideEach":
         """Read what the decisions on m points rest on; what is returned decides as a job would, bit for bit.
 
         connection: a consistent view, in which the calibration is the current one. It must be closed by the time of the
-        decisions, which may need another one.
+        decisions, which may need another one. None: NotKeptError is raised unless all of it was read before.
         """
         ...
 

@@ -9,9 +9,11 @@ import pytest
 from sqlalchemy import event
 
 from tests.running import Bench
+from tests.workers.processes import wait_until
 from venn_admit.core.types import Float32Array
-from venn_admit.errors import NotFoundError, NotReadyError
+from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError
 from venn_admit.flows.data.settings import rename
+from venn_admit.flows.decisions import point_search
 from venn_admit.flows.decisions.score_one import PointDecision, PointScorer
 from venn_admit.methods import recent
 from venn_admit.methods.recent import Recent
@@ -72,21 +74,48 @@ def test_a_classifier_is_found_by_the_name_that_it_has(edge: Bench) -> None:
         decided(edge, scorer)
 
 
-def test_after_the_first_point_three_statements_and_the_search_are_left(edge: Bench) -> None:
-    edge.calibrate_abers("edge", score="network")
-    scorer = PointScorer(edge.workspace())
-    first = decided(edge, scorer)
+def statements(bench: Bench) -> tuple[list[str], list[object]]:
+    """The statements and the connections from now on."""
     said: list[str] = []
+    connections: list[object] = []
 
-    @event.listens_for(edge.engine, "before_cursor_execute")
+    @event.listens_for(bench.engine, "before_cursor_execute")
     def note(_connection: Any, _cursor: Any, statement: str, *_others: Any) -> None:
         said.append(statement)
 
-    connections: list[object] = []
-    event.listen(edge.engine, "checkout", lambda connection, *_others: connections.append(connection))
+    event.listen(bench.engine, "checkout", lambda connection, *_others: connections.append(connection))
+    return said, connections
+
+
+def test_after_the_first_point_two_statements_and_the_search_are_left(edge: Bench) -> None:
+    edge.calibrate_abers("edge", score="network")
+    scorer = PointScorer(edge.workspace())
+    first = decided(edge, scorer)
+    said, connections = statements(edge)
     assert same(decided(edge, scorer), first)
-    assert ["calibrator.chosen_at" in said[0], "attributes" in said[1], "venn_abers_step" in said[2]] == [True] * 3
-    assert (len(said), len(connections)) == (3, 1)
+    assert ["calibrator.chosen_at" in said[0], "attributes" in said[1]] == [True] * 2
+    assert (len(said), len(connections)) == (2, 1)
+
+
+@pytest.mark.parametrize("neighbours", [None, 3, 0])
+def test_with_a_copy_to_search_one_statement_is_left(
+    edge: Bench, monkeypatch: pytest.MonkeyPatch, neighbours: int | None
+) -> None:
+    monkeypatch.setattr(point_search, "POINTS_BY_SCAN", 1)
+    edge.calibrate_abers("edge", score="network")
+    given, logits = vector(edge)
+    by_scan = PointScorer(edge.workspace()).score("edge", given, logits=logits, neighbours=neighbours)
+    scorer = PointScorer(edge.workspace())
+    decided(edge, scorer)
+    (version,) = scorer._search._versions.values()
+    wait_until(lambda: version.passes is not None, "the training exemplars are copied")
+    said, connections = statements(edge)
+    found = scorer.score("edge", given, logits=logits, neighbours=neighbours)
+    assert same(found, by_scan)
+    assert (len(said), len(connections)) == (1, 1)
+    assert "calibrator.chosen_at" in said[0]
+    with pytest.raises(InvalidInputError, match="logits"):
+        scorer.score("edge", given, neighbours=neighbours)
 
 
 def test_a_snapshot_that_is_deleted_meanwhile_is_replaced_by_the_newer_one(

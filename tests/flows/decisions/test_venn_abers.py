@@ -10,7 +10,6 @@ import pytest
 
 from tests.core.calibrators.venn_abers.isotonic import bounds_of
 from tests.flows.decisions.abers import STORED, with_reviews
-from tests.plans.plans import explain, kinds, scans
 from tests.running import EXAMPLES, Bench, Golden
 from venn_admit.core.approximation.knn import softmax
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
@@ -21,7 +20,6 @@ from venn_admit.flows.decisions.score_one import PointScorer
 from venn_admit.flows.reports.report import report
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import consistent_view, transaction
-from venn_admit.store.database.statements import statement
 from venn_admit.store.decisions import reports
 from venn_admit.store.exemplars import approximations, classifiers
 
@@ -100,18 +98,6 @@ def test_one_point_is_that_of_a_job_and_replays(reviews: Bench, *, weighted: boo
     assert any(row.upweight > 1 for row in stored) == weighted
     for row in stored[::30]:
         assert replay(reviews.workspace(), row.id).differing == ()
-
-
-def test_the_step_of_a_score_is_one_look_up(reviews: Bench) -> None:
-    calibrator_id = reviews.value("SELECT id FROM calibrator WHERE method = 'venn-abers'")
-    with transaction(reviews.engine) as connection:
-        connection.exec_driver_sql("ANALYZE venn_abers_step")
-        parameters = {"calibrator_id": calibrator_id, "cell": 1, "score": 0.75}
-        nodes = explain(connection, str(statement("steps.step_at")), parameters, analyze=True)
-    (read,) = scans(nodes, "venn_abers_step")
-    assert kinds([read]) == {("Index Scan", "venn_abers_step_open_key")}
-    assert read["Actual Rows"] == 1
-    assert not [node for node in nodes if node["Node Type"] == "Sort"]
 
 
 def test_is_plain_unless_asked_for(reviews: Bench) -> None:

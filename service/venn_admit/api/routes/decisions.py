@@ -45,7 +45,7 @@ DecisionNumber = Annotated[int, Path(ge=1, le=LARGEST_KEY, description="Number o
     name="decide",
     response_model=DecidedPointsAnswer,
     response_model_exclude_unset=True,
-    dependencies=[needs(Scope.SCORE, stores=False)],
+    dependencies=[needs(Scope.SCORE, stores=False, decides=True)],
     responses=problems(404, 409, 413),
 )
 def post_decide(request: Request, classifier: ClassifierName, given: DecideRequest) -> Response:

@@ -18,6 +18,7 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.core.neighbours.one_pass import MOST_QUERIES, OnePassSupport
 from venn_admit.core.types import Float32Array
+from venn_admit.methods.method import NotKeptError
 from venn_admit.methods.shared_passes import SharedPasses
 from venn_admit.store.database.engine import connect, unpooled
 from venn_admit.store.exemplars import support
@@ -80,15 +81,18 @@ class PointSearch:
         self._changing = Lock()
 
     def nearest(
-        self, connection: Connection, classifier: Classifier, vectors: Sequence[Float32Array]
+        self, connection: Connection | None, classifier: Classifier, vectors: Sequence[Float32Array]
     ) -> list[NearestExemplars]:
         """Return the K nearest of each point, as `nearest.exact_nearest` does, whose errors are those of this.
 
+        connection: None: NotKeptError is raised unless a copy is certain of them all.
         classifier: as the transaction of the connection sees it.
         """
         for vector in vectors:
             nearest.check_vector(classifier, vector)
         version = self._version(classifier)
+        if connection is None and version.passes is None:
+            raise NotKeptError
         if version.takes(len(vectors)):
             self._begin_copy(classifier, version)
         found: list[NearestExemplars] = []
@@ -97,10 +101,7 @@ class PointSearch:
             passes = version.passes
             asked = left[:MOST_QUERIES] if passes else left[:1]
             lists = passes.ask(np.stack(asked)) if passes else [None]
-            found += [
-                near or nearest.exact_nearest(connection, classifier, vector)
-                for vector, near in zip(asked, lists, strict=True)
-            ]
+            found += [near or _scanned(connection, classifier, of) for of, near in zip(asked, lists, strict=True)]
         return found
 
     def _version(self, classifier: Classifier) -> _Version:
@@ -151,6 +152,12 @@ class PointSearch:
             log.info("training exemplars are too much alike to search a copy", classifier=classifier.name)
             return None
         return SharedPasses(partial(_answer, copy, prepared, neighbour_count), most=MOST_QUERIES)
+
+
+def _scanned(connection: Connection | None, classifier: Classifier, vector: Float32Array) -> NearestExemplars:
+    if connection is None:
+        raise NotKeptError
+    return nearest.exact_nearest(connection, classifier, vector)
 
 
 def _answer(

@@ -6,7 +6,6 @@ A job decides the same, in every bit, on an exemplar with this vector.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 from sqlalchemy import Connection
@@ -14,17 +13,17 @@ from sqlalchemy import Connection
 from venn_admit.core.approximation.knn import approximate
 from venn_admit.core.groups import group_values
 from venn_admit.core.types import Float32Array, IntArray
-from venn_admit.errors import Code, InvalidInputError, NotFoundError
+from venn_admit.errors import Code, InvalidInputError, NotFoundError, VennAdmitError
 from venn_admit.files.records import Stated, taken_logits
 from venn_admit.flows.data.ingest import require_extractor
 from venn_admit.flows.decisions.logits_only import point_of_logits, require_decidable
 from venn_admit.flows.decisions.point_search import PointSearch
-from venn_admit.methods.method import AppliedPolicy, Explained, PointsToDecide
+from venn_admit.methods.method import AppliedPolicy, DecideEach, Explained, NotKeptError, PointsToDecide
 from venn_admit.methods.recent import Recent
 from venn_admit.methods.registry import METHODS, settled_weights
 from venn_admit.store.calibrations import calibrations
-from venn_admit.store.calibrations.calibrations import Calibration
-from venn_admit.store.database.engine import consistent_view
+from venn_admit.store.calibrations.calibrations import Calibration, LatestKey
+from venn_admit.store.database.engine import at_once, consistent_view
 from venn_admit.store.exemplars import approximations, classifiers, exemplars
 from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -97,21 +96,38 @@ class PointDecision:
 class _Current:
     """A snapshot with the parameters that it was made under, and its classifier.
 
-    The classifier is as it was when they were read: what changes of it later, and is not in `calibrations.latest_key`,
-    no decision asks for. parameters: None if it has logits only.
+    The classifier is as it was when they were read: what changes of it later, and is not in the key, no decision asks
+    for. parameters: None if it has logits only.
     """
 
+    key: LatestKey
     classifier: Classifier
     calibration: Calibration
     parameters: StoredParameters | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Found:
-    """The nearest exemplars of one point, as in `PointDecision`."""
+class _Asked:
+    """What is asked for, as `PointScorer.score_each` says."""
 
-    near: NearestExemplars | None
-    neighbours: Sequence[DescribedExemplar]
+    points: Sequence[GivenPoint]
+    weighted: bool | None
+    require_full_match: bool
+    hnsw_ef_search: int | None
+    neighbours: int | None
+    stated: Stated | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _LookedUp:
+    """What decides on some points, and the nearest exemplars of each, None if there are no vectors."""
+
+    decide: DecideEach
+    near: Sequence[NearestExemplars | None]
+
+    def ids(self, neighbours: int | None) -> list[int]:
+        """The exemplars that are described, as many of each point."""
+        return [one for near in self.near if near is not None for one in near.ids[:neighbours].tolist()]
 
 
 class PointScorer:
@@ -123,7 +139,9 @@ class PointScorer:
     def __init__(self, workspace: Workspace) -> None:
         self._engine = workspace.engine
         self._search = PointSearch(workspace)
-        self._snapshots: Recent[tuple[str, int, UUID, str, str | None, UUID], _Current] = Recent()
+        self._snapshots: Recent[LatestKey, _Current] = Recent()
+        # What decided last, by the name that was asked for.
+        self._last: dict[str, _Current] = {}
         self._deciders = {name: method.point_decider(workspace) for name, method in METHODS.items()}
 
     def score(
@@ -173,63 +191,95 @@ class PointScorer:
         """
         if stated is not None:
             points = as_logits(points, stated.probabilities)
-        while True:
-            with consistent_view(self._engine) as connection:
-                current = self._current(connection, name)
-                if stated is not None:
-                    require_extractor(current.classifier, stated.extractor, "the request")
-                weights = settled_weights(current.calibration, weighted)
-                _require_decidable(current, points, weighted=weights, require_full_match=require_full_match)
-                found = self._look_up(connection, current, points, hnsw_ef_search, neighbours)
-                decide = self._deciders[current.calibration.method].look_up(
-                    connection, current.classifier, current.calibration, _to_decide(current, points, found, weights)
-                )
-            try:
-                explained = decide(require_full_match=require_full_match)
-            except NotFoundError as error:
-                if error.code is not Code.UNKNOWN_CALIBRATION:
-                    raise
-                continue  # the snapshot was retired and deleted in between, so there is a newer one
-            return [_decision(current, *one) for one in zip(points, explained, found, strict=True)]
+        asked = _Asked(points, weighted, require_full_match, hnsw_ef_search, neighbours, stated)
+        decided = self._by_memory(name, asked)
+        while decided is None:
+            decided = self._by_view(name, asked)
+        return decided
 
-    def _look_up(
+    def _by_memory(self, name: str, asked: _Asked) -> list[PointDecision] | None:
+        """Decide by the snapshot that decided last, and then see that it is current: by one statement.
+
+        None if it is not, if something must be read, or if an error, which may be that of an older snapshot.
+        """
+        current = self._last.get(name)
+        if current is None:
+            return None
+        try:
+            looked_up = self._look_up(None, current, asked)
+            explained = looked_up.decide(require_full_match=asked.require_full_match)
+        except (NotKeptError, VennAdmitError):
+            return None
+        ids = looked_up.ids(asked.neighbours)
+        with at_once(self._engine) as connection:
+            key, described = calibrations.latest_key_with(connection, name, ids)
+        if key != current.key or len(described) < len(ids):
+            return None
+        return _decisions(current, asked.points, explained, looked_up, described)
+
+    def _by_view(self, name: str, asked: _Asked) -> list[PointDecision] | None:
+        """Decide by the current snapshot of a view; None if it was deleted meanwhile, so that there is a newer one."""
+        with consistent_view(self._engine) as connection:
+            current = self._current(connection, name)
+            looked_up = self._look_up(connection, current, asked)
+            ids = looked_up.ids(asked.neighbours)
+            described = exemplars.described(connection, np.array(ids)) if ids else []
+        try:
+            explained = looked_up.decide(require_full_match=asked.require_full_match)
+        except NotFoundError as error:
+            if error.code is not Code.UNKNOWN_CALIBRATION:
+                raise
+            return None
+        self._last[name] = current
+        return _decisions(current, asked.points, explained, looked_up, described)
+
+    def _look_up(self, connection: Connection | None, current: _Current, asked: _Asked) -> _LookedUp:
+        """Return what decides. connection: a view in which the snapshot is current; None as in `PointDecider`."""
+        classifier, points = current.classifier, asked.points
+        if asked.stated is not None:
+            require_extractor(classifier, asked.stated.extractor, "the request")
+        weights = settled_weights(current.calibration, asked.weighted)
+        _require_decidable(current, points, weighted=weights, require_full_match=asked.require_full_match)
+        near = self._near(connection, current, points, asked.hnsw_ef_search)
+        decide = self._deciders[current.calibration.method].look_up(
+            connection, classifier, current.calibration, _to_decide(current, points, near, weights)
+        )
+        return _LookedUp(decide, near)
+
+    def _near(
         self,
-        connection: Connection,
+        connection: Connection | None,
         current: _Current,
         points: Sequence[GivenPoint],
         hnsw_ef_search: int | None,
-        neighbours: int | None,
-    ) -> list[_Found]:
+    ) -> Sequence[NearestExemplars | None]:
         classifier = current.classifier
         if current.parameters is None:
             if hnsw_ef_search is not None:
                 classifiers.require_vectors(classifier, "a search")
-            return [_Found(None, ())] * len(points)
+            return [None] * len(points)
         vectors = [point.vector for point in points if point.vector is not None]
         if len(vectors) < len(points):
             raise InvalidInputError(f"expected a vector, which classifier {classifier.name!r} decides on, got none")
         if hnsw_ef_search is None:
-            found = self._search.nearest(connection, classifier, vectors)
-        else:
-            found = [nearest.hnsw_nearest(connection, classifier, vector, hnsw_ef_search) for vector in vectors]
-        if neighbours == 0:
-            return [_Found(near, ()) for near in found]
-        described = exemplars.described(connection, np.concatenate([near.ids[:neighbours] for near in found]))
-        count = len(described) // len(found)
-        return [_Found(near, described[row * count : (row + 1) * count]) for row, near in enumerate(found)]
+            return self._search.nearest(connection, classifier, vectors)
+        if connection is None:
+            raise NotKeptError
+        return [nearest.hnsw_nearest(connection, classifier, vector, hnsw_ef_search) for vector in vectors]
 
     def _current(self, connection: Connection, name: str) -> _Current:
         """The current snapshot of the classifier of this name, or an error that says what is missing."""
+        key = calibrations.latest_key(connection, name)
 
         def read() -> _Current:
             classifier = classifiers.by_name(connection, name)
             calibration = calibrations.latest(connection, classifier)
             calibrations.require_whole(connection, classifier, calibration)
             parameters = approximations.parameters_of(connection, calibration.knn_parameters_id)
-            return _Current(classifier, calibration, parameters)
+            assert key is not None, "a classifier with a snapshot has the key of one"
+            return _Current(key, classifier, calibration, parameters)
 
-        key = calibrations.latest_key(connection, name)
-        return read() if key is None else self._snapshots.get((name, *key), read)
+        return read() if key is None else self._snapshots.get(key, read)
 
 
 def _require_decidable(
@@ -253,32 +303,42 @@ def _require_length(where: str, values: Float32Array, length: int) -> None:
 
 
 def _to_decide(
-    current: _Current, points: Sequence[GivenPoint], found: Sequence[_Found], weighted: bool
+    current: _Current, points: Sequence[GivenPoint], near: Sequence[NearestExemplars | None], weighted: bool
 ) -> PointsToDecide:
     """All points at once, each with the bits that it has alone."""
     groups = group_values(current.calibration.group_attributes, [point.attributes for point in points])
     if current.parameters is None:
         alone = [point_of_logits(current.classifier, point.vector, point.logits) for point in points]
         return PointsToDecide(None, None, np.concatenate([point.require_logits() for point in alone]), groups)
-    near = nearest.as_neighbours([one.near for one in found if one.near is not None])
+    found = nearest.as_neighbours([one for one in near if one is not None])
     vectors = [point.vector for point in points if point.vector is not None]
     logits = [point.logits for point in points if point.logits is not None]
     return PointsToDecide(
-        approximate(*near, current.parameters.knn),
+        approximate(*found, current.parameters.knn),
         np.stack(vectors) if weighted else None,
         np.stack(logits) if len(logits) == len(points) else None,
         groups,
     )
 
 
-def _decision(current: _Current, point: GivenPoint, explained: Explained, found: _Found) -> PointDecision:
-    return PointDecision(
-        point=point,
-        classifier=current.classifier,
-        calibration_id=current.calibration.id,
-        fields=explained.fields,
-        category_counts=explained.category_counts,
-        nearest=found.near,
-        neighbours=found.neighbours,
-        policy=explained.policy,
-    )
+def _decisions(
+    current: _Current,
+    points: Sequence[GivenPoint],
+    explained: Sequence[Explained],
+    looked_up: _LookedUp,
+    described: Sequence[DescribedExemplar],
+) -> list[PointDecision]:
+    count = len(described) // len(explained)
+    return [
+        PointDecision(
+            point=point,
+            classifier=current.classifier,
+            calibration_id=current.calibration.id,
+            fields=one.fields,
+            category_counts=one.category_counts,
+            nearest=near,
+            neighbours=described[row * count : (row + 1) * count],
+            policy=one.policy,
+        )
+        for row, (point, one, near) in enumerate(zip(points, explained, looked_up.near, strict=True))
+    ]

@@ -1,6 +1,7 @@
 """Venn-Abers as a method of calibration."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
@@ -9,12 +10,11 @@ from sqlalchemy import Connection
 
 from venn_admit.core.approximation.localizer import LocalizerSupport
 from venn_admit.core.calibrators.settings import MethodSettings, VennAbersSettings
-from venn_admit.core.calibrators.venn_abers.cells import Bounds, CellPoints, bounds_at_step, cell_numbers
-from venn_admit.core.calibrators.venn_abers.steps import Steps
+from venn_admit.core.calibrators.venn_abers.cells import StepPlaces, cell_numbers
 from venn_admit.core.monitoring.what_if import SnapshotEffects
 from venn_admit.core.types import Split
 from venn_admit.methods.describing import CalibrationToDescribe, Described, Judged, PointsToJudge, points_of_split
-from venn_admit.methods.method import DecideEach, Explained, Made, PointsToDecide, Snapshot
+from venn_admit.methods.method import DecideEach, Explained, Made, NotKeptError, PointsToDecide, Snapshot
 from venn_admit.methods.recent import Recent
 from venn_admit.methods.shared_passes import MOST_SUPPORTS, SharedWeights
 from venn_admit.methods.venn_abers.describe import compare, describe, judge
@@ -35,8 +35,26 @@ from venn_admit.store.workspace import Workspace
 _Key = tuple[int, UUID]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plain:
+    """What plain decisions by a snapshot need of it."""
+
+    context: AbersContext
+    steps: StepPlaces
+
+    def decide(self, points: PointsToDecide, *, require_full_match: bool) -> Sequence[Explained]:
+        context = self.context
+        cells = context.scored(points)
+        edges = context.calibration.abers_settings.q_bins
+        numbers = cell_numbers(cells, class_count=context.class_count, q_bins=edges)
+        bounds, step_score = self.steps.bounds(numbers, cells.score)
+        plain = np.ones(len(numbers))
+        decided = context.decided(points, cells, step_score, plain, bounds, require_full_match=require_full_match)
+        return context.explained(decided, points.groups)
+
+
 class AbersPointDecider:
-    """Decides on some points at a time, as a job does to the bit: the step of each score, by one look-up in an index.
+    """Decides on some points at a time, as a job does to the bit: the step of each score, among those of the snapshot.
 
     What was read of the snapshots used last is kept. Weights need all of mc, which is read when the first point is
     weighted under a snapshot.
@@ -44,26 +62,26 @@ class AbersPointDecider:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._contexts: Recent[_Key, AbersContext] = Recent()
+        self._plain: Recent[_Key, _Plain] = Recent()
         self._snapshots: Recent[_Key, AbersSnapshot] = Recent()
         self._weights: Recent[_Key, SharedWeights] = Recent(most=MOST_SUPPORTS)
 
     def look_up(
-        self, connection: Connection, classifier: Classifier, calibration: Calibration, points: PointsToDecide
+        self, connection: Connection | None, classifier: Classifier, calibration: Calibration, points: PointsToDecide
     ) -> DecideEach:
-        """Read the step of each score; see the protocol `PointDecider`."""
+        """Read the steps of the snapshot, unless they are known; see the protocol `PointDecider`."""
         if points.vectors is not None:
             return partial(self._decide_weighted, classifier, calibration, points)
         key = (calibration.id, calibration.revision)
-        context = self._contexts.get(key, lambda: read_context(connection, classifier, calibration))
-        cells = context.scored(points)
-        edges = calibration.abers_settings.q_bins
-        numbers = cell_numbers(cells, class_count=classifier.class_count, q_bins=edges).tolist()
-        found = [
-            venn_abers.step_at(connection, calibration.calibrator_id, cell, score)
-            for cell, score in zip(numbers, cells.score.tolist(), strict=True)
-        ]
-        return partial(_decide_plain, context, points, cells, found)
+
+        def read() -> _Plain:
+            if connection is None:
+                raise NotKeptError
+            context = read_context(connection, classifier, calibration)
+            steps = venn_abers.steps_of(connection, calibration.calibrator_id, number=calibration.number)
+            return _Plain(context, StepPlaces(steps))
+
+        return partial(self._plain.get(key, read).decide, points)
 
     def _decide_weighted(
         self, classifier: Classifier, calibration: Calibration, points: PointsToDecide, *, require_full_match: bool
@@ -81,26 +99,6 @@ class AbersPointDecider:
             keep_tiles=True,
             memory_budget=self._workspace.memory_budget,
         )
-
-
-def _decide_plain(
-    context: AbersContext,
-    points: PointsToDecide,
-    cells: CellPoints,
-    found: Sequence[Steps],
-    *,
-    require_full_match: bool,
-) -> Sequence[Explained]:
-    lower, upper, step_score = np.zeros(len(found)), np.ones(len(found)), np.full(len(found), -np.inf)
-    for row, step in enumerate(found):
-        if len(step.cell):
-            bounds = bounds_at_step(cells.score[row : row + 1], step)
-            (lower[row],), (upper[row],), (step_score[row],) = bounds.lower, bounds.upper, step.score
-    bounds = Bounds(lower=lower, upper=upper)
-    decided = context.decided(
-        points, cells, step_score, np.ones(len(found)), bounds, require_full_match=require_full_match
-    )
-    return context.explained(decided, points.groups)
 
 
 class VennAbers:

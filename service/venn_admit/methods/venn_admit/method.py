@@ -15,7 +15,7 @@ from venn_admit.core.calibrators.venn_admit.decide import Localizer, decide_one
 from venn_admit.core.monitoring.what_if import SnapshotEffects
 from venn_admit.core.types import Approximation, Split
 from venn_admit.methods.describing import CalibrationToDescribe, Described, Judged, PointsToJudge, points_of_split
-from venn_admit.methods.method import DecideEach, Explained, Made, PointsToDecide, Snapshot
+from venn_admit.methods.method import DecideEach, Explained, Made, NotKeptError, PointsToDecide, Snapshot
 from venn_admit.methods.recent import Recent
 from venn_admit.methods.shared_passes import MOST_SUPPORTS, SharedWeights
 from venn_admit.methods.venn_admit.describe import compare, describe, judge
@@ -68,12 +68,15 @@ class AdmitPointDecider:
         self._weights: Recent[_Key, SharedWeights] = Recent(most=MOST_SUPPORTS)
 
     def look_up(
-        self, connection: Connection, classifier: Classifier, calibration: Calibration, points: PointsToDecide
+        self, connection: Connection | None, classifier: Classifier, calibration: Calibration, points: PointsToDecide
     ) -> DecideEach:
         """Read the evidence of the bands, unless the snapshot itself is known; see the protocol `PointDecider`."""
         key = (calibration.id, calibration.revision)
-        use = self._uses.get(key, _Use)
-        if points.vectors is not None or self._snapshots.known(key) or use.reaches(len(points.view.predicted)):
+        use, is_known = self._uses.get(key, _Use), self._snapshots.known(key) is not None
+        if connection is None and not is_known:
+            raise NotKeptError
+        by_snapshot = points.vectors is not None or is_known or use.reaches(len(points.view.predicted))
+        if by_snapshot or connection is None:
             return partial(self._decide_by_snapshot, classifier, calibration, points, use)
         views = [_row(points.view, row) for row in range(len(points.view.predicted))]
         evidence = [_evidence(connection, classifier, calibration, view) for view in views]

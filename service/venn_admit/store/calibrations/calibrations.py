@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection, Row
@@ -27,6 +27,7 @@ from venn_admit.store.database.binary_copy import BOOL, INT8, read_columns
 from venn_admit.store.database.statements import execute, stream
 from venn_admit.store.exemplars import forgotten
 from venn_admit.store.exemplars.classifiers import Classifier, addressed
+from venn_admit.store.exemplars.exemplars import DescribedExemplar
 from venn_admit.store.exemplars.generations import having
 
 
@@ -99,6 +100,20 @@ class Calibration:
         """The radius of its bands, if the method has bands."""
         assert self.band_radius is not None, f"calibration {self.id}, made by {self.method}, has no bands"
         return self.band_radius
+
+
+class LatestKey(NamedTuple):
+    """What a current snapshot is known by: itself never changes, so that what was read of it before can be used.
+
+    With its id and revision comes what may change of the classifier after it was made: its name, by a switch of
+    generations, its extractor, and the revision of its training exemplars.
+    """
+
+    id: int
+    revision: UUID
+    name: str
+    extractor: str | None
+    support_revision: UUID
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -223,17 +238,23 @@ def latest(connection: Connection, classifier: Classifier) -> Calibration:
         # It was retired and deleted in between, so there is a newer one.
 
 
-def latest_key(connection: Connection, name: str) -> tuple[int, UUID, str, str | None, UUID] | None:
-    """Return id and revision of the snapshot that `latest` returns for the classifier of this name; None without one.
+def latest_key(connection: Connection, name: str) -> LatestKey | None:
+    """Return what the snapshot is known by that `latest` returns for the classifier of this name; None without one."""
+    key, _ = latest_key_with(connection, name, [])
+    return key
 
-    With them comes what may change of the classifier after the snapshot was made: its name, by a switch of generations,
-    its extractor, and the revision of its training exemplars. A snapshot itself never changes, so that what was read of
-    it before can be used by these.
-    """
+
+def latest_key_with(
+    connection: Connection, name: str, exemplar_ids: Sequence[int]
+) -> tuple[LatestKey | None, Sequence[DescribedExemplar]]:
+    """Return the same and, in one statement, those of some exemplars that there are, in the given order."""
     if not name.isprintable():  # as in `classifiers.by_name`
-        return None
-    row = execute(connection, "calibrations.latest_key", **addressed(name)).one_or_none()
-    return None if row is None else (row.id, row.revision, row.name, row.extractor, row.support_revision)
+        return None, []
+    rows = execute(connection, "calibrations.latest_key", exemplar_ids=exemplar_ids, **addressed(name)).all()
+    if not rows:
+        return None, []
+    known = len(LatestKey._fields)
+    return LatestKey(*rows[0][:known]), [DescribedExemplar(*row[known:]) for row in rows if row.external_id is not None]
 
 
 def by_id(connection: Connection, classifier: Classifier, calibration_id: int) -> Calibration:

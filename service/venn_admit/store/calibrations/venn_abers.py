@@ -187,13 +187,6 @@ def changed_steps(stored: Steps, incoming: Steps) -> tuple[Steps, Steps]:
     return stored.take(np.flatnonzero(~np.isin(before, after))), incoming.take(np.flatnonzero(~np.isin(after, before)))
 
 
-def step_at(connection: Connection, calibrator_id: int, cell: int, score: float) -> Steps:
-    """Return the step of one score in the current snapshot, by one look-up: a row, or none if the cell is empty."""
-    rows = execute(connection, "steps.step_at", calibrator_id=calibrator_id, cell=cell, score=score).all()
-    found = np.array([tuple(row) for row in rows]).reshape(-1, 4)
-    return Steps(np.full(len(rows), cell), *found.T)
-
-
 def steps_of(connection: Connection, calibrator_id: int, *, number: int | None = None) -> Steps:
     """Return the steps of a snapshot of a calibrator, by cell and score; number: None for the current one."""
     parameters = {"calibrator_id": calibrator_id, "number": number}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import Connection, Row
@@ -25,8 +25,13 @@ from venn_admit.store.database.statements import copy_query, execute, execute_id
 from venn_admit.store.exemplars import generations
 from venn_admit.store.exemplars.classifiers import Classifier, left_of
 
-# What `described` returns of an exemplar: external_id, network_predicted, attributes.
-DescribedExemplar = Row[Any]
+
+class DescribedExemplar(NamedTuple):
+    """An exemplar as its users know it."""
+
+    external_id: str
+    network_predicted: int
+    attributes: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,7 +203,8 @@ def groups(connection: Connection, exemplar_ids: IntArray, attributes: Sequence[
 
 def described(connection: Connection, exemplar_ids: IntArray) -> Sequence[DescribedExemplar]:
     """Return external id, network's prediction and attributes of some exemplars, in the given order."""
-    return execute(connection, "exemplars.described", exemplar_ids=exemplar_ids.tolist()).all()
+    rows = execute(connection, "exemplars.described", exemplar_ids=exemplar_ids.tolist())
+    return list(map(DescribedExemplar._make, rows))
 
 
 def export_rows(connection: Connection, classifier: Classifier) -> Iterator[Sequence[Row[Any]]]:

@@ -67,35 +67,59 @@ WHERE classifier_id = :classifier_id;
 
 -- name: latest_key
 -- What the current snapshot of the calibrator in use is known by, with the classifier's name, extractor and version of
--- training exemplars, which may change later; no row if there is none, or no such classifier.
+-- training exemplars, which may change later, once for each of some exemplars as their users know them, in the given
+-- order, or once if there are none of them; no row if there is no snapshot, or no such classifier.
+WITH latest AS (
+    SELECT
+        calibration.id,
+        calibration.revision,
+        classifier.name,
+        classifier.extractor,
+        classifier.support_revision
+    FROM classifier
+    INNER JOIN calibrator ON classifier.id = calibrator.classifier_id
+    INNER JOIN calibration ON calibrator.id = calibration.calibrator_id
+    WHERE
+        -- As `classifiers.classifier_by_name` finds it.
+        classifier.id = (
+            SELECT named.id
+            FROM classifier AS named
+            WHERE
+                named.name = :name
+                OR (
+                    named.is_current
+                    AND named.name = :shared_name
+                    AND named.generation = :generation
+                )
+            ORDER BY (named.name = :name) DESC
+            LIMIT 1
+        )
+        AND classifier.deleting_since IS NULL
+        AND calibration.state = 'current'
+    ORDER BY calibrator.chosen_at DESC, calibrator.id DESC
+    LIMIT 1
+)
+
 SELECT
-    calibration.id,
-    calibration.revision,
-    classifier.name,
-    classifier.extractor,
-    classifier.support_revision
-FROM classifier
-INNER JOIN calibrator ON classifier.id = calibrator.classifier_id
-INNER JOIN calibration ON calibrator.id = calibration.calibrator_id
-WHERE
-    -- As `classifiers.classifier_by_name` finds it.
-    classifier.id = (
-        SELECT named.id
-        FROM classifier AS named
-        WHERE
-            named.name = :name
-            OR (
-                named.is_current
-                AND named.name = :shared_name
-                AND named.generation = :generation
-            )
-        ORDER BY (named.name = :name) DESC
-        LIMIT 1
-    )
-    AND classifier.deleting_since IS NULL
-    AND calibration.state = 'current'
-ORDER BY calibrator.chosen_at DESC, calibrator.id DESC
-LIMIT 1;
+    latest.id,
+    latest.revision,
+    latest.name,
+    latest.extractor,
+    latest.support_revision,
+    described.external_id,
+    described.network_predicted,
+    described.attributes
+FROM latest
+LEFT JOIN (
+    SELECT
+        wanted.position,
+        exemplar.external_id,
+        exemplar.network_predicted,
+        exemplar.attributes
+    FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)
+    INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
+) AS described ON TRUE
+ORDER BY described.position;
 
 -- name: calibration_by_id
 -- A snapshot and its setting.

@@ -23,22 +23,6 @@ WHERE
     END
 ORDER BY cell, score;
 
--- name: step_at
--- The step that a score of a cell lies in, in the current snapshot; no row if the cell is empty.
-SELECT
-    score,
-    lower,
-    upper_at,
-    upper_above
-FROM venn_abers_step
-WHERE
-    calibrator_id = :calibrator_id
-    AND cell = :cell
-    AND score <= :score
-    AND valid_until IS NULL
-ORDER BY score DESC
-LIMIT 1;
-
 -- name: close_steps
 -- Close the open steps that the snapshot of this number no longer holds.
 UPDATE venn_abers_step AS step

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.calibrators.venn_abers.isotonic import Case, bounds_of, cases, draw_points
-from venn_admit.core.calibrators.venn_abers.cells import Bounds, CellPoints, VennAbersIndex, bounds_at_step
+from venn_admit.core.calibrators.venn_abers.cells import Bounds, CellPoints, StepPlaces, VennAbersIndex
 from venn_admit.core.types import BoolArray, FloatArray
 from venn_admit.errors import InvalidInputError
 
@@ -80,17 +80,18 @@ def test_neither_row_order_nor_batches_change_a_bit(case: Case, seed: int) -> No
 
 @settings(deadline=None)
 @given(case=cases())
-def test_one_row_of_the_steps_gives_the_bounds(case: Case) -> None:
-    """What SQL does for one point."""
+def test_the_last_step_that_is_not_above_gives_the_bounds(case: Case) -> None:
     index = index_of(case)
     steps, found = index.steps, index.bounds(case.scored)
+    starts = StepPlaces(steps).bounds(index.cell(case.scored), case.scored.score)[1]
     for row, (cell, score) in enumerate(zip(index.cell(case.scored).tolist(), case.scored.score.tolist(), strict=True)):
         rows = np.flatnonzero((steps.cell == cell) & (steps.score <= score))
-        lower, upper = 0.0, 1.0
+        lower, upper, start = 0.0, 1.0, -np.inf
         if len(rows):
-            known = bounds_at_step(np.array([score]), steps.take(rows[[np.argmax(steps.score[rows])]]))
-            lower, upper = known.lower[0], known.upper[0]
-        assert (found.lower[row], found.upper[row]) == (lower, upper)
+            last = rows[np.argmax(steps.score[rows])]
+            lower, start = steps.lower[last], steps.score[last]
+            upper = (steps.upper_at if start == score else steps.upper_above)[last]
+        assert (found.lower[row], found.upper[row], starts[row]) == (lower, upper, start)
 
 
 @settings(deadline=None)

@@ -153,7 +153,7 @@ class VennAbersIndex:
         self.cell_right: IntArray = np.bincount(self._mc_cell[right], minlength=cell_count)
         self._groups = ScoreGroups.of(self._mc_cell, points.score, right)
         self.steps: Steps = plain_steps(self._groups)
-        self._step_places = ScorePlaces(self.steps.cell, self.steps.score)
+        self._step_places = StepPlaces(self.steps)
 
     def cell(self, points: CellPoints) -> IntArray:
         """Return the number of each point's cell: that of its bin times C, plus the predicted class.
@@ -192,12 +192,7 @@ class VennAbersIndex:
         cell = self.cell(points)
         if upweight is not None:
             return self._weighted(cell, points.score, _checked_upweight(upweight, cell))
-        steps = self.steps
-        row, found = self._step_places.last_not_above(cell, points.score)
-        if not len(steps.cell):
-            return Bounds(np.zeros(len(cell)), np.ones(len(cell)))
-        known = bounds_at_step(points.score, steps.take(row))
-        return Bounds(lower=np.where(found, known.lower, 0.0), upper=np.where(found, known.upper, 1.0))
+        return self._step_places.bounds(cell, points.score)[0]
 
     def evidence(self, points: CellPoints) -> CellEvidence:
         """Return what the plain bounds of m points rest on.
@@ -209,7 +204,7 @@ class VennAbersIndex:
             InvalidInputError: The arrays have other lengths or ranges.
         """
         cell, steps = self.cell(points), self.steps
-        row, found = self._step_places.last_not_above(cell, points.score)
+        row, found = self._step_places.places.last_not_above(cell, points.score)
         # A row at either end, so that every row has neighbours; the cell of both is none. The first is what holds in a
         # cell without points.
         around = np.pad(steps.cell, 1, constant_values=-1)
@@ -285,15 +280,31 @@ class VennAbersIndex:
         return Bounds(lower, upper)
 
 
-def bounds_at_step(score: FloatArray, steps: Steps) -> Bounds:
-    """Return the plain bounds of m points from the rows of `VennAbersIndex.steps` that are theirs.
+class StepPlaces:
+    """Where scores lie among the steps of a snapshot.
 
-    Args:
-        score: (m,) float64, s.
-        steps: m rows; that of each point is the last of its cell whose score is not greater.
+    Attributes:
+        places: Those of the rows of the steps.
     """
-    upper = np.where(steps.score == score, steps.upper_at, steps.upper_above)
-    return Bounds(lower=steps.lower.copy(), upper=upper)
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self.places = ScorePlaces(steps.cell, steps.score)
+
+    def bounds(self, cell: IntArray, score: FloatArray) -> tuple[Bounds, FloatArray]:
+        """Return the plain bounds of m points, and the score at which the step of each starts, -inf if it has none.
+
+        Args:
+            cell: (m,) int64, as in `cell_numbers`.
+            score: (m,) float64, s.
+        """
+        if not len(self._steps.cell):
+            return Bounds(np.zeros(len(cell)), np.ones(len(cell))), np.full(len(cell), -np.inf)
+        row, found = self.places.last_not_above(cell, score)
+        own = self._steps.take(row)
+        upper = np.where(own.score == score, own.upper_at, own.upper_above)
+        bounds = Bounds(lower=np.where(found, own.lower, 0.0), upper=np.where(found, upper, 1.0))
+        return bounds, np.where(found, own.score, -np.inf)
 
 
 def _checked_upweight(upweight: FloatArray, cell: IntArray) -> FloatArray:
