@@ -76,8 +76,9 @@ files, whose bodies have limits of their own:
 | streams of events of a key that one process sends | 50 | 429 | `too-many` |
 | streams of events of one process | 500 | 429 | `too-many` |
 
-A key may send 6,000 requests a minute to one process, and 1,000 at once (`VENN_ADMIT_REQUESTS_PER_MINUTE`,
-`VENN_ADMIT_REQUESTS_BURST`). Every answer says how many are left, in the headers `RateLimit` and `RateLimit-Policy` of
+A key may send 600,000 requests to decide a minute to one process (`VENN_ADMIT_DECISIONS_PER_MINUTE`), 6,000 others
+(`VENN_ADMIT_REQUESTS_PER_MINUTE`), and 1,000 of each kind at once (`VENN_ADMIT_REQUESTS_BURST`). Every answer says how
+many of its kind are left, in the headers `RateLimit` and `RateLimit-Policy` of
 the IETF's draft; one more is refused with status 429 and the code `too-many-requests`. A process that is answering as
 many requests as it can (`VENN_ADMIT_CONCURRENT_REQUESTS`) refuses further ones with status 503 and the code `too-busy`,
 and so does one whose memory for bodies is full (`VENN_ADMIT_BODY_BUDGET_MB`, files aside).

@@ -72,6 +72,23 @@ def test_too_many_requests_of_one_key_are_refused(shared: Service) -> None:
 
 
 @pytest.mark.usefixtures("time_stands_still")
+def test_requests_to_decide_have_a_rate_of_their_own(shared: Service) -> None:
+    client = limited(shared, requests_per_minute=1, decisions_per_minute=60, requests_burst=2)
+    key = {"Authorization": f"Bearer {shared.keys[Scope.SCORE]}"}
+
+    def decide() -> Any:
+        return client.post(f"{OWN}/decide", json={"points": [{"vector": [0.5] * 8}]}, headers=key)
+
+    for left in (1, 0):
+        assert ask(shared, client, Scope.SCORE).headers["ratelimit"] == f'"requests";r={left};t={(2 - left) * 60}'
+        answer = decide()
+        assert answer.headers["ratelimit-policy"] == '"decisions";q=2;w=2'
+        assert answer.headers["ratelimit"] == f'"decisions";r={left};t={2 - left}'
+    check_problem(decide(), 429, "too-many-requests", "at most 60 decisions a minute from one key")
+    check_problem(ask(shared, client, Scope.SCORE), 429, "too-many-requests", "at most 1 requests a minute")
+
+
+@pytest.mark.usefixtures("time_stands_still")
 def test_errors_say_how_many_requests_are_left(shared: Service) -> None:
     client = limited(shared, requests_per_minute=1, requests_burst=3)
     key = {"Authorization": f"Bearer {shared.keys[Scope.READ]}"}

@@ -141,10 +141,17 @@ class Settings(BaseSettings):
         "is refused; unset: tokens are for all.",
     )
     requests_per_minute: int = Field(
-        default=6000, ge=0, description="Requests that one key may send to one process a minute; 0: any number."
+        default=6000,
+        ge=0,
+        description="Requests that one key may send to one process a minute, those to decide aside; 0: any number.",
+    )
+    decisions_per_minute: int = Field(
+        default=600_000,
+        ge=0,
+        description="Requests to decide that one key may send to one process a minute; 0: any number.",
     )
     requests_burst: int = Field(
-        default=1000, ge=1, description="Requests that one key may send at once, before the rate counts."
+        default=1000, ge=1, description="Requests of either kind that one key may send at once, before the rate counts."
     )
     concurrent_requests: int = Field(
         default=200, ge=0, description="Requests that one process answers at once; 0: any number."

@@ -45,12 +45,16 @@ class Guard:
         scope: The least scope that is needed.
         every_classifier: Whether the key must be for all classifiers, because the route is about none in particular.
         stores: Whether a request stores something, unless its method only reads.
+        decides: Whether requests count among those that decide, of which a key may send more.
     """
 
-    def __init__(self, scope: Scope, *, every_classifier: bool = False, stores: bool = True) -> None:
+    def __init__(
+        self, scope: Scope, *, every_classifier: bool = False, stores: bool = True, decides: bool = False
+    ) -> None:
         self.scope = scope
         self.every_classifier = every_classifier
         self.stores = stores
+        self.decides = decides
 
     async def __call__(
         self,
@@ -105,9 +109,11 @@ def is_still_accepted(request: Request) -> bool:
     return True
 
 
-def needs(scope: Scope, *, every_classifier: bool = False, stores: bool = True) -> params.Depends:
+def needs(
+    scope: Scope, *, every_classifier: bool = False, stores: bool = True, decides: bool = False
+) -> params.Depends:
     """Return what a route lists among its dependencies, to be reached by keys of a scope alone."""
-    depends: params.Depends = Depends(Guard(scope, every_classifier=every_classifier, stores=stores))
+    depends: params.Depends = Depends(Guard(scope, every_classifier=every_classifier, stores=stores, decides=decides))
     return depends
 
 
@@ -150,7 +156,7 @@ class GuardedRoute(APIRoute):
             asked = Asked(self.name, named)
             try:
                 caller = request.state.caller = await FOR_KEYS.run(_caller, request)
-                rates.check(request, caller.identity)
+                rates.check(request, caller.identity, decides=guard.decides)
                 await guard.check(request, caller)
             except Refused as refusal:
                 await ledger.note_refusal(request, asked, refusal, stores=stores(self))

@@ -4,6 +4,7 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from fastapi import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -60,51 +61,62 @@ class Bucket:
         self._filled_at = now
 
 
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How many requests of one kind a key may send a minute, 0 for any number, and at once before that counts."""
+
+    kind: str
+    per_minute: int
+    burst: int
+
+
 class Rates:
-    """Counts the requests of each caller of one process."""
+    """Counts the requests of each caller of one process, those that decide apart from the others."""
 
     def __init__(self, settings: Settings, *, new_bucket: Callable[[float, int], Bucket] = Bucket) -> None:
-        self._per_minute = settings.requests_per_minute
-        self._burst = settings.requests_burst
+        self._requests = Rate("requests", settings.requests_per_minute, settings.requests_burst)
+        self._decisions = Rate("decisions", settings.decisions_per_minute, settings.requests_burst)
         self._new_bucket = new_bucket
-        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+        self._buckets: OrderedDict[tuple[Rate, str], Bucket] = OrderedDict()
 
-    def check(self, request: Request, caller: str) -> None:
+    def check(self, request: Request, caller: str, *, decides: bool = False) -> None:
         """Count a request, and have its answer say how many more may follow, as the draft of the IETF has it.
 
         Raises:
             Refused: The caller has sent too many, or too many of them are being answered.
         """
-        if self._per_minute:
-            self._count(request, caller)
+        rate = self._decisions if decides else self._requests
+        if rate.per_minute:
+            self._count(request, rate, caller)
         place: _Place = request.state.place
         place.assign(caller)
 
-    def _count(self, request: Request, caller: str) -> None:
-        bucket = self._bucket_of(caller)
+    def _count(self, request: Request, rate: Rate, caller: str) -> None:
+        bucket = self._bucket_of(rate, caller)
         seconds = bucket.take()
-        window = math.ceil(self._burst * 60 / self._per_minute)
+        window = math.ceil(rate.burst * 60 / rate.per_minute)
         request.state.answer_headers = {
-            "RateLimit-Policy": f'"requests";q={self._burst};w={window}',
-            "RateLimit": f'"requests";r={bucket.left};t={math.ceil(bucket.seconds_to_full)}',
+            "RateLimit-Policy": f'"{rate.kind}";q={rate.burst};w={window}',
+            "RateLimit": f'"{rate.kind}";r={bucket.left};t={math.ceil(bucket.seconds_to_full)}',
         }
         if seconds:
             raise Refused(
                 429,
                 Problem.TOO_MANY_REQUESTS,
-                f"expected at most {self._per_minute:,} requests a minute from one key, and {self._burst:,} at once, "
+                f"expected at most {rate.per_minute:,} {rate.kind} a minute from one key, and {rate.burst:,} at once, "
                 "got more; wait for as long as Retry-After says",
                 headers={"Retry-After": str(math.ceil(seconds))},
             )
 
-    def _bucket_of(self, caller: str) -> Bucket:
-        if caller in self._buckets:
-            self._buckets.move_to_end(caller)
+    def _bucket_of(self, rate: Rate, caller: str) -> Bucket:
+        key = (rate, caller)
+        if key in self._buckets:
+            self._buckets.move_to_end(key)
         else:
-            self._buckets[caller] = self._new_bucket(self._per_minute, self._burst)
+            self._buckets[key] = self._new_bucket(rate.per_minute, rate.burst)
             if len(self._buckets) > MOST_CALLERS:
                 self._buckets.popitem(last=False)
-        return self._buckets[caller]
+        return self._buckets[key]
 
 
 class Concurrency:

@@ -1,12 +1,15 @@
 """The verb `serve`, which answers over HTTP."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from venn_admit import telemetry
 from venn_admit.cli.output import messages, print_result, warn
+
+if TYPE_CHECKING:
+    from venn_admit.runtime.settings import Settings
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 8470
@@ -35,6 +38,7 @@ def serve(
         key = own_key(session)
         print_result(False, {}, f"The key is in {key}; requests have it in the header Authorization: Bearer KEY.")
     require_key(session, host)
+    messages.print(Text(_limits(session.settings)), soft_wrap=True)
     session.cache.delete_outdated(session.engine)  # what was forgotten since may be in it
     try:
         listen(
@@ -46,3 +50,14 @@ def serve(
     finally:
         telemetry.end()
         session.engine.dispose()
+
+
+def _limits(settings: "Settings") -> str:
+    decisions, others = (
+        f"{rate:,}" if rate else "any number of"
+        for rate in (settings.decisions_per_minute, settings.requests_per_minute)
+    )
+    return (
+        f"A key may send {decisions} requests to decide a minute, and {others} others "
+        "(VENN_ADMIT_DECISIONS_PER_MINUTE, VENN_ADMIT_REQUESTS_PER_MINUTE)."
+    )
