@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-KINDS = ("*.py", "*.md", "*.sql", "*.j2", "*.toml", "*.yml", "*.yaml", "Makefile", "Dockerfile", ".ci/*")
+KINDS = ("*.py", "*.ipynb", "*.md", "*.sql", "*.j2", "*.toml", "*.yml", "*.yaml", "Makefile", "Dockerfile", ".ci/*")
 # Between two words: blanks and line breaks, with what begins a comment or goes on with a string on the next line.
 BREAK = r"""(?:\s|#|--|["'f])+"""
 START = r"""(?:^ *|[.:;!?>|(*"#]\s*|\w+: |-- |- )"""
