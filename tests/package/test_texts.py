@@ -7,6 +7,7 @@ from tests.report.samples import many_classes
 from venn_admit import (
     Calibration,
     Certificate,
+    CertifiedClass,
     Decision,
     Neighbour,
 )
@@ -39,6 +40,14 @@ CERTIFICATE = Certificate(
     labels_needed=None,
     document={},
 )
+LACKING = tuple(
+    CertifiedClass(kind, name, group, is_promised, 0.1, 0.8, 0.5, None, needed)
+    for kind, name, group, is_promised, needed in (
+        ("predicted", "no", None, True, None),
+        ("true", "yes", None, False, 1200),
+        ("group:site", None, "north", False, None),
+    )
+)
 DECISION = Decision(
     admitted="yes",
     predicted="yes",
@@ -68,9 +77,13 @@ def test_a_calibration_with_a_certificate() -> None:
     )
     certified = replace(scored, certificate=CERTIFICATE)
     assert str(certified).startswith("Calibration 7: venn-abers, alpha 0.1, score network\n")
-    assert "  certified for predicted and true classes with confidence 0.95; the policy admits 40.0% of vp" in str(
-        certified
-    )
+    said = "with confidence 0.95; the policy admits 40.0% of mc and vp"
+    assert f"  certified for predicted and true classes {said}" in str(certified)
+    grouped = replace(CERTIFICATE, kinds=("predicted", "group:site"), classes=LACKING)
+    assert str(replace(scored, certificate=grouped)).splitlines()[-2:] == [
+        f"  certified for predicted classes and group:site {said}",
+        "  nothing is promised for true yes (about 1,200 labels), group:site north (no number of labels would do)",
+    ]
     failed = replace(scored, certificate=replace(CERTIFICATE, is_certified=False, thresholds=None, admitted=None))
     assert "  not certified for predicted and true classes, so that everything is rejected" in str(failed)
 

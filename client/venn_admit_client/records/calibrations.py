@@ -6,9 +6,11 @@ from decimal import Decimal
 
 from venn_admit_client.members import member, record
 
-from .certificates import Certificate
+from .certificates import Certificate, CertifiedClass
 
 _MOST_BINS = 6
+_MOST_LACKING = 5
+_CLASS_KINDS = ("predicted", "true")
 
 
 @record
@@ -242,18 +244,36 @@ def _calibration_lines(made: Calibration) -> Iterator[str]:
             f"{made.singleton_share:.1%}"
         )
     if certificate is not None:
-        kinds = " and ".join(certificate.kinds)
-        if certificate.is_certified:
-            yield (
-                f"  certified for {kinds} classes with confidence {certificate.confidence}; the policy admits "
-                f"{certificate.admitted or 0:.1%} of vp"
-            )
-        else:
-            so = "" if made.on_average else ", so that everything is rejected"
-            yield f"  not certified for {kinds} classes{so}"
+        yield from _certificate_lines(certificate, on_average=made.on_average)
     if made.on_average:
         yield f"  promised on average: at most {made.alpha} wrong among the admitted of each predicted class"
     if made.withheld is not None:
         yield f"  {'would be ' if made.id is None else ''}stored and not in use: {made.withheld}"
     if made.weaker is not None:
         yield f"  in use, as its setting was asked for: {made.weaker}"
+
+
+def _certificate_lines(certificate: Certificate, *, on_average: bool) -> Iterator[str]:
+    kinds = _kinds_text(certificate)
+    if not certificate.is_certified:
+        yield f"  not certified for {kinds}{'' if on_average else ', so that everything is rejected'}"
+        return
+    admits = f"the policy admits {certificate.admitted or 0:.1%} of mc and vp"
+    yield f"  certified for {kinds} with confidence {certificate.confidence}; {admits}"
+    lacking = [_lacking_text(one) for one in certificate.classes if not one.is_promised]
+    if lacking:
+        more = f" and {len(lacking) - _MOST_LACKING} more" if len(lacking) > _MOST_LACKING else ""
+        yield f"  nothing is promised for {', '.join(lacking[:_MOST_LACKING])}{more}"
+
+
+def _kinds_text(certificate: Certificate) -> str:
+    classes = [kind for kind in certificate.kinds if kind in _CLASS_KINDS]
+    groups = [kind for kind in certificate.kinds if kind not in _CLASS_KINDS]
+    return " and ".join([f"{' and '.join(classes)} classes", *groups] if classes else groups)
+
+
+def _lacking_text(lacking: CertifiedClass) -> str:
+    labels = (
+        "no number of labels would do" if lacking.labels_needed is None else f"about {lacking.labels_needed:,} labels"
+    )
+    return f"{' '.join(filter(None, (lacking.kind, lacking.group, lacking.name)))} ({labels})"
