@@ -18,7 +18,7 @@ from venn_admit.core.calibrators.certified.policies import Policy, admit
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings, make_venn_abers_settings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex, join_points
 from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells, certify_cells, proposing_rows
-from venn_admit.core.calibrators.venn_abers.crossfit import cross_fit
+from venn_admit.core.calibrators.venn_abers.crossfit import cross_fit, crossfitted_points
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel, fit_reliability, scored_points
 from venn_admit.core.checks import check_lengths
@@ -253,8 +253,18 @@ class _VennAbers:
         return found.choice.kind
 
     def _cells(self, kind: ScoreKind) -> LabelledCells:
-        """The points of all splits under a score."""
-        scored = [self._scored(kind, part.seen) for part in self._parts]
+        """The points of all splits under a score; that of `knn` is cross-fitted, because it is fitted there."""
+        knn, *others = self._parts
+        of_knn = crossfitted_points(
+            kind,
+            knn.seen.network_logits,
+            knn.seen.view,
+            knn.label,
+            knn.keys,
+            seed=self._seed,
+            neighbour_count=self._neighbour_count,
+        )
+        scored = [of_knn, *(self._scored(kind, part.seen) for part in others)]
         return LabelledCells(join_points(scored), np.concatenate([part.label for part in self._parts]), self._keys)
 
     def _scored(self, kind: ScoreKind, points: ViewedPoints) -> CellPoints:

@@ -135,6 +135,7 @@ class PolicySplits:
         self._seed = mc.classifier.seed
         self._of_knn = of_knn
         self._proposing = proposing_rows(self._keys, of_knn, seed=self._seed)
+        self._under: dict[ScoreKind, LabelledCells] = {}
 
     def choice(self, settings: VennAbersSettings) -> StoredChoice:
         """Return the score asked for, or the one that admits more of the proposing points."""
@@ -174,9 +175,18 @@ class PolicySplits:
         return ~self._of_knn if settings.score is not None else ~self._proposing
 
     def _cells(self, kind: ScoreKind) -> LabelledCells:
-        points = join_points([split.scored(kind) for split in self._splits])
-        label = np.concatenate([split.label for split in self._splits])
-        return LabelledCells(points, label, self._keys, self._groups)
+        """All points under a score; that of `knn` is cross-fitted, because it is fitted there."""
+        if kind not in self._under:
+            knn_keys = self._keys[: int(np.count_nonzero(self._of_knn))]
+            points = join_points(
+                [
+                    split.crossfitted(kind, knn_keys) if split.split is Split.KNN else split.scored(kind)
+                    for split in self._splits
+                ]
+            )
+            label = np.concatenate([split.label for split in self._splits])
+            self._under[kind] = LabelledCells(points, label, self._keys, self._groups)
+        return self._under[kind]
 
 
 def require_model(classifier: Classifier, parameters: StoredParameters | None) -> None:

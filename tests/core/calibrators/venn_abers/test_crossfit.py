@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.calibrators.venn_abers.isotonic import Case, cases
+from tests.core.calibrators.venn_abers.test_reliability import NEIGHBOURS, labelled
+from venn_admit.core.approximation.knn import network_prediction
 from venn_admit.core.calibrators.settings import ScoreKind, make_venn_abers_settings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.crossfit import (
@@ -15,8 +17,11 @@ from venn_admit.core.calibrators.venn_abers.crossfit import (
     choose_score,
     cross_fit,
     crossfitted_lower,
+    crossfitted_points,
     fold_of,
 )
+from venn_admit.core.calibrators.venn_abers.scores import network_score
+from venn_admit.core.types import FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -35,6 +40,25 @@ def test_folds_are_even_and_keep_documents_whole() -> None:
     assert np.all(np.abs(share - 1 / FOLD_COUNT) < 4 * sqrt(0.16 / 10_000))
     assert not np.array_equal(fold_of(keys, seed=8), fold)
     assert fold_of(keys[100:101], seed=7) == fold[100]
+
+
+def test_no_label_bears_on_the_score_of_its_own_document() -> None:
+    logits, view, label = labelled(1, 900, 3)
+    keys = keys_of(1, 900)
+
+    def scores(kind: ScoreKind, labels: IntArray) -> FloatArray:
+        points = crossfitted_points(kind, logits, view, labels, keys, seed=7, neighbour_count=NEIGHBOURS)
+        assert np.array_equal(points.predicted, network_prediction(logits))
+        return points.score
+
+    found = scores(ScoreKind.RELIABILITY, label)
+    fold = fold_of(keys, seed=7)
+    for number in range(FOLD_COUNT):
+        own = fold == number
+        changed = scores(ScoreKind.RELIABILITY, np.where(own, (label + 1) % 3, label))
+        assert np.array_equal(changed[own], found[own])
+        assert not np.array_equal(changed[~own], found[~own])
+    assert np.array_equal(scores(ScoreKind.NETWORK, label), network_score(logits))
 
 
 @settings(deadline=None)

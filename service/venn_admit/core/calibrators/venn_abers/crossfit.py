@@ -5,17 +5,20 @@ Source: docs/PROCEDURE.md, section 9.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import sqrt
 
 import numpy as np
 
+from venn_admit.core.approximation.knn import network_prediction
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
+from venn_admit.core.calibrators.venn_abers.reliability import fit_reliability, scored_points
 from venn_admit.core.checks import check_lengths
 from venn_admit.core.documents import document_codes
 from venn_admit.core.splits import hash_keys
-from venn_admit.core.types import BoolArray, FloatArray, IntArray
+from venn_admit.core.types import Approximation, BoolArray, Float32Array, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 
 FOLD_COUNT = 5
@@ -35,6 +38,43 @@ def fold_of(keys: Sequence[str], *, seed: int) -> IntArray:
         [3, 0, 3]
     """
     return (hash_keys(keys, seed=seed, purpose="fold") % FOLD_COUNT).astype(np.int64)
+
+
+def crossfitted_points(
+    kind: ScoreKind,
+    logits: Float32Array,
+    view: Approximation | None,
+    label: IntArray,
+    keys: Sequence[str],
+    *,
+    seed: int,
+    neighbour_count: int | None,
+) -> CellPoints:
+    """Return labelled points of `knn` under a score that has not seen their own labels.
+
+    The reliability model is fitted on `knn`, so it scores these points better than others, and would foretell more of
+    policies than they keep. Each fold is scored by a model of the other folds.
+
+    Args:
+        kind: The kind of score; that of the network sees no label.
+        logits: (n, C) float32, f.
+        view: The KNN's, of the same points; None without vectors, where the score is the network's.
+        label: (n,) int64 in [0, C).
+        keys: As in `fold_of`.
+        neighbour_count: K; None without vectors.
+    """
+    score_by = partial(scored_points, kind, neighbour_count=neighbour_count)
+    if kind is ScoreKind.NETWORK:
+        return score_by(None, logits, view)
+    assert view is not None, "the reliability score needs the KNN's view"
+    assert neighbour_count is not None, "the KNN's view comes with K"
+    fold = fold_of(keys, seed=seed)
+    score = np.empty(len(label))
+    for number in np.unique(fold).tolist():
+        rows, others = fold == number, fold != number
+        model = fit_reliability(logits[others], view.take(others), label[others], neighbour_count=neighbour_count)
+        score[rows] = score_by(model, logits[rows], view.take(rows)).score
+    return CellPoints(network_prediction(logits), view.match_count, score)
 
 
 def crossfitted_lower(
