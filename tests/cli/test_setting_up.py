@@ -10,6 +10,7 @@ from tests.cli.conftest import CALIBRATION
 from tests.cli.program import Program, nothing_stored
 from tests.cli.samples import HELD_OUT_ROWS, NAME, TRAIN_ROWS, K
 from tests.files.samples import SUFFIXES
+from venn_admit.core.calibrators.arguments import ALL_DECLARED
 
 CREATE = ("create", "other", "--classes", "good, bad", "--dim", 3, "--k", 7, "--seed", -1)
 
@@ -125,9 +126,9 @@ def test_calibrate(own_calibrated: Program) -> None:
         "calibration",
         "is_stored",
         "withheld",
-        "alpha",
-        "delta",
-        "kappa",
+        "weaker",
+        "method",
+        *ALL_DECLARED,
         "s_hat",
         "omega",
         "mc",

@@ -304,6 +304,7 @@ def test_what_is_exported(logits: Bench) -> None:
     assert json.loads(out.read_text()) == {
         "alpha": 0.2,
         "promise": "pointwise",
+        "loss": None,
         "thresholds": [0.8] * CLASSES,
         "q_bins": [0],
     }

@@ -10,7 +10,6 @@ import typer
 
 from venn_admit.core.calibrators.arguments import ALL_DECLARED, documentation, listed
 from venn_admit.core.calibrators.declaration import Declared, SettingKind
-from venn_admit.files.losses import read_loss
 
 
 def option_name(setting: str) -> str:
@@ -74,4 +73,6 @@ _ROWS = re.compile(r"[\s\d.,;eE+-]*;[\s\d.,;eE+-]*")
 
 def with_files(asked: dict[str, Any], class_names: Sequence[str]) -> dict[str, Any]:
     """Return the values of options with what their files hold instead of paths. Raises InvalidInputError."""
+    from venn_admit.files.losses import read_loss
+
     return {name: read_loss(value, class_names) if isinstance(value, Path) else value for name, value in asked.items()}

@@ -66,9 +66,9 @@ METHODS: dict[str, dict[str, Any]] = {
     "venn-abers": {"score": "network", "q_bins": (0, 1, 4)},
     "certified": {
         "score": "network",
-        "alpha": Decimal("0.4"),
+        "alpha": Decimal("0.2"),
         "certify": ("predicted", "true"),
-        "confidence": Decimal("0.6"),
+        "confidence": Decimal("0.8"),
     },
 }
 

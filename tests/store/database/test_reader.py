@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -62,9 +63,11 @@ def bench(server_url: str, template_database: str, tmp_path_factory: pytest.Temp
         path = found.write("score.npz", {**rows, "region": np.resize(["north", "south"], len(rows["id"]))})
         for calibrated in (
             found.calibrate_abers("edge", score="network"),
-            found.calibrate("edge", **golden.settings),  # which admits far less
+            found.calibrate("edge", **golden.settings),
             found.calibrate_abers("edge", score="network", certify=("predicted",)),
             found.calibrate_abers("edge", score="network", certify=("group:region",)),
+            found.calibrate_abers("edge", score="network", promise="average"),
+            found.calibrate_abers("edge", score="network", alpha=Decimal("0.001")),  # which admits nothing
         ):
             found.score("edge", path, calibration_id=calibrated.calibration_id, weighted=False)
         update_monitor(engine, "edge")

@@ -92,7 +92,7 @@ def foretold_candidates(
     """Foretell each of the promises; none can be if there are fewer than two documents to propose or to test with.
 
     Args:
-        neighbour_count: K; None if the classifier has logits only.
+        proposing: The points that propose, and how much evidence there is beside them.
         reliability: The model of that score; None if there is none, which leaves the network's.
         grows: How many times as much evidence there will be.
     """

@@ -100,7 +100,7 @@ def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> Compar
         mc, localizer = read_mc(workspace, connection, classifier, parameters)
         if parameters is not None:
             require_approximations(connection, classifier, [Split.KNN], parameters)
-        knn = read_knn(connection, classifier, parameters, workspace.memory_budget)
+        knn = read_knn(connection, classifier, parameters, memory_budget=workspace.memory_budget)
         of_knn = None if knn is None else _held_out(connection, knn)
     neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count
     judged = judged_rows(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
