@@ -28,6 +28,7 @@ from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions import hnsw_index
 from venn_admit.flows.decisions.replay import replay, replay_newest
 from venn_admit.flows.decisions.score_one import PointScorer
+from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.flows.reports.notify import update_behind
 from venn_admit.flows.reports.what_if_settings import what_if_settings
 from venn_admit.methods.venn_abers.make import MadeByAbers
@@ -316,6 +317,14 @@ def test_what_is_exported(logits: Bench) -> None:
 def test_beat_looks_after_its_monitor(logits: Bench) -> None:
     assert update_behind(logits.engine, None) == [NAME]
     assert update_behind(logits.engine, None) == []
+
+
+def test_beat_leaves_a_mean_loss_alone(logits: Bench) -> None:
+    costly = tuple(tuple(0.0 if true == predicted else 0.9 for predicted in range(CLASSES)) for true in range(CLASSES))
+    calibrated(logits, certify=["predicted"], alpha=Decimal("0.3"), loss=costly)
+    assert update_behind(logits.engine, None) == []
+    with pytest.raises(InvalidInputError, match="promises a mean loss"):
+        update_monitor(logits.engine, NAME)
 
 
 def test_a_certificate_needs_no_vectors(bench: Bench) -> None:

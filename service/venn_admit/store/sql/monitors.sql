@@ -413,12 +413,13 @@ WHERE id = :alarm_id;
 
 -- name: behind
 -- The classifiers whose calibrator in use has no monitor, or one whose newest labels are not settled, or, if asked for,
--- one with alarms that no webhook took.
+-- one with alarms that no webhook took. Bets on right and wrong tell nothing of a mean loss.
 SELECT classifier.name
 FROM (
     SELECT DISTINCT ON (calibrator.classifier_id)
         calibrator.classifier_id,
-        calibrator.id
+        calibrator.id,
+        calibrator.loss
     FROM calibrator
     INNER JOIN calibration ON calibrator.id = calibration.calibrator_id
     WHERE calibration.state = 'current'
@@ -438,6 +439,7 @@ LEFT JOIN
     ON TRUE
 WHERE
     classifier.deleting_since IS NULL
+    AND used.loss IS NULL
     AND (
         newest.settled_event IS NULL
         OR newest.settled_event < (
