@@ -14,7 +14,8 @@ from venn_admit.core.approximation.knn import nonconformity, softmax
 from venn_admit.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores
 from venn_admit.core.comparison.adaptive_tuning import tuned_rules
 from venn_admit.core.comparison.confidence import fit_temperature
-from venn_admit.core.comparison.split import conformal_threshold, local_thresholds, sets_within
+from venn_admit.core.comparison.localized import local_thresholds
+from venn_admit.core.comparison.split import conformal_threshold, sets_within
 from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray
 
 _ALPHA = Decimal("0.1")

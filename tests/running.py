@@ -54,6 +54,7 @@ METHODS = [
     "RAPS size",
     "APS",
     "LocalConf_BASE",
+    "LocalConf corrected",
     "ADMIT",
     "Venn-ADMIT plain",
     "Venn-ADMIT plain, q = K",

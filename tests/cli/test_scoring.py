@@ -298,8 +298,15 @@ def test_evaluate_shows_on_a_terminal_what_it_does(
     told = own_calibrated("evaluate", NAME, scored_file, "--out", scored_file.with_name("report"), "--json")
     assert told.result["points"] == SCORED_ROWS
     assert "Drawing the report" in told.stderr, "the last step; an earlier one may end before the terminal is refreshed"
-    methods = ["venn-admit", "RAPS adaptiveness", "RAPS size", "APS", "LocalConf_BASE", "softmax >= 1 - alpha", "SGR"]
-    methods += ["Venn-Abers network", "Venn-Abers reliability", "certified", "on average"]
+    methods = ["venn-admit", "RAPS adaptiveness", "RAPS size", "APS", "LocalConf_BASE", "LocalConf corrected"]
+    methods += [
+        "softmax >= 1 - alpha",
+        "SGR",
+        "Venn-Abers network",
+        "Venn-Abers reliability",
+        "certified",
+        "on average",
+    ]
     assert steps == [
         "Storing scored.npz",
         "Reading the decisions",

@@ -14,7 +14,7 @@ from venn_admit.core.approximation.localizer import category_weight, localizer_l
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, TILE_BYTES
 from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
-from venn_admit.core.comparison.split import local_thresholds
+from venn_admit.core.comparison.localized import local_thresholds
 from venn_admit.core.neighbours.search import exact_neighbours
 from venn_admit.core.types import CalibrationPoints, KnnParameters, Neighbours, Support
 

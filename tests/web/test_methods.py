@@ -22,6 +22,7 @@ METHODS = (
     "RAPS size",
     "APS",
     "LocalConf_BASE",
+    "LocalConf corrected",
     "softmax &gt;= 1 - alpha",
     "SGR",
     "Venn-Abers network",

@@ -16,13 +16,14 @@ from venn_admit.core.comparison import split as split_conformal
 from venn_admit.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores, uniform_draws
 from venn_admit.core.comparison.adaptive_tuning import tuned_rules, tuning_part
 from venn_admit.core.comparison.confidence import fit_temperature
+from venn_admit.core.comparison.localized import local_thresholds
 from venn_admit.core.comparison.methods import (
     ComparisonCalibration,
     ComparisonMethods,
     ComparisonPoints,
     comparison_methods,
 )
-from venn_admit.core.comparison.split import conformal_threshold, local_thresholds, sets_within
+from venn_admit.core.comparison.split import conformal_threshold, sets_within
 from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError, NotReadyError
 
@@ -190,12 +191,12 @@ def test_all_methods(
 ) -> None:
     calibration, points = sentiment
     found = compare(calibration, points)
-    conf, adaptiveness, size, aps, local = found.sets
+    conf, adaptiveness, size, aps, local, corrected = found.sets
     names = [sets.name for sets in found.sets]
-    assert names == ["Conf_BASE", "RAPS adaptiveness", "RAPS size", "APS", "LocalConf_BASE"]
+    assert names == ["Conf_BASE", "RAPS adaptiveness", "RAPS size", "APS", "LocalConf_BASE", "LocalConf corrected"]
     np.testing.assert_array_equal(conf.included, golden["conf_base_set"])
     np.testing.assert_array_equal(local.included, golden["local_conf_set"])
-    for sets in (conf, local):
+    for sets in (conf, local, corrected):
         np.testing.assert_array_equal(sets.predicted, golden["score_predicted"])
     for sets in (adaptiveness, size, aps):
         np.testing.assert_array_equal(sets.predicted, network_prediction(points.network_logits))
@@ -269,11 +270,11 @@ def test_the_order_of_the_calibration_points_does_not_matter(
 def test_too_few_calibration_points_for_the_rank(
     count: int, sentiment: tuple[ComparisonCalibration, ComparisonPoints]
 ) -> None:
-    """Thresholds are infinite and sets whole, but for LocalConf's, whose weights always reach 1 - alpha."""
+    """Thresholds are infinite and sets whole, but for LocalConf_BASE's, whose weights always reach 1 - alpha."""
     calibration, points = sentiment
     found = compare(calibration_rows(calibration, np.arange(count)), points)
-    for sets in found.sets[:-1]:
-        assert sets.included.all()
+    for sets in found.sets:
+        assert sets.included.all() or sets.name == "LocalConf_BASE"
     assert (found.parameters.conf_threshold, found.parameters.raps.size.threshold) == (np.inf, np.inf)
 
 
@@ -296,7 +297,7 @@ def test_without_vectors_there_are_the_methods_on_the_network(
     expected = compare(calibration, points)
     assert found.parameters == replace(expected.parameters, conf_threshold=None)
     assert [sets.name for sets in found.sets] == ["RAPS adaptiveness", "RAPS size", "APS"]
-    for some, known in zip(found.sets, expected.sets[1:-1], strict=True):
+    for some, known in zip(found.sets, expected.sets[1:-2], strict=True):
         np.testing.assert_array_equal(some.included, known.included)
     for half in (replace(points, vectors=None), replace(points, knn_logits=None), points):
         with pytest.raises(InvalidInputError, match="or none at all"):

@@ -6,9 +6,9 @@ import numpy as np
 
 from venn_admit.core.calibrators.venn_abers.crossfit import FOLD_COUNT, fold_of
 from venn_admit.core.comparison.adaptive import uniform_draws
-from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
+from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints, document_sample
 from venn_admit.core.comparison.methods import ComparisonCalibration
-from venn_admit.core.comparison.on_mc import ComparisonData, judged_rows, rivals_on_mc
+from venn_admit.core.comparison.on_mc import ComparisonData, rivals_on_mc
 from venn_admit.core.comparison.selective import Promise
 from venn_admit.core.types import Float32Array, IntArray, SelectiveMethod
 
@@ -59,7 +59,7 @@ def test_labels_of_a_fold_change_nothing_of_its_verdicts() -> None:
 
 def test_a_verdict_does_not_depend_on_who_else_is_judged() -> None:
     logits, label = drawn()
-    rows = judged_rows(KEYS, seed=SEED, most=100)
+    rows = document_sample(KEYS, seed=SEED, most=100)
     assert 50 < len(rows) < 150
     assert np.array_equal(rows[::2] + 1, rows[1::2])  # whole documents, of two points each
     every = {one.name: one for one in verdicts(logits, label, np.arange(COUNT))}
@@ -70,4 +70,4 @@ def test_a_verdict_does_not_depend_on_who_else_is_judged() -> None:
 
 def test_one_large_document_is_judged_whole() -> None:
     keys = ["large"] * 300 + ["larger"] * 400
-    assert len(judged_rows(keys, seed=SEED, most=1)) in (300, 400)
+    assert len(document_sample(keys, seed=SEED, most=1)) in (300, 400)

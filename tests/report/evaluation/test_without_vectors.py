@@ -25,7 +25,7 @@ OF_NETWORK = [
     "certified",
     "on average",
 ]
-SAID = "The classifier has logits only, so what needs its vectors is left out: KNN, Conf_BASE, LocalConf_BASE, ADMIT"
+SAID = "The classifier has logits only, so what needs its vectors is left out: KNN, Conf_BASE, LocalConf, ADMIT"
 
 
 def test_the_methods_on_the_network_are_as_they_are_with_vectors(

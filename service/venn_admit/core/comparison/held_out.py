@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from venn_admit.core.approximation.knn import network_prediction
+from venn_admit.core.comparison.adaptive import uniform_draws
 from venn_admit.core.types import Approximation, BoolArray, Float32Array, IntArray
 
 
@@ -48,3 +51,19 @@ class HeldOut:
     knn: HeldOutPoints
     mc: HeldOutPoints
     vp: HeldOutPoints
+
+
+def document_sample(keys: Sequence[str], *, seed: int, most: int) -> IntArray:
+    """Return whole documents, at least one, with about `most` points if there are more.
+
+    Args:
+        seed: The classifier's seed; the same points are taken whatever their order.
+        most: The number of points.
+
+    Returns:
+        (m,) int64, ascending rows.
+    """
+    if len(keys) <= most:
+        return np.arange(len(keys))
+    draws = uniform_draws(keys, seed=seed)
+    return np.flatnonzero(draws <= max(most / len(keys), draws.min()))

@@ -1,6 +1,6 @@
 """The comparison methods, on the same data as the procedure (docs/PROCEDURE.md, section 7).
 
-Conf_BASE and LocalConf_BASE use the KNN's softmax; APS and RAPS use the temperature-scaled softmax of the network's
+Conf_BASE and both LocalConf use the KNN's softmax; APS and RAPS use the temperature-scaled softmax of the network's
 logits. All are calibrated on all held-out labelled data (knn, mc and vp), and the set of each point holds the method's
 point prediction: argmax KNN, or argmax f. Without vectors there is no KNN, and APS and RAPS are all there is.
 """
@@ -15,11 +15,16 @@ from venn_admit.core.checks import check_lengths
 from venn_admit.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores
 from venn_admit.core.comparison.adaptive_tuning import TunedRules, tuned_rules, tuning_part
 from venn_admit.core.comparison.confidence import fit_temperature
-from venn_admit.core.comparison.split import conformal_threshold, local_thresholds, sets_within
+from venn_admit.core.comparison.held_out import document_sample
+from venn_admit.core.comparison.localized import CorrectedLocal, local_thresholds
+from venn_admit.core.comparison.split import conformal_threshold, sets_within
 from venn_admit.core.types import Float32Array, FloatArray, IntArray, MethodSets
 from venn_admit.errors import InvalidInputError, NotReadyError
 
-LOCAL = "LocalConf_BASE"
+LOCAL, CORRECTED = "LocalConf_BASE", "LocalConf corrected"
+
+MOST_WEIGHED = 2**13
+"""The corrected form weighs calibration points by each other; of more points than these, a sample calibrates it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,8 +84,8 @@ class ComparisonMethods:
     """The comparison methods' parameters and sets.
 
     Attributes:
-        sets: The sets of Conf_BASE, RAPS adaptiveness, RAPS size, APS and LocalConf_BASE, in this order; the first and
-            the last rest on vectors.
+        sets: The sets of Conf_BASE, RAPS adaptiveness, RAPS size, APS, LocalConf_BASE and LocalConf corrected, in this
+            order; the first and the last two rest on vectors.
     """
 
     parameters: ComparisonParameters
@@ -102,7 +107,8 @@ def comparison_methods(
     The sets of a point do not depend on the other points.
 
     Args:
-        seed: The seed of the cut into a part to tune RAPS on and the rest, which keeps points of one key together.
+        seed: The seed of the cut into a part to tune RAPS on and the rest, and of the sample for LocalConf corrected;
+            both keep points of one key together.
 
     Raises:
         NotReadyError: There are no calibration points.
@@ -135,12 +141,23 @@ def comparison_methods(
         eta_loc=eta_loc,
         memory_budget=memory_budget,
     )
+    on_method(CORRECTED)
+    sample = document_sample(calibration.keys, seed=seed, most=MOST_WEIGHED)
+    corrected = CorrectedLocal(
+        calibration.vectors[sample],
+        calibration.nonconformity[sample],
+        alpha=alpha,
+        eta_loc=eta_loc,
+        memory_budget=memory_budget,
+    )
+    of_knn = sets_within(points.knn_logits, local)
     return ComparisonMethods(
         parameters,
         (
             MethodSets("Conf_BASE", *sets_within(points.knn_logits, parameters.conf_threshold)),
             *of_network,
-            MethodSets(LOCAL, *sets_within(points.knn_logits, local)),
+            MethodSets(LOCAL, *of_knn),
+            MethodSets(CORRECTED, of_knn[0], corrected.sets(points.vectors, points.knn_logits)),
         ),
     )
 

@@ -5,14 +5,13 @@ No label of `vp` is read, so that a method chosen by this is fixed before `vp` i
 of `mc` here.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.venn_abers.crossfit import FOLD_COUNT, fold_of
-from venn_admit.core.comparison.adaptive import uniform_draws
 from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
 from venn_admit.core.comparison.methods import ComparisonCalibration, ComparisonPoints, comparison_methods
 from venn_admit.core.comparison.selective import CERTIFIED, Promise, selective_methods
@@ -32,22 +31,6 @@ class ComparisonData:
     held_out: HeldOut
     calibration: ComparisonCalibration
     mc_rows: IntArray
-
-
-def judged_rows(keys: Sequence[str], *, seed: int, most: int) -> IntArray:
-    """Return points to judge by: whole documents, at least one, with about `most` points if there are more.
-
-    Args:
-        seed: The classifier's seed; the same points are taken whatever their order.
-        most: The number of points.
-
-    Returns:
-        (m,) int64, ascending rows.
-    """
-    if len(keys) <= most:
-        return np.arange(len(keys))
-    draws = uniform_draws(keys, seed=seed)
-    return np.flatnonzero(draws <= max(most / len(keys), draws.min()))
 
 
 def rivals_on_mc(

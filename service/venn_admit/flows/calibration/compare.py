@@ -14,8 +14,7 @@ from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.core.comparison.candidates import cross_fitted_candidates
 from venn_admit.core.comparison.foretold import Proposing, foretold_candidates, proposing_points
-from venn_admit.core.comparison.held_out import HeldOutPoints, ViewedPoints
-from venn_admit.core.comparison.on_mc import judged_rows
+from venn_admit.core.comparison.held_out import HeldOutPoints, ViewedPoints, document_sample
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.measures import measure_admission
 from venn_admit.core.method_names import VENN_ADMIT
@@ -103,7 +102,7 @@ def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> Compar
         knn = read_knn(connection, classifier, parameters, memory_budget=workspace.memory_budget)
         of_knn = None if knn is None else _held_out(connection, knn)
     neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count
-    judged = judged_rows(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
+    judged = document_sample(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
     found = cross_fitted_candidates(
         mc,
         class_count=classifier.class_count,

@@ -9,8 +9,8 @@ from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSettings
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.core.comparison.candidates import cross_fitted_settings
-from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
-from venn_admit.core.comparison.on_mc import ComparisonData, judged_rows, rivals_on_mc
+from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints, document_sample
+from venn_admit.core.comparison.on_mc import ComparisonData, rivals_on_mc
 from venn_admit.core.comparison.selective import ON_AVERAGE, VENN_ABERS, Promise, by_bins
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.measures import Admission, measure_admission
@@ -83,7 +83,7 @@ def methods_table(workspace: Workspace, name: str, calibration_id: int | None) -
         of_mc = _without_vp(found)
         data = ComparisonData(of_mc.splits, *comparison_calibration(workspace, connection, classifier, of_mc))
     mc, settings = of_mc.splits.mc, calibration.method_settings
-    rows = judged_rows(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
+    rows = document_sample(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
     neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count
     localizer = None
     if (vectors := data.calibration.vectors) is not None and METHODS[calibration.method].weighted_by_default:

@@ -19,7 +19,7 @@ from venn_admit.core.calibrators.settings import (
     check_thresholds,
 )
 from venn_admit.core.comparison.candidates import cross_fitted_settings
-from venn_admit.core.comparison.on_mc import judged_rows
+from venn_admit.core.comparison.held_out import document_sample
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.measures import measure_admission
 from venn_admit.core.types import Split
@@ -139,7 +139,7 @@ def what_if_settings(workspace: Workspace, name: str, varied: str, values: Seque
         if parameters is not None and any(map(_takes_reliability, settings)):
             require_model(classifier, parameters)
         mc, localizer = read_mc(workspace, connection, classifier, parameters)
-    judged = judged_rows(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
+    judged = document_sample(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
     found = cross_fitted_settings(
         mc,
         settings,

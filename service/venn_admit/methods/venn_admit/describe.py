@@ -11,7 +11,7 @@ from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.core.calibrators.venn_admit.decide import Decisions, decide
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex
-from venn_admit.core.comparison.on_mc import judged_rows
+from venn_admit.core.comparison.held_out import document_sample
 from venn_admit.core.documents import documents_of
 from venn_admit.core.monitoring.bands import (
     LabelBudget,
@@ -67,7 +67,7 @@ def describe(workspace: Workspace, connection: Connection, given: CalibrationToD
     weighted = weighted_of_vp(
         index,
         vp.singleton,
-        judged_rows(keys, seed=classifier.seed, most=MOST_WEIGHED),
+        document_sample(keys, seed=classifier.seed, most=MOST_WEIGHED),
         workspace.cache.mapped_vectors(connection, classifier, vp.exemplar_ids[venn.order]),
         parameters.eta_loc,
         memory_budget=workspace.memory_budget,

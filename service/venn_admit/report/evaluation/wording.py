@@ -155,7 +155,7 @@ def without_vectors(report: DatasetReport) -> str:
     if report.neighbour_count is not None:
         return ""
     return (
-        "The classifier has logits only, so what needs its vectors is left out: KNN, Conf_BASE, LocalConf_BASE, ADMIT, "
+        "The classifier has logits only, so what needs its vectors is left out: KNN, Conf_BASE, LocalConf, ADMIT, "
         "Venn-ADMIT, Venn-Abers with the reliability score, and whatever is shown by q and d."
     )
 
