@@ -15,11 +15,7 @@ from venn_admit.flows.decisions.score_one import Near
 from venn_admit.layer.contributions import own_contributions, without_contributions
 from venn_admit.methods.method import AppliedPolicy
 from venn_admit.report.decision import category_fact, class_table
-
-
-def _number(value: float) -> str:
-    """A probability, distance or score in four digits; --json has all of them."""
-    return f"{value:.4g}"
+from venn_admit.report.evaluation.wording import score_text
 
 
 def _fact(field: Field, value: Any, class_names: Sequence[str]) -> Any:
@@ -27,7 +23,7 @@ def _fact(field: Field, value: Any, class_names: Sequence[str]) -> Any:
     if value is None:
         return field.absent
     if isinstance(value, float):
-        return _number(value)
+        return score_text(value)
     return class_names[value] if field.kind is Kind.CLASS else value
 
 
@@ -65,7 +61,7 @@ def print_decision(
 
     if carried is not None:
         print_contributions(carried)
-    per_class = class_table(fields, class_names, category_counts, _number)
+    per_class = class_table(fields, class_names, category_counts, score_text)
     if per_class is not None:
         heads, rows = per_class
         output.print(table(heads, rows, title="Evidence per class", right=heads[1:]))
@@ -83,7 +79,7 @@ def _print_nearest(class_names: Sequence[str], nearest: Sequence[Near]) -> None:
     rows = [
         (
             near.external_id,
-            _number(distance),
+            score_text(distance),
             class_names[label],
             class_names[near.network_predicted],
             attributes_line(near.attributes, class_names[near.network_predicted]),
@@ -100,7 +96,7 @@ def _policy_text(policy: AppliedPolicy) -> str:
     if policy.threshold is None:
         return "certified; this class is never admitted"
     what = "score" if policy.bounded is Bounded.SCORE else "lower probability"
-    return f"certified; admits this class from a {what} of {_number(policy.threshold)}"
+    return f"certified; admits this class from a {what} of {score_text(policy.threshold)}"
 
 
 def print_replayed(replayed: Replayed) -> None:

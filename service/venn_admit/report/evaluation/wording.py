@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from itertools import accumulate
-from math import isnan
+from math import floor, isnan, log10
 from unicodedata import east_asian_width
 
 from venn_admit.core.evaluation.curves import AccuracyGrid
@@ -20,6 +20,20 @@ SIDE_BY_SIDE = 2
 MARKS = {Verdict.MET: "✓", Verdict.MISSED: "✗", Verdict.CANNOT_TELL: "?"}
 FEW_MARK = MARKS[Verdict.CANNOT_TELL]
 """Marks figures of too few points in tables without verdicts."""
+
+
+def score_text(score: float) -> str:
+    """Return a score or probability with four digits, or more where it would be rounded to 1.
+
+    >>> [score_text(score) for score in (0.90712, 0.999964, 1.0, 0.0)]
+    ['0.9071', '0.999964', '1', '0']
+    """
+    return f"{score:.{1 - floor(log10(1 - score))}f}" if 0.9995 <= score < 1 else f"{score:.4g}"
+
+
+def admits_from_text(threshold: float | None) -> str:
+    """Return the score from which a class is admitted."""
+    return "never" if threshold is None else score_text(threshold)
 
 
 def share_text(share: float) -> str:

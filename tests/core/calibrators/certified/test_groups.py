@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.core.calibrators.certified.laws import graded_points, with_groups
+from tests.core.calibrators.certified.laws import graded_points, points_of, with_groups
 from venn_admit.core.calibrators.certification import make_certification, part_kind
 from venn_admit.core.calibrators.certified.certificate import Certificate, ClassResult, from_document, to_document
 from venn_admit.core.calibrators.certified.certify import certify
@@ -127,6 +127,29 @@ def test_a_weak_group_is_not_admitted_and_stops_no_other(kinds: tuple[str, ...],
     assert not admitted[region == "west"].any()
     assert admitted[region == "east"].mean() > 0.6
     assert {"west"} <= {result.value for result in found.lacking}
+
+
+def test_a_predicted_class_that_is_often_wrong_stops_no_group() -> None:
+    rng = np.random.default_rng(10)
+
+    def draw() -> CertificatePoints:
+        """Predictions of class 1, one point in ten, are right .6 of the time, those of class 0 .97."""
+        predicted = rng.choice(2, 2000, p=(0.9, 0.1))
+        right = rng.random(2000) < np.where(predicted == 1, 0.6, 0.97)
+        points = points_of(rng.uniform(0.5, 1, 2000), predicted, np.where(right, predicted, 1 - predicted))
+        return with_groups(rng, points, {"region": ({"east": 0.6, "north": 0.4}, {})})
+
+    found = certified((draw(), draw()), "predicted", "group:region")
+    assert found.policy is not None
+    assert found.policy.thresholds[1] is None
+    assert found.share is not None
+    assert found.share > 0.85
+    assert {(str(one.kind), one.number, one.value) for one in found.classes if one.p_value is not None} == {
+        ("predicted", 0, None),
+        ("group:region", None, "east"),
+        ("group:region", None, "north"),
+    }
+    assert [(str(one.kind), one.number) for one in found.lacking] == [("predicted", 1)]
 
 
 def test_a_point_without_the_attribute_or_of_another_group_is_never_admitted() -> None:

@@ -1,6 +1,7 @@
 """Certificates: the records of what was tested and certified, and their form for storage and export."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -68,9 +69,7 @@ class TriedPolicy:
     @property
     def documents_needed(self) -> int | None:
         """The documents of evidence with which every class is likely to pass; None if one fails at any number."""
-        tested = [result.documents_needed for result in self.classes if result.p_value is not None]
-        known = [number for number in tested if number is not None]
-        return max(known) if known and len(known) == len(tested) else None
+        return needed_together(self.classes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +169,20 @@ class Certificate:
         """The documents of evidence with which some policy is likely to pass; None if one did, or none would do."""
         if self.policy is not None:
             return None
-        if part_kind(self.kinds) is not None:
-            needed = [result.documents_needed for result in self.lacking if result.kind in self.kinds]
-        else:
-            needed = [chain.closest.documents_needed for chain in self.chains]
-            if not needed and all(result.documents_needed for result in self.lacking):
-                needed = [max((result.documents_needed or 0 for result in self.lacking), default=None)]
+        if part_kind(self.kinds) is None:
+            return needed_together(closest_together(self.chains, self.lacking))
+        needed = [result.documents_needed for result in self.lacking if result.kind in self.kinds]
         return min((number for number in needed if number is not None), default=None)
+
+    @property
+    def closest_for_unpromised(self) -> tuple[ClassResult, ...]:
+        """The results of all classes under the policy nearest to a promise for those of `unpromised` too."""
+        return closest_together([chain for chain in self.chains if chain.covers_true_classes], self.unpromised)
+
+    @property
+    def needed_for_unpromised(self) -> int | None:
+        """The documents with which that policy is likely to pass for every class; None if no number would do."""
+        return needed_together(self.closest_for_unpromised)
 
     @property
     def labels_needed(self) -> int | None:
@@ -190,6 +196,31 @@ class Certificate:
             documents: >= 0.
         """
         return -(-documents * self.points // self.documents)
+
+
+def closest_together(chains: Sequence[Chain], untested: Sequence[ClassResult]) -> tuple[ClassResult, ...]:
+    """Return the results of the policy that takes the fewest documents to pass for every class that it is tested for.
+
+    Args:
+        chains: Those with such policies; the nearest of each is looked at.
+        untested: What is known of the classes if there is no chain.
+    """
+    closest = [chain.closest.classes for chain in chains]
+    return min(closest, key=lambda results: needed_together(results) or math.inf, default=tuple(untested))
+
+
+def needed_together(results: Sequence[ClassResult]) -> int | None:
+    """Return the documents with which every class is likely to pass; None if one fails at any number, or none is there.
+
+    Args:
+        results: Those of a policy.
+    """
+    # Nothing is asked of a predicted class that is never admitted under a policy that was tested.
+    tested = [one.documents_needed for one in results if one.p_value is not None] or [
+        one.documents_needed for one in results
+    ]
+    known = [number for number in tested if number is not None]
+    return max(known) if known and len(known) == len(tested) else None
 
 
 def to_document(certificate: Certificate) -> dict[str, Any]:

@@ -62,9 +62,9 @@ def certify(
     If what is asked for falls apart into disjoint classes (predicted classes, the groups of one attribute, or predicted
     classes within them), each has a chain of its own, and an equal part of 1 - confidence; a class that fails stops no
     other, and a chain that passed to its end leaves its part to the rest. Otherwise, as with true classes or several
-    attributes, each policy of a path is tested for everything at once, and groups that are foretold to stop it are
-    never admitted. A document counts for at most as many points of a class as the
-    largest proposing one holds.
+    attributes, each policy of a path is tested for everything at once. Groups that are foretold to stop it are never
+    admitted, nor such predicted classes, unless true classes are asked for. A document counts for at most as many
+    points of a class as the largest proposing one holds.
 
     The result depends on the content of the points only, neither on the order of rows nor on how documents are
     numbered. A predicted class or a group that has no chance to pass is never admitted, nor is a point without an

@@ -3,8 +3,8 @@
 A chain for one predicted class, one group, or one predicted class within a group tests its thresholds from strict to
 liberal. If true classes are asked for, or groups that overlap, thresholds are coupled, and a chain is a nested path of
 whole policies: one threshold on g for all classes, or those that admit most while every class is foretold to pass by
-ever fewer standard errors. Each chain begins at the strictest policy whose
-chance to pass is foretold to be nearly the best. Sources: Bauer (1991), *Multiple testing in clinical trials*;
+ever fewer standard errors. Each chain begins at the strictest policy whose chance to pass is foretold to be nearly the
+best. Sources: Bauer (1991), *Multiple testing in clinical trials*;
 Angelopoulos, Bates, Candès, Jordan & Lei (2022), *Learn then test*; docs/explanation/certificate.md.
 """
 
@@ -148,13 +148,11 @@ def _part(column: Column, forecast: Forecast) -> tuple[str, IntArray, Coverage]:
 def path_chains(forecast: Forecast, alpha: float, kinds: Sequence[Kind], level: float) -> Plan:
     """Return paths of policies for all classes; level: that of all of them together."""
     grid, class_count = _grids(forecast, alpha), forecast.class_count
-    coverage, untested = _coverage(forecast, grid, kinds, level / MOST_PATHS)
+    never, untested = _never(forecast, grid, kinds, level)
+    coverage, left_out = _coverage(forecast, np.where(never, np.inf, grid), kinds, level / MOST_PATHS)
+    untested += left_out
     if coverage:
         forecast = forecast.within(coverage)
-    never = np.zeros(class_count, dtype=np.bool_)
-    if ClassKind.PREDICTED in kinds:
-        alone = [(ClassKind.PREDICTED, number) for number in range(class_count)]
-        never = forecast.chances(grid, alone, level).max(axis=0) < LEAST_CHANCE
     columns = tuple((kind, number) for kind in kinds for number in _asked(forecast, kind, never))
     asked = {kind for kind, _ in columns}.issuperset(kinds)
     paths = _paths(forecast, grid, never, alpha, kinds) if asked else {}
@@ -230,14 +228,30 @@ def _asked(forecast: Forecast, kind: Kind, never: BoolArray) -> list[int]:
     return [number for number in present if not never[number // forecast.group_count(kind)]]
 
 
+def _never(
+    forecast: Forecast, shares: FloatArray, kinds: Sequence[Kind], level: float
+) -> tuple[BoolArray, list[tuple[Column, int | None]]]:
+    """The predicted classes that the policies of a path never admit, with the documents that they would take.
+
+    With true classes, these are the ones without a chance: points of a class that is never predicted are all wrong.
+    """
+    never = np.zeros(forecast.class_count, dtype=np.bool_)
+    if ClassKind.PREDICTED not in kinds:
+        return never, []
+    columns: list[Column] = [(ClassKind.PREDICTED, number) for number in range(forecast.class_count)]
+    if ClassKind.TRUE in kinds:
+        return forecast.chances(shares, columns, level).max(axis=0) < LEAST_CHANCE, []
+    never[:] = True
+    never[_worth_taking(forecast, shares, columns, level / MOST_PATHS)] = False
+    return never, _with_needed(
+        forecast, shares, [columns[number] for number in np.flatnonzero(never)], level / MOST_PATHS
+    )
+
+
 def _coverage(
     forecast: Forecast, shares: FloatArray, kinds: Sequence[Kind], level: float
 ) -> tuple[Coverage, list[tuple[Column, int | None]]]:
-    """The groups that the policies of a path admit, and the others with the documents that they would take.
-
-    Every group is tested at once, so that one of little chance would stop all. Those of the best chances are taken, as
-    many as make the chance that all pass, times the points they hold, the largest.
-    """
+    """The groups that the policies of a path admit, and the others with the documents that they would take."""
     masks: dict[str, BoolArray] = {}
     untested: list[tuple[Column, int | None]] = []
     for kind in kinds:
@@ -247,18 +261,34 @@ def _coverage(
             kind.attribute, np.ones((forecast.class_count, forecast.group_count(kind)), dtype=np.bool_)
         )
         columns: list[Column] = [(kind, number) for number in forecast.present(kind)]
-        best = forecast.chances(shares, columns, level).max(axis=0)
-        order = np.argsort(-best, kind="stable")
-        worth = np.cumprod(best[order]) * np.cumsum(forecast.of_columns(shares[-1:], columns)[0][0][order])
-        taken = order[: np.argmax(worth) + 1] if worth.max(initial=0.0) > 0 else order[:0]
+        taken = _worth_taking(forecast, shares, columns, level)
         numbers = np.array([number for _, number in columns], dtype=np.int64)[taken]
         of_kind = np.zeros(mask.size if kind.by_predicted else mask.shape[1], dtype=np.bool_)
         of_kind[numbers] = True
         mask &= of_kind.reshape(mask.shape) if kind.by_predicted else of_kind
-        for place in sorted(set(range(len(columns))).difference(taken.tolist())):
-            _, (needed,) = forecast.fewest(shares, columns[place : place + 1], level)
-            untested.append((columns[place], needed))
+        left = sorted(set(range(len(columns))).difference(taken.tolist()))
+        untested += _with_needed(forecast, shares, [columns[place] for place in left], level)
     return tuple(masks[attribute] for attribute in sorted(masks)), untested
+
+
+def _worth_taking(forecast: Forecast, shares: FloatArray, columns: Sequence[Column], level: float) -> IntArray:
+    """The places of the classes that a path admits, (h,) int64.
+
+    All are tested at once, so that one of little chance would stop the others. Those of the best chances are taken, as
+    many as make the chance that all pass, times the points they hold, the largest.
+    """
+    best = forecast.chances(shares, columns, level).max(axis=0)
+    order = np.argsort(-best, kind="stable")
+    worth = np.cumprod(best[order]) * np.cumsum(forecast.of_columns(shares[-1:], columns)[0][0][order])
+    taken: IntArray = order[: np.argmax(worth) + 1] if worth.max(initial=0.0) > 0 else order[:0]
+    return taken
+
+
+def _with_needed(
+    forecast: Forecast, shares: FloatArray, columns: Sequence[Column], level: float
+) -> list[tuple[Column, int | None]]:
+    """Classes that are not tested, each with the documents that it alone would take."""
+    return [(column, forecast.fewest(shares, [column], level)[1][0]) for column in columns]
 
 
 def _by_class(

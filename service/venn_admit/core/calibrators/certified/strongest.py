@@ -7,7 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, DocumentTest
-from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.calibrators.certified.certificate import Certificate, closest_together, needed_together
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.loss import LossMatrix
@@ -49,7 +49,8 @@ def certify_strongest(
 
     Returns:
         The certificate of the attempt that was chosen, with the chains of both. Without a promise for true classes,
-        `lacking` has each of them too, by the policy for both kinds that came closest.
+        `lacking` has each of them too, by the policy for both kinds that came closest, with the documents that it would
+        take for all classes to pass.
     """
     both, predicted = (
         certify(
@@ -67,7 +68,12 @@ def certify_strongest(
     chains = (*both.chains, *predicted.chains)
     if both.policy is not None and takes_both(both.admitted, predicted.admitted, by_softmax):
         return replace(both, confidence=confidence, chains=chains)
-    of_true_classes = [one for one in (*both.classes, *both.lacking) if one.kind is ClassKind.TRUE]
+    of_true_classes = [
+        # A class that would pass alone must wait for all others of the policy.
+        replace(one, documents_needed=needed_together(closest_together(both.chains, both.lacking)))
+        for one in (*both.classes, *both.lacking)
+        if one.kind is ClassKind.TRUE
+    ]
     return replace(predicted, confidence=confidence, lacking=(*predicted.lacking, *of_true_classes), chains=chains)
 
 

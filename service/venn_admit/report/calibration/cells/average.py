@@ -7,7 +7,7 @@ from venn_admit.core.calibrators.average.policy import AveragePolicy, to_documen
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.report.calibration.cells.certified import MOST_CLASSES
 from venn_admit.report.calibration.sections import Section, TextTable, ratio_text
-from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.evaluation.wording import admits_from_text, share_text
 
 
 def average_section(found: AveragePolicy, class_names: Sequence[str]) -> Section:
@@ -17,7 +17,7 @@ def average_section(found: AveragePolicy, class_names: Sequence[str]) -> Section
             class_names[number],
             f"{one.labels:,}",
             f"{one.wrong:,}",
-            "never" if one.threshold is None else f"{one.threshold:.4g}",
+            admits_from_text(one.threshold),
             f"{one.admitted_wrong:,}",
             ratio_text(one.admitted, one.batch),
         )

@@ -1,5 +1,6 @@
 """What is shown of a certificate: the outcome class by class, and the policies that were tested."""
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
@@ -8,7 +9,7 @@ from venn_admit.core.calibrators.certified.certificate import Certificate, Chain
 from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.calibrators.certified.strongest import LEAST_PART
 from venn_admit.report.calibration.sections import Section, TextTable, ratio_text
-from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.evaluation.wording import score_text, share_text
 
 MOST_CLASSES = 20
 """At most this many classes of both kinds are shown: those with the largest p-values."""
@@ -111,22 +112,21 @@ def outcome_text(certificate: Certificate, *, has_average: bool = False) -> str:
         )
     follows = "so the average promise takes its place" if has_average else "so everything is rejected"
     said = f"Not certified: no policy passed at confidence {confidence} for {kinds_text(certificate)}, {follows}. "
-    return f"{said}At the rates seen, {_needed_text(certificate)}."
+    return f"{said}At the rates seen, {_needed_text(certificate, certificate.documents_needed)}."
 
 
 def unpromised_text(certificate: Certificate, class_names: Sequence[str]) -> str:
     """Return which classes nothing is promised for although the strongest promise was asked for, and what it takes."""
-    shown = certificate.unpromised[:MOST_LISTED]
+    shown = [result_name(one, class_names).removeprefix("true ") for one in certificate.unpromised[:MOST_LISTED]]
     others = len(certificate.unpromised) - len(shown)
-    listed = [
-        f"{result_name(result, class_names).removeprefix('true ')} ({_labels_text(certificate, result)})"
-        for result in shown
-    ]
-    said = f"Nothing is promised for true classes: {', '.join(listed)}{f' and {others} others' if others else ''}."
+    said = f"Nothing is promised for true classes: {', '.join(shown)}{f' and {others} others' if others else ''}."
     passed = [chain.last_passed for chain in certificate.chains if chain.covers_true_classes]
     admitted = max((step.admitted for step in passed if step is not None), default=None)
     if admitted is None:
-        return said
+        closest = certificate.closest_for_unpromised
+        most = result_name(max(closest, key=lambda one: one.documents_needed or math.inf), class_names)
+        needed = _needed_text(certificate, certificate.needed_for_unpromised)
+        return f"{said} All classes of both kinds must pass together: at the rates seen, {needed}, because of {most}."
     # The rule of `certify_strongest` has no other reason.
     why = "half as much" if admitted < LEAST_PART * certificate.admitted else "the softmax at 1 - alpha"
     return (
@@ -135,21 +135,14 @@ def unpromised_text(certificate: Certificate, class_names: Sequence[str]) -> str
     )
 
 
-def _labels_text(certificate: Certificate, result: ClassResult) -> str:
-    needed = result.documents_needed
-    if needed is None or needed > TOO_MANY:
-        return "no number of labels would do"
-    return f"about {count_text(certificate.points_in(needed))} labels"
-
-
 def evidence_text(certificate: Certificate) -> str:
     """Return which splits a certificate was tested on."""
     return "mc and vp" if certificate.proposing else "vp"
 
 
-def _needed_text(certificate: Certificate) -> str:
-    """What would do, as the rest of a sentence."""
-    needed, splits = certificate.documents_needed, evidence_text(certificate)
+def _needed_text(certificate: Certificate, needed: int | None) -> str:
+    """Whether some documents of evidence would do, as the rest of a sentence; None: no number would."""
+    splits = evidence_text(certificate)
     if needed is None or needed > TOO_MANY:
         return "no number of labels would do"
     if needed <= certificate.documents:
@@ -173,7 +166,7 @@ def _thresholds(certificate: Certificate, class_names: Sequence[str]) -> str:
     if len(pairs) > MOST_LISTED:
         listed = f" ({', '.join(never[:MOST_LISTED])}{', ...' if len(never) > MOST_LISTED else ''})" if never else ""
         return f"{len(never)} of {len(pairs)} predicted classes are never admitted{listed}.{groups}"
-    said = ", ".join(f"{name} {'never' if value is None else f'from {value:.4g}'}" for name, value in pairs)
+    said = ", ".join(f"{name} {'never' if value is None else f'from {score_text(value)}'}" for name, value in pairs)
     return f"Predicted classes are admitted by {'score' if policy.bounded is Bounded.SCORE else 'p0'}: {said}.{groups}"
 
 
@@ -251,12 +244,13 @@ def _notes(certificate: Certificate, results: Sequence[ClassResult]) -> Iterator
     if certificate.policy is not None and len(certificate.lacking) > len(certificate.unpromised):
         yield (
             "not: nothing is promised for this class or group, which is never admitted; shown is the threshold that "
-            "came closest, and how many labels it would take."
+            "came closest, or nothing if the data that propose gave it too little chance to be tested, and how many "
+            "labels it would take."
         )
     if certificate.unpromised:
         yield (
             "For a true class, what the policy for both kinds of classes that came closest would admit is shown, and "
-            "how many labels it would take for all of them to pass."
+            "how many labels it would take for all classes of both kinds to pass."
         )
     if certificate.capped:
         yield (

@@ -17,7 +17,7 @@ from venn_admit.report.calibration.cells.certified import outcome_text, unpromis
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Section, TextTable, Unlock, group_names, labels_text, ratio_text
 from venn_admit.report.evaluation.evaluated import edge_names
-from venn_admit.report.evaluation.wording import share_text, shorten
+from venn_admit.report.evaluation.wording import admits_from_text, share_text, shorten
 
 SHOWN_CELLS = 12
 """At most this many cells have rows: those of which the least is admitted."""
@@ -104,7 +104,7 @@ def cells_section(report: CalibrationReport, part: CellsContents) -> Section:
     by_score = part.bounds_scores
 
     def row(state: CellState) -> tuple[str, ...]:
-        admits_from = "never" if state.admits_from is None else f"{state.admits_from:.4g}"
+        admits_from = admits_from_text(state.admits_from)
         return (
             _name(report, part, state),
             f"{state.points:,}",
