@@ -13,6 +13,7 @@ from tests.report.samples import (
     SCRIPTS,
     abers_points,
     bare_points,
+    calibration_points,
     compared_points,
     golden_points,
     made_points,
@@ -38,8 +39,8 @@ def compared() -> DatasetReport:
 
 @pytest.fixture(scope="session")
 def selective() -> DatasetReport:
-    """The same points, and methods that admit or reject; the last admits nothing."""
-    points = selective_points(slice(500))
+    """The same points, and methods that admit or reject, one of them nothing; other points calibrate."""
+    points = replace(selective_points(slice(500)), calibration_data=calibration_points(slice(100, 300)))
     return build_dataset_report("test", ("negative", "positive"), points, 25, ALPHA, parameters=PARAMETERS)
 
 

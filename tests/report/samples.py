@@ -9,7 +9,7 @@ import numpy as np
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.documents import Documents
 from venn_admit.core.evaluation.measures import measure_admission
-from venn_admit.core.evaluation.points import NETWORK, EvaluationPoints, OwnMethod
+from venn_admit.core.evaluation.points import NETWORK, EvaluationPoints, OwnMethod, PredictedPoints
 from venn_admit.core.types import AdmitOutcome, Approximation, MethodSets, SelectiveMethod
 from venn_admit.report.what_if.compared import ComparedSetting, ComparedSettings
 
@@ -42,6 +42,18 @@ def golden_points(rows: slice) -> EvaluationPoints:
             admitted_plain=golden["score_decision_plain"][rows] >= 0,
             admitted_weighted=golden["score_decision_weighted"][rows] >= 0,
         ),
+    )
+
+
+def calibration_points(rows: slice) -> PredictedPoints:
+    """Real points as if they were those of mc and vp; the localizer predicts as the KNN does."""
+    points = golden_points(rows)
+    return PredictedPoints(
+        label=points.label,
+        class_count=points.class_count,
+        network_predicted=points.network_predicted,
+        view=points.view,
+        localizer_predicted=points.knn.predicted,
     )
 
 

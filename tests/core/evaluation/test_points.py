@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from venn_admit.core.evaluation.measures import measure_method
-from venn_admit.core.evaluation.points import EvaluationPoints, check_points, partition_table, standard_methods
+from venn_admit.core.evaluation.partitions import partition_table
+from venn_admit.core.evaluation.points import EvaluationPoints, check_points, standard_methods
 from venn_admit.core.evaluation.tallies import Tally
 from venn_admit.core.types import AdmitOutcome, Approximation, MethodSets
 from venn_admit.errors import InvalidInputError

@@ -152,8 +152,12 @@ def test_headline(two_class_report: Build) -> None:
 
 def test_which_intervals_and_what_is_too_few(compared: DatasetReport, of_documents: DatasetReport) -> None:
     assert interval_note(compared) == "95 % Wilson intervals"
-    assert accuracy_note(compared) == "95 % Wilson intervals; of F0.5, from resampled points"
-    assert interval_note(of_documents) == accuracy_note(of_documents) == "95 % intervals from 100 resampled documents"
+    assert accuracy_note(compared.document_count) == "95 % Wilson intervals; of F0.5, from resampled points"
+    assert (
+        interval_note(of_documents)
+        == accuracy_note(of_documents.document_count)
+        == "95 % intervals from 100 resampled documents"
+    )
     assert (extent(compared), extent(of_documents)) == (
         "500 labelled points",
         "500 labelled points of 100 documents",

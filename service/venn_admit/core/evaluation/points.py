@@ -1,4 +1,4 @@
-"""A labelled evaluation set: its points, the methods compared on it, and its partitions.
+"""A labelled evaluation set: its points, and the methods compared on it.
 
 Source: docs/PROCEDURE.md, section 8. Symbols: q = `match_count`, d = `distance`, pi = softmax of the KNN's logits, y =
 `label`.
@@ -6,13 +6,11 @@ Source: docs/PROCEDURE.md, section 8. Symbols: q = `match_count`, d = `distance`
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 
 import numpy as np
 
 from venn_admit.core.checks import check_classes, check_rows
 from venn_admit.core.documents import Documents
-from venn_admit.core.evaluation.tallies import Grouping, Tally, tally_groupings
 from venn_admit.core.types import (
     AdmitOutcome,
     Approximation,
@@ -27,6 +25,7 @@ from venn_admit.errors import InvalidInputError
 KNN, NETWORK = "KNN", "network"
 """The rows that admit every prediction of the KNN, or of the network."""
 
+LOCALIZER = "localizer"
 WEIGHTED_ADMIT = "Venn-ADMIT weighted"
 
 
@@ -49,18 +48,14 @@ class OwnMethod:
     has_bands: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EvaluationPoints:
-    """The labelled, scored points of one evaluation set: columns with one row per point.
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PredictedPoints:
+    """Labelled points with what is predicted for each: columns with one row per point.
 
     Attributes:
         network_predicted: (n,) int64, argmax f.
-        view: The KNN's; None if the classifier has logits only, where the method that is judged must be given.
+        view: The KNN's; None if the classifier has logits only.
         localizer_predicted: (n,) int64, or None if the localizer was not evaluated.
-        admit: The results of ADMIT and Venn-ADMIT; None if they are left out.
-        comparisons: Other methods that give sets, on the same points, in the order shown.
-        calibrated_by: The method that is judged, one of those above; None for weighted Venn-ADMIT.
-        groups: The group of each point by the attributes that the certificate is for; None for a point in none.
     """
 
     label: IntArray
@@ -68,18 +63,42 @@ class EvaluationPoints:
     network_predicted: IntArray
     view: Approximation | None
     localizer_predicted: IntArray | None
-    admit: AdmitOutcome | None
-    comparisons: tuple[MethodSets, ...] = ()
-    selective: tuple[SelectiveMethod, ...] = ()
     documents: Documents | None = None
-    calibrated_by: OwnMethod | None = None
-    groups: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
 
     @property
     def knn(self) -> Approximation:
         """The KNN's view, if there are vectors."""
         assert self.view is not None, "a classifier with logits only has no KNN"
         return self.view
+
+    def predictions(self) -> dict[str, IntArray]:
+        """Return what the network, the KNN and the localizer predict, (n,) int64 each, by name, as far as known."""
+        found = {NETWORK: self.network_predicted}
+        if self.view is not None:
+            found[KNN] = self.view.predicted
+        if self.localizer_predicted is not None:
+            found[LOCALIZER] = self.localizer_predicted
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class EvaluationPoints(PredictedPoints):
+    """The labelled, scored points of one evaluation set. Without vectors, the method that is judged must be given.
+
+    Attributes:
+        admit: The results of ADMIT and Venn-ADMIT; None if they are left out.
+        comparisons: Other methods that give sets, on the same points, in the order shown.
+        calibrated_by: The method that is judged, one of those above; None for weighted Venn-ADMIT.
+        groups: The group of each point by the attributes that the certificate is for; None for a point in none.
+        calibration_data: The points of `mc` and `vp`, predicted by what was not fitted on them; None: left out.
+    """
+
+    admit: AdmitOutcome | None
+    comparisons: tuple[MethodSets, ...] = ()
+    selective: tuple[SelectiveMethod, ...] = ()
+    calibrated_by: OwnMethod | None = None
+    groups: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+    calibration_data: PredictedPoints | None = None
 
     @property
     def own(self) -> OwnMethod:
@@ -99,46 +118,6 @@ class EvaluationPoints:
             },
             has_bands=True,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionCell:
-    """One cell of a partition table.
-
-    Attributes:
-        threshold: The alpha-quantile of pi of the true class; NaN without points.
-    """
-
-    threshold: float
-    tally: Tally
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionRow:
-    """One partition, with the KNN's results in it per true class and over all points.
-
-    Attributes:
-        matches: "q = 0", "q = K" or "any q".
-        distances: "d < median", "d >= median" or "any d".
-        per_class: C long, by true class.
-    """
-
-    matches: str
-    distances: str
-    per_class: tuple[PartitionCell, ...]
-    overall: PartitionCell
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionTable:
-    """The KNN's results in every partition.
-
-    Attributes:
-        median: The median of d over the evaluation set, in the units of the vectors.
-    """
-
-    median: float
-    rows: tuple[PartitionRow, ...]
 
 
 def standard_methods(points: EvaluationPoints, neighbour_count: int | None) -> Iterator[MethodSets]:
@@ -171,53 +150,24 @@ def standard_methods(points: EvaluationPoints, neighbour_count: int | None) -> I
         yield admitting(method.name, method.predicted, method.admitted)
 
 
-def partition_table(points: EvaluationPoints, neighbour_count: int, alpha: Decimal) -> PartitionTable:
-    """Return threshold, accuracy and n of N of the KNN in every partition: q = 0, q = K, any q; d below, above, any.
-
-    The threshold is the empirical alpha-quantile (linear interpolation) of pi of the true class over the points of the
-    class in the partition. It shows how far the partitions differ; no set is built from it. d counts as below if d <
-    median, so that every point is on one side. Per class means per true class.
-    """
-    check_points(points)
-    view = points.knn
-    shifted = view.logits - view.logits.max(axis=1, keepdims=True)
-    probability = np.exp(shifted) / np.exp(shifted).sum(axis=1, keepdims=True)  # (n, C)
-    true_probability = probability[np.arange(points.label.size), points.label]
-    correct = view.predicted == points.label
-    median = float(np.median(view.distance))
-
-    everything = np.ones(points.label.size, np.bool_)
-    matches = {"q = 0": view.match_count == 0, "q = K": view.match_count == neighbour_count, "any q": everything}
-    near = view.distance < median
-    distances = {"d < median": near, "d >= median": ~near, "any d": everything}
-    partitions = [(q, d) for q in matches for d in distances]
-
-    def row(q: str, d: str) -> PartitionRow:
-        chosen = matches[q] & distances[d]
-        per_class, (overall,) = tally_groupings(
-            [
-                Grouping(np.where(chosen, points.label, -1), correct, points.class_count),
-                Grouping(np.where(chosen, 0, -1), correct, 1),
-            ],
-            points.documents,
-        )
-
-        def cell(tally: Tally, members: BoolArray) -> PartitionCell:
-            values = true_probability[members]
-            return PartitionCell(float(np.quantile(values, float(alpha))) if tally.count else float("nan"), tally)
-
-        return PartitionRow(
-            matches=q,
-            distances=d,
-            per_class=tuple(cell(tally, chosen & (points.label == c)) for c, tally in enumerate(per_class)),
-            overall=cell(overall, chosen),
-        )
-
-    return PartitionTable(median, tuple(row(q, d) for q, d in partitions))
-
-
 def check_points(points: EvaluationPoints) -> None:
     """Check an evaluation set."""
+    check_predicted(points)
+    check_rows(
+        points.label.size,
+        {
+            **({} if points.admit is None else {name: getattr(points.admit, name) for name in AdmitOutcome.__slots__}),
+            **{f"admitted of {method.name!r}": method.admitted for method in points.selective},
+        },
+    )
+    if points.admit is not None and points.admit.included.shape != points.knn.logits.shape:
+        raise InvalidInputError(
+            f"included must have the same shape as logits, {points.knn.logits.shape}; got {points.admit.included.shape}"
+        )
+
+
+def check_predicted(points: PredictedPoints) -> None:
+    """Check labelled points with predictions."""
     n = points.label.size
     if n == 0:
         raise InvalidInputError(
@@ -230,22 +180,10 @@ def check_points(points: EvaluationPoints) -> None:
         evidence = {"match_count": view.match_count, "distance": view.distance, "logits": view.logits}
     if points.localizer_predicted is not None:
         predictions["localizer_predicted"] = points.localizer_predicted
-    check_rows(
-        n,
-        {
-            **evidence,
-            **({} if points.admit is None else {name: getattr(points.admit, name) for name in AdmitOutcome.__slots__}),
-            **predictions,
-            **{f"admitted of {method.name!r}": method.admitted for method in points.selective},
-        },
-    )
+    check_rows(n, {**evidence, **predictions})
     if points.view is not None and points.view.logits.shape[1:] != (points.class_count,):
         raise InvalidInputError(
             f"expected logits of {points.class_count} classes, got shape {points.view.logits.shape}; pass those of the "
             "same classifier"
-        )
-    if points.admit is not None and points.admit.included.shape != points.knn.logits.shape:
-        raise InvalidInputError(
-            f"included must have the same shape as logits, {points.knn.logits.shape}; got {points.admit.included.shape}"
         )
     check_classes(points.class_count, {"label": points.label, **predictions})

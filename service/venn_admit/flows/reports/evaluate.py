@@ -19,7 +19,7 @@ from venn_admit.flows.calibration.approximate import require_support
 from venn_admit.flows.data.ingest import store_scored
 from venn_admit.flows.decisions.score import add_score_job
 from venn_admit.flows.jobs.submit import Send, Submission, submit_job
-from venn_admit.flows.reports.held_out import comparison_calibration, read_held_out
+from venn_admit.flows.reports.held_out import comparison_calibration, predicted_calibration_data, read_held_out
 from venn_admit.flows.shell import Shell
 from venn_admit.methods.describing import PointsToJudge
 from venn_admit.methods.registry import METHODS, load_snapshot
@@ -157,12 +157,15 @@ def compare_methods(
         groups = exemplars.groups(connection, exemplar_ids, calibration.group_attributes)
         vectors = None if knn is None else workspace.cache.mapped_vectors(connection, classifier, exemplar_ids)
         held_out = read_held_out(workspace, connection, classifier, snapshot, besides=exemplar_ids)
-        calibration_data, vp_rows = comparison_calibration(workspace, connection, classifier, held_out)
+        calibration_data, rows_of = comparison_calibration(workspace, connection, classifier, held_out)
         origin = reports.snapshot_origin(connection, calibration)
 
-    def vp_vectors(order: IntArray) -> Float32Array:
+    def held_out_vectors(numbers: IntArray) -> Float32Array:
         assert calibration_data.vectors is not None, "a classifier with logits only has no vectors"
-        return workspace.cache.mapped_rows(calibration_data.vectors, vp_rows[order])
+        return workspace.cache.mapped_rows(calibration_data.vectors, rows_of[numbers])
+
+    def vp_vectors(order: IntArray) -> Float32Array:
+        return held_out_vectors(held_out.vp[order])
 
     on_method(calibration.method)
     judged = method.judge(snapshot, PointsToJudge(classifier, rows, vectors, held_out.splits, vp_vectors))
@@ -189,6 +192,8 @@ def compare_methods(
         seed=classifier.seed,
         on_method=on_method,
     )
+    on_step("Predicting the calibration data")
+    has_localizer = knn is not None and judged.localizer_predicted is not None
     points = EvaluationPoints(
         label=rows.label,
         class_count=classifier.class_count,
@@ -201,6 +206,13 @@ def compare_methods(
         documents=documents_of(keys.document_keys),
         calibrated_by=judged.own,
         groups=groups,
+        calibration_data=predicted_calibration_data(
+            classifier,
+            held_out,
+            held_out_vectors,
+            snapshot.parameters.eta_loc if has_localizer else None,
+            memory_budget=workspace.memory_budget,
+        ),
     )
     on_step("Counting shares and their intervals")
     return build_dataset_report(

@@ -1,15 +1,21 @@
 """The held-out data of a snapshot, as the methods that are compared with it see it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from sqlalchemy import Connection
 
-from venn_admit.core.approximation.knn import nonconformity
+from venn_admit.core.approximation.knn import network_prediction, nonconformity
+from venn_admit.core.approximation.localizer import localizer_logits
+from venn_admit.core.calibrators.venn_abers.crossfit import fold_of
 from venn_admit.core.comparison.adaptive import uniform_draws
 from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
 from venn_admit.core.comparison.methods import ComparisonCalibration
-from venn_admit.core.types import Approximation, FloatArray, IntArray, Split, join_approximations
+from venn_admit.core.documents import documents_of
+from venn_admit.core.evaluation.calibration_data import crossfitted_localizer
+from venn_admit.core.evaluation.points import PredictedPoints
+from venn_admit.core.types import Approximation, Float32Array, FloatArray, IntArray, Split, join_approximations
 from venn_admit.errors import NotReadyError
 from venn_admit.flows.calibration.approximate import positions
 from venn_admit.methods.method import Snapshot
@@ -73,7 +79,7 @@ def comparison_calibration(
 ) -> tuple[ComparisonCalibration, IntArray]:
     """Return all held-out labelled points, in the order of their external ids, because sums round by it.
 
-    Also return the rows of vp among them, (n_vp,) int64, in the order of vp.
+    Also return the row among them of each point that was read, (n,) int64.
     """
     splits = (held_out.splits.knn, held_out.splits.mc, held_out.splits.vp)
     keys = exemplars.keys(connection, held_out.ids)
@@ -90,7 +96,48 @@ def comparison_calibration(
         else workspace.cache.mapped_vectors(connection, classifier, keys.ids[order]),
         draws=uniform_draws([keys.row_keys[row] for row in order], seed=classifier.seed),
     )
-    return calibration, place[held_out.vp]
+    return calibration, place
+
+
+def predicted_calibration_data(
+    classifier: Classifier,
+    held_out: ReadHeldOut,
+    vectors: Callable[[IntArray], Float32Array],
+    eta_loc: float | None,
+    *,
+    memory_budget: int,
+) -> PredictedPoints:
+    """Return the points of mc and vp with what the network, the KNN and the localizer predict for them.
+
+    vectors: returns the vectors (m, D) of some of all points that were read, by their numbers. eta_loc: None leaves out
+    the localizer. It has no support for points of vp if all of them are in one fold, and is then left out too.
+    """
+    mc, vp = held_out.splits.mc, held_out.splits.vp
+    keys = [*mc.keys, *vp.keys]
+    views = None if mc.seen.view is None else [mc.seen.knn, vp.seen.knn]
+    localized = None
+    if eta_loc is not None and len(vp.keys):
+        mc_rows = np.arange(held_out.vp[0] - len(mc.keys), held_out.vp[0])
+        of_vp = crossfitted_localizer(
+            lambda rows: vectors(held_out.vp[rows]),
+            vp.seen.knn.logits,
+            fold_of(vp.keys, seed=classifier.seed),
+            eta_loc,
+            memory_budget=memory_budget,
+        )
+        if of_vp is not None:
+            of_mc = localizer_logits(
+                vectors(mc_rows), vectors(held_out.vp), vp.seen.knn.logits, eta_loc, memory_budget=memory_budget
+            )
+            localized = np.concatenate([of_mc, of_vp]).argmax(axis=1)
+    return PredictedPoints(
+        label=np.concatenate([mc.label, vp.label]),
+        class_count=classifier.class_count,
+        network_predicted=network_prediction(np.concatenate([mc.seen.network_logits, vp.seen.network_logits])),
+        view=None if views is None else join_approximations(views),
+        localizer_predicted=localized,
+        documents=documents_of(keys),
+    )
 
 
 def _as_it_is(

@@ -81,7 +81,8 @@ def methods_table(workspace: Workspace, name: str, calibration_id: int | None) -
         calibrations.require_whole(connection, classifier, calibration)  # points may be forgotten while it is loaded
         found = read_held_out(workspace, connection, classifier, snapshot, besides=none)
         of_mc = _without_vp(found)
-        data = ComparisonData(of_mc.splits, *comparison_calibration(workspace, connection, classifier, of_mc))
+        calibration_data, rows_of = comparison_calibration(workspace, connection, classifier, of_mc)
+        data = ComparisonData(of_mc.splits, calibration_data, rows_of[of_mc.vp])
     mc, settings = of_mc.splits.mc, calibration.method_settings
     rows = document_sample(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
     neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count

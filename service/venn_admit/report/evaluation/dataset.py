@@ -28,13 +28,11 @@ from venn_admit.core.evaluation.measures import (
     measure_method,
     point_accuracy,
 )
+from venn_admit.core.evaluation.partitions import PartitionTable, partition_table
 from venn_admit.core.evaluation.points import (
-    KNN,
-    NETWORK,
     WEIGHTED_ADMIT,
     EvaluationPoints,
-    PartitionTable,
-    partition_table,
+    PredictedPoints,
     standard_methods,
 )
 from venn_admit.core.evaluation.tallies import Tally, Verdict
@@ -52,6 +50,19 @@ class AccuracyRow:
 
     name: str
     accuracy: PointAccuracy
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CalibrationFigures:
+    """What is measured of `mc` and `vp`, the points that the calibration rests on.
+
+    accuracy: as in `DatasetReport`; the localizer predicts each point of vp by cross-fitting. partitions: as there.
+    """
+
+    point_count: int
+    document_count: int | None
+    accuracy: tuple[AccuracyRow, ...]
+    partitions: PartitionTable | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +99,8 @@ class DatasetReport:
     name and text of what the comparison methods were given or fitted. left_out: rows of the evaluation set that are
     training or calibration data, and were not evaluated. calibration: what decided, if the points were scored by one
     that is stored. groups: what it admits of the groups of each attribute that its certificate is for.
-    losses: the mean loss of what it admits, if that is what its certificate is about.
+    losses: the mean loss of what it admits, if that is what its certificate is about. calibration_data: what is
+    measured of the points that it rests on, beside the evaluated ones; None if they were not given.
     """
 
     name: str
@@ -113,6 +125,7 @@ class DatasetReport:
     calibration: EvaluatedCalibration | None = None
     groups: tuple[GroupShare, ...] = ()
     losses: MeanLosses | None = None
+    calibration_data: CalibrationFigures | None = None
 
     @property
     def target(self) -> Decimal:
@@ -153,13 +166,9 @@ def build_dataset_report(
     if (neighbour_count is None) != (points.view is None):
         raise InvalidInputError("expected K and the KNN's view of the points, or neither; pass both or neither")
     documents, own = points.documents, points.own
-    label, predicted, class_count = points.label, own.predicted, points.class_count
+    label, predicted = points.label, own.predicted
     correct = predicted == label
-    predictions = {NETWORK: points.network_predicted}
-    if points.view is not None:
-        predictions[KNN] = points.view.predicted
-    if points.localizer_predicted is not None:
-        predictions["localizer"] = points.localizer_predicted
+    partitioned = None if neighbour_count is None or not own.has_bands else (neighbour_count, alpha)
     methods = tuple(measure_method(sets, label, documents) for sets in standard_methods(points, neighbour_count))
     singletons = {row.name: row.singletons for row in methods}
     shown = worst_classes(singletons[own.name], singletons[own.baseline], alpha)
@@ -172,12 +181,8 @@ def build_dataset_report(
         document_count=None if documents is None else documents.count,
         own=own.name,
         baseline=own.baseline,
-        accuracy=tuple(
-            AccuracyRow(who, point_accuracy(label, said, class_count, documents)) for who, said in predictions.items()
-        ),
-        partitions=None
-        if neighbour_count is None or not own.has_bands
-        else partition_table(points, neighbour_count, alpha),
+        accuracy=_accuracies(points),
+        partitions=None if partitioned is None else partition_table(points, *partitioned),
         methods=methods,
         reliability_lower={name: reliability(lower, correct, documents) for name, (lower, _) in own.bounds.items()},
         reliability_upper={name: reliability(upper, correct, documents) for name, (_, upper) in own.bounds.items()},
@@ -200,6 +205,21 @@ def build_dataset_report(
         calibration=calibration,
         groups=_group_shares(points),
         losses=None if loss is None else mean_losses(loss, label, predicted, _admitted(points), documents),
+        calibration_data=None
+        if (data := points.calibration_data) is None
+        else CalibrationFigures(
+            point_count=int(data.label.size),
+            document_count=None if data.documents is None else data.documents.count,
+            accuracy=_accuracies(data),
+            partitions=None if partitioned is None else partition_table(data, *partitioned),
+        ),
+    )
+
+
+def _accuracies(points: PredictedPoints) -> tuple[AccuracyRow, ...]:
+    return tuple(
+        AccuracyRow(who, point_accuracy(points.label, said, points.class_count, points.documents))
+        for who, said in points.predictions().items()
     )
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from venn_admit.core.evaluation.curves import Reliability, RiskCurve
 from venn_admit.core.evaluation.losses import MeanLoss
 from venn_admit.core.evaluation.measures import ClassTallies, MethodMeasures, PointAccuracy
-from venn_admit.core.evaluation.points import PartitionCell
+from venn_admit.core.evaluation.partitions import PartitionCell, PartitionTable
 from venn_admit.core.evaluation.tallies import Tally
-from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.evaluation.dataset import AccuracyRow, DatasetReport
 from venn_admit.report.evaluation.evaluated import calibration_payload
 from venn_admit.report.evaluation.glance import every_class, promise_of
 from venn_admit.report.evaluation.verdicts import answer, class_gap, class_verdicts, headline, overall_verdict
@@ -83,6 +83,24 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
     def cell(measured: PartitionCell) -> dict[str, Any]:
         return {"threshold": measured.threshold, **tally(measured.tally)}
 
+    def measured_of(accuracy_rows: Iterable[AccuracyRow], partitions: PartitionTable | None) -> dict[str, Any]:
+        return {
+            "accuracy": {row.name: accuracy(row.accuracy) for row in accuracy_rows},
+            "partitions": None
+            if partitions is None
+            else [
+                {
+                    "q": row.matches,
+                    "d": row.distances,
+                    "all": cell(row.overall),
+                    "per_true_class": by_class(cell(one) for one in row.per_class),
+                }
+                for row in partitions.rows
+            ],
+            "median_d": None if partitions is None else partitions.median,
+        }
+
+    calibrated = report.calibration_data
     return {
         "name": report.name,
         "class_names": list(report.class_names),
@@ -94,19 +112,15 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
         "document_count": report.document_count,
         "left_out": report.left_out,
         "notes": [note for note in _notes(report) if note],
-        "accuracy": {row.name: accuracy(row.accuracy) for row in report.accuracy},
-        "partitions": None
-        if report.partitions is None
-        else [
-            {
-                "q": row.matches,
-                "d": row.distances,
-                "all": cell(row.overall),
-                "per_true_class": by_class(cell(one) for one in row.per_class),
-            }
-            for row in report.partitions.rows
-        ],
-        "median_d": None if report.partitions is None else report.partitions.median,
+        **measured_of(report.accuracy, report.partitions),
+        # Of mc and vp, on which nothing was fitted.
+        "calibration_data": None
+        if calibrated is None
+        else {
+            "points": calibrated.point_count,
+            "document_count": calibrated.document_count,
+            **measured_of(calibrated.accuracy, calibrated.partitions),
+        },
         "methods": {row.name: method(row) for row in report.methods},
         # What is promised if errors cost differently.
         "mean_loss": None

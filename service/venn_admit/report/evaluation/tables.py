@@ -1,13 +1,14 @@
 """The tables of one evaluation set: what is admitted, what the sets cover, accuracy, partitions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
 
 from venn_admit.core.evaluation.losses import MeanLoss, MeanLosses
 from venn_admit.core.evaluation.measures import MethodMeasures, PointAccuracy
-from venn_admit.core.evaluation.points import PartitionCell, PartitionTable
+from venn_admit.core.evaluation.partitions import PartitionCell, PartitionTable
 from venn_admit.core.evaluation.tallies import Tally, Verdict
-from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.evaluation.dataset import AccuracyRow, DatasetReport
 from venn_admit.report.evaluation.glance import glance_table
 from venn_admit.report.evaluation.table import NONE_MARK, Cell, Column, ColumnGroup, EvaluationTable, Note, Row
 from venn_admit.report.evaluation.wording import (
@@ -16,6 +17,7 @@ from venn_admit.report.evaluation.wording import (
     SIDE_BY_SIDE,
     TRUE,
     accuracy_note,
+    calibration_data_note,
     counts_text,
     few_text,
     hidden_classes,
@@ -32,6 +34,8 @@ from venn_admit.report.evaluation.wording import (
 )
 
 GROUPS = {TRUE: ColumnGroup(TRUE, "per true class"), PREDICTED: ColumnGroup(PREDICTED, "per predicted class")}
+ACCURACY = "Accuracy of every prediction, none rejected"
+PARTITIONS = "Partitions of the KNN by q (matching neighbours) and d (distance to training)"
 SET_SIZE = ColumnGroup("sets", "per set size")
 
 
@@ -39,8 +43,8 @@ SET_SIZE = ColumnGroup("sets", "per set size")
 class EvaluationTables:
     """All tables of one evaluation set.
 
-    losses: None unless the mean loss is promised. groups: None if its certificate is for none.
-    partitions: None if the method that is judged has no bands.
+    losses: None unless the mean loss is promised. groups: None if its certificate is for none. partitions: None if the
+    method that is judged has no bands. calibration_accuracy, calibration_partitions: of the calibration data, if given.
     """
 
     glance: EvaluationTable
@@ -51,6 +55,8 @@ class EvaluationTables:
     covered: EvaluationTable
     accuracy: EvaluationTable
     partitions: EvaluationTable | None
+    calibration_accuracy: EvaluationTable | None
+    calibration_partitions: EvaluationTable | None
 
     @property
     def first(self) -> tuple[EvaluationTable, ...]:
@@ -60,7 +66,15 @@ class EvaluationTables:
     @property
     def details(self) -> tuple[EvaluationTable, ...]:
         """All others, in the order shown."""
-        every = (self.every_method, self.selective, self.covered, self.accuracy, self.partitions)
+        every = (
+            self.every_method,
+            self.selective,
+            self.covered,
+            self.accuracy,
+            self.calibration_accuracy,
+            self.partitions,
+            self.calibration_partitions,
+        )
         return tuple(table for table in every if table is not None)
 
 
@@ -73,8 +87,23 @@ def evaluation_tables(report: DatasetReport) -> EvaluationTables:
         glance_table(report, every=True),
         _selective(report),
         _covered(report),
-        _accuracy(report),
-        None if report.partitions is None else _partitions(report, report.partitions),
+        _accuracy(report, report.accuracy, ACCURACY, (accuracy_note(report.document_count),)),
+        None if report.partitions is None else _partitions(report, report.partitions, PARTITIONS),
+        *_of_calibration_data(report),
+    )
+
+
+def _of_calibration_data(report: DatasetReport) -> tuple[EvaluationTable | None, EvaluationTable | None]:
+    """Accuracy and partitions of the points that the calibration rests on."""
+    data = report.calibration_data
+    if data is None:
+        return None, None
+    notes = (accuracy_note(data.document_count), calibration_data_note(data))
+    return (
+        _accuracy(report, data.accuracy, f"{ACCURACY}, on the calibration data", notes),
+        None
+        if data.partitions is None
+        else _partitions(report, data.partitions, f"{PARTITIONS}, on the calibration data"),
     )
 
 
@@ -197,8 +226,12 @@ def _covered(report: DatasetReport) -> EvaluationTable:
     )
 
 
-def _accuracy(report: DatasetReport) -> EvaluationTable:
-    """Accuracy and F0.5 of the network, the KNN and the localizer, over all and per true class."""
+def _accuracy(report: DatasetReport, rows: Sequence[AccuracyRow], title: str, notes: Sequence[str]) -> EvaluationTable:
+    """Accuracy and F0.5 of the network, the KNN and the localizer, over all and per true class.
+
+    notes: which intervals are shown, and then what else is to be said of the points.
+    """
+    intervals, *others = notes
     shown = report.shown_classes()
 
     def cells(measured: PointAccuracy) -> tuple[Cell, ...]:
@@ -210,22 +243,23 @@ def _accuracy(report: DatasetReport) -> EvaluationTable:
         )
 
     return EvaluationTable(
-        "Accuracy of every prediction, none rejected",
+        title,
         ("prediction",),
         (Column("accuracy"), Column("F0.5"), *_classes(report, TRUE)),
-        tuple(Row((row.name,), cells(row.accuracy)) for row in report.accuracy),
+        tuple(Row((row.name,), cells(row.accuracy)) for row in rows),
         _notes(
-            (f"Cells: accuracy, below {accuracy_note(report)}.",),
+            (f"Cells: accuracy, below {intervals}.",),
             (
                 "F0.5 weighs precision over recall and is the mean over the classes. "
                 f"{FEW_MARK}: {few_text(report)}; {NONE_MARK}: none.",
             ),
+            *((note,) for note in others),
             (hidden_classes(report, shown),),
         ),
     )
 
 
-def _partitions(report: DatasetReport, partitions: PartitionTable) -> EvaluationTable:
+def _partitions(report: DatasetReport, partitions: PartitionTable, title: str) -> EvaluationTable:
     """Accuracy, n/N and threshold of the KNN for every q by d partition, over all and per true class."""
     shown = report.shown_classes()
 
@@ -239,7 +273,7 @@ def _partitions(report: DatasetReport, partitions: PartitionTable) -> Evaluation
         )
 
     return EvaluationTable(
-        "Partitions of the KNN by q (matching neighbours) and d (distance to training)",
+        title,
         ("q", "d"),
         (Column("all"), *_classes(report, TRUE)),
         tuple(

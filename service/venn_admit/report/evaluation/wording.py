@@ -7,8 +7,9 @@ from unicodedata import east_asian_width
 
 from venn_admit.core.evaluation.curves import AccuracyGrid
 from venn_admit.core.evaluation.measures import ClassTallies, MethodMeasures
+from venn_admit.core.evaluation.points import KNN, LOCALIZER
 from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally, Verdict
-from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.evaluation.dataset import CalibrationFigures, DatasetReport
 from venn_admit.report.evaluation.evaluated import edge_names
 
 TRUE, PREDICTED = "true class", "predicted as"
@@ -137,15 +138,28 @@ def few_text(report: DatasetReport) -> str:
 
 def interval_note(report: DatasetReport) -> str:
     """Say which intervals of shares are shown."""
-    if report.document_count is None:
+    return _intervals_of(report.document_count)
+
+
+def _intervals_of(document_count: int | None) -> str:
+    if document_count is None:
         return "95 % Wilson intervals"
-    return f"95 % intervals from {report.document_count:,} resampled documents"
+    return f"95 % intervals from {document_count:,} resampled documents"
 
 
-def accuracy_note(report: DatasetReport) -> str:
-    """Say which intervals of accuracies and of F0.5 are shown."""
-    note = interval_note(report)
-    return f"{note}; of F0.5, from resampled points" if report.document_count is None else note
+def accuracy_note(document_count: int | None) -> str:
+    """Say which intervals of accuracies and of F0.5 are shown; document_count: None if points are independent."""
+    note = _intervals_of(document_count)
+    return f"{note}; of F0.5, from resampled points" if document_count is None else note
+
+
+def calibration_data_note(data: CalibrationFigures) -> str:
+    """Say what the calibration data are, and how they were predicted."""
+    names = [row.name for row in data.accuracy]
+    sentence = f"The calibration data are the {data.point_count:,} points of mc and vp"
+    fitted = "neither network nor KNN was" if KNN in names else "the network was not"
+    localized = ", and the localizer predicts each point of vp from the other folds of it" if LOCALIZER in names else ""
+    return f"{sentence}; {fitted} fitted on them{localized}."
 
 
 def extent(report: DatasetReport) -> str:
