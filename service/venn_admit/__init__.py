@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from venn_admit.interface.examples import example_data, example_texts
     from venn_admit.interface.hooks.hook import Hook, hook
     from venn_admit.interface.hooks.outputs import HookedBatches
-    from venn_admit.interface.reports import Evaluation, Monitor, Report, TrainingWhatIf
+    from venn_admit.interface.reports import Evaluation, Evaluations, Monitor, Report, TrainingWhatIf
     from venn_admit_client.records import (
         Alarm,
         Calibration,
@@ -74,6 +74,7 @@ __all__ = [
     "Decision",
     "Deletion",
     "Evaluation",
+    "Evaluations",
     "Fit",
     "ForetoldOutcome",
     "Forgetting",
@@ -117,7 +118,7 @@ _HOMES = {
         "venn_admit.interface.examples": ("example_data", "example_texts"),
         "venn_admit.interface.hooks.hook": ("Hook", "hook"),
         "venn_admit.interface.hooks.outputs": ("HookedBatches",),
-        "venn_admit.interface.reports": ("Evaluation", "Monitor", "Report", "TrainingWhatIf"),
+        "venn_admit.interface.reports": ("Evaluation", "Evaluations", "Monitor", "Report", "TrainingWhatIf"),
         "venn_admit_client.records": (
             "Alarm",
             "Calibration",

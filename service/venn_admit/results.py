@@ -113,10 +113,17 @@ def classifier_json(found: "Shown") -> dict[str, Any]:
             str(split): {
                 "exemplars": sum(holdings.labels[split]) + holdings.unlabelled[split],
                 "labels": holdings.labels[split],
+                "shares": holdings.shares(split),
                 "unlabelled": holdings.unlabelled[split],
                 "documents": holdings.documents[split],
             }
             for split in Split
+        },
+        "held_out_accuracy": {
+            "points": holdings.accuracy.points,
+            "network": holdings.accuracy.network,
+            "knn_points": holdings.accuracy.knn_points,
+            "knn": holdings.accuracy.knn,
         },
         "training_waiting": found.waiting,
         "parameters": None if found.parameters is None else as_json(found.parameters._mapping),

@@ -8,6 +8,7 @@ from io import StringIO
 from pathlib import Path
 from uuid import uuid4
 
+import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
@@ -114,6 +115,7 @@ class TestShow:
         assert shown["data"]["train"] == {
             "exemplars": TRAIN_ROWS,
             "labels": [truth[label] for label in range(len(CLASS_NAMES))],
+            "shares": [truth[label] / TRAIN_ROWS for label in range(len(CLASS_NAMES))],
             "unlabelled": 0,
             "documents": 0,
         }
@@ -136,11 +138,33 @@ class TestShow:
         replayed = busy("replay", shown["decisions"][0]["decision_id"], "--json").result
         assert (replayed["external_id"], replayed["calibration"]) == (f"scored-{SCORED_ROWS - 1}", 2)
 
+    def test_accuracy_on_held_out_data_is_that_of_single_points(self, busy: Program, tmp_path: Path) -> None:
+        busy("export", NAME, "--what", "calibration", "--out", tmp_path / "points.parquet")
+        points = pq.read_table(tmp_path / "points.parquet").to_pylist()
+        network = dict(zip(samples.held_out()["external_id"], samples.held_out()["logits"], strict=True))
+        by_network = by_knn = 0
+        for point in points:
+            logits = list(network[point["external_id"]])
+            by_network += logits.index(max(logits)) == point["label"]
+            by_knn += point["predicted"] == point["label"]
+        assert busy("show", NAME, "--json").result["held_out_accuracy"] == {
+            "points": len(points),
+            "network": by_network / len(points),
+            "knn_points": len(points),
+            "knn": by_knn / len(points),
+        }
+        told = " ".join(busy("show", NAME).stdout.split())
+        assert (
+            f"Right on the {len(points):,} labelled points of mc and vp: the network {by_network / len(points):.1%}, "
+            f"the KNN {by_knn / len(points):.1%}." in told
+        )
+
     def test_people_see_the_same(self, busy: Program) -> None:
         shown, told = busy("show", NAME, "--json").result, busy("show", NAME).stdout
         assert f"{NAME}: 3 classes, D = 8, K = 5, seed 0; created 20" in told
         lines = [line.split() for line in told.splitlines()]
-        assert ["red", *(str(shown["data"][split]["labels"][0]) for split in SPLITS)] in lines
+        red = [(shown["data"][split]["labels"][0], shown["data"][split]["shares"][0]) for split in SPLITS]
+        assert ["red", *(word for count, share in red for word in (str(count), f"({share:.1%})"))] in lines
         assert ["scored", "205", "5", "7"] in lines
         assert "KNN parameters 1, fitted 20" in told
         assert "kept current" in told

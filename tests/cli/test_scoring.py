@@ -19,6 +19,7 @@ from tests.running import METHODS
 from venn_admit.cli.output import messages
 from venn_admit.cli.waiting import Showing
 from venn_admit.files.output.exports import SCORES_SCHEMA
+from venn_admit.report.evaluation.wording import share_text
 
 Rows = list[dict[str, Any]]
 
@@ -279,6 +280,26 @@ def test_evaluate(own_calibrated: Program, scored_file: Path) -> None:
 
 
 @pytest.mark.usefixtures("blank_charts")
+def test_evaluate_puts_several_sets_side_by_side(own_calibrated: Program, scored_file: Path, tmp_path: Path) -> None:
+    shifted = samples.exemplars("shifted", 150, seed=11)
+    shifted["vector"] = shifted["vector"] + np.float32(0.5)
+    other = samples.save(tmp_path, "shifted.npz", shifted)
+    folder = tmp_path / "report"
+    both = own_calibrated("evaluate", NAME, scored_file, other, "--json", "--out", folder).result
+    alone = [own_calibrated("evaluate", NAME, path, "--json").result for path in (scored_file, other)]
+    assert both == {"sets": alone}
+    assert json.loads((folder / "evaluation.json").read_text()) == both
+    told = own_calibrated("evaluate", NAME, scored_file, other).stdout
+    for text in (told[told.index("The sets side by side") :], (folder / "index.html").read_text()):
+        for one in alone:
+            accuracy, own = one["accuracy"]["network"], one["methods"][one["own_method"]]["all"]
+            for share in (accuracy["accuracy"], accuracy["f_half_macro"], own["share_correct"], own["n"] / own["N"]):
+                assert share_text(share) in text
+    calibration_data = alone[0]["calibration_data"]["accuracy"]["KNN"]
+    assert share_text(calibration_data["accuracy"]) in told[told.index("The sets side by side") :]
+    check_refusal(own_calibrated("evaluate", NAME, other, other), 2, "expected different files")
+
+
 def test_evaluate_shows_on_a_terminal_what_it_does(
     own_calibrated: Program, scored_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

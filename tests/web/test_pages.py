@@ -46,6 +46,17 @@ def test_nothing_is_run_or_styled_from_within_a_page(shared: Visitor) -> None:
         assert not re.search(r"<style|\sstyle=|\son\w+=|<script>", answer.text), path
 
 
+def test_the_data_are_shown_in_numbers(shared: Visitor) -> None:
+    shared.sign_in(Scope.READ)
+    page = shared.open(f"{OWN}/data")
+    train, held_out = samples.train()["label"].tolist(), samples.held_out()["label"].tolist()
+    assert f'<th scope="row">train</th><td>{len(train)}</td><td>{len(train)}</td>' in page
+    count = train.count(0)
+    assert f"<td>{count} <small>{count / len(train):.3f}</small></td>".replace("<small>0.", "<small>.") in page
+    (said,) = re.findall(r"Right on the ([\d,]+) labelled points of mc and vp: the network \d+\.\d%, the KNN", page)
+    assert 0 < int(said.replace(",", "")) < len(held_out)
+
+
 def test_programs_and_people_are_told_of_errors_in_their_own_form(shared: Visitor) -> None:
     shared.sign_in()
     for path, status in (("/nowhere", 404), ("/classifiers/unknown", 404), ("/sign-out", 405)):

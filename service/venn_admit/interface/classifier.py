@@ -22,7 +22,7 @@ from venn_admit.interface.advice import advising, call
 from venn_admit.interface.comparison import Comparison, SettingsWhatIf, comparison_of
 from venn_admit.interface.hooks.outputs import HookedBatches
 from venn_admit.interface.inputs import exemplar_source, label_source, vector_of
-from venn_admit.interface.reports import Evaluation, Monitor, Report, TrainingWhatIf, monitor_of, report_of
+from venn_admit.interface.reports import Evaluation, Evaluations, Monitor, Report, TrainingWhatIf, monitor_of, report_of
 from venn_admit.interface.shell import ProcessShell
 from venn_admit.results import calibrated_json, decided_json, registered
 from venn_admit.runtime.workspace import Runtime
@@ -275,6 +275,31 @@ class Classifier(ClassifierInterface):
             self._runtime, self._stored.address, given, title=source, calibration_id=calibration, shell=self._shell
         )
         return Evaluation(self.name, source or ("its decisions" if given is None else given.name), found)
+
+    @advising()
+    def evaluate_sets(self, sets: Mapping[str, Any], *, calibration: int | None = None) -> Evaluations:
+        """Evaluate several sets of labelled data by the same calibration, such as a shifted one beside one like it.
+
+        Args:
+            sets: What `evaluate` takes as `data`, by names that the report calls them.
+            calibration: As in `score`.
+
+        Raises:
+            InvalidInputError: There is no set, a row is invalid, or there is nothing labelled in a set.
+            NotReadyError: There is no calibration yet.
+        """
+        from venn_admit.flows.reports.evaluate import evaluate_sets
+
+        if not sets:
+            raise InvalidInputError("expected at least one set to evaluate, got none; name it and its data")
+        sources = {
+            name: self._source(Rows(data, None, None, None, None, None, None, name, None, None))
+            for name, data in sets.items()
+        }
+        found = evaluate_sets(
+            self._runtime, self._stored.address, sources, calibration_id=calibration, shell=self._shell
+        )
+        return Evaluations(self.name, found)
 
     @advising()
     def report(self, *, calibration: int | None = None) -> Report:

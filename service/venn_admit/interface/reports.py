@@ -1,6 +1,6 @@
 """What evaluating, reporting, monitoring and trying other training data return: each is a report in tables."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from io import StringIO
 from pathlib import Path
@@ -59,6 +59,41 @@ class Evaluation:
         from venn_admit.flows.reports.folders import write_evaluation
 
         return write_evaluation(Path(folder), self._classifier, self._data, self._found)
+
+
+class Evaluations:
+    """Several sets of labelled data and one calibration. As text, each is a report, and then all are side by side."""
+
+    def __init__(self, classifier: str, found: Sequence[DatasetReport]) -> None:
+        """Wrap what a flow found."""
+        self._classifier = classifier
+        self._found = tuple(found)
+
+    @property
+    def sets(self) -> Mapping[str, Evaluation]:
+        """Each set alone, by its name."""
+        return {one.name: Evaluation(self._classifier, one.name, one) for one in self._found}
+
+    def __str__(self) -> str:
+        from venn_admit.report.evaluation.terminal import sets_view
+
+        return text_of(sets_view(self._found))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every figure, as `venn-admit evaluate --json` prints it for several files."""
+        from venn_admit.report.evaluation.sets import sets_payload
+
+        return sets_payload(self._found)
+
+    def write(self, folder: str | Path) -> Path:
+        """Write a page with charts, and the figures as JSON, into a folder; return the path of the page.
+
+        Raises:
+            InvalidInputError: The folder cannot be written.
+        """
+        from venn_admit.flows.reports.folders import write_evaluation_of_sets
+
+        return write_evaluation_of_sets(Path(folder), self._classifier, self._found)
 
 
 @record

@@ -16,6 +16,19 @@ def waiting_text(waiting: int) -> str:
     return f"{they_wait} for jobs that are running, for ten minutes at most."
 
 
+def held_out_accuracy_text(points: int, network: float, knn_points: int, knn: float | None) -> str:
+    """Return how often network and KNN are right on held-out data.
+
+    >>> held_out_accuracy_text(1000, 0.88, 400, 0.875)
+    'Right on the 1,000 labelled points of mc and vp: the network 88.0%, the KNN 87.5% of 400 that it has predicted.'
+    """
+    said = f"Right on the {points:,} labelled points of mc and vp: the network {network:.1%}"
+    if knn is None:
+        return f"{said}."
+    part = "" if knn_points == points else f" of {knn_points:,} that it has predicted"
+    return f"{said}, the KNN {knn:.1%}{part}."
+
+
 def copies_text(copies: int) -> str:
     """Return what is said of held-out exemplars of documents with the vectors and logits of another.
 

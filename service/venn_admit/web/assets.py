@@ -20,6 +20,7 @@ PACKAGE = "venn_admit.web"
 # The pages of a classifier: the parts of the address that follow its name, and what the link says.
 TABS = (
     ((), "Overview"),
+    (("data",), "Data"),
     (("report",), "Report"),
     (("methods",), "Methods"),
     (("decisions",), "Decisions"),

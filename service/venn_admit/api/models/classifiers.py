@@ -125,8 +125,20 @@ class Data(Model):
 
     exemplars: int = Field(examples=[8000])
     labels: list[int] = Field(description="Number of exemplars with each label.", examples=[[4000, 4000]])
+    shares: list[Finite | None] = Field(
+        description="Share of each class among the labels; null without labels.", examples=[[0.5, 0.5]]
+    )
     unlabelled: int = Field(examples=[0])
     documents: int = Field(description="Documents that they come from; 0 if they name none.", examples=[0])
+
+
+class HeldOutAccuracy(Model):
+    """Shares of labelled points of mc and vp that are predicted right; neither network nor KNN was fitted on them."""
+
+    points: int = Field(examples=[14405])
+    network: Finite | None = Field(description="By the network; null without points.", examples=[0.88])
+    knn_points: int = Field(description="Those that the KNN in use has predicted.", examples=[14405])
+    knn: Finite | None = Field(description="Share of knn_points right by the KNN; null without any.", examples=[0.87])
 
 
 class Generations(Model):
@@ -179,6 +191,7 @@ class ClassifierAnswer(CreatedClassifier):
     knn_share: Finite = Field(description="Share of held-out data in split knn.", examples=[0.1])
     mc_share: Finite = Field(description="Share of held-out data in split mc.", examples=[0.45])
     data: dict[str, Data] = Field(description="Exemplars per split.")
+    held_out_accuracy: HeldOutAccuracy
     training_waiting: int = Field(
         description="Training exemplars that wait for jobs that are running, for ten minutes at most.", examples=[0]
     )

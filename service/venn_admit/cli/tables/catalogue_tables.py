@@ -14,7 +14,7 @@ from venn_admit.core.calibrators.settings import MethodSettings, VennAbersSettin
 from venn_admit.core.method_names import VENN_ABERS
 from venn_admit.core.types import HELD_OUT_SPLITS, Split
 from venn_admit.flows.data.catalogue import Listed, ListedCalibrations, Shown
-from venn_admit.report.wording import waiting_text
+from venn_admit.report.wording import held_out_accuracy_text, waiting_text
 from venn_admit.results import withheld_in
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -169,13 +169,21 @@ def _data(found: Shown) -> Iterator[RenderableType]:
     yield table(("split", "exemplars", "labels", "documents"), split_rows, title="Data")
     if found.waiting:
         yield Text(waiting_text(found.waiting))
+    shares = {split: holdings.shares(split) for split in Split}
     class_rows = [
-        (name, *(holdings.labels[split][number] for split in Split))
+        (name, *(_with_share(holdings.labels[split][number], shares[split][number]) for split in Split))
         for number, name in enumerate(names[:_MOST_CLASSES])
     ]
-    yield table(("class", *Split), class_rows, title="Labels by class")
+    yield table(("class", *Split), class_rows, title="Labels by class, and their share of the split")
     if len(names) > _MOST_CLASSES:
         yield Text(f"{len(names) - _MOST_CLASSES} more classes are left out here; --json has them all.")
+    right = holdings.accuracy
+    if right.network is not None:
+        yield Text(held_out_accuracy_text(right.points, right.network, right.knn_points, right.knn))
+
+
+def _with_share(count: int, share: float | None) -> str:
+    return f"{count:,}" if share is None else f"{count:,} ({share:.1%})"
 
 
 def _parameters(found: Shown) -> str:

@@ -121,6 +121,13 @@ def show(engine: Engine, name: str) -> Shown:
         )
 
 
+def holdings_of(engine: Engine, name: str) -> tuple[Classifier, Holdings]:
+    """Return one classifier and its data in numbers. Raises NotFoundError."""
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        return classifier, catalogue.holdings(connection, classifier)
+
+
 def show_calibration(engine: Engine, name: str, calibration_id: int | None) -> tuple[Row[Any], Calibrator]:
     """Return a snapshot, of any generation of the classifier, or the current one, and its setting.
 

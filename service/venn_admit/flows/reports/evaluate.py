@@ -1,6 +1,6 @@
 """Labelled, scored points put side by side: what each method admits, and how often it is right."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -127,6 +127,27 @@ def evaluate(
     if request.job_id is not None:
         shell.run_job(request.job_id, f"Scoring {shown}")
     return compare_methods(workspace, request, shown, on_step=shell.show)
+
+
+def evaluate_sets(
+    workspace: Workspace,
+    name: str,
+    sources: Mapping[str, ExemplarSource],
+    *,
+    calibration_id: int | None,
+    shell: Shell,
+) -> tuple[DatasetReport, ...]:
+    """Evaluate several sets by the same calibration, as `evaluate` does each.
+
+    sources: the exemplars, by what the report calls them. calibration_id: None: the current one, when it begins.
+    """
+    if calibration_id is None:
+        with connect(workspace.engine) as connection:
+            calibration_id = calibrations.latest(connection, classifiers.by_name(connection, name)).id
+    return tuple(
+        evaluate(workspace, name, source, title=title, calibration_id=calibration_id, shell=shell)
+        for title, source in sources.items()
+    )
 
 
 def compare_methods(

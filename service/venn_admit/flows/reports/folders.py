@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from venn_admit.advice import Render
 from venn_admit.files.output.atomic import filling, make_folder
@@ -11,6 +12,7 @@ from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.evaluated import calibration_facts
 from venn_admit.report.evaluation.payload import report_payload
+from venn_admit.report.evaluation.sets import sets_payload
 from venn_admit.report.pages.html import write_calibration_page, write_report
 from venn_admit.report.what_if.picture import save_settings_picture
 from venn_admit.report.what_if.settings import SettingsTried, settings_payload
@@ -27,10 +29,21 @@ def write_evaluation(folder: Path, name: str, data: str, evaluation: DatasetRepo
     Raises:
         InvalidInputError: The folder cannot be written.
     """
+    return _write_evaluation(folder, name, data, [evaluation], report_payload(evaluation))
+
+
+def write_evaluation_of_sets(folder: Path, name: str, evaluations: Sequence[DatasetReport]) -> Path:
+    """Write evaluations of several sets by one calibration on one page, as `write_evaluation` does."""
+    return _write_evaluation(folder, name, "several sets", evaluations, sets_payload(evaluations))
+
+
+def _write_evaluation(
+    folder: Path, name: str, data: str, evaluations: Sequence[DatasetReport], payload: dict[str, Any]
+) -> Path:
     make_folder(folder)
     with filling(folder) as draft:
-        page, *_ = write_report(draft, f"{name} on {data}", _facts(name, evaluation), [evaluation])
-        write_json(draft / "evaluation.json", report_payload(evaluation))
+        page, *_ = write_report(draft, f"{name} on {data}", _facts(name, evaluations[0]), evaluations)
+        write_json(draft / "evaluation.json", payload)
     return folder / page.name
 
 

@@ -152,7 +152,7 @@ def _groups(report: DatasetReport) -> EvaluationTable:
                 (
                     Cell(f"{group.points:,}"),
                     Cell(share_text(group.admitted)),
-                    _judged(group.right, report, portion=False),
+                    judged(group.right, report, portion=False),
                 ),
             )
             for group in report.groups
@@ -162,7 +162,7 @@ def _groups(report: DatasetReport) -> EvaluationTable:
                 "admitted: of the points of the group; right: of what is admitted, below "
                 f"{interval_note(report)}. A group that is not certified is never admitted.",
             ),
-            _legend(report, "right"),
+            legend(report, "right"),
         ),
     )
 
@@ -174,7 +174,7 @@ def _selective(report: DatasetReport) -> EvaluationTable:
     def cells(row: MethodMeasures) -> tuple[Cell, ...]:
         measured = row.singletons
         tallies = [measured.overall, *(kind_tallies(measured, kind)[c] for kind in kinds for c in shown)]
-        return tuple(_judged(tally, report) for tally in tallies)
+        return tuple(judged(tally, report) for tally in tallies)
 
     return EvaluationTable(
         "Share right among singletons (admitted points)",
@@ -183,7 +183,7 @@ def _selective(report: DatasetReport) -> EvaluationTable:
         tuple(_method_row(row, cells(row)) for row in report.methods),
         _notes(
             (f"Cells: share right, (n/N), below {interval_note(report)}.",),
-            _legend(report, "right"),
+            legend(report, "right"),
             (parameters_text(report),),
             (hidden_classes(report, shown),),
         ),
@@ -202,9 +202,9 @@ def _covered(report: DatasetReport) -> EvaluationTable:
         measured = row.coverage
         tallies = [measured.overall, *(kind_tallies(measured, kind)[c] for kind in kinds for c in shown)]
         return (
-            *(_judged(tally, report, portion=False) for tally in tallies),
+            *(judged(tally, report, portion=False) for tally in tallies),
             Cell(f"{row.mean_size:.2f}"),
-            *(_judged(size_tally(row, stratum), report) for stratum in strata),
+            *(judged(size_tally(row, stratum), report) for stratum in strata),
         )
 
     return EvaluationTable(
@@ -219,7 +219,7 @@ def _covered(report: DatasetReport) -> EvaluationTable:
         tuple(_method_row(row, cells(row)) for row in report.methods if row.name in report.set_methods),
         _notes(
             (f"Cells: share of sets that hold the label, by size also (n/N), below {interval_note(report)}.",),
-            _legend(report, "covered"),
+            legend(report, "covered"),
             (sets_note(report),),
             (hidden_classes(report, shown),),
         ),
@@ -237,9 +237,9 @@ def _accuracy(report: DatasetReport, rows: Sequence[AccuracyRow], title: str, no
     def cells(measured: PointAccuracy) -> tuple[Cell, ...]:
         overall, per_class = measured.tallies.overall, measured.tallies.per_true_class
         return (
-            _plain(overall.share, overall.interval, overall.is_few),
-            _plain(measured.f_half_macro, measured.f_half_interval, overall.is_few),
-            *(_plain(per_class[c].share, per_class[c].interval, per_class[c].is_few) for c in shown),
+            plain_share(overall.share, overall.interval, overall.is_few),
+            plain_share(measured.f_half_macro, measured.f_half_interval, overall.is_few),
+            *(plain_share(per_class[c].share, per_class[c].interval, per_class[c].is_few) for c in shown),
         )
 
     return EvaluationTable(
@@ -306,7 +306,7 @@ def _method_row(measured: MethodMeasures, cells: tuple[Cell, ...]) -> Row:
     return Row((measured.name,), cells, "and q = K" if measured.name.endswith(", q = K") else "")
 
 
-def _judged(tally: Tally, report: DatasetReport, *, portion: bool = True) -> Cell:
+def judged(tally: Tally, report: DatasetReport, *, portion: bool = True) -> Cell:
     """Share, n/N if asked for, and interval."""
     verdict = tally.verdict(report.alpha)
     if tally.count == 0:
@@ -317,14 +317,14 @@ def _judged(tally: Tally, report: DatasetReport, *, portion: bool = True) -> Cel
     )
 
 
-def _plain(share: float, interval: tuple[float, float], few: bool) -> Cell:
+def plain_share(share: float, interval: tuple[float, float], few: bool) -> Cell:
     """A figure that nothing is promised of, and its interval."""
     if isnan(share):
         return Cell(few=True)
     return Cell(share_text(share), "", interval_text(interval), few=few)
 
 
-def _legend(report: DatasetReport, what: str) -> Note:
+def legend(report: DatasetReport, what: str) -> Note:
     """What the marks of a judged cell mean; what: that the share is of, such as "right"."""
     target = target_text(report)
     return (

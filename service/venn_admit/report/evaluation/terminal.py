@@ -1,5 +1,6 @@
 """An evaluation for a terminal of 100 columns or more: the verdict, then the tables."""
 
+from collections.abc import Sequence
 from itertools import count
 
 from rich import box
@@ -12,6 +13,7 @@ from rich.text import Text
 from venn_admit.core.evaluation.tallies import Verdict
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.evaluated import calibration_text
+from venn_admit.report.evaluation.sets import sets_table
 from venn_admit.report.evaluation.table import Cell, ColumnGroup, EvaluationTable, Row
 from venn_admit.report.evaluation.tables import evaluation_tables
 from venn_admit.report.evaluation.verdicts import (
@@ -53,6 +55,11 @@ def report_tables(report: DatasetReport, *, details: bool = False) -> Renderable
     tables = evaluation_tables(report)
     shown = (*tables.first, *(tables.details if details else ()))
     return Group(Padding(verdict_view(report), (0, 0, 1, 0)), *map(table_view, shown))
+
+
+def sets_view(reports: Sequence[DatasetReport], *, details: bool = False) -> RenderableType:
+    """Return each evaluation set as `report_tables` does, and then all of them side by side."""
+    return Group(*(report_tables(report, details=details) for report in reports), table_view(sets_table(reports)))
 
 
 def table_view(table: EvaluationTable) -> RenderableType:

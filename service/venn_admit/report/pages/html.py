@@ -28,6 +28,7 @@ from venn_admit.report.charts.charts import (
 )
 from venn_admit.report.charts.looks import CHART_COLOURS
 from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.evaluation.sets import are_alike, sets_table
 from venn_admit.report.evaluation.table import NONE_MARK
 from venn_admit.report.evaluation.tables import evaluation_tables
 from venn_admit.report.evaluation.verdicts import (
@@ -126,6 +127,7 @@ def render_page(
             (report, _charts(report, f"set{number}"), evaluation_tables(report))
             for number, report in enumerate(reports, start=1)
         ],
+        side_by_side=sets_table(reports) if are_alike(reports) else None,
         has_knn=any(report.neighbour_count is not None for report in reports),
         next_steps=next_steps,
         none_mark=NONE_MARK,

@@ -21,16 +21,45 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldOutAccuracy:
+    """How many labelled points of mc and vp are predicted right. Neither the network nor the KNN was fitted on them.
+
+    knn_points: those that have an approximation under the parameters in use.
+    """
+
+    points: int
+    network_right: int
+    knn_points: int
+    knn_right: int
+
+    @property
+    def network(self) -> float | None:
+        """The share that the network predicts right; None without points."""
+        return self.network_right / self.points if self.points else None
+
+    @property
+    def knn(self) -> float | None:
+        """The share of `knn_points` that the KNN predicts right; None without any."""
+        return self.knn_right / self.knn_points if self.knn_points else None
+
+
+@dataclass(frozen=True, slots=True)
 class Holdings:
     """The exemplars of one classifier, per split.
 
     labels: the number of exemplars with each label, C of them. unlabelled: the number without a label. documents: the
-    number of documents that they come from, 0 if they name none.
+    number of documents that they come from, 0 if they name none. accuracy: of predictions for held-out data.
     """
 
     labels: dict[Split, list[int]]
     unlabelled: dict[Split, int]
     documents: dict[Split, int]
+    accuracy: HeldOutAccuracy
+
+    def shares(self, split: Split) -> list[float | None]:
+        """Return the share of each class among the labels of a split, C of them; None without labels."""
+        labelled = sum(self.labels[split])
+        return [count / labelled if labelled else None for count in self.labels[split]]
 
 
 def counts(connection: Connection, classifier_ids: Sequence[int]) -> dict[int, Counts]:
@@ -59,6 +88,7 @@ def holdings(connection: Connection, classifier: Classifier) -> Holdings:
         labels={split: [0] * classifier.class_count for split in Split},
         unlabelled=dict.fromkeys(Split, 0),
         documents=dict.fromkeys(Split, 0),
+        accuracy=HeldOutAccuracy(**execute(connection, "catalogue.held_out_accuracy", **of_classifier).one()._mapping),
     )
     for row in execute(connection, "catalogue.label_counts", **of_classifier):
         if row.label is None:

@@ -57,6 +57,28 @@ FROM (
 ) AS document
 GROUP BY document.split;
 
+-- name: held_out_accuracy
+-- How many labelled points of mc and vp the network predicts right, and how many of those with an approximation under
+-- the parameters in use the KNN does.
+SELECT
+    count(*) AS points,
+    count(*) FILTER (WHERE exemplar.network_predicted = exemplar.label) AS network_right,
+    count(approximation.predicted) AS knn_points,
+    count(*) FILTER (WHERE approximation.predicted = exemplar.label) AS knn_right
+FROM exemplar
+LEFT JOIN knn_parameters AS parameters
+    ON
+        exemplar.classifier_id = parameters.classifier_id
+        AND parameters.is_current
+LEFT JOIN approximation
+    ON
+        parameters.id = approximation.knn_parameters_id
+        AND exemplar.id = approximation.exemplar_id
+WHERE
+    exemplar.classifier_id = :classifier_id
+    AND exemplar.split IN ('mc', 'vp')
+    AND exemplar.label IS NOT NULL;
+
 -- name: parameters
 -- The parameters in use, and how well they were fitted; no row before the first.
 SELECT

@@ -6,12 +6,13 @@ from starlette.concurrency import run_in_threadpool
 
 from venn_admit.api.models.classifiers import CalibrationToUse
 from venn_admit.api.routes.parts import ClassifierName
+from venn_admit.core.types import Split
 from venn_admit.errors import InvalidInputError
 from venn_admit.flows.calibration.in_use import use
-from venn_admit.flows.data.catalogue import glance_at, glance_at_classifiers, list_calibrations
+from venn_admit.flows.data.catalogue import glance_at, glance_at_classifiers, holdings_of, list_calibrations
 from venn_admit.flows.reports.monitor import lit_lamps, lit_lamps_of
 from venn_admit.http.guards.guard import needs
-from venn_admit.report.wording import waiting_text
+from venn_admit.report.wording import held_out_accuracy_text, waiting_text
 from venn_admit.results import withheld_in
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router
@@ -22,6 +23,8 @@ from venn_admit_client.records import looks_text
 routes = router()
 CALIBRATIONS = 10
 """How many calibrations, and uses of them, the page of a classifier lists."""
+MOST_CLASSES = 50
+"""A table of more classes is not read by people."""
 
 
 @routes.get("/", dependencies=[needs(Scope.READ)])
@@ -50,6 +53,27 @@ def get_classifier(request: Request, classifier: ClassifierName) -> Response:
         stored=stored,
         withheld={row.calibration: str(withheld_in(row)) for row in stored.withheld},
         looks=looks_text(stored.looks[0].looks, stored.looks[0].joint_confidence) if stored.looks else None,
+    )
+
+
+@routes.get("/classifiers/{classifier}/data", dependencies=[needs(Scope.READ)])
+def get_data(request: Request, classifier: ClassifierName) -> Response:
+    """Show the data of a classifier in numbers."""
+    found, holdings = holdings_of(runtime_of(request).engine, classifier)
+    right = holdings.accuracy
+    return page(
+        request,
+        "data",
+        title=f"{classifier}: data",
+        classifier=classifier,
+        kind=found,
+        splits=tuple(Split),
+        holdings=holdings,
+        shares={split: holdings.shares(split) for split in Split},
+        most_classes=MOST_CLASSES,
+        right=None
+        if right.network is None
+        else held_out_accuracy_text(right.points, right.network, right.knn_points, right.knn),
     )
 
 

@@ -1,5 +1,6 @@
 """Verbs that use a calibration: score, evaluate, replay."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -98,12 +99,32 @@ def evaluate_data(
         )
 
 
+def evaluate_sets(
+    session: "Session",
+    name: str,
+    files: Mapping[str, Path],
+    calibration: int | None,
+    stating: Stating = NOTHING_STATED,
+) -> "tuple[DatasetReport, ...]":
+    """Do the same of several files, by their titles and one calibration."""
+    from venn_admit.flows.reports.evaluate import evaluate_sets as flow
+
+    session.require_worker()
+    sources = {title: session.exemplars_in(file, stating) for title, file in files.items()}
+    with Waiting(session) as shell:
+        return flow(session, name, sources, calibration_id=calibration, shell=shell)
+
+
 @with_records
 def evaluate(
     name: Name,
-    file: Annotated[
-        Path | None,
-        typer.Argument(help="Labelled exemplars, .npz or .parquet; default: what the calibration has decided on."),
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE]...",
+            help="Labelled exemplars, .npz or .parquet; several files stand side by side. Default: what the "
+            "calibration has decided on.",
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the report: an HTML page, its charts as PNG, and JSON.")
@@ -124,23 +145,44 @@ def evaluate(
     from venn_admit.cli.session import open_session
     from venn_admit.files.output.atomic import make_folder
     from venn_admit.report.evaluation.payload import report_payload
-    from venn_admit.report.evaluation.terminal import report_tables
+    from venn_admit.report.evaluation.sets import sets_payload
+    from venn_admit.report.evaluation.terminal import report_tables, sets_view
 
+    given = files or []
+    titled = _titles(given)
     if out is not None:
-        make_folder(out, *([] if file is None else [file]))
+        make_folder(out, *given)
     session = open_session()
-    title = None if file is None else shown(file.stem)
-    result = evaluate_data(session, name, file, title, calibration, stating)
+    if len(given) > 1:
+        results = evaluate_sets(session, name, titled, calibration, stating)
+        payload, view = sets_payload(results), sets_view(results, details=details)
+    else:
+        title, file = next(iter(titled.items()), (None, None))
+        results = (evaluate_data(session, name, file, title, calibration, stating),)
+        payload, view = report_payload(results[0]), report_tables(results[0], details=details)
     more = [] if details or out else ["More tables: add --details; with charts, as a page: add --out FOLDER."]
-    print_result(as_json, report_payload(result), report_tables(result, details=details), *more)
+    print_result(as_json, payload, view, *more)
     if out is not None:
-        from venn_admit.flows.reports.folders import write_evaluation
+        from venn_admit.flows.reports.folders import write_evaluation, write_evaluation_of_sets
 
         with Showing() as shell:
             shell.show("Drawing the report")
-            page = write_evaluation(out, name, "its decisions" if file is None else shown(file.name), result)
+            if len(results) > 1:
+                page = write_evaluation_of_sets(out, name, results)
+            else:
+                data = shown(given[0].name) if given else "its decisions"
+                page = write_evaluation(out, name, data, results[0])
         if not as_json:
             print_result(False, {}, f"The report is in {page}.")
+
+
+def _titles(files: list[Path]) -> dict[str, Path]:
+    """The files by what the report calls them: names without suffixes, or where they are if two share one."""
+    stems = [file.stem for file in files]
+    titled = {shown(file.stem if stems.count(file.stem) == 1 else str(file)): file for file in files}
+    if len(titled) < len(files):
+        raise InvalidInputError(f"expected different files, got {', '.join(map(str, files))}; name each once")
+    return titled
 
 
 def replay(
