@@ -132,7 +132,7 @@ class Data(Model):
     documents: int = Field(description="Documents that they come from; 0 if they name none.", examples=[0])
 
 
-class HeldOutAccuracy(Model):
+class HeldOutAccuracyAnswer(Model):
     """Shares of labelled points of mc and vp that are predicted right; neither network nor KNN was fitted on them."""
 
     points: int = Field(examples=[14405])
@@ -191,7 +191,7 @@ class ClassifierAnswer(CreatedClassifier):
     knn_share: Finite = Field(description="Share of held-out data in split knn.", examples=[0.1])
     mc_share: Finite = Field(description="Share of held-out data in split mc.", examples=[0.45])
     data: dict[str, Data] = Field(description="Exemplars per split.")
-    held_out_accuracy: HeldOutAccuracy
+    held_out_accuracy: HeldOutAccuracyAnswer
     training_waiting: int = Field(
         description="Training exemplars that wait for jobs that are running, for ten minutes at most.", examples=[0]
     )
