@@ -136,9 +136,11 @@ class HeldOutAccuracyAnswer(Model):
     """Shares of labelled points of mc and vp that are predicted right; neither network nor KNN was fitted on them."""
 
     points: int = Field(examples=[14405])
-    network: Finite | None = Field(description="By the network; null without points.", examples=[0.88])
+    network: Finite | None = Field(description="The share right by the network; null without points.", examples=[0.88])
     knn_points: int = Field(description="Those that the KNN in use has predicted.", examples=[14405])
-    knn: Finite | None = Field(description="Share of knn_points right by the KNN; null without any.", examples=[0.87])
+    knn: Finite | None = Field(
+        description="The share of knn_points right by the KNN; null without any.", examples=[0.87]
+    )
 
 
 class Generations(Model):

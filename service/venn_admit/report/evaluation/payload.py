@@ -113,7 +113,7 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
         "left_out": report.left_out,
         "notes": [note for note in _notes(report) if note],
         **measured_of(report.accuracy, report.partitions),
-        # Of mc and vp, on which nothing was fitted.
+        # The points of mc and vp, which neither network nor KNN was fitted on.
         "calibration_data": None
         if calibrated is None
         else {
