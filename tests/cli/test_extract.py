@@ -4,6 +4,7 @@ import csv
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -125,6 +126,44 @@ def test_states_of_ones_own_network(program: Program, tmp_path: Path) -> None:
     other = program("extract", "apply", tmp_path / "model", tmp_path / "states.npz", *out, "--encoder", "other")
     assert other.code == 2
     assert "expected states of the encoder that the memory layer was trained with" in other.stderr
+
+
+def test_a_layer_takes_logits_and_symbols_beside_the_states(program: Program, tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    labels = generator.integers(0, 2, 360)
+    arrays: dict[str, Any] = {
+        "states": generator.standard_normal((360, WIDTH)),
+        "lengths": np.full(120, 3),
+        "token_y": labels,
+        "token": np.array(["A", "C"])[labels],
+    }
+    logits = np.stack([-labels, labels], axis=1) + generator.standard_normal((360, 2))
+    np.savez(tmp_path / "states.npz", **arrays, token_logits=logits)
+    np.savez(tmp_path / "bare.npz", **arrays)
+    train = ("extract", "train", tmp_path / "states.npz", "--task", "token", "--classes", "no,yes", *SMALL, "--json")
+    both = ("--side", "logits", "--side", "symbol", "--learning-rate", 0.05)
+    done = program(*train, "--out", tmp_path / "model", *both)
+    assert done.code == 0, done.stderr
+    made = load_model(tmp_path / "model")
+    assert (made.settings.symbols, made.symbols, made.encoder.side_logits, made.width) == (10, ("A", "C"), 2, WIDTH + 2)
+    assert done.result["dev_accuracy"] > 0.9
+    out = ("--out", tmp_path / "exemplars.parquet", "--json")
+    assert program("extract", "apply", tmp_path / "model", tmp_path / "states.npz", *out).result["accuracy"] > 0.9
+    for refused, message in (
+        (
+            program("extract", "apply", tmp_path / "model", tmp_path / "bare.npz", *out),
+            "expected L logits at each token",
+        ),
+        (
+            program(*train, "--out", tmp_path / "no", "--side", "tokens"),
+            "side: expected logits or symbol, got 'tokens'",
+        ),
+        (program(*train, "--out", tmp_path / "no", "--symbol-length", 3), "expected with --side symbol alone"),
+        (program(*train, "--out", tmp_path / "no", *both, "--symbol-length", 0), "symbol-length: expected at least 1"),
+    ):
+        assert (refused.code, message in refused.stderr) == (2, True), refused.stderr
+    shorter = program(*train, "--out", tmp_path / "shorter", "--side", "symbol", "--symbol-length", 2)
+    assert (shorter.code, load_model(tmp_path / "shorter").symbol_weight.shape) == (0, (2, 2))
 
 
 def test_errors_come_before_long_work(program: Program, files: Path, tmp_path: Path) -> None:
@@ -312,6 +351,16 @@ def test_apply_leaves_out_the_texts_of_other_files(program: Program, files: Path
             "classes: expected with a file of states or labelled words or a table",
         ),
         ("shards", ("--max-tokens", 20), "max-tokens: expected with labelled words or a table of texts alone, got it"),
+        (
+            "shards",
+            ("--side", "logits"),
+            "expected states followed by logits, got states alone; choose other side inputs",
+        ),
+        (
+            "words.conll",
+            ("--side", "logits"),
+            "side: expected with a folder of states or a file of states alone, got it",
+        ),
         ("shards", ("--task", "token"), "expected labels of each token, got labels of each document; choose another"),
         (
             "states.npz",

@@ -175,7 +175,7 @@ def _own_exemplar(model: MemoryModel, document: StateDocument) -> _Part:
 
 def _token_rows(model: MemoryModel, document: StateDocument, size: int, inherit_labels: bool) -> Iterator[_Part]:
     """The exemplars of a document's tokens, at most `size` together."""
-    exemplars = exemplars_of(model, document.states, "token")
+    exemplars = exemplars_of(model, document.states, "token", document.tokens)
     given = document.token_labels
     labels = np.full(len(document.states), UNKNOWN_LABEL) if given is None else given
     if inherit_labels:

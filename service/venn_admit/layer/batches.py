@@ -1,7 +1,7 @@
 """Which documents are trained on, which choose the epoch, and the mini-batches of an epoch."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice, pairwise
 from typing import NamedTuple
 
@@ -10,7 +10,9 @@ import numpy as np
 from venn_admit.core.splits import hash_keys
 from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import NotReadyError
+from venn_admit.layer.states.index import StateDocument
 from venn_admit.layer.states.reader import StateShards
+from venn_admit.layer.symbols import no_symbols, symbol_numbers
 
 _POOL_BATCHES = 64
 """How many mini-batches' documents are sorted by length together. More would make mini-batches less random."""
@@ -23,11 +25,13 @@ class MiniBatch(NamedTuple):
         states: (n, H) float32, of their tokens, one document after the other.
         lengths: (B,) int64, tokens of each document.
         labels: (B,) int64 of the documents, or (n,) int64 of the tokens; below 0 if there is none.
+        symbols: (n,) int64, the numbers of their symbols; None if the layer takes none.
     """
 
     states: Float32Array
     lengths: IntArray
     labels: IntArray
+    symbols: IntArray | None = None
 
 
 def split_dev(shards: StateShards, rows: IntArray, *, dev_share: float, seed: int) -> tuple[IntArray, IntArray]:
@@ -93,8 +97,10 @@ def epoch_batches(
     return [parts[number] for number in generator.permutation(len(parts))]
 
 
-def read_batches(shards: StateShards, parts: list[IntArray]) -> Iterator[MiniBatch]:
-    """Read mini-batches, one at a time."""
+def read_batches(
+    shards: StateShards, parts: list[IntArray], symbols: Mapping[str, int] | None = None
+) -> Iterator[MiniBatch]:
+    """Read mini-batches, one at a time. symbols: the number of each symbol; None if the layer takes none."""
     documents = shards.documents(np.concatenate(parts))
     for part in parts:
         read = list(islice(documents, len(part)))
@@ -105,7 +111,14 @@ def read_batches(shards: StateShards, parts: list[IntArray]) -> Iterator[MiniBat
             states=np.concatenate([document.states for document in read]),
             lengths=shards.lengths[part],
             labels=np.concatenate(labels),
+            symbols=None if symbols is None else np.concatenate([_symbols(shards, one, symbols) for one in read]),
         )
+
+
+def _symbols(shards: StateShards, document: StateDocument, known: Mapping[str, int]) -> IntArray:
+    if not document.tokens:
+        raise no_symbols(f"{shards.folder}: document {document.external_id!a}")
+    return symbol_numbers(known, document.tokens)
 
 
 def _batches_by_length(lengths: IntArray, rows: IntArray, batch_tokens: int) -> list[IntArray]:

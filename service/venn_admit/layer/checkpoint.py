@@ -12,7 +12,7 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.files.inputs import reading
 from venn_admit.files.output.atomic import replacing, writing
 from venn_admit.layer.layer import MemoryLayer
-from venn_admit.layer.model import PARAMETER_NAMES, MemoryEpoch
+from venn_admit.layer.model import MemoryEpoch
 
 CHECKPOINT_NAME = "unfinished.safetensors"
 _MOMENTS = ("exp_avg", "exp_avg_sq", "step")  # what Adam keeps for each parameter
@@ -37,8 +37,7 @@ class TrainingState:
 def save_checkpoint(folder: Path, training: str, state: TrainingState) -> None:
     """Write the state after an epoch, atomically."""
     tensors = {f"best.{name}": tensor for name, tensor in state.best.items()}
-    for name in PARAMETER_NAMES:
-        parameter = getattr(state.layer, name)
+    for name, parameter in state.layer.named_parameters():
         tensors[f"layer.{name}"] = parameter.detach()
         moments = state.optimizer.state[parameter]
         tensors |= {f"adam.{moment}.{name}": moments[moment].detach() for moment in _MOMENTS}
@@ -72,8 +71,7 @@ def restore_checkpoint(folder: Path, training: str, state: TrainingState) -> Non
             "choose another folder, or remove this file to start again"
         )
     with torch.no_grad():
-        for name in PARAMETER_NAMES:
-            parameter = getattr(state.layer, name)
+        for name, parameter in state.layer.named_parameters():
             parameter.copy_(tensors[f"layer.{name}"])
             state.optimizer.state[parameter] = {moment: tensors[f"adam.{moment}.{name}"] for moment in _MOMENTS}
             state.best[name] = tensors[f"best.{name}"]

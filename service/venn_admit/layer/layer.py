@@ -27,12 +27,23 @@ class MemoryLayer(torch.nn.Module):
         filter_bias: b (M,).
         head_weight: V (C, M).
         head_bias: v (C,).
+        symbol_weight: (S, k), the vectors of symbols; not there if k = 0.
     """
 
     def __init__(
-        self, width: int, filters: int, class_count: int, *, seed: int, dtype: torch.dtype = torch.float32
+        self,
+        width: int,
+        filters: int,
+        class_count: int,
+        *,
+        seed: int,
+        symbols: tuple[int, int] = (0, 0),
+        dtype: torch.dtype = torch.float32,
     ) -> None:
-        """Draw the start as torch's own linear layers do: uniformly in [-a, a], a = 1 / sqrt(number of summands)."""
+        """Draw the start as torch's own layers do: uniformly in [-a, a], a = 1 / sqrt(number of summands).
+
+        Vectors of symbols are standard normal. symbols: S and k.
+        """
         super().__init__()
         generator = torch.Generator().manual_seed(seed % 2**63)
 
@@ -40,13 +51,24 @@ class MemoryLayer(torch.nn.Module):
             values = torch.rand(shape, generator=generator, dtype=torch.float64)
             return torch.nn.Parameter(((2 * values - 1) / summed**0.5).to(dtype))
 
+        width += symbols[1]
         self.filter_weight = uniform(filters, width, summed=width)
         self.filter_bias = uniform(filters, summed=width)
         self.head_weight = uniform(class_count, filters, summed=filters)
         self.head_bias = uniform(class_count, summed=filters)
+        if symbols[1]:
+            drawn = torch.randn(symbols, generator=generator, dtype=torch.float64)
+            self.symbol_weight = torch.nn.Parameter(drawn.to(dtype))
+
+    def inputs(self, states: torch.Tensor, symbols: torch.Tensor | None) -> torch.Tensor:
+        """Return the states (n, H), each followed by the vector of its symbol (n,) if there are any, (n, H + k)."""
+        if symbols is None:
+            return states
+        unknown = torch.zeros_like(self.symbol_weight[:1])
+        return torch.cat([states, torch.cat([self.symbol_weight, unknown])[symbols]], dim=1)
 
     def filters(self, states: torch.Tensor) -> torch.Tensor:
-        """Return the filter applications g, (n, M), of the states (n, H) of any tokens."""
+        """Return the filter applications g, (n, M), of the states (n, H) of any tokens, or of their inputs."""
         return linear(states, self.filter_weight, self.filter_bias)
 
     def head(self, values: torch.Tensor) -> torch.Tensor:

@@ -28,7 +28,13 @@ MODEL_NAME = "model.json"
 WEIGHTS_NAME = "weights.safetensors"
 LOG_NAME = "log.json"
 PARAMETER_NAMES = ("filter_weight", "filter_bias", "head_weight", "head_bias")
+_SYMBOL_WEIGHT = "symbol_weight"
 _ADVICE = "train it again, or copy the folder again"
+
+
+def parameter_names(settings: MemorySettings) -> tuple[str, ...]:
+    """Return the names of the parameters that a layer of these settings has."""
+    return (*PARAMETER_NAMES, _SYMBOL_WEIGHT) if settings.symbols else PARAMETER_NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +59,12 @@ class MemoryModel:
     """A memory layer as it is stored and applied.
 
     Attributes:
-        filter_weight: (M, H) float32, W.
+        filter_weight: (M, H + k) float32, W; k numbers of the symbol follow a state.
         filter_bias: (M,) float32, b.
         head_weight: (C, M) float32, V.
         head_bias: (C,) float32, v.
+        symbols: S texts of tokens, whose vectors it learnt; none if k = 0.
+        symbol_weight: (S, k) float32, these vectors.
         extractor_version: 16 hexadecimal digits, a digest of all of these. Exemplars of different versions must
             not be mixed.
     """
@@ -68,6 +76,8 @@ class MemoryModel:
     filter_bias: Float32Array
     head_weight: Float32Array
     head_bias: Float32Array
+    symbols: tuple[str, ...] = ()
+    symbol_weight: Float32Array = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     extractor_version: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,6 +87,7 @@ class MemoryModel:
             "class_names": list(self.class_names),
             "encoder": self.encoder.model_dump(mode="json"),
             "weights": hashlib.sha256(_packed(self)).hexdigest(),
+            **({"symbols": list(self.symbols)} if self.symbols else {}),
         }
         digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
         object.__setattr__(self, "extractor_version", digest[:16])
@@ -95,7 +106,7 @@ class MemoryModel:
     @property
     def width(self) -> int:
         """H, the length of a token state."""
-        return int(self.filter_weight.shape[1])
+        return int(self.filter_weight.shape[1]) - self.settings.symbols
 
     @property
     def vector_length(self) -> int:
@@ -104,8 +115,15 @@ class MemoryModel:
 
     @cached_property
     def exact(self) -> tuple[FloatArray, FloatArray]:
-        """W transposed (H, M) and V transposed (M, C) in float64, in which exemplars are computed."""
+        """W transposed (H + k, M) and V transposed (M, C) in float64, in which exemplars are computed."""
         return self.filter_weight.T.astype(np.float64, order="C"), self.head_weight.T.astype(np.float64, order="C")
+
+    @cached_property
+    def symbol_inputs(self) -> tuple[dict[str, int], FloatArray]:
+        """The number of each symbol, and the vectors in float64, (S + 1, k), with that of an unknown symbol at last."""
+        numbers = {symbol: number for number, symbol in enumerate(self.symbols)}
+        unknown = np.zeros((1, self.settings.symbols))
+        return numbers, np.concatenate([self.symbol_weight.astype(np.float64), unknown])
 
 
 class _Description(Record):
@@ -118,6 +136,7 @@ class _Description(Record):
     class_names: tuple[str, ...] = Field(strict=False)
     encoder: EncoderIdentity
     width: int
+    symbols: tuple[str, ...] = Field(default=(), strict=False)
     training: str
     best_epoch: int
     weights_sha256: str
@@ -136,12 +155,14 @@ def save_model(folder: Path, model: MemoryModel, *, training: str, best_epoch: i
         class_names=model.class_names,
         encoder=model.encoder,
         width=model.width,
+        symbols=model.symbols,
         training=training,
         best_epoch=best_epoch,
         weights_sha256=hashlib.sha256(weights).hexdigest(),
         log_sha256=hashlib.sha256(lines).hexdigest(),
     )
-    text = described.model_dump_json(indent=2).encode() + b"\n"
+    none = None if model.symbols else {"symbols"}
+    text = described.model_dump_json(indent=2, exclude=none).encode() + b"\n"
     for name, content in ((WEIGHTS_NAME, weights), (LOG_NAME, lines), (MODEL_NAME, text)):
         with replacing(folder / name) as file, writing(folder / name):
             file.write(content)
@@ -173,13 +194,14 @@ def _load(folder: Path) -> tuple[MemoryModel, _Description]:
         tensors = load(content)
     filters, class_count = settings.filters, len(described.class_names)
     shapes = {
-        "filter_weight": (filters, described.width),
+        "filter_weight": (filters, described.width + settings.symbols),
         "filter_bias": (filters,),
         "head_weight": (class_count, filters),
         "head_bias": (class_count,),
+        _SYMBOL_WEIGHT: (len(described.symbols), settings.symbols),
     }
-    for name, shape in shapes.items():
-        found = tensors.get(name)
+    for name in parameter_names(settings):
+        shape, found = shapes[name], tensors.get(name)
         if found is None or found.shape != shape or found.dtype != np.float32 or not np.isfinite(found).all():
             got = "none" if found is None else f"{found.dtype} of shape {found.shape}"
             raise input_error(path, f"tensor {name!r}", f"finite float32 of shape {shape}", got, _ADVICE)
@@ -187,7 +209,8 @@ def _load(folder: Path) -> tuple[MemoryModel, _Description]:
         settings=settings,
         class_names=described.class_names,
         encoder=described.encoder,
-        **{name: tensors[name] for name in PARAMETER_NAMES},
+        symbols=described.symbols,
+        **{name: tensors[name] for name in parameter_names(settings)},
     )
     if model.extractor_version != described.extractor_version:
         raise input_error(
@@ -211,4 +234,5 @@ def _content(path: Path, sha256: str) -> bytes:
 
 def _packed(model: MemoryModel) -> bytes:
     """The parameters as a safetensors file."""
-    return save({name: np.ascontiguousarray(getattr(model, name)) for name in PARAMETER_NAMES})
+    names = parameter_names(model.settings)
+    return save({name: np.ascontiguousarray(getattr(model, name)) for name in names})

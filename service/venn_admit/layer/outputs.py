@@ -17,6 +17,7 @@ from venn_admit.layer.contributions import Contributions
 from venn_admit.layer.model import MemoryModel
 from venn_admit.layer.settings import MemoryForm
 from venn_admit.layer.states.index import Kind
+from venn_admit.layer.symbols import no_symbols, symbol_numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +58,9 @@ class Exemplars:
     logits: Float32Array
 
 
-def exemplars_of(model: MemoryModel, states: npt.NDArray[np.floating], level: Kind | None = None) -> Exemplars:
+def exemplars_of(
+    model: MemoryModel, states: npt.NDArray[np.floating], level: Kind | None = None, tokens: Sequence[str] = ()
+) -> Exemplars:
     """Return the exemplars of a document.
 
     r is g_t for a token: its filter applications, before ReLU (Schmaltz 2021). For a document it is the maximum of ReLU
@@ -67,13 +70,14 @@ def exemplars_of(model: MemoryModel, states: npt.NDArray[np.floating], level: Ki
     Args:
         states: (T, H), of its tokens, finite.
         level: What an exemplar is; None: what it is for the layer. A layer for documents has tokens, too.
+        tokens: T texts, or none; a layer that takes symbols needs them.
 
     Raises:
-        InvalidInputError: The states have another width than the model's, or a layer for tokens was asked for
-            documents.
+        InvalidInputError: The states have another width than the model's, the texts that it needs are missing, or a
+            layer for tokens was asked for documents.
     """
     level = level_of(model, level)
-    applications = _applications(model, states)  # (T, M)
+    applications = _applications(model, states, tokens)  # (T, M)
     if model.settings.form is MemoryForm.LINEAR:
         return _rounded(applications, applications @ model.exact[1] + model.head_bias)
     parts = _decompose(model, applications)
@@ -109,10 +113,11 @@ def exemplar_with_contributions(
         states: (T, H), of the document's tokens, finite.
 
     Raises:
-        InvalidInputError: The states have another width than the model's, or its exemplars are tokens.
+        InvalidInputError: The states have another width than the model's, the texts that it needs are missing, or its
+            exemplars are tokens.
     """
     require_documents(model)
-    applications = _applications(model, states)
+    applications = _applications(model, states, tokens)
     parts = _decompose(model, applications)
     return _document_exemplar(model, applications, parts), _contributions(model, parts, tokens)
 
@@ -177,14 +182,20 @@ class _Parts:
     logits: FloatArray
 
 
-def _applications(model: MemoryModel, states: npt.NDArray[np.floating]) -> FloatArray:
+def _applications(model: MemoryModel, states: npt.NDArray[np.floating], tokens: Sequence[str]) -> FloatArray:
     """The filter applications g, (T, M)."""
     if states.ndim != 2 or states.shape[1] != model.width or not len(states):
         raise InvalidInputError(
             f"expected token states of shape (T >= 1, {model.width}), got {states.shape}; "
             "use the encoder that the memory layer was trained with"
         )
-    applications: FloatArray = states.astype(np.float64) @ model.exact[0] + model.filter_bias
+    inputs = states.astype(np.float64)
+    if model.settings.symbols:
+        if len(tokens) != len(states):
+            raise no_symbols("tokens")
+        known, vectors = model.symbol_inputs
+        inputs = np.concatenate([inputs, vectors[symbol_numbers(known, tokens)]], axis=1)  # (T, H + k)
+    applications: FloatArray = inputs @ model.exact[0] + model.filter_bias
     return applications
 
 

@@ -9,7 +9,9 @@ from venn_admit.errors import InvalidInputError
 
 DEFAULT_FILTERS, DEFAULT_EPOCHS, DEFAULT_PATIENCE = 384, 50, 5
 DEFAULT_LEARNING_RATE, DEFAULT_MIN_MAX_WEIGHT = 0.001, 1.0
+DEFAULT_SYMBOL_LENGTH = 10
 _SEED_LIMIT = 1 << 63
+_CAME_LATER = frozenset({"symbols"})
 
 
 class MemoryForm(StrEnum):
@@ -51,6 +53,8 @@ class MemorySettings:
             one longer document.
         dev_share: In (0, 1), the expected share of documents that are not trained on, but choose the epoch.
         seed: In [-2**63, 2**63): of the dev split, of the start and of the order of mini-batches.
+        symbols: k >= 0, the length of a learnt vector for each text that a token can have, which follows the token's
+            state; 0 for none. The source has 10, for residues of proteins.
     """
 
     form: MemoryForm
@@ -65,11 +69,13 @@ class MemorySettings:
     batch_tokens: int = 2048
     dev_share: float = 0.1
     seed: int = 0
+    symbols: int = 0
 
     def __post_init__(self) -> None:
         """Raise InvalidInputError at a value that is out of its range."""
         for name in ("filters", "max_epochs", "patience", "batch_tokens"):
             _require(getattr(self, name) >= 1, name, "at least 1", getattr(self, name))
+        _require(self.symbols >= 0, "symbols", "at least 0", self.symbols)
         rate, weight = self.learning_rate, self.min_max_weight
         _require(math.isfinite(rate) and rate > 0, "learning_rate", "a number above 0", rate)
         _require(math.isfinite(weight) and weight >= 0, "min_max_weight", "a number of at least 0", weight)
@@ -102,14 +108,16 @@ class MemorySettings:
             _require(inside, "background", f"a class, 0..{class_count - 1}", self.background)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the settings as JSON values by name."""
-        return asdict(self)
+        """Return the settings as JSON values by name; fields of later versions only if set, so that digests stay."""
+        values = asdict(self)
+        return {name: value for name, value in values.items() if value or name not in _CAME_LATER}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
         """Return the settings of a dictionary that `as_json` gave."""
         names = {field.name for field in fields(cls)}
-        _require(set(values) == names, "settings", ", ".join(sorted(names)), ", ".join(map(ascii, sorted(values))))
+        right = names - _CAME_LATER <= set(values) <= names
+        _require(right, "settings", ", ".join(sorted(names)), ", ".join(map(ascii, sorted(values))))
         weights = values["class_weights"]
         try:
             form = MemoryForm(values["form"])

@@ -26,9 +26,10 @@ from venn_admit.files.output.atomic import locked, remove_partials, writing
 from venn_admit.layer.batches import MiniBatch, epoch_batches, read_batches, split_dev
 from venn_admit.layer.checkpoint import CHECKPOINT_NAME, TrainingState, restore_checkpoint, save_checkpoint
 from venn_admit.layer.layer import LossTally, MemoryLayer, Objective
-from venn_admit.layer.model import MODEL_NAME, PARAMETER_NAMES, MemoryEpoch, MemoryModel, load_training, save_model
+from venn_admit.layer.model import MODEL_NAME, MemoryEpoch, MemoryModel, load_training, save_model
 from venn_admit.layer.settings import MemoryForm, MemorySettings
 from venn_admit.layer.states.reader import StateShards
+from venn_admit.layer.symbols import find_symbols
 
 _LOCK_NAME = "training.lock"
 
@@ -130,7 +131,8 @@ def _trained(
         settings=settings,
         class_names=shards.class_names,
         encoder=shards.encoder,
-        **{name: state.best[name].numpy() for name in PARAMETER_NAMES},
+        symbols=run.symbols,
+        **{name: values.numpy() for name, values in state.best.items()},
     )
     save_model(out, model, training=training, best_epoch=state.best_epoch, log=state.log)
     _remove_checkpoint(out)
@@ -143,7 +145,7 @@ def _remove_checkpoint(out: Path) -> None:
 
 
 class _Run:
-    """The epochs of one training."""
+    """The epochs of one training. symbols: those of the documents that are trained on, if the layer takes any."""
 
     def __init__(
         self, shards: StateShards, settings: MemorySettings, progress: Callable[[TrainingProgress], None]
@@ -152,13 +154,19 @@ class _Run:
         is_document = settings.form is MemoryForm.DOCUMENT
         labelled = np.flatnonzero(shards.labels >= 0) if is_document else np.arange(shards.document_count)
         self._train_rows, self._dev_rows = split_dev(shards, labelled, dev_share=settings.dev_share, seed=settings.seed)
+        self.symbols = find_symbols(shards, self._train_rows) if settings.symbols else ()
+        self._numbers = {symbol: number for number, symbol in enumerate(self.symbols)} if self.symbols else None
         self._objective = Objective(settings, self._label_counts())
         self._total_tokens = int(shards.lengths[labelled].sum())
         self._tokens = 0
 
     def start(self) -> TrainingState:
         layer = MemoryLayer(
-            self._shards.width, self._settings.filters, len(self._shards.class_names), seed=self._settings.seed
+            self._shards.width,
+            self._settings.filters,
+            len(self._shards.class_names),
+            seed=self._settings.seed,
+            symbols=(len(self.symbols), self._settings.symbols),
         )
         optimizer = torch.optim.Adam(layer.parameters(), lr=self._settings.learning_rate)
         return TrainingState(layer, optimizer, best={}, log=[], best_epoch=0)
@@ -200,11 +208,11 @@ class _Run:
         )
         if state.best_epoch == 0 or dev_loss < state.log[state.best_epoch - 1].dev_loss:
             state.best_epoch = epoch
-            state.best = {name: getattr(state.layer, name).detach().clone() for name in PARAMETER_NAMES}
+            state.best = {name: values.detach().clone() for name, values in state.layer.named_parameters()}
         self._report(epoch, state.log[-1])
 
     def _read(self, epoch: int, parts: list[IntArray]) -> Iterator[MiniBatch]:
-        for batch in read_batches(self._shards, parts):
+        for batch in read_batches(self._shards, parts, self._numbers):
             yield batch
             self._tokens += len(batch.states)
             self._report(epoch, None)
@@ -213,7 +221,9 @@ class _Run:
         self._progress(TrainingProgress(epoch, self._settings.max_epochs, self._tokens, self._total_tokens, finished))
 
     def _loss(self, layer: MemoryLayer, batch: MiniBatch, tally: LossTally) -> torch.Tensor | None:
-        return self._objective.loss(layer, torch.from_numpy(batch.states), batch.lengths, batch.labels, tally)
+        symbols = None if batch.symbols is None else torch.from_numpy(batch.symbols)
+        inputs = layer.inputs(torch.from_numpy(batch.states), symbols)
+        return self._objective.loss(layer, inputs, batch.lengths, batch.labels, tally)
 
     def _label_counts(self) -> IntArray:
         """How often each class occurs in what is trained on, (C,) int64."""
@@ -264,9 +274,10 @@ def _check_memory(shards: StateShards, settings: MemorySettings, memory_budget: 
     parts = epoch_batches(lengths, np.arange(len(lengths)), batch_tokens=settings.batch_tokens, generator=None)
     documents = max(map(len, parts))
     tokens = max(settings.batch_tokens, int(lengths.max()))
-    token_floats = 2 * shards.width + 4 * settings.filters + 4 * classes
+    width = shards.width + settings.symbols
+    token_floats = 2 * width + 4 * settings.filters + 4 * classes
     document_floats = 3 * settings.filters * classes
-    parameters = settings.filters * (shards.width + classes)
+    parameters = settings.filters * (width + classes)
     needed = 4 * (tokens * token_floats + documents * document_floats + 8 * parameters)
     if needed > memory_budget:
         raise too_large(

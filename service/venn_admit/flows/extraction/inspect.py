@@ -185,7 +185,7 @@ def _nearest(
     """For the token at each position (m,), the training tokens that are nearest to it."""
     from venn_admit.layer.outputs import exemplars_of
 
-    vectors = exemplars_of(model, document.states, "token").vectors[positions]
+    vectors = exemplars_of(model, document.states, "token", document.tokens).vectors[positions]
     found = training.nearest(vectors, neighbour_count, memory_budget=memory_budget)
     row_of = {external_id: row for row, external_id in enumerate(shards.external_ids)}
     wanted = sorted({row_of[training.document_ids[index]] for index in found.indices.ravel().tolist()})

@@ -44,6 +44,7 @@ _APPLY_TO: Mapping[str, frozenset[Form]] = {
     "text-column": _TABLES,
     "label-column": _TABLES,
     "id-column": _TABLES,
+    "side": frozenset({Form.STATES, Form.SHARDS}),
 }
 
 
@@ -58,6 +59,7 @@ class SourceOptions:
         class_names: In order; empty: those that the labels name.
         background: A class that must be one of them; None: none is.
         required: The encoder that texts must be encoded with; None: any.
+        side_logits: Whether the logits of the network at each token are an input, too.
     """
 
     kind: Kind = "document"
@@ -68,6 +70,7 @@ class SourceOptions:
     class_names: tuple[str, ...] = ()
     background: str | None = None
     required: EncoderIdentity | None = None
+    side_logits: bool = False
 
     @classmethod
     def of_model(
@@ -89,6 +92,7 @@ class SourceOptions:
             columns=columns,
             class_names=model.class_names,
             required=known,
+            side_logits=known.side_logits > 0,
         )
 
 
@@ -122,6 +126,7 @@ def check_options(options: SourceOptions, *paths: Path) -> None:
         "text-column": options.columns.text != DEFAULT_COLUMNS.text,
         "label-column": options.columns.label != DEFAULT_COLUMNS.label,
         "id-column": options.columns.id is not None,
+        "side": asked and options.side_logits,
     }
     for name, is_given in given.items():
         if is_given and _APPLY_TO[name].isdisjoint(forms):

@@ -19,6 +19,7 @@ from venn_admit.layer.encoders.local import DEFAULT_ENCODER, TextEncoder, load_e
 from venn_admit.layer.states.conversion import convert_states, has_ids, holds_states
 from venn_admit.layer.states.index import INDEX_NAME, EncoderIdentity, Kind
 from venn_admit.layer.states.reader import StateShards
+from venn_admit.layer.states.side_logits import side_logit_count
 from venn_admit.layer.states.writer import ShardWriter
 from venn_admit.layer.texts.document import class_names_of
 from venn_admit.layer.texts.source import TextFile, TextSummary
@@ -84,6 +85,7 @@ def open_states(
         display.show(f"Checking {path.name}")
         shards = StateShards(path)
         _check_kind(shards, options)
+        _check_side(shards, options)
         _check_background(options, shards.class_names)
         return OpenedStates(shards)
     if holds_states(path):
@@ -136,6 +138,14 @@ def _check_kind(shards: StateShards, options: SourceOptions) -> None:
             f"{shards.folder}: expected labels of each {options.kind}, got labels of each {shards.kind}; "
             "choose another task"
         )
+
+
+def _check_side(shards: StateShards, options: SourceOptions) -> None:
+    """Raise InvalidInputError if states are to be followed by logits and are not, or are without its being said."""
+    if bool(shards.encoder.side_logits) != options.side_logits:
+        there = "states followed by logits", "states alone"
+        expected, got = there if options.side_logits else reversed(there)
+        raise InvalidInputError(f"{shards.folder}: expected {expected}, got {got}; choose other side inputs")
 
 
 def _check_background(options: SourceOptions, class_names: Sequence[str]) -> None:
@@ -199,7 +209,8 @@ def _converted(path: Path, options: SourceOptions, resources: Resources) -> Stat
     with path.open("rb") as file:
         content = hashlib.file_digest(file, "sha256").hexdigest()
     required = OWN_NETWORK if options.required is None else options.required.name
-    identity = EncoderIdentity(name=options.encoder or required)
+    logits = side_logit_count(path, memory_budget=resources.memory_budget) if options.side_logits else 0
+    identity = EncoderIdentity(name=options.encoder or required, side_logits=logits)
     source = _source(options.kind, content, options.class_names, identity)
     # The name is no part of the source, by which a training knows its data: that lies in its documents, ids and all.
     key = source if has_ids(path, memory_budget=resources.memory_budget) else _digest([source, path.stem])

@@ -8,7 +8,9 @@ integers; `token` (sum of T,), texts; and any other array of length n, kept as a
 A Parquet file has a row for each document, with the columns `states`, a list of T lists of H floats; optionally
 `external_id`; `label`, or `token_labels`, a list of T; `tokens`, a list of T texts; any other column is an attribute.
 
-Either format has labels of documents or of tokens: a file with both is refused.
+Either format has labels of documents or of tokens: a file with both is refused. Either may have `token_logits`, the L
+logits of the network at each token: (sum of T, L) in npz, T lists of L in Parquet. They are read only where the memory
+layer takes them, and then follow each state.
 """
 
 import math
@@ -32,9 +34,11 @@ from venn_admit.files.parquet.footer import read_footer
 from venn_admit.files.parquet.reader import batches_within, read_rows
 from venn_admit.files.records import Attributes, plain_attributes
 from venn_admit.layer.states.index import NOT_A_WORD, EncoderIdentity, Kind, StateDocument
+from venn_admit.layer.states.side_logits import SIDE_LOGITS, followed_by_logits
 from venn_admit.layer.states.writer import ShardWriter
 
 _BATCH_ROWS = 64
+_BY_TOKEN = ("states", "token", "token_y", SIDE_LOGITS)
 _LABEL_ARRAYS: dict[Kind, str] = {"document": "y", "token": "token_y"}
 _LABEL_COLUMNS: dict[Kind, str] = {"document": "label", "token": "token_labels"}
 
@@ -114,7 +118,7 @@ def convert_states(
     if not class_names:
         raise InvalidInputError(f"{path}: expected the names of the classes beside states, got none; name them")
     read = _npz_documents if path.suffix.lower() == ".npz" else _parquet_documents
-    documents = read(path, kind, ClassNumbers(len(class_names), class_names), memory_budget)
+    documents = read(path, kind, ClassNumbers(len(class_names), class_names), encoder.side_logits, memory_budget)
     first = next(documents)
     writer = ShardWriter(
         folder,
@@ -135,17 +139,22 @@ def convert_states(
                 shards.append(document)
 
 
-def _npz_documents(path: Path, kind: Kind, classes: ClassNumbers, memory_budget: int) -> Iterator[StateDocument]:
+def _npz_documents(
+    path: Path, kind: Kind, classes: ClassNumbers, side_logits: int, memory_budget: int
+) -> Iterator[StateDocument]:
     with open_arrays(path) as arrays:
         lengths = _npz_lengths(path, arrays, memory_budget)
         _check_npz(path, arrays, lengths, kind, memory_budget)
-        states, token, token_y = arrays.pop("states"), arrays.pop("token", None), arrays.pop("token_y", None)
+        states, token, token_y, logits = (arrays.pop(name, None) for name in _BY_TOKEN)
+        assert states is not None, "checked above"
         for row, length in enumerate(lengths.tolist()):
             place = f"row {row}"
             with reading(path, "npz file", *DAMAGE):
                 one = {name: array.take(1).tolist()[0] for name, array in arrays.items()}
                 texts = () if token is None else tuple(map(str, token.take(length).tolist()))
             external_id = str(one.pop("id", _default_id(path, row)))
+            beside = None if logits is None else logits.take(length)
+            own = followed_by_logits(path, place, states.take(length), beside, side_logits)
             label = _numbers(path, f"{place}, y", classes, [one.pop("y", None)])
             token_labels = None
             if kind == "token":
@@ -153,7 +162,7 @@ def _npz_documents(path: Path, kind: Kind, classes: ClassNumbers, memory_budget:
                 token_labels = _token_numbers(path, f"{place}, token_y", classes, given.tolist())
             yield StateDocument(
                 external_id=external_id,
-                states=_as_states(path, place, states.take(length)),
+                states=_as_states(path, place, own),
                 label=UNKNOWN_LABEL if kind == "token" else int(label[0]),
                 token_labels=token_labels,
                 tokens=texts,
@@ -186,14 +195,14 @@ def _check_npz(path: Path, arrays: dict[str, StoredArray], lengths: IntArray, ki
         raise input_error(path, "array 'states'", expected, f"{states.dtype} of shape {states.shape}")
     limit, longest = batch_bytes(memory_budget), int(lengths.max())
     for name, array in arrays.items():
-        rows = longest if name in ("states", "token", "token_y") else 1
+        rows = longest if name in _BY_TOKEN else 1
         held = array.size if array.column_major else rows * math.prod(array.shape[1:]) * max(array.dtype.itemsize, 8)
         if held > limit:
             advice = "divide long documents, and save arrays by rows, by np.ascontiguousarray"
             raise too_large(path, f"array {name!a}, a document", limit, held, advice)
     _check_labels(path, "arrays", arrays, kind, _LABEL_ARRAYS)
     for name, array in arrays.items():
-        rows = len(states.shape) and (states.shape[0] if name in ("states", "token", "token_y") else len(lengths))
+        rows = len(states.shape) and (states.shape[0] if name in _BY_TOKEN else len(lengths))
         if array.dtype.hasobject or array.dtype.kind not in "biufU" or array.shape[:1] != (rows,):
             got = f"{array.dtype} of shape {array.shape}"
             raise input_error(path, f"array {name!a}", f"{rows:,} numbers or texts (dtype U)", got)
@@ -207,15 +216,19 @@ def _check_labels(path: Path, where: str, names: Container[str], kind: Kind, by_
         raise input_error(path, where, f"none named {unwanted!r}", "one", advice)
 
 
-def _parquet_documents(path: Path, kind: Kind, classes: ClassNumbers, memory_budget: int) -> Iterator[StateDocument]:
+def _parquet_documents(
+    path: Path, kind: Kind, classes: ClassNumbers, side_logits: int, memory_budget: int
+) -> Iterator[StateDocument]:
     row = -1
     for row, values in enumerate(read_rows(path, _BATCH_ROWS, memory_budget)):
-        yield _table_document(path, row, values, kind, classes)
+        yield _table_document(path, row, values, kind, classes, side_logits)
     if row < 0:
         raise input_error(path, "table", "at least one row", 0)
 
 
-def _table_document(path: Path, row: int, values: Attributes, kind: Kind, classes: ClassNumbers) -> StateDocument:
+def _table_document(
+    path: Path, row: int, values: Attributes, kind: Kind, classes: ClassNumbers, side_logits: int
+) -> StateDocument:
     place = f"row {row}"
     _check_labels(path, "columns", values, kind, _LABEL_COLUMNS)
     try:
@@ -224,6 +237,7 @@ def _table_document(path: Path, row: int, values: Attributes, kind: Kind, classe
         states = np.empty(0)
     if states.ndim != 2 or not states.size:
         raise input_error(path, f"{place}, states", "T lists of H numbers each", "others")
+    states = followed_by_logits(path, place, states, values.pop(SIDE_LOGITS, None), side_logits)
     external_id = values.pop("external_id", _default_id(path, row))
     label = values.pop("label", None)
     token_labels = _list(path, f"{place}, token_labels", values.pop("token_labels", None), "class numbers")

@@ -7,9 +7,17 @@ interrupted writer goes on.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import InvalidInputError
@@ -45,12 +53,20 @@ class EncoderIdentity(Record):
         digest: SHA-256 of its weights and tokenizer; empty for states that were computed elsewhere.
         layers: The numbers of the layers whose states are concatenated, counted from 1; empty if unknown.
         max_tokens: How many tokens of a text it reads; 0 if unknown.
+        side_logits: How many logits of the network follow each state, as a part of it; 0 for states alone.
     """
 
     name: str = Field(min_length=1, max_length=1000)
     digest: str = ""
     layers: tuple[int, ...] = Field(default=(), strict=False)
     max_tokens: int = Field(default=0, ge=0)
+    side_logits: int = Field(default=0, ge=0)
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_there(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out side logits if there are none, so that what is digested stays as it was before there were any."""
+        described: dict[str, Any] = serialize(self)
+        return {name: value for name, value in described.items() if value or name != "side_logits"}
 
 
 class ShardEntry(Record):

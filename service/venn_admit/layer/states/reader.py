@@ -78,6 +78,11 @@ class StateShards:
         for shard, row in self._places(order):
             yield shard.attributes(row)
 
+    def tokens(self, order: IntArray) -> Iterator[tuple[str, ...]]:
+        """Yield the texts of the tokens of documents, whose states are not read."""
+        for shard, row in self._places(order):
+            yield shard.tokens(row)
+
     def _places(self, rows: IntArray) -> Iterator[tuple[Shard, int]]:
         """The shard of each row, and the position in it."""
         shard_numbers = np.searchsorted(self._first_rows, rows, side="right") - 1

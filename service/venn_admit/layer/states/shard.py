@@ -125,6 +125,10 @@ class Shard:
         """Return the attributes of a document, without its states."""
         return self._read_record(row, int(self.offsets[row + 1] - self.offsets[row]))[1]
 
+    def tokens(self, row: int) -> tuple[str, ...]:
+        """Return the texts of the tokens of a document, without its states."""
+        return self._read_record(row, int(self.offsets[row + 1] - self.offsets[row]))[0]
+
     def _read_record(self, row: int, token_count: int) -> tuple[tuple[str, ...], dict[str, object]]:
         text = self._text("records", self._record_offsets, row)
         try:

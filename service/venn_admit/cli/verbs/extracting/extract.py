@@ -18,9 +18,12 @@ from venn_admit.cli.verbs.extracting.options import (
     Patience,
     ReadingOptions,
     Representative,
+    Side,
+    SymbolLength,
     Training,
     level_asked_for,
     resources,
+    side_inputs,
 )
 from venn_admit.cli.waiting import Showing
 from venn_admit.errors import InvalidInputError
@@ -33,6 +36,8 @@ def train(
     out: Annotated[Path, typer.Option(help="The folder of the model.")],
     representative: Representative = False,
     form: Form = None,
+    side: Side = None,
+    symbol_length: SymbolLength = None,
     min_max_weight: MinMaxWeight = None,
     learning_rate: LearningRate = DEFAULT_LEARNING_RATE,
     patience: Patience = DEFAULT_PATIENCE,
@@ -50,9 +55,11 @@ def train(
     from venn_admit.flows.extraction.states import open_states
     from venn_admit.flows.extraction.train import train_layer
 
-    options = training.source()
+    inputs, symbols = side_inputs(side, symbol_length)
+    options = training.source(inputs)
     check_options(options, file)
     settings = training.settings(
+        symbols=symbols,
         form=form,
         representative=representative,
         min_max_weight=min_max_weight,

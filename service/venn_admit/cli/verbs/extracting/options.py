@@ -14,9 +14,12 @@ from venn_admit.layer.settings import (
     DEFAULT_LEARNING_RATE,
     DEFAULT_MIN_MAX_WEIGHT,
     DEFAULT_PATIENCE,
+    DEFAULT_SYMBOL_LENGTH,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from venn_admit.flows.extraction.options import SourceOptions
     from venn_admit.flows.extraction.states import Resources
     from venn_admit.flows.shell import Display
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
 TOKEN_FORMS = ("linear", "decomposed")
 TASKS = ("document", "token")
+_SIDES = frozenset({"logits", "symbol"})
 
 LabelledFile = Annotated[
     Path,
@@ -66,6 +70,16 @@ MinMaxWeight = Annotated[
         help="Weight of the min-max loss beside the cross-entropy; 0 leaves it out. "
         f"Default: {DEFAULT_MIN_MAX_WEIGHT:g}. Documents only."
     ),
+]
+Side = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A further input beside the state of each token: logits, those of your network at the token, which a file "
+        "of states has; or symbol, a learnt vector of the token's text, such as a residue. May be repeated."
+    ),
+]
+SymbolLength = Annotated[
+    int | None, typer.Option(help=f"With --side symbol: the length of its vector. Default: {DEFAULT_SYMBOL_LENGTH}.")
 ]
 LearningRate = Annotated[float, typer.Option(help="Learning rate of the memory layer (Adam).")]
 Patience = Annotated[int, typer.Option(help="How many epochs without a lower loss on the dev split end the training.")]
@@ -142,7 +156,7 @@ class Training(ReadingOptions):
     ] = None
     seed: Annotated[int, typer.Option(help="Seed of training, and of the split hash.")] = 0
 
-    def source(self) -> "SourceOptions":
+    def source(self, side: "Collection[str]" = ()) -> "SourceOptions":
         """Return how a file is read. Raises InvalidInputError for an option with a value that it cannot have."""
         from venn_admit.flows.extraction.options import SourceOptions
 
@@ -160,11 +174,13 @@ class Training(ReadingOptions):
             columns=self.columns(),
             class_names=() if self.classes is None else tuple(part.strip() for part in self.classes.split(",")),
             background=self.background,
+            side_logits="logits" in side,
         )
 
     def settings(
         self,
         *,
+        symbols: int = 0,
         form: str | None = None,
         representative: bool = False,
         min_max_weight: float | None = None,
@@ -195,7 +211,27 @@ class Training(ReadingOptions):
             max_epochs=self.epochs,
             patience=patience,
             seed=self.seed,
+            symbols=symbols,
         )
+
+
+def side_inputs(side: list[str] | None, symbol_length: int | None) -> tuple[frozenset[str], int]:
+    """Return which further inputs were asked for, and the length of the vector of a symbol, 0 for none.
+
+    Raises InvalidInputError for another word, and for a length without symbols.
+    """
+    asked = frozenset(side or ())
+    others = sorted(asked - _SIDES)
+    if others:
+        raise InvalidInputError(f"side: expected {' or '.join(sorted(_SIDES))}, got {others[0]!r}; choose one of them")
+    if "symbol" not in asked:
+        if symbol_length is not None:
+            raise InvalidInputError("symbol-length: expected with --side symbol alone; leave it out")
+        return asked, 0
+    length = DEFAULT_SYMBOL_LENGTH if symbol_length is None else symbol_length
+    if length < 1:
+        raise InvalidInputError(f"symbol-length: expected at least 1, got {length}; choose another value")
+    return asked, length
 
 
 def level_asked_for(level: str | None) -> "Kind | None":
