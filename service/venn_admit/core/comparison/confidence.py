@@ -15,6 +15,7 @@ from math import ceil, inf, log2
 
 import numpy as np
 
+from venn_admit.core.approximation.knn import softmax
 from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE
 from venn_admit.core.calibrators.certified.hypothesis_tests import binomial_tail
 from venn_admit.core.checks import check_labels, check_lengths
@@ -55,6 +56,17 @@ def fit_temperature(logits: Float32Array, label: IntArray) -> float:
     if math.fsum((mean_logit - label_logit).tolist()) >= 0:
         return spread * SEARCH_RANGE
     return 1.0 / _minimise(logits, label_logit, low=1 / (spread * SEARCH_RANGE), high=SEARCH_RANGE / spread)
+
+
+def scaled_confidence(logits: Float32Array, temperature: float) -> FloatArray:
+    """Return softmax(f / T) of the network's prediction, (n,) float64 in [1 / C, 1]."""
+    if not temperature > 0:
+        raise InvalidInputError(f"expected a temperature above 0, got {temperature}; fit it on labelled points")
+    relative = logits.astype(np.float64)
+    # Less their maximum first, so that no quotient overflows.
+    relative -= relative.max(axis=1, keepdims=True)
+    confidence: FloatArray = softmax(relative / temperature).max(axis=1)
+    return confidence
 
 
 def _minimise(logits: Float32Array, label_logit: FloatArray, low: float, high: float) -> float:

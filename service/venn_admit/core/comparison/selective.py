@@ -11,21 +11,20 @@ from functools import cached_property
 
 import numpy as np
 
-from venn_admit.core.approximation.knn import network_prediction, softmax
+from venn_admit.core.approximation.knn import network_prediction
 from venn_admit.core.calibrators.average.policy import NO_TRAFFIC, select_on_average
 from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, Kind, make_certification
 from venn_admit.core.calibrators.certified.policies import Policy, admit
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings, make_venn_abers_settings
-from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex, join_points
-from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells, certify_cells, proposing_rows
-from venn_admit.core.calibrators.venn_abers.crossfit import cross_fit, crossfitted_points
+from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
+from venn_admit.core.calibrators.venn_abers.certified_cells import certify_cells
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel, fit_reliability, scored_points
 from venn_admit.core.checks import check_lengths
-from venn_admit.core.comparison.confidence import fit_temperature, guaranteed_risk
+from venn_admit.core.comparison.confidence import fit_temperature, guaranteed_risk, scaled_confidence
 from venn_admit.core.comparison.held_out import HeldOut, ViewedPoints
-from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray, SelectiveMethod
-from venn_admit.errors import InvalidInputError
+from venn_admit.core.comparison.scored_splits import ScoredSplits
+from venn_admit.core.types import BoolArray, FloatArray, IntArray, SelectiveMethod
 
 SOFTMAX = "softmax >= 1 - alpha"
 GUARANTEED = "SGR"
@@ -139,23 +138,6 @@ def selective_methods(
     )
 
 
-def scaled_confidence(logits: Float32Array, temperature: float) -> FloatArray:
-    """Return softmax(f / T) of the network's prediction, (n,) float64 in [1 / C, 1]."""
-    if not temperature > 0:
-        raise InvalidInputError(f"expected a temperature above 0, got {temperature}; fit it on labelled points")
-    relative = logits.astype(np.float64)
-    # Less their maximum first, so that no quotient overflows.
-    relative -= relative.max(axis=1, keepdims=True)
-    confidence: FloatArray = softmax(relative / temperature).max(axis=1)
-    return confidence
-
-
-def admitted_by_softmax(logits: Float32Array, temperature: float, alpha: Decimal) -> BoolArray:
-    """Return which points have softmax(f / T) >= 1 - alpha of the network's prediction, (n,) bool."""
-    admitted: BoolArray = scaled_confidence(logits, temperature) >= float(1 - alpha)
-    return admitted
-
-
 def _guaranteed(held_out: HeldOut, points: ViewedPoints, promise: Promise) -> tuple[BoolArray, str]:
     """What SGR admits, (n,) bool, and its parameters in words."""
     knn = held_out.knn
@@ -194,10 +176,9 @@ class _VennAbers:
             kind: VennAbersIndex(self._mc[kind], held_out.mc.right, class_count=self._class_count)
             for kind in self.kinds
         }
-        self._parts = (knn, held_out.mc, held_out.vp)
-        self._keys = [key for part in self._parts for key in part.keys]
-        of_knn = np.repeat([True, False, False], [len(part.keys) for part in self._parts])
-        self._proposing = proposing_rows(self._keys, of_knn, seed=seed)
+        self._splits = ScoredSplits(
+            knn, [held_out.mc, held_out.vp], self._model, neighbour_count=neighbour_count, seed=seed
+        )
 
     def lower(self, kind: ScoreKind, points: ViewedPoints) -> FloatArray:
         """p0 of some points, (n,) float64."""
@@ -206,12 +187,14 @@ class _VennAbers:
     def certified(self, points: ViewedPoints, predicted: IntArray) -> tuple[BoolArray, str]:
         """What the certified policy admits of some points, (n,) bool, and its parameters in words."""
         asked = f"confidence {DEFAULT_CONFIDENCE}, predicted and true classes"
-        documents = set(zip(self._proposing.tolist(), self._keys, strict=True))
+        proposing = self._splits.proposing
+        documents = set(zip(proposing.tolist(), self._splits.keys, strict=True))
         if min(sum(proposes is of for proposes, _ in documents) for of in (True, False)) < 2:
             return np.zeros(len(predicted), dtype=np.bool_), f"{asked}, not certified: under two documents"
         kind = self._chosen
+        cells = self._splits.cells(kind)
         certificate = certify_cells(
-            self._cells(kind), self._proposing, self._settings, make_certification(tuple(ClassKind), DEFAULT_CONFIDENCE)
+            cells, proposing, self._settings, make_certification(tuple(ClassKind), DEFAULT_CONFIDENCE)
         )
         asked = f"{asked}, score {kind}"
         if certificate.policy is None:
@@ -223,7 +206,7 @@ class _VennAbers:
     def on_average(self, points: ViewedPoints, predicted: IntArray) -> tuple[BoolArray, str]:
         """What the policy of the average promise admits of some points, (n,) bool, and its parameters in words."""
         kind = self._chosen
-        evidence = self._cells(kind).take(~self._proposing)
+        evidence = self._splits.cells(kind).take(~self._splits.proposing)
         if not evidence.keys:
             return np.zeros(len(predicted), dtype=np.bool_), "no labels beside those that choose the score"
         found = select_on_average(evidence, NO_TRAFFIC, class_count=self._class_count, alpha=self._promise.alpha)
@@ -245,27 +228,7 @@ class _VennAbers:
         """The score that `auto` takes on the proposing points."""
         if self.kinds == (ScoreKind.NETWORK,):
             return ScoreKind.NETWORK
-        network, reliability = (self._cells(kind).take(self._proposing) for kind in ScoreKind)
-        right = network.points.predicted == network.label
-        found = cross_fit(
-            network.points, reliability.points, right, network.keys, seed=self._seed, settings=self._settings
-        )
-        return found.choice.kind
-
-    def _cells(self, kind: ScoreKind) -> LabelledCells:
-        """The points of all splits under a score; that of `knn` is cross-fitted, because it is fitted there."""
-        knn, *others = self._parts
-        of_knn = crossfitted_points(
-            kind,
-            knn.seen.network_logits,
-            knn.seen.view,
-            knn.label,
-            knn.keys,
-            seed=self._seed,
-            neighbour_count=self._neighbour_count,
-        )
-        scored = [of_knn, *(self._scored(kind, part.seen) for part in others)]
-        return LabelledCells(join_points(scored), np.concatenate([part.label for part in self._parts]), self._keys)
+        return self._splits.choice(self._settings).kind
 
     def _scored(self, kind: ScoreKind, points: ViewedPoints) -> CellPoints:
         return scored_points(

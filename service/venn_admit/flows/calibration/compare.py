@@ -10,11 +10,11 @@ from sqlalchemy import Connection
 
 from venn_admit.core.approximation.knn import network_prediction
 from venn_admit.core.calibrators.settings import check_alpha
-from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.core.comparison.candidates import cross_fitted_candidates
-from venn_admit.core.comparison.foretold import Proposing, foretold_candidates, proposing_points
-from venn_admit.core.comparison.held_out import HeldOutPoints, ViewedPoints, document_sample
+from venn_admit.core.comparison.foretold import foretold_candidates
+from venn_admit.core.comparison.held_out import HeldOutPoints, document_sample
+from venn_admit.core.comparison.scored_splits import ScoredSplits
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.measures import measure_admission
 from venn_admit.core.method_names import VENN_ADMIT
@@ -32,7 +32,7 @@ from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.jobs.submit import Send, submit_job
 from venn_admit.flows.shell import Shell
 from venn_admit.methods.registry import METHODS
-from venn_admit.methods.venn_abers.split_points import SplitPoints, read_knn, read_split
+from venn_admit.methods.venn_abers.split_points import read_knn, read_split
 from venn_admit.report.what_if.compared import ComparedSetting, ComparedSettings, ForetoldSetting
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import classifiers
@@ -100,7 +100,7 @@ def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> Compar
         if parameters is not None:
             require_approximations(connection, classifier, [Split.KNN], parameters)
         knn = read_knn(connection, classifier, parameters, memory_budget=workspace.memory_budget)
-        of_knn = None if knn is None else _held_out(connection, knn)
+        of_knn = None if knn is None else knn.held_out(connection)
     neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count
     judged = document_sample(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
     found = cross_fitted_candidates(
@@ -115,8 +115,14 @@ def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> Compar
         memory_budget=workspace.memory_budget,
     )
     documents = documents_of([mc.keys[row] for row in judged])
-    proposing = proposing_points(of_knn, mc, seed=classifier.seed)
-    foretold = _foretold(classifier, proposing, alpha, None if parameters is None else parameters.reliability)
+    splits = ScoredSplits(
+        of_knn,
+        [mc],
+        None if parameters is None else parameters.reliability,
+        neighbour_count=neighbour_count,
+        seed=classifier.seed,
+    )
+    proposing = [key for key, proposes in zip(splits.keys, splits.proposing, strict=True) if proposes]
     return ComparedSettings(
         classifier=classifier.name,
         class_names=classifier.class_names,
@@ -133,38 +139,33 @@ def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> Compar
             for one in found.found
         ),
         left_out=found.left_out,
-        foretold=foretold,
-        proposing_count=len(proposing.points.keys),
-        proposing_documents=len(set(proposing.points.keys)),
+        foretold=_foretold(classifier, splits, alpha, parameters),
+        proposing_count=len(proposing),
+        proposing_documents=len(set(proposing)),
     )
 
 
 def _foretold(
-    classifier: Classifier, proposing: Proposing, alpha: Decimal, reliability: ReliabilityModel | None
+    classifier: Classifier, splits: ScoredSplits, alpha: Decimal, parameters: StoredParameters | None
 ) -> tuple[ForetoldSetting, ...]:
     """The evidence will be mc and vp, of which vp is not looked at: it is as much as the shares of splits say."""
-    points, documents = proposing.points, documents_of(proposing.points.keys)
-    predicted = network_prediction(points.seen.network_logits)
+    label, predicted = (of[splits.proposing] for of in (splits.label, network_prediction(splits.logits)))
+    documents = documents_of([key for key, proposes in zip(splits.keys, splits.proposing, strict=True) if proposes])
     return tuple(
         ForetoldSetting(
             one.settings,
-            measure_admission(points.label, predicted, one.admitted, classifier.class_count, documents),
+            measure_admission(label, predicted, one.admitted, classifier.class_count, documents),
             one.certified,
         )
         for one in foretold_candidates(
-            proposing,
+            splits,
             class_count=classifier.class_count,
             neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
             alpha=alpha,
-            seed=classifier.seed,
-            reliability=reliability,
+            with_reliability=parameters is not None and parameters.reliability is not None,
             grows=Fraction(1 - classifier.knn_share) / Fraction(classifier.mc_share),
         )
     )
-
-
-def _held_out(connection: Connection, split: SplitPoints) -> HeldOutPoints:
-    return HeldOutPoints(split.keys(connection), split.label, ViewedPoints(split.logits, split.view))
 
 
 def parameters_of_mc(connection: Connection, classifier: Classifier) -> StoredParameters | None:
@@ -184,7 +185,7 @@ def read_mc(
     parameters: those of `parameters_of_mc`.
     """
     mc = read_split(connection, classifier, parameters, Split.MC, memory_budget=workspace.memory_budget)
-    points = _held_out(connection, mc)
+    points = mc.held_out(connection)
     if parameters is None or not METHODS[VENN_ADMIT].weighted_by_default:
         return points, None
     vectors = workspace.cache.mapped_vectors(connection, classifier, mc.exemplar_ids)

@@ -1,9 +1,8 @@
 """A snapshot of Venn-Abers: the scores of mc, the bounds of each cell as steps, and the policy if one is asked for."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 import numpy as np
 from sqlalchemy import Connection
@@ -15,12 +14,11 @@ from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, join_rows
-from venn_admit.core.calibrators.venn_abers.cells import VennAbersIndex, join_points
-from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells, certify_cells, proposing_rows
+from venn_admit.core.calibrators.venn_abers.cells import VennAbersIndex
+from venn_admit.core.calibrators.venn_abers.certified_cells import certify_cells
 from venn_admit.core.calibrators.venn_abers.crossfit import ScoreChoice, cross_fit
 from venn_admit.core.calibrators.venn_abers.steps import Steps
-from venn_admit.core.comparison.confidence import fit_temperature
-from venn_admit.core.comparison.selective import admitted_by_softmax
+from venn_admit.core.comparison.scored_splits import ScoredSplits
 from venn_admit.core.types import BoolArray, Split
 from venn_admit.errors import Code, NotReadyError
 from venn_admit.methods.venn_abers.split_points import (
@@ -127,19 +125,24 @@ class PolicySplits:
     ) -> None:
         self.vp = vp
         self._connection = connection
-        self._splits = [mc, vp] if knn is None else [knn, mc, vp]
-        self._keys = [key for split in self._splits for key in split.keys(connection)]
-        ids = np.concatenate([split.exemplar_ids for split in self._splits])
-        self._groups = exemplars.groups(connection, ids, attributes)
-        of_knn = np.concatenate([np.full(len(split.label), split.split is Split.KNN) for split in self._splits])
-        self._seed = mc.classifier.seed
-        self._of_knn = of_knn
-        self._proposing = proposing_rows(self._keys, of_knn, seed=self._seed)
-        self._under: dict[ScoreKind, LabelledCells] = {}
+        parts = [split for split in (knn, mc, vp) if split is not None]
+        held_out = [split.held_out(connection) for split in parts]
+        ids = np.concatenate([split.exemplar_ids for split in parts])
+        classifier, parameters = mc.classifier, mc.parameters
+        self._splits = ScoredSplits(
+            None if knn is None else held_out[0],
+            held_out[-2:],
+            None if parameters is None else parameters.reliability,
+            neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
+            seed=classifier.seed,
+            groups=exemplars.groups(connection, ids, attributes),
+        )
 
     def choice(self, settings: VennAbersSettings) -> StoredChoice:
         """Return the score asked for, or the one that admits more of the proposing points."""
-        return _chosen(lambda kind: self._cells(kind).take(self._proposing), settings, seed=self._seed)
+        if settings.score is not None:
+            return StoredChoice(settings.score, None, None, None, None)
+        return _stored(self._splits.choice(settings))
 
     def certificate(self, kind: ScoreKind, settings: VennAbersSettings) -> Certificate | None:
         """Return the certificate under a score.
@@ -147,46 +150,26 @@ class PolicySplits:
         If the points cannot serve one, return None if the average promise may take its place; else raise NotReadyError.
         """
         assert settings.certification is not None, "one was asked for"
-        cells = self._cells(kind)
+        cells, proposing = self._splits.cells(kind), self._splits.proposing
         if settings.promise is not AskedPromise.STRONGEST:
-            require_evidence(self.vp.classifier, settings.certification, cells, self._proposing)
-        elif not all(has_documents(cells.take(rows)) for rows in (self._proposing, ~self._proposing)):
+            require_evidence(self.vp.classifier, settings.certification, cells, proposing)
+        elif not all(has_documents(cells.take(rows)) for rows in (proposing, ~proposing)):
             if settings.loss is None:
                 return None
-            require_evidence(self.vp.classifier, settings.certification, cells, self._proposing)
-        by_softmax = self._by_softmax(settings.alpha) if settings.promise is AskedPromise.STRONGEST else None
-        return certify_cells(cells, self._proposing, settings, settings.certification, by_softmax)
+            require_evidence(self.vp.classifier, settings.certification, cells, proposing)
+        by_softmax = self._splits.by_softmax(settings.alpha) if settings.promise is AskedPromise.STRONGEST else None
+        return certify_cells(cells, proposing, settings, settings.certification, by_softmax)
 
     def average(self, kind: ScoreKind, settings: VennAbersSettings) -> AveragePolicy:
         """Return the policy of the average promise under a score. Raises NotReadyError if no point is left for it."""
-        evidence = self._cells(kind).take(self._evidence(settings))
+        evidence = self._splits.cells(kind).take(self._evidence(settings))
         require_labels(self.vp.classifier, evidence)
-        traffic = read_traffic(self._connection, self.vp.classifier, self.vp.parameters, kind, self._keys)
+        traffic = read_traffic(self._connection, self.vp.classifier, self.vp.parameters, kind, self._splits.keys)
         return select_on_average(evidence, traffic, class_count=len(settings.thresholds), alpha=settings.alpha)
-
-    def _by_softmax(self, alpha: Decimal) -> BoolArray:
-        """Which points the network's softmax at 1 - alpha admits, with a temperature that the proposing points fit."""
-        logits, label = (np.concatenate([getattr(split, of) for split in self._splits]) for of in ("logits", "label"))
-        temperature = fit_temperature(logits[self._proposing], label[self._proposing])
-        return admitted_by_softmax(logits, temperature, alpha)
 
     def _evidence(self, settings: VennAbersSettings) -> BoolArray:
         """Which points calibrate: all of mc and vp, less those that the score was chosen by."""
-        return ~self._of_knn if settings.score is not None else ~self._proposing
-
-    def _cells(self, kind: ScoreKind) -> LabelledCells:
-        """All points under a score; that of `knn` is cross-fitted, because it is fitted there."""
-        if kind not in self._under:
-            knn_keys = self._keys[: int(np.count_nonzero(self._of_knn))]
-            points = join_points(
-                [
-                    split.crossfitted(kind, knn_keys) if split.split is Split.KNN else split.scored(kind)
-                    for split in self._splits
-                ]
-            )
-            label = np.concatenate([split.label for split in self._splits])
-            self._under[kind] = LabelledCells(points, label, self._keys, self._groups)
-        return self._under[kind]
+        return ~self._splits.of_knn if settings.score is not None else ~self._splits.proposing
 
 
 def require_model(classifier: Classifier, parameters: StoredParameters | None) -> None:
@@ -202,26 +185,21 @@ def require_model(classifier: Classifier, parameters: StoredParameters | None) -
 
 
 def _choice(connection: Connection, mc: SplitPoints, settings: VennAbersSettings) -> StoredChoice:
-    keys = mc.keys(connection)
-
-    def cells(kind: ScoreKind) -> LabelledCells:
-        return LabelledCells(mc.scored(kind), mc.label, keys)
-
-    return _chosen(cells, settings, seed=mc.classifier.seed)
-
-
-def _chosen(cells: Callable[[ScoreKind], LabelledCells], settings: VennAbersSettings, *, seed: int) -> StoredChoice:
-    """The score asked for, or the one that admits more by cross-fitting; cells: the same points under a score."""
+    """The score asked for, or the one that admits more of mc by cross-fitting."""
     if settings.score is not None:
         return StoredChoice(settings.score, None, None, None, None)
-    network, reliability = (cells(kind) for kind in ScoreKind)
-    found: ScoreChoice = cross_fit(
-        network.points,
-        reliability.points,
-        network.points.predicted == network.label,
-        network.keys,
-        seed=seed,
+    points, held_out = {kind: mc.scored(kind) for kind in ScoreKind}, mc.held_out(connection)
+    found = cross_fit(
+        points[ScoreKind.NETWORK],
+        points[ScoreKind.RELIABILITY],
+        held_out.right,
+        held_out.keys,
+        seed=mc.classifier.seed,
         settings=settings,
-    ).choice
+    )
+    return _stored(found.choice)
+
+
+def _stored(found: ScoreChoice) -> StoredChoice:
     error = None if math.isnan(found.standard_error) else found.standard_error
     return StoredChoice(found.kind, found.network_share, found.reliability_share, error, found.documents)

@@ -1,6 +1,6 @@
 """The points of a split as Venn-Abers takes them in, and what a certificate asks of the splits."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +12,8 @@ from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, rows_of_split
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, bins_of
 from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
-from venn_admit.core.calibrators.venn_abers.crossfit import crossfitted_points
 from venn_admit.core.calibrators.venn_abers.reliability import scored_points
+from venn_admit.core.comparison.held_out import HeldOutPoints, ViewedPoints
 from venn_admit.core.types import (
     Approximation,
     BoolArray,
@@ -51,17 +51,10 @@ class SplitPoints:
         neighbour_count = None if self.classifier.knn is None else self.classifier.knn.neighbour_count
         return scored_points(kind, model, self.logits, self.view, neighbour_count=neighbour_count)
 
-    def crossfitted(self, kind: ScoreKind, keys: Sequence[str]) -> CellPoints:
-        """Return the points of `knn` under a score that has not seen their labels; keys: as `keys` gives them."""
-        return crossfitted_points(
-            kind,
-            self.logits,
-            self.view,
-            self.label,
-            keys,
-            seed=self.classifier.seed,
-            neighbour_count=None if self.classifier.knn is None else self.classifier.knn.neighbour_count,
-        )
+    def held_out(self, connection: Connection) -> HeldOutPoints:
+        """Return them with their keys, as comparisons and certificates take them."""
+        keys = exemplars.keys(connection, self.exemplar_ids).document_keys
+        return HeldOutPoints(keys, self.label, ViewedPoints(self.logits, self.view))
 
     def rows(self, points: CellPoints, q_bins: tuple[int, ...]) -> CalibrationRows:
         """Return the rows that a snapshot keeps of the points; points: under its score."""
@@ -79,10 +72,6 @@ class SplitPoints:
             class_count=self.classifier.class_count,
             in_vp=self.split is Split.VP,
         )
-
-    def keys(self, connection: Connection) -> list[str]:
-        """Return the document id of each point, or its external id if it has no document."""
-        return exemplars.keys(connection, self.exemplar_ids).document_keys
 
 
 def read_split(

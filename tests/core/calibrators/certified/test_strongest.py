@@ -16,8 +16,7 @@ from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.policies import admit
 from venn_admit.core.calibrators.certified.strongest import LEAST_PART, certify_strongest
 from venn_admit.core.calibrators.venn_abers.scores import network_score
-from venn_admit.core.comparison.confidence import fit_temperature
-from venn_admit.core.comparison.selective import scaled_confidence
+from venn_admit.core.comparison.confidence import fit_temperature, scaled_confidence
 from venn_admit.core.types import BoolArray, Float32Array, IntArray
 
 TENTH = Decimal("0.1")
