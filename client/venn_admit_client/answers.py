@@ -15,6 +15,7 @@ from .records import (
     Ingestion,
     Labelling,
     Monitor,
+    SetAside,
     Weaker,
     Withheld,
 )
@@ -93,9 +94,18 @@ def certificate_of(of: type[Certified], document: Mapping[str, Any], **rest: Any
         ),
         documents_needed=document["documents_needed"],
         labels_needed=document["labels_needed"],
+        set_aside=_set_aside(document),
         document=document,
         **rest,
     )
+
+
+def _set_aside(document: Mapping[str, Any]) -> SetAside | None:
+    aside = document.get("set_aside")
+    if aside is None:
+        return None
+    classes = tuple(_certified_class(document, one, is_promised=False) for one in aside["promised"])
+    return SetAside(aside["admitted"] / document["points"], aside["by_softmax"] / document["points"], classes)
 
 
 def _certified_class(document: Mapping[str, Any], found: Mapping[str, Any], *, is_promised: bool) -> CertifiedClass:

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         Labelling,
         Neighbour,
         PutInUse,
+        SetAside,
         Weaker,
         Withheld,
     )
@@ -91,6 +92,7 @@ __all__ = [
     "OutdatedError",
     "PutInUse",
     "Report",
+    "SetAside",
     "SettingOutcome",
     "SettingsWhatIf",
     "TrainingWhatIf",
@@ -132,6 +134,7 @@ _HOMES = {
             "Labelling",
             "Neighbour",
             "PutInUse",
+            "SetAside",
             "Weaker",
             "Withheld",
         ),

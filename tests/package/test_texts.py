@@ -10,6 +10,7 @@ from venn_admit import (
     CertifiedClass,
     Decision,
     Neighbour,
+    SetAside,
 )
 from venn_admit.interface.comparison import comparison_of
 
@@ -38,6 +39,7 @@ CERTIFICATE = Certificate(
     classes=(),
     documents_needed=None,
     labels_needed=None,
+    set_aside=None,
     document={},
 )
 LACKING = tuple(
@@ -83,6 +85,12 @@ def test_a_calibration_with_a_certificate() -> None:
     assert str(replace(scored, certificate=grouped)).splitlines()[-2:] == [
         f"  certified for predicted classes and group:site {said}",
         "  nothing is promised for true yes (about 1,200 labels), group:site north (no number of labels would do)",
+    ]
+    aside = replace(CERTIFICATE, is_certified=False, set_aside=SetAside(0.041, 0.199, LACKING[:1]))
+    assert str(replace(scored, certificate=aside, on_average=True)).splitlines()[-2:] == [
+        "  certified for predicted no and not in use: it would admit 4.1% of mc and vp, and the softmax at 1 - alpha "
+        "19.9%",
+        "  promised on average: at most 0.1 wrong among the admitted of each predicted class",
     ]
     failed = replace(scored, certificate=replace(CERTIFICATE, is_certified=False, thresholds=None, admitted=None))
     assert "  not certified for predicted and true classes, so that everything is rejected" in str(failed)

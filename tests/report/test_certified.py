@@ -164,6 +164,31 @@ def test_true_classes_take_as_many_labels_as_the_class_that_holds_them_up(right:
     assert "because of predicted class 2." in shown
 
 
+def test_a_policy_that_is_set_aside() -> None:
+    found = certificate(1500).without_policy(1400)
+    said = text(found)
+    assert (
+        "Certified and not in use: a policy that passed at confidence 0.95 for predicted class 0, predicted class 1, "
+        "true class 0, true class 1 admits "
+    ) in said
+    assert "less than the softmax at 1 - alpha, which promises nothing and admits .933." in said
+    assert said.count("passed") > 4
+    assert "labels would do" not in said
+    payload = json.loads(json.dumps(certificate_payload(found, ["no", "yes"]), allow_nan=False))
+    assert from_document(payload) == found
+    told = certificate_of(records.Certificate, payload)
+    assert (told.is_certified, told.thresholds, told.admitted) == (False, None, None)
+    assert told.set_aside is not None
+    shares = payload["set_aside"]["admitted"] / 1500, 1400 / 1500
+    assert (told.set_aside.admitted, told.set_aside.by_softmax) == shares
+    assert [(one.kind, one.name) for one in told.set_aside.classes] == [
+        ("predicted", "no"),
+        ("predicted", "yes"),
+        ("true", "no"),
+        ("true", "yes"),
+    ]
+
+
 def test_of_many_classes_those_nearest_to_failing_are_shown() -> None:
     found = certificate(8000, class_count=30, sharpness=30.0)
     said = text(found, 30)

@@ -11,7 +11,7 @@ from .calibrations import (
     q_bins_text,
     thresholds_text,
 )
-from .certificates import Certificate, CertificateLook, CertifiedClass, Policy, looks_text
+from .certificates import Certificate, CertificateLook, CertifiedClass, Policy, SetAside, looks_text
 from .data import Deletion, Forgetting, Ingestion, Labelling, Registered
 from .decisions import Decision, Neighbour, Replay, StoredDecision
 from .reports import Alarm, Monitor, Report
@@ -37,6 +37,7 @@ __all__ = [
     "Registered",
     "Replay",
     "Report",
+    "SetAside",
     "StoredDecision",
     "Weaker",
     "Withheld",

@@ -255,6 +255,14 @@ def _calibration_lines(made: Calibration) -> Iterator[str]:
 
 def _certificate_lines(certificate: Certificate, *, on_average: bool) -> Iterator[str]:
     kinds = _kinds_text(certificate)
+    if (aside := certificate.set_aside) is not None:
+        passed = [_class_name(one) for one in aside.classes if one.p_value is not None]
+        more = f" and {len(passed) - _MOST_LACKING} more" if len(passed) > _MOST_LACKING else ""
+        yield (
+            f"  certified for {', '.join(passed[:_MOST_LACKING])}{more} and not in use: it would admit "
+            f"{aside.admitted:.1%} of mc and vp, and the softmax at 1 - alpha {aside.by_softmax:.1%}"
+        )
+        return
     if not certificate.is_certified:
         yield f"  not certified for {kinds}{'' if on_average else ', so that everything is rejected'}"
         return
@@ -276,4 +284,8 @@ def _lacking_text(lacking: CertifiedClass) -> str:
     labels = (
         "no number of labels would do" if lacking.labels_needed is None else f"about {lacking.labels_needed:,} labels"
     )
-    return f"{' '.join(filter(None, (lacking.kind, lacking.group, lacking.name)))} ({labels})"
+    return f"{_class_name(lacking)} ({labels})"
+
+
+def _class_name(one: CertifiedClass) -> str:
+    return " ".join(filter(None, (one.kind, one.group, one.name)))

@@ -38,11 +38,27 @@ class CertifiedClass:
 
 
 @record
+class SetAside:
+    """A policy that is certified and not in use, because it admits less than the softmax, which promises nothing.
+
+    Attributes:
+        admitted: The share of splits mc and vp that it admits.
+        by_softmax: The share that the network's softmax at 1 - alpha admits.
+        classes: The results of the classes that it would promise something for.
+    """
+
+    admitted: float
+    by_softmax: float
+    classes: tuple[CertifiedClass, ...]
+
+
+@record
 class Certificate:
     """Whether a policy could be certified: thresholds under which enough is right in every class asked for.
 
     Attributes:
-        is_certified: Whether a policy passed. If none did, everything is rejected.
+        is_certified: Whether a certified policy decides. If none does, everything is rejected, or the average promise
+            takes its place.
         kinds: What it holds for: `predicted`, `true`, `group:COLUMN`, `predicted*group:COLUMN`, or several of these.
         confidence: The probability, over draws of the calibration data, with which it holds.
         test: How documents of several points were tested: `finite-sample` or `asymptotic`.
@@ -54,6 +70,7 @@ class Certificate:
         documents_needed: The documents of mc and vp with which a policy is likely to pass at the rates seen; None if
             one did, or if no number would do.
         labels_needed: The labels that these documents hold.
+        set_aside: The certified policy that the average promise takes the place of; None if there is none.
         document: Everything, with each policy that was tested, as JSON holds it.
     """
 
@@ -66,6 +83,7 @@ class Certificate:
     classes: tuple[CertifiedClass, ...]
     documents_needed: int | None
     labels_needed: int | None
+    set_aside: SetAside | None
     document: Mapping[str, Any] = field(repr=False)
 
 

@@ -30,15 +30,15 @@ def scores(of: ScoredSplits) -> FloatArray:
 def test_points_of_knn_are_scored_by_models_of_the_other_folds_and_others_by_the_model_of_all() -> None:
     found, fold = splits(), fold_of(KNN.keys, seed=1)
     for number in range(5):
-        rows, others = fold == number, fold != number
+        rows, rest = fold == number, fold != number
         model = fit_reliability(
-            KNN.seen.network_logits[others], KNN.seen.knn.take(others), KNN.label[others], neighbour_count=K
+            KNN.seen.network_logits[rest], KNN.seen.knn.take(rest), KNN.label[rest], neighbour_count=K
         )
         expected = reliability_score(model, KNN.seen.network_logits[rows], KNN.seen.knn.take(rows), neighbour_count=K)
         assert np.array_equal(scores(found)[found.of_knn][rows], expected)
     model = fit_reliability(KNN.seen.network_logits, KNN.seen.knn, KNN.label, neighbour_count=K)
-    expected = [reliability_score(model, of.seen.network_logits, of.seen.knn, neighbour_count=K) for of in (MC, VP)]
-    assert np.array_equal(scores(found)[~found.of_knn], np.concatenate(expected))
+    others = [reliability_score(model, of.seen.network_logits, of.seen.knn, neighbour_count=K) for of in (MC, VP)]
+    assert np.array_equal(scores(found)[~found.of_knn], np.concatenate(others))
 
 
 def test_labels_of_a_document_do_not_bear_on_its_own_scores() -> None:

@@ -1,5 +1,6 @@
 """The strongest promise through the flows: what is in use, what is stored beside it, and how it decides."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -15,6 +16,8 @@ from venn_admit.flows.calibration.calibrate import Calibrated
 from venn_admit.flows.reports.report import report
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.report.calibration.advice import advice
+from venn_admit.report.calibration.payload import calibration_payload
+from venn_admit.report.evaluation.wording import share_text
 from venn_admit.store.calibrations import venn_abers
 from venn_admit.store.database.engine import connect
 
@@ -22,11 +25,11 @@ CLASSES = 4
 BOTH = tuple(ClassKind)
 
 
-def overconfident(prefix: str, count: int, seed: int) -> Arrays:
-    """Four classes, equally frequent and far apart, and logits that are three times too large."""
+def overconfident(prefix: str, count: int, seed: int, apart: Sequence[float] = (2.6,) * CLASSES) -> Arrays:
+    """Four classes, equally frequent and so far apart, and logits that are three times too large."""
     rng = np.random.default_rng(seed)
     label = rng.integers(CLASSES, size=count)
-    exact = 2.6 * (2.6 * np.eye(CLASSES)[label] + rng.normal(size=(count, CLASSES)))
+    exact = 2.6 * (np.diag(apart)[label] + rng.normal(size=(count, CLASSES)))
     return {
         "id": np.array([f"{prefix}-{row}" for row in range(count)]),
         "f": (3 * exact).astype(np.float32),
@@ -85,3 +88,40 @@ def test_with_too_few_labels_the_average_promise_takes_over_and_says_so(network:
     assert "no policy passed at confidence 0.95" in said
     assert "so the average promise takes its place" in said
     assert "everything is rejected" not in said
+
+
+def test_a_certificate_that_admits_less_than_the_softmax_gives_way_to_the_average_promise_with_figures(
+    bench: Bench,
+) -> None:
+    logits.make(bench, class_count=CLASSES)
+    rows = overconfident("held-out", 700, 1, apart=(3.5, 1.5, 1.5, 1.5))
+    bench.ingest(logits.NAME, bench.write("held-out.npz", rows), "held-out")
+    done, made = by_default(bench, alpha=Decimal("0.1"))
+    assert made.certificate is not None
+    assert made.average is not None
+    aside = made.certificate.set_aside
+    assert aside is not None
+    assert (made.certificate.policy, made.certified, done.is_certified) == (None, None, False)
+    assert made.policy == made.average.policy
+    assert aside.admitted < aside.by_softmax < made.average.admitted
+    with connect(bench.engine) as connection:
+        stored = venn_abers.certificate_of(connection, done.calibration_id)
+        assert stored == made.certificate
+        assert venn_abers.policy_of(connection, done.calibration_id) == made.average.policy
+        assert venn_abers.certified_kinds(connection, done.calibration_id) is None
+    state = report(bench.workspace(), logits.NAME, calibration_id=done.calibration_id)
+    assert state.part.promised is Promised.AVERAGE
+    shown = calibration_payload(state, command)["calibration"]
+    assert (shown["promise"], shown["asked_promise"]) == ("average", "strongest")
+    assert shown["promise_sentence"] == Promised.AVERAGE.sentence
+    said = " ".join(advice(state, command))
+    points = made.certificate.points
+    assert f"admits {share_text(aside.admitted / points)} of the {points:,} points of mc and vp" in said
+    assert f"promises nothing and admits {share_text(aside.by_softmax / points)}" in said
+    assert f"`venn-admit calibrate {logits.NAME} --method venn-abers --score network --certify predicted` asks" in said
+    # It is one word away, and the same points decide it at the whole of eps.
+    asked = logits.calibrated(bench, alpha=Decimal("0.1"), certify=["predicted"])
+    assert isinstance(asked.made, MadeByAbers)
+    assert asked.made.certificate is not None
+    assert asked.made.certificate.policy is not None
+    assert aside.admitted <= asked.made.certificate.admitted

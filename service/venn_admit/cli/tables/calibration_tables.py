@@ -130,7 +130,7 @@ def outcome_lines(made: MadeByAbers, class_names: Sequence[str]) -> list[str]:
     certificate, average = made.certificate, made.average
     lines = []
     if certificate is not None:
-        lines.append(certified_text(certificate, has_average=average is not None))
+        lines.append(certified_text(certificate, class_names, has_average=average is not None))
         if certificate.policy is not None and certificate.unpromised:
             lines.append(unpromised_text(certificate, class_names))
     if average is not None:

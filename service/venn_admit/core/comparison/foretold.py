@@ -4,7 +4,7 @@ Their labels are no evidence, so that looking at what is foretold takes nothing 
 has to be counted (docs/PROCEDURE.md, section 10).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -14,6 +14,7 @@ from venn_admit.core.calibrators.arguments import read_settings
 from venn_admit.core.calibrators.average.policy import NO_TRAFFIC, select_on_average
 from venn_admit.core.calibrators.certification import ClassKind, Kind
 from venn_admit.core.calibrators.certified.policies import admit
+from venn_admit.core.calibrators.certified.strongest import gives_way
 from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.certified_cells import foretell_cells
@@ -83,11 +84,14 @@ def foretold_candidates(
             points=round(grows * int(np.count_nonzero(~proposing))),
             by_softmax=by_softmax,
         )
-        certified, admitted = None, foretold.admitted
-        if foretold.policy is not None:
-            certified = foretold.kinds
-        elif settings.promise is AskedPromise.STRONGEST:
-            policy = select_on_average(cells, NO_TRAFFIC, class_count=class_count, alpha=alpha).policy
-            admitted = admit(cells.points.score, cells.points.predicted, policy)
+        certified, admitted = None if foretold.policy is None else foretold.kinds, foretold.admitted
+        if settings.promise is AskedPromise.STRONGEST:
+            # There will be many more documents than propose, so that each point stands for one of them.
+            labels = replace(cells, keys=[str(row) for row in range(len(cells.keys))])
+            policy = select_on_average(labels, NO_TRAFFIC, class_count=class_count, alpha=alpha).policy
+            on_average = admit(cells.points.score, cells.points.predicted, policy)
+            counts = [int(np.count_nonzero(of)) for of in (admitted, on_average, by_softmax)]
+            if certified is None or gives_way(*counts):
+                certified, admitted = None, on_average
         found.append(ForetoldCandidate(settings, certified, admitted))
     return found

@@ -7,7 +7,7 @@ from decimal import Decimal
 import numpy as np
 
 from venn_admit.core.documents import Documents, percentile_interval
-from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, Verdict, wilson_interval
+from venn_admit.core.evaluation.tallies import Verdict, judge, wilson_interval
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
 
@@ -29,10 +29,8 @@ class MeanLoss:
 
     def verdict(self, alpha: Decimal) -> Verdict:
         """Judge whether the mean is at most alpha, as far as the interval and the number of points decide it."""
-        (low, high), limit = self.interval, float(alpha)
-        if self.documents < MINIMUM_TO_JUDGE or low <= limit < high:
-            return Verdict.CANNOT_TELL
-        return Verdict.MET if high <= limit else Verdict.MISSED
+        low, high = self.interval
+        return judge((-high, -low), least=-float(alpha), units=self.documents)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,24 @@ class Verdict(StrEnum):
         return self.value.replace("_", " ")
 
 
+def judge(interval: tuple[float, float], *, least: float, units: int) -> Verdict:
+    """Judge whether a figure is at least what is required, as far as its 95 % interval decides it.
+
+    Args:
+        interval: Its lower and upper end.
+        least: What is required.
+        units: The points that it rests on, or the documents that hold them; under `MINIMUM_TO_JUDGE` decide nothing.
+
+    Examples:
+        >>> [str(judge((0.85, 0.95), least=least, units=40)) for least in (0.8, 0.9, 0.96)]
+        ['met', 'cannot tell', 'missed']
+    """
+    low, high = interval
+    if units < MINIMUM_TO_JUDGE or low < least <= high:
+        return Verdict.CANNOT_TELL
+    return Verdict.MET if low >= least else Verdict.MISSED
+
+
 @dataclass(frozen=True, slots=True)
 class Tally:
     """`correct` of `count` points (n), which are part of the `total` points of the evaluation set (N).
@@ -78,7 +96,12 @@ class Tally:
     @property
     def is_few(self) -> bool:
         """Whether the points, or the documents that hold them, are too few to judge."""
-        return min(self.count, self.count if self.documents is None else self.documents) < MINIMUM_TO_JUDGE
+        return self.units < MINIMUM_TO_JUDGE
+
+    @property
+    def units(self) -> int:
+        """The number of points, or of the documents that hold them if these are fewer."""
+        return self.count if self.documents is None else min(self.count, self.documents)
 
     def verdict(self, alpha: Decimal) -> Verdict:
         """Judge whether at least 1 - alpha are correct, as far as the 95 % interval of the share decides it.
@@ -86,13 +109,8 @@ class Tally:
         The requirement is met if the whole interval lies at or above 1 - alpha, and missed if the interval lies below.
         The sample cannot tell if the interval straddles 1 - alpha, or if the points or documents are too few to judge.
         """
-        if self.is_few:
-            return Verdict.CANNOT_TELL
-        low, high = self.interval
-        target = float(1 - alpha)  # rounded like a share, so that a share of exactly 1 - alpha equals it
-        if low >= target:
-            return Verdict.MET
-        return Verdict.MISSED if high < target else Verdict.CANNOT_TELL
+        # 1 - alpha is rounded like a share, so that a share of exactly 1 - alpha equals it.
+        return judge(self.interval, least=float(1 - alpha), units=self.units)
 
     def more_to_settle(self, alpha: Decimal) -> int | None:
         """Return how many more points, or documents, would end "cannot tell" if the share right stayed as it is.

@@ -10,7 +10,8 @@ from sqlalchemy import Connection
 from venn_admit.core.calibrators.average.policy import AveragePolicy, select_on_average
 from venn_admit.core.calibrators.certification import Kind, attributes_of
 from venn_admit.core.calibrators.certified.certificate import Certificate
-from venn_admit.core.calibrators.certified.policies import Policy
+from venn_admit.core.calibrators.certified.policies import Policy, admit
+from venn_admit.core.calibrators.certified.strongest import gives_way
 from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, join_rows
@@ -42,7 +43,7 @@ class MadeByAbers:
     """The points of a snapshot with their scores, the steps that follow from mc, and the choice of the score.
 
     rows: of vp too if a policy was asked for. certificate: None if none was. average: the policy of the average
-    promise; None if another was asked for, or if the strongest was and something is certified.
+    promise; None if another was asked for, or if the strongest was and a certified policy decides.
     """
 
     rows: CalibrationRows
@@ -104,12 +105,7 @@ def make(
     if evidence is None:
         return MadeByAbers(rows, index.steps, choice)
     rows = join_rows([rows, evidence.vp.rows(evidence.vp.scored(choice.kind), settings.q_bins)])
-    certificate = None if settings.certification is None else evidence.certificate(choice.kind, settings)
-    average = None
-    takes_average = settings.promise is not AskedPromise.POINTWISE and settings.loss is None
-    if takes_average and (certificate is None or certificate.policy is None):
-        average = evidence.average(choice.kind, settings)
-    return MadeByAbers(rows, index.steps, choice, certificate, average)
+    return MadeByAbers(rows, index.steps, choice, *evidence.promised(choice.kind, settings))
 
 
 class PolicySplits:
@@ -143,6 +139,27 @@ class PolicySplits:
         if settings.score is not None:
             return StoredChoice(settings.score, None, None, None, None)
         return _stored(self._splits.choice(settings))
+
+    def promised(self, kind: ScoreKind, settings: VennAbersSettings) -> tuple[Certificate | None, AveragePolicy | None]:
+        """Return the certificate, if one was asked for, and the policy of the average promise, if that decides.
+
+        Of the strongest promise, it decides if nothing is certified, or a policy that admits less than the softmax. The
+        policy is set aside then. Raises as `certificate` and `average`.
+        """
+        certificate = None if settings.certification is None else self.certificate(kind, settings)
+        if settings.promise is AskedPromise.POINTWISE or settings.loss is not None:
+            return certificate, None
+        if certificate is None or certificate.policy is None:
+            return certificate, self.average(kind, settings)
+        evidence = ~self._splits.proposing
+        by_softmax = int(np.count_nonzero(self._splits.by_softmax(settings.alpha) & evidence))
+        if certificate.admitted >= by_softmax:
+            return certificate, None
+        average, points = self.average(kind, settings), self._splits.cells(kind).points
+        on_average = int(np.count_nonzero(admit(points.score, points.predicted, average.policy) & evidence))
+        if not gives_way(certificate.admitted, on_average, by_softmax):
+            return certificate, None
+        return certificate.without_policy(by_softmax), average
 
     def certificate(self, kind: ScoreKind, settings: VennAbersSettings) -> Certificate | None:
         """Return the certificate under a score.

@@ -67,17 +67,20 @@ def calibration_payload(report: CalibrationReport, render: Render) -> dict[str, 
 
 
 def _snapshot(report: CalibrationReport) -> dict[str, Any]:
-    snapshot = report.snapshot
+    snapshot, settings = report.snapshot, report.part.settings_payload()
+    # What was asked for, such as the strongest, is not what the calibration promises.
+    asked = settings.pop("promise", None)
     return {
         "number": snapshot.id,
         "promise": str(report.part.promised),
         "promise_sentence": report.part.promised.sentence,
+        "asked_promise": asked,
         "state": snapshot.state,
         "created_at": snapshot.created_at.isoformat(),
         "reason": snapshot.reason,
         "parameters_are_current": snapshot.parameters_are_current,
         "method": snapshot.method,
-        **report.part.settings_payload(),
+        **settings,
         "mc": snapshot.mc_count,
         "vp": snapshot.vp_count,
         "forgotten": snapshot.forgotten,

@@ -69,7 +69,7 @@ def add_average(
 ) -> None:
     """Store the policy of a new snapshot by the average promise.
 
-    instead_of: a certificate that looked at the labels of these rows and certifies nothing; None if none was asked for.
+    instead_of: a certificate that looked at the labels of these rows and does not decide; None if none was asked for.
     """
     beside = {} if instead_of is None else {"certificate": to_document(instead_of)}
     if instead_of is not None:

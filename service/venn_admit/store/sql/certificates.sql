@@ -24,7 +24,7 @@ VALUES (
 );
 
 -- name: certificate
--- The certificate of a snapshot in full, beside the average promise if it certifies nothing; no row without one.
+-- The certificate of a snapshot in full, beside the average promise if that decides; no row without one.
 SELECT coalesce(document -> 'certificate', document) AS document
 FROM certificate
 WHERE

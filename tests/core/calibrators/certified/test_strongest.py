@@ -10,7 +10,7 @@ import pytest
 import venn_admit
 from tests.core.calibrators.certified.laws import graded_points, network_points
 from venn_admit.core.calibrators.certification import ClassKind
-from venn_admit.core.calibrators.certified.certificate import Certificate, from_document, to_document
+from venn_admit.core.calibrators.certified.certificate import Certificate, SetAside, from_document, to_document
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.policies import admit
@@ -169,6 +169,18 @@ def test_both_kinds_are_given_up_for_more_than_twice_as_much() -> None:
     found = strongest(points)
     assert found.policy == predicted.policy
     assert [(one.kind, one.number) for one in found.unpromised] == [(ClassKind.TRUE, 0), (ClassKind.TRUE, 1)]
+
+
+def test_a_policy_that_is_set_aside_keeps_its_tests_and_needs_no_more_labels() -> None:
+    found = strongest(draws(2000, (0.5, 0.5), 8.0))
+    assert found.policy is not None
+    aside = found.without_policy(1500)
+    assert (aside.policy, aside.share, aside.p_value, aside.documents_needed) == (None,) * 4
+    assert aside.classes == ()
+    assert aside.set_aside == SetAside(found.policy, found.admitted, 1500, found.classes)
+    assert (aside.chains, aside.lacking, aside.kinds) == (found.chains, found.lacking, found.kinds)
+    assert from_document(to_document(aside)) == aside
+    assert "set_aside" not in to_document(found)
 
 
 def test_what_is_lacking_is_named_with_the_labels_that_it_takes() -> None:

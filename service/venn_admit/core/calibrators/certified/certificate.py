@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -109,6 +109,22 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True)
+class SetAside:
+    """A policy that is certified and not in use, because it admits less than the softmax.
+
+    Attributes:
+        admitted: The number of points of evidence that it admits.
+        by_softmax: The number that the network's softmax at 1 - alpha admits.
+        classes: The results of the classes that it would promise something for.
+    """
+
+    policy: Policy
+    admitted: int
+    by_softmax: int
+    classes: tuple[ClassResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Certificate:
     """The outcome of a certification.
 
@@ -120,11 +136,12 @@ class Certificate:
         points: The number of points in them.
         proposing: The number of points that fixed the order of the tests.
         capped: The number of documents of evidence that count for fewer points of some class than they hold.
-        policy: The certified policy, or None: then nothing may be admitted.
+        policy: The certified policy, or None: then nothing may be admitted by it.
         admitted: The number of points of evidence that it admits.
         classes: The results of the classes that something is promised for.
         lacking: For the others, the policy nearest to a promise, with the documents that it would take.
         loss: What errors cost, if the mean loss is promised; None for the share right.
+        set_aside: The certified policy that the average promise takes the place of; None if there is none.
     """
 
     alpha: Decimal
@@ -141,6 +158,17 @@ class Certificate:
     lacking: tuple[ClassResult, ...]
     chains: tuple[Chain, ...]
     loss: LossMatrix | None = None
+    set_aside: SetAside | None = None
+
+    def without_policy(self, by_softmax: int) -> "Certificate":
+        """Return the certificate with its policy set aside.
+
+        Args:
+            by_softmax: The number of points of the evidence that the network's softmax at 1 - alpha admits.
+        """
+        assert self.policy is not None, "there is a policy to set aside"
+        aside = SetAside(self.policy, self.admitted, by_softmax, self.classes)
+        return replace(self, policy=None, admitted=0, classes=(), set_aside=aside)
 
     @property
     def single_points(self) -> bool:
@@ -166,8 +194,8 @@ class Certificate:
 
     @property
     def documents_needed(self) -> int | None:
-        """The documents of evidence with which some policy is likely to pass; None if one did, or none would do."""
-        if self.policy is not None:
+        """The documents of evidence with which some policy is likely to pass; None if one did, or none would."""
+        if self.policy is not None or self.set_aside is not None:
             return None
         if part_kind(self.kinds) is None:
             return needed_together(closest_together(self.chains, self.lacking))
@@ -242,16 +270,15 @@ def to_document(certificate: Certificate) -> dict[str, Any]:
         "points": certificate.points,
         "proposing": certificate.proposing,
         "capped": certificate.capped,
-        "thresholds": None if policy is None else list(policy.thresholds),
-        "bounded": None if policy is None else str(policy.bounded),
-        # Absent unless groups were asked for, as in certificates made before there were any.
-        **({"groups": groups_document(policy)} if policy is not None and policy.groups else {}),
+        **_policy_document(policy),
         "admitted": certificate.admitted,
         "share": certificate.share,
         "documents_needed": certificate.documents_needed,
         "labels_needed": certificate.labels_needed,
         "promised": [_result_document(result) for result in certificate.classes],
         "lacking": [_result_document(result) for result in certificate.lacking],
+        # Absent unless there is one, as in certificates made before any was.
+        **({} if certificate.set_aside is None else {"set_aside": _aside_document(certificate.set_aside)}),
         "chains": [
             {
                 "name": chain.name,
@@ -270,6 +297,24 @@ def to_document(certificate: Certificate) -> dict[str, Any]:
             }
             for chain in certificate.chains
         ],
+    }
+
+
+def _policy_document(policy: Policy | None) -> dict[str, Any]:
+    return {
+        "thresholds": None if policy is None else list(policy.thresholds),
+        "bounded": None if policy is None else str(policy.bounded),
+        # Absent unless groups were asked for, as in certificates made before there were any.
+        **({"groups": groups_document(policy)} if policy is not None and policy.groups else {}),
+    }
+
+
+def _aside_document(aside: SetAside) -> dict[str, Any]:
+    return {
+        **_policy_document(aside.policy),
+        "admitted": aside.admitted,
+        "by_softmax": aside.by_softmax,
+        "promised": [_result_document(result) for result in aside.classes],
     }
 
 
@@ -329,6 +374,7 @@ def from_document(document: Mapping[str, Any]) -> Certificate:
             admitted=document["admitted"],
             classes=tuple(map(_result, document["promised"])),
             lacking=tuple(map(_result, document["lacking"])),
+            set_aside=_aside(document["set_aside"]) if "set_aside" in document else None,
             chains=tuple(
                 Chain(
                     name=chain["name"],
@@ -362,6 +408,14 @@ def _asked(document: Mapping[str, Any]) -> dict[str, Any]:
         "test": DocumentTest(document["test"]),
         "loss": tuple(tuple(map(Decimal, row)) for row in document["loss"]) if "loss" in document else None,
     }
+
+
+def _aside(document: Mapping[str, Any]) -> SetAside:
+    policy = policy_from_document(document)
+    if policy is None:
+        raise ValueError("a policy that is set aside has thresholds")
+    classes = tuple(map(_result, document["promised"]))
+    return SetAside(policy, document["admitted"], document["by_softmax"], classes)
 
 
 def _result(document: Mapping[str, Any]) -> ClassResult:

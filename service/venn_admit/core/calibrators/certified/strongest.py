@@ -77,6 +77,18 @@ def certify_strongest(
     return replace(predicted, confidence=confidence, lacking=(*predicted.lacking, *of_true_classes), chains=chains)
 
 
+def gives_way(certified: int, on_average: int, by_softmax: int) -> bool:
+    """Return whether the average promise takes the place of a certified policy, by the points that each admits.
+
+    It does if the policy admits less of the evidence than the softmax, which promises nothing, and than the average
+    promise.
+
+    >>> gives_way(41, 286, 199), gives_way(200, 286, 199), gives_way(41, 30, 199)
+    (True, False, False)
+    """
+    return certified < min(on_average, by_softmax)
+
+
 def each_confidence(confidence: Decimal) -> Decimal:
     """Return the confidence of each of two attempts that hold together with a confidence."""
     return (1 + confidence) / 2

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from venn_admit.core.calibrators.certification import ClassKind, GroupKind, Kind, kind_place
-from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult, to_document
+from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult, SetAside, to_document
 from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.calibrators.certified.strongest import LEAST_PART
 from venn_admit.report.calibration.sections import Section, TextTable, ratio_text
@@ -29,12 +29,12 @@ def certificate_section(certificate: Certificate, class_names: Sequence[str], *,
 
     has_average: whether the average promise takes its place, if none is.
     """
-    parts: list[str | TextTable] = [outcome_text(certificate, has_average=has_average)]
+    parts: list[str | TextTable] = [outcome_text(certificate, class_names, has_average=has_average)]
     if certificate.policy is not None:
         parts.append(_thresholds(certificate, class_names))
         if certificate.unpromised:
             parts.append(unpromised_text(certificate, class_names))
-    results = (*certificate.classes, *certificate.lacking)
+    results = (*certificate.classes, *_aside(certificate), *certificate.lacking)
     if not results:
         parts.append("No policy was tested: by the data that propose, none has a chance to pass.")
         return Section("Certificate", tuple(parts))
@@ -96,8 +96,8 @@ def result_name(result: ClassResult, class_names: Sequence[str]) -> str:
     return ", ".join(parts)
 
 
-def outcome_text(certificate: Certificate, *, has_average: bool = False) -> str:
-    """Return what is certified; otherwise that nothing is, what follows, and how many labels would do."""
+def outcome_text(certificate: Certificate, class_names: Sequence[str], *, has_average: bool = False) -> str:
+    """Return what is certified; otherwise that nothing is in use, why, and how many labels would do."""
     target, confidence = 1 - certificate.alpha, certificate.confidence
     if certificate.policy is not None:
         share = share_text(certificate.admitted / certificate.points)
@@ -110,9 +110,28 @@ def outcome_text(certificate: Certificate, *, has_average: bool = False) -> str:
             f"Certified with confidence {confidence}: {said} {kinds_text(certificate)}. The policy admits {share} of "
             f"the {certificate.points:,} points of {evidence_text(certificate)}."
         )
+    if certificate.set_aside is not None:
+        return set_aside_text(certificate, certificate.set_aside, class_names)
     follows = "so the average promise takes its place" if has_average else "so everything is rejected"
     said = f"Not certified: no policy passed at confidence {confidence} for {kinds_text(certificate)}, {follows}. "
     return f"{said}At the rates seen, {_needed_text(certificate, certificate.documents_needed)}."
+
+
+def set_aside_text(certificate: Certificate, aside: SetAside, class_names: Sequence[str]) -> str:
+    """Return what a policy that is not in use would promise and admit, and why another promise takes its place."""
+    tested = [result_name(result, class_names) for result in aside.classes if result.p_value is not None]
+    others = f" and {len(tested) - MOST_LISTED} others" if len(tested) > MOST_LISTED else ""
+    certified, softmax = (share_text(of / certificate.points) for of in (aside.admitted, aside.by_softmax))
+    return (
+        f"Certified and not in use: a policy that passed at confidence {certificate.confidence} for "
+        f"{', '.join(tested[:MOST_LISTED])}{others} admits {certified} of the {certificate.points:,} points of "
+        f"{evidence_text(certificate)}, less than the softmax at 1 - alpha, which promises nothing and admits "
+        f"{softmax}. So the average promise takes its place."
+    )
+
+
+def _aside(certificate: Certificate) -> tuple[ClassResult, ...]:
+    return () if certificate.set_aside is None else certificate.set_aside.classes
 
 
 def unpromised_text(certificate: Certificate, class_names: Sequence[str]) -> str:
@@ -177,7 +196,8 @@ def _classes(certificate: Certificate, results: Sequence[ClassResult], class_nam
     def outcome(result: ClassResult) -> tuple[str, ...]:
         if not short:
             return ()
-        verdict = "promised" if result in certificate.classes else "not"
+        verdict = "passed" if result in _aside(certificate) else "not"
+        verdict = "promised" if result in certificate.classes else verdict
         return verdict, *_needed(certificate, result)[-len(needed) :]
 
     rows = tuple(
@@ -215,7 +235,7 @@ def _place(result: ClassResult) -> tuple[tuple[int, str], int, str]:
 
 def _needed(certificate: Certificate, result: ClassResult) -> tuple[str, str]:
     """The documents and labels with which a class that falls short is likely to pass."""
-    if result in certificate.classes:
+    if result in (*certificate.classes, *_aside(certificate)):
         return "", ""
     if result.documents_needed is None or result.documents_needed > TOO_MANY:
         return "no number", "no number"

@@ -1,13 +1,13 @@
 """The part of a report on a calibration by Venn-Abers; see the protocol `MethodPart`."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 from venn_admit.advice import Render, Step, Verb
 from venn_admit.core.calibrators.arguments import json_settings, setting_words
-from venn_admit.core.calibrators.promises import Promised, promised
+from venn_admit.core.calibrators.promises import AskedPromise, Promised, promised
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.core.monitoring.cells import CellState
 from venn_admit.core.reasons import Reason
@@ -136,10 +136,15 @@ class CellsPart(CellsContents):
     def unlocks(self, report: CalibrationReport) -> list[Unlock]:
         return unlocks(report, self)
 
-    def rejections(self, report: CalibrationReport, render: Render) -> Iterator[Finding]:  # noqa: ARG002 - no step
+    def rejections(self, report: CalibrationReport, render: Render) -> Iterator[Finding]:
         certificate = self.certificate
         if certificate is not None and certificate.policy is None:
-            yield Finding(outcome_text(certificate, has_average=self.average is not None), needs_sample=False)
+            said = outcome_text(certificate, report.class_names, has_average=self.average is not None)
+            if certificate.set_aside is not None:
+                asked = replace(self.settings, promise=AskedPromise.POINTWISE, certify=certificate.kinds)
+                step = report.step(Verb.CALIBRATE, settings=asked, neighbour_count=self.neighbour_count)
+                said += f" `{render(step)}` asks for a certificate all the same."
+            yield Finding(said, needs_sample=False)
         elif certificate is not None and certificate.unpromised:
             yield Finding(unpromised_text(certificate, report.class_names), needs_sample=False)
         if self.is_uncertified:

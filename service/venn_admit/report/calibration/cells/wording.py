@@ -142,7 +142,7 @@ def budget_section(report: CalibrationReport, part: CellsContents) -> Section:
         elif has_policy:
             said = "None: a policy is certified."
         else:
-            said = outcome_text(part.certificate, has_average=has_average)
+            said = outcome_text(part.certificate, report.class_names, has_average=has_average)
         return Section("Labels that the certificate lacks", (said,))
     if part.average is not None:
         return Section(title, (never_text(part.average, report.class_names) or "Every predicted class is admitted.",))
