@@ -21,7 +21,7 @@ from venn_admit.report.calibration.cells.certified import (
     section_of_tests,
 )
 from venn_admit.report.calibration.wording import drawn_section
-from venn_admit.report.charts.drawn_certificate import certificate_figure
+from venn_admit.report.charts.drawn_certificate import caption, certificate_figure
 from venn_admit_client import records
 from venn_admit_client.answers import certificate_of
 
@@ -223,3 +223,27 @@ def test_the_tests_are_drawn_along_the_thresholds(size: int, kinds: tuple[ClassK
         if size == 1 and kinds == BOTH[:1]:
             limit = np.asarray(shares.collections[0].get_paths()[0].vertices)[1 : len(chain.steps) + 1, 1].tolist()
             assert [value >= 0.9 for value in limit] == [step.p_value <= chain.level for step in chain.steps]
+
+
+def test_a_mean_loss_is_drawn_against_alpha() -> None:
+    rng = np.random.default_rng(0)
+    knn, evidence = (graded_points(rng, 1500, frequencies=(0.5, 0.5), sharpness=8.0) for _ in range(2))
+    loss = tuple(tuple(Decimal(cost) for cost in row) for row in (("0", "2"), ("0.5", "0")))
+    found = certify(knn, evidence, class_count=2, alpha=Decimal("0.1"), kinds=BOTH[:1], loss=loss)
+    assert "the largest mean loss of a class that is tested, and the dotted target" in caption(found)
+    chains = [chain for chain in found.chains if chain.steps]
+    assert chains
+    for chain, losses in zip(chains, certificate_figure(found, ["left", "right"]).axes[::2], strict=True):
+        expected = []
+        for step in chain.steps:
+            (number,) = chain.predicted
+            (threshold,) = step.thresholds
+            assert threshold is not None
+            admitted = (evidence.predicted == number) & (evidence.score >= threshold)
+            # An error of a predicted class has one cost, as there are two classes.
+            wrong = admitted & (evidence.label != number)
+            expected.append(float(loss[1 - number][number]) * wrong.sum() / admitted.sum())
+        assert np.asarray(losses.lines[0].get_ydata()).tolist() == pytest.approx(expected)
+        assert np.asarray(losses.lines[-1].get_ydata()).tolist() == [0.1, 0.1]
+        assert not losses.collections, "the limit is one of shares"
+    assert "largest mean loss" in {axes.get_ylabel() for axes in certificate_figure(found, ["left", "right"]).axes}

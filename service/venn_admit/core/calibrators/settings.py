@@ -185,7 +185,8 @@ class VennAbersSettings:
             words=AskedPromise,
             about="what is promised unless certify says it: strongest, average or pointwise",
             given="strongest by default: certified for predicted and true classes if the labels show it, otherwise for "
-            f"predicted classes alone, otherwise the average promise: {Promised.AVERAGE.sentence}; with thresholds, "
+            "predicted classes alone; otherwise, or if that admits less than the softmax at 1 - alpha, the average "
+            f"promise: {Promised.AVERAGE.sentence}; with thresholds, "
             "pointwise by default",
             example=AskedPromise.AVERAGE,
             added=True,

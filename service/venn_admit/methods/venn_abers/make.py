@@ -143,8 +143,8 @@ class PolicySplits:
     def promised(self, kind: ScoreKind, settings: VennAbersSettings) -> tuple[Certificate | None, AveragePolicy | None]:
         """Return the certificate, if one was asked for, and the policy of the average promise, if that decides.
 
-        Of the strongest promise, it decides if nothing is certified, or a policy that admits less than the softmax. The
-        policy is set aside then. Raises as `certificate` and `average`.
+        If the strongest promise was asked for, it decides if nothing is certified, or a policy that admits less than
+        the softmax, which is set aside then. Raises as `certificate` and `average`.
         """
         certificate = None if settings.certification is None else self.certificate(kind, settings)
         if settings.promise is AskedPromise.POINTWISE or settings.loss is not None:

@@ -21,7 +21,7 @@ LEAST_P_VALUE = 1e-6
 """p-values are drawn on a logarithmic axis, this small at least."""
 CAPTION = (
     "The policies that each chain was tested at, from strict to liberal, by how many points of the evidence they "
-    "admit. Above, the lowest share right of a class that is tested{bound}, and the dotted target. Below, the p-value, "
+    "admit. Above, the {figure} of a class that is tested{bound}, and the dotted target. Below, the p-value, "
     "which may be at most the dotted level. The chain ends at the first cross, and the disc before it is certified."
 )
 OF_POINTS = ", with its lower confidence limit at the level of the chain"
@@ -29,7 +29,11 @@ OF_POINTS = ", with its lower confidence limit at the level of the chain"
 
 def caption(certificate: Certificate) -> str:
     """Return what stands below the picture."""
-    return CAPTION.format(bound=OF_POINTS if certificate.single_points else "")
+    by_share = certificate.loss is None
+    return CAPTION.format(
+        figure="lowest share right" if by_share else "largest mean loss",
+        bound=OF_POINTS if certificate.single_points and by_share else "",
+    )
 
 
 def certificate_figure(certificate: Certificate, class_names: Sequence[str]) -> Figure:
@@ -58,7 +62,7 @@ def certificate_figure(certificate: Certificate, class_names: Sequence[str]) -> 
             shares.set_title(name, parse_math=False)
             p_values.set_xlabel("points of the evidence admitted")
             if column == 0:
-                shares.set_ylabel("least share right")
+                shares.set_ylabel("least share right" if certificate.loss is None else "largest mean loss")
                 p_values.set_ylabel("p-value")
         target = Line2D([], [], color=TARGET_COLOUR, linewidth=1.2, linestyle=":")
         name_series(
@@ -79,7 +83,10 @@ def _draw(shares: Axes, p_values: Axes, certificate: Certificate, chain: Chain) 
     at = np.array([step.admitted for step in chain.steps])
     least = [_least(step) for step in chain.steps]
     share = np.array([right / admitted if admitted else np.nan for right, admitted in least])
-    if certificate.single_points:
+    target = 1 - certificate.alpha
+    if certificate.loss is not None:
+        share, target = np.array([_largest_loss(step) for step in chain.steps]), certificate.alpha
+    elif certificate.single_points:
         limit = [1 - binomial_upper_bound(admitted - right, admitted, chain.level) for right, admitted in least]
         shares.fill_between(at, limit, share, color=SHARE_COLOUR, alpha=0.18, linewidth=0)
     found = np.maximum([step.p_value for step in chain.steps], LEAST_P_VALUE)
@@ -89,13 +96,18 @@ def _draw(shares: Axes, p_values: Axes, certificate: Certificate, chain: Chain) 
         axes.plot(at[passed], values[passed], "o", color=SHARE_COLOUR, markersize=4)
         axes.plot(at[~passed], values[~passed], "X", color=FAILED_COLOUR, markersize=7)
         axes.grid(alpha=0.25)
-    shares.axhline(float(1 - certificate.alpha), color=TARGET_COLOUR, linewidth=1.2, linestyle=":")
+    shares.axhline(float(target), color=TARGET_COLOUR, linewidth=1.2, linestyle=":")
     shares.tick_params(labelbottom=False)
     p_values.axhline(chain.level, color=TARGET_COLOUR, linewidth=1.2, linestyle=":")
     p_values.set_yscale("log")
     p_values.set_ylim(LEAST_P_VALUE / 2, 2)
     p_values.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     p_values.xaxis.set_major_formatter("{x:,.0f}")
+
+
+def _largest_loss(step: TriedPolicy) -> float:
+    """The mean loss of the class where it is largest."""
+    return max(one.mean_loss for one in step.classes if one.p_value is not None and one.mean_loss is not None)
 
 
 def _least(step: TriedPolicy) -> tuple[int, int]:
