@@ -369,4 +369,4 @@ def _name(number: int | None, class_names: Sequence[str]) -> str | None:
 
 
 def _policy(policy: "AppliedPolicy | None") -> dict[str, Any] | None:
-    return None if policy is None else asdict(policy)
+    return None if policy is None else asdict(policy) | {"promise_sentence": policy.promise.sentence}

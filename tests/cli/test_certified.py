@@ -11,6 +11,7 @@ from tests.cli import samples
 from tests.cli.program import Program
 from tests.cli.samples import CLASS_NAMES, NAME
 from venn_admit.core.calibrators.certified.certificate import from_document
+from venn_admit.core.calibrators.promises import Promised
 
 ABERS = ("calibrate", NAME, "--method", "venn-abers", "--alpha", "0.1", "--score", "network")
 CERTIFY = (*ABERS, "--certify", "true, predicted", "--confidence", "0.9")
@@ -50,9 +51,17 @@ def test_calibrate_and_what_follows(own_calibrated: Program, files: Path, tmp_pa
         assert row["reason"] == (None if admitted else "score below threshold")
     shown = own_calibrated("decide", NAME, file, "--row", 3, "--json").result
     threshold = certificate.policy.thresholds[shown["predicted"]]
-    assert shown["policy"] == {"is_certified": True, "threshold": threshold, "bounded": "score"}
+    assert shown["policy"] == {
+        "is_certified": True,
+        "promise": "both",
+        "promise_sentence": Promised.BOTH.sentence,
+        "threshold": threshold,
+        "bounded": "score",
+    }
     assert (shown["lower"], shown["decision"]) == (rows[3]["lower"], rows[3]["decision"])
-    assert "certified; admits this class from" in words(own_calibrated("decide", NAME, file, "--row", 3).stdout)
+    decided = words(own_calibrated("decide", NAME, file, "--row", 3).stdout)
+    assert "certified; admits this class from" in decided
+    assert f"promised {Promised.BOTH.sentence}" in decided
     replayed = own_calibrated("replay", "--classifier", NAME, "--id", rows[3]["external_id"], "--json").result
     assert (replayed["differing"], replayed["policy"]) == ([], shown["policy"])
 

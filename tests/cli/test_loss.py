@@ -46,6 +46,10 @@ def test_a_mean_loss_is_certified_reported_evaluated_and_not_monitored(
     out = tmp_path / "decided.parquet"
     own_calibrated("score", NAME, files / "scored.npz", "--out", out)
     assert shown["all"]["mean"] == pytest.approx(mean_of(out))
+    decide = ("decide", NAME, files / "scored.npz", "--row", 3)
+    decided = own_calibrated(*decide, "--json").result["policy"]
+    assert (decided["promise"], "the mean loss is at most alpha" in decided["promise_sentence"]) == ("loss", True)
+    assert "the mean loss is at most alpha" in words(own_calibrated(*decide).stdout)
     told = words(own_calibrated("evaluate", NAME, files / "scored.npz").stdout)
     assert "What the admitted points cost on average" in told
     assert "against a target of 90%" not in told

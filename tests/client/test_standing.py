@@ -85,3 +85,20 @@ def test_the_average_promise_is_exported_and_is_no_certificate(connection: Conne
 
 def test_a_policy_is_a_certificate() -> None:
     assert issubclass(client.Policy, venn_admit.Certificate)
+
+
+def test_what_true_classes_lack_is_named_with_the_labels_it_takes(connection: Connection) -> None:
+    made = connection.create("lacking", list(CLASS_NAMES), logits_only=True)
+    held_out = samples.held_out()
+    made.ingest(logits=held_out["logits"], labels=held_out["label"], ids=held_out["external_id"])
+    found = made.calibrate(alpha="0.01").certificate
+    assert found is not None
+    lacking = [one for one in found.classes if not one.is_promised]
+    assert {one.name for one in lacking if one.kind == "true"} == set(CLASS_NAMES)
+    told = found.document["lacking"]
+    assert [(one.kind, one.documents_needed) for one in lacking] == [
+        (one["kind"], one["documents_needed"]) for one in told
+    ]
+    # Every document is one point.
+    assert [one.labels_needed for one in lacking] == [one.documents_needed for one in lacking]
+    assert any(one.labels_needed is not None and one.labels_needed > found.document["points"] for one in lacking)

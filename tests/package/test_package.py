@@ -22,6 +22,7 @@ from tests.cli.program import Program
 from tests.files.samples import Columns, write_parquet
 from tests.holding import hold_training
 from tests.package.conftest import filled
+from venn_admit.core.calibrators.promises import Promised
 from venn_admit.files.output.exports import finite_json
 
 SETTINGS: dict[str, Any] = {"method": "venn-admit", "alpha": "0.2", "kappa": 10, "q_bins": (0, 1)}
@@ -316,6 +317,8 @@ def test_a_certificate_is_returned_and_decided_by(calibrated: venn_admit.Classif
     one = calibrated.decide(columns["vector"][3], logits=columns["logits"][3])
     assert one.evidence["policy"] == {
         "is_certified": True,
+        "promise": "both",
+        "promise_sentence": Promised.BOTH.sentence,
         "threshold": found.thresholds[one.predicted],
         "bounded": "score",
     }

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.certified.policies import Attributes, Bounded
+from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.calibrators.settings import MethodSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows
 from venn_admit.core.monitoring.what_if import SnapshotEffects
@@ -68,12 +69,13 @@ class PointsToDecide:
 class AppliedPolicy:
     """What the policy of a calibration says of one prediction, if it was asked for more than the pointwise promise.
 
-    is_certified: whether there is a certified policy; False for that of the average promise. threshold: for the
-    predicted class; None if that class is never admitted, or if there is no policy. bounded: what the threshold bounds;
-    None without a policy.
+    is_certified: whether there is a certified policy; False for that of the average promise. promise: what the policy
+    promises; nothing if there is none. threshold: for the predicted class; None if that class is never admitted, or if
+    there is no policy. bounded: what the threshold bounds; None without a policy.
     """
 
     is_certified: bool
+    promise: Promised
     threshold: float | None
     bounded: Bounded | None
 

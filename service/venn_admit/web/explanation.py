@@ -136,7 +136,8 @@ def _policy_text(policy: Mapping[str, Any]) -> str:
     if policy["bounded"] is None:
         return "No policy is certified."
     which = "The certified policy" if policy["is_certified"] else "The policy of the average promise"
+    promised = f" It promises: {policy['promise_sentence']}."
     if policy["threshold"] is None:
-        return f"{which} never admits this class, or never in this group."
+        return f"{which} never admits this class, or never in this group.{promised}"
     what = "score" if policy["bounded"] == Bounded.SCORE else "lower probability"
-    return f"{which} admits this class from a {what} of {policy['threshold']:.6g}."
+    return f"{which} admits this class from a {what} of {policy['threshold']:.6g}.{promised}"

@@ -18,6 +18,7 @@ from venn_admit.core.calibrators.average.policy import (
     select_on_average,
 )
 from venn_admit.core.calibrators.certified.policies import admit
+from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
 from venn_admit.core.calibrators.venn_abers.scores import network_score
@@ -92,7 +93,8 @@ def test_one_point_is_that_of_a_job_and_replays(
         found = scorer.score("reviews", vector, logits=logits, require_full_match=require_full_match)
         assert found.fields == {field: row._mapping[field] for field in found.fields}
         assert found.policy is not None
-        assert (found.policy.is_certified, found.policy.threshold) == (False, policy.thresholds[row.predicted])
+        assert not found.policy.is_certified
+        assert (found.policy.promise, found.policy.threshold) == (Promised.AVERAGE, policy.thresholds[row.predicted])
     assert {row.reason for row in stored} == {None, "score below threshold"} | (
         {"q below K"} if require_full_match else set()
     )

@@ -108,6 +108,12 @@ class Applied(Model):
     is_certified: bool = Field(
         description="Whether there is a certified policy; false for that of the average promise.", examples=[True]
     )
+    promise: str = Field(
+        description="What it promises: `predicted`, `true`, `both`, `groups`, `loss` or `average`; without a policy, "
+        "`none`.",
+        examples=["both"],
+    )
+    promise_sentence: str = Field(description="The same in words.", examples=["nothing"])
     threshold: Number | None = Field(description="Least value that admits this class; null: never.", examples=[0.93])
     bounded: str | None = Field(
         description="What the threshold bounds: `score`, or `lower` for the lower probability in older certificates; "

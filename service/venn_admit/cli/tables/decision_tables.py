@@ -55,7 +55,7 @@ def print_decision(
         reason = Reason(fields["reason"])
         shown += ("what it means", reason.meaning), ("what to do", reason.remedy)
     if policy is not None:
-        shown.append(("policy", _policy_text(policy)))
+        shown += ("policy", _policy_text(policy)), ("promised", policy.promise.sentence)
     shown += ((name, str(value)) for name, value in without_contributions(attributes, carried).items())
     output.print(facts(title, shown))
 
@@ -91,12 +91,13 @@ def _print_nearest(class_names: Sequence[str], nearest: Sequence[Near]) -> None:
 
 
 def _policy_text(policy: AppliedPolicy) -> str:
-    if not policy.is_certified:
+    if policy.bounded is None:
         return "none is certified"
+    which = "certified" if policy.is_certified else "on average"
     if policy.threshold is None:
-        return "certified; this class is never admitted"
+        return f"{which}; this class is never admitted"
     what = "score" if policy.bounded is Bounded.SCORE else "lower probability"
-    return f"certified; admits this class from a {what} of {score_text(policy.threshold)}"
+    return f"{which}; admits this class from a {what} of {score_text(policy.threshold)}"
 
 
 def print_replayed(replayed: Replayed) -> None:

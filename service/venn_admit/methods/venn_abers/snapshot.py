@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from venn_admit.core.approximation.localizer import Weigh, category_weight
 from venn_admit.core.calibrators.certification import Kind
 from venn_admit.core.calibrators.certified.policies import Attributes, Bounded, Policy, admit, least_values
+from venn_admit.core.calibrators.promises import AskedPromise, Promised, promised
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.upweights import upweights
 from venn_admit.core.calibrators.venn_abers.cells import Bounds, CellEvidence, CellPoints, VennAbersIndex
@@ -133,9 +134,11 @@ class AbersContext:
         if not self.calibration.has_policy:
             return None
         if self.policy is None:
-            return AppliedPolicy(is_certified=False, threshold=None, bounded=None)
+            return AppliedPolicy(is_certified=False, promise=Promised.NONE, threshold=None, bounded=None)
+        by_loss = self.calibration.abers_settings.loss is not None
         return AppliedPolicy(
             is_certified=self.certified is not None,
+            promise=Promised.LOSS if by_loss else promised(self.certified, AskedPromise.AVERAGE),
             threshold=None if math.isinf(least) else least,
             bounded=self.policy.bounded,
         )

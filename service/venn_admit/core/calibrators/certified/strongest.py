@@ -83,6 +83,11 @@ def gives_way(certified: int, on_average: int, by_softmax: int) -> bool:
     It does if the policy admits less of the evidence than the softmax, which promises nothing, and than the average
     promise.
 
+    Args:
+        certified: The points of the evidence that the certified policy admits.
+        on_average: Those that the policy of the average promise admits.
+        by_softmax: Those that the softmax at 1 - alpha admits.
+
     >>> gives_way(41, 286, 199), gives_way(200, 286, 199), gives_way(41, 30, 199)
     (True, False, False)
     """
