@@ -58,7 +58,7 @@ def drawn(rng: Generator, count: int, law: Law) -> Draw:
     labelled = LabelledCells(cells, evidence.label, [str(row) for row in range(count)])
     average = select_on_average(labelled, NO_TRAFFIC, class_count=2, alpha=ALPHA)
     decides = certificate.policy is None or gives_way(certificate.admitted, average.admitted, by_softmax)
-    # Of single points the average promise admits no less than a policy that passed.
+    # The average promise admits no less than a policy that passed, as every document is one point.
     assert average.admitted >= certificate.admitted
     admitted = [(2 if least is None else least) <= GRID for least in average.policy.thresholds]
     first, second = (float((1 - law(GRID))[of].sum() / max(1, of.sum())) for of in admitted)
