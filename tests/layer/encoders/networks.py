@@ -1,5 +1,6 @@
 """Small networks with random weights, saved as people save theirs."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,19 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 WORDS = ["good", "bad", "film", "the", "was", "a", "not", "very", "##ly", ".", ","]
 
 
-def save_network(folder: Path, seed: int = 0, *, positions: int = 64, limit: int = MAX_TOKENS) -> Path:
-    """Save a network of three layers, and its tokenizer; the path, for convenience."""
-    count = save_tokenizer(folder, limit=limit)
+def save_network(
+    folder: Path,
+    seed: int = 0,
+    *,
+    positions: int = 64,
+    limit: int = MAX_TOKENS,
+    words: Sequence[str] = WORDS,
+    width: int = WIDTH,
+) -> Path:
+    """Save a network of three layers, and its tokenizer, which knows some words; the path, for convenience."""
+    count = save_tokenizer(folder, limit=limit, words=words)
     torch.manual_seed(seed)
-    BertModel(BertConfig(**_sizes(count), max_position_embeddings=positions)).save_pretrained(folder)
+    BertModel(BertConfig(**_sizes(count, width), max_position_embeddings=positions)).save_pretrained(folder)
     return folder
 
 
@@ -44,20 +53,20 @@ def save_encoder_decoder(folder: Path) -> Path:
     return folder
 
 
-def _sizes(vocabulary: int) -> dict[str, Any]:
+def _sizes(vocabulary: int, width: int = WIDTH) -> dict[str, Any]:
     return {
         "vocab_size": vocabulary,
-        "hidden_size": WIDTH,
+        "hidden_size": width,
         "num_hidden_layers": LAYERS,
         "num_attention_heads": 2,
         "intermediate_size": 32,
     }
 
 
-def save_tokenizer(folder: Path, *, limit: int = MAX_TOKENS) -> int:
+def save_tokenizer(folder: Path, *, limit: int = MAX_TOKENS, words: Sequence[str] = WORDS) -> int:
     """Save a tokenizer of English letters and some words; the size of its vocabulary."""
     letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
-    pieces = [*SPECIAL, *WORDS, *letters[1:], *(f"##{letter}" for letter in letters)]
+    pieces = [*SPECIAL, *words, *letters[1:], *(f"##{letter}" for letter in letters)]
     vocabulary = {piece: number for number, piece in enumerate(pieces)}
     tokenizer: Any = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
