@@ -57,17 +57,23 @@ def test_from_essays_to_a_decision_on_every_word(database: str, tmp_path: Path) 
     program, network = on_database(database, tmp_path), tmp_path / "network"
     make_essays.write(tmp_path, sizes=SMALL)
     save_network(network, words=vocabulary(), width=192)
-    files = [tmp_path / f"{name}.conll" for name in ("train", "held-out")]
-    options = ("--task", "token", "--encoder", network, "--out", tmp_path / "model-folder", "--allow-training-rows")
-    training = ("--layers", 1, "--filters", 64, "--epochs", 40, "--learning-rate", 0.003)
-    begun = program("start", "essays", *files, *options, *training, "--json")
-    assert begun.code == 0, begun.stderr
-    assert [begun.result[part]["rows"] for part in ("train", "held-out")] == [len(words_of(file)) for file in files]
 
-    new, out = tmp_path / "new.parquet", tmp_path / "decisions.parquet"
-    apply = ("extract", "apply", tmp_path / "model-folder" / "model", tmp_path / "new.conll", "--encoder", network)
-    assert program(*apply, "--out", new).code == 0
-    assert program("score", "essays", new, "--out", out).code == 0
+    def run(*verb: object) -> None:
+        done = program(*verb)
+        assert done.code == 0, done.stderr
+
+    model, out = tmp_path / "model", tmp_path / "decisions.parquet"
+    training = ("--layers", 1, "--filters", 64, "--epochs", 40, "--learning-rate", 0.003, "--encoder", network)
+    run("extract", "train", tmp_path / "train.conll", "--task", "token", *training, "--out", model)
+    for name in ("train", "held-out", "new"):
+        words = tmp_path / f"{name}.conll"
+        run("extract", "apply", model, words, "--encoder", network, "--out", words.with_suffix(".parquet"))
+    run("create", "essays", "--classes", f"{make_essays.CORRECT},{make_essays.ERROR}", "--dim", 64)
+    for name in ("train", "held-out"):
+        run("ingest", "essays", tmp_path / f"{name}.parquet", "--split", name, "--allow-training-rows")
+    run("fit", "essays")
+    run("calibrate", "essays")
+    run("score", "essays", tmp_path / "new.parquet", "--out", out)
     label = np.array([label for _, label in words_of(tmp_path / "new.conll")])
     decided = np.array(pq.read_table(out)["decided_class"].to_pylist(), dtype=object)
     predicted = np.array(pq.read_table(out)["predicted_class"].to_pylist())
