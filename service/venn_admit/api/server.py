@@ -101,6 +101,9 @@ class Connection(HttpToolsProtocol):
         self._kept = 0
         if len(self.pipeline) >= MOST_PIPELINED:
             raise ValueError("too many requests wait")
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if hosts > 1 or (hosts == 0 and self.parser.get_http_version() == "1.1"):
+            raise ValueError("a request names one host (RFC 9112, section 3.2)")
         super().on_headers_complete()
 
     def on_chunk_header(self) -> None:

@@ -98,8 +98,8 @@ app = typer.Typer(
         "help_option_names": ["-h", "--help"],
         "token_normalize_func": lambda name: _PROMISED_NAMES.get(name, name),
     },
-    help="May I act on this prediction? Admit or reject, so that the admitted ones of every class are right at "
-    "least 1 - alpha of the time (ADMIT and Venn-ADMIT, Schmaltz & Rasooly 2022).",
+    help="May I act on this prediction? Admit or reject: certified, at least 1 - alpha of the admitted of every class "
+    "are right, at confidence .95 (after ADMIT and Venn-ADMIT, Schmaltz & Rasooly 2022).",
 )
 
 

@@ -164,7 +164,7 @@ def get_policy(request: Request, classifier: ClassifierName, calibration: Calibr
 def post_calibration(
     request: Request, response: Response, classifier: ClassifierName, given: NewCalibration
 ) -> dict[str, Any]:
-    """Compute a calibration from the held-out data and make it current.
+    """Compute a calibration from the held-out data and put it in use.
 
     If it admits nothing, or less than half of what the one in use does though the settings are the same, it is stored
     and not put in use. Workers approximate points that arrived since the last one, so one must be up if there are any.

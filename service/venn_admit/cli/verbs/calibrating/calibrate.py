@@ -54,7 +54,7 @@ def calibrate(
     as_json: Json = False,
     **given: Any,
 ) -> None:
-    """Compute a calibration snapshot from the held-out data and make it current.
+    """Compute a calibration snapshot from the held-out data and put it in use.
 
     If it admits nothing, or less than half of what the calibration in use does though the settings are the same, it is
     stored and not put in use; `use` does that.
