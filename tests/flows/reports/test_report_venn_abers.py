@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -9,17 +10,29 @@ import pytest
 from scipy.stats import ks_2samp
 
 from tests.conftest import fresh_database
+from tests.core.calibrators.certified.laws import graded_points
 from tests.report.pages.test_evaluation import Page
 from tests.running import EXAMPLES, Bench, make_reviews
 from venn_admit.cli.advice import command
+from venn_admit.core.calibrators.certified.certify import certify
+from venn_admit.core.calibrators.loss import LossMatrix
 from venn_admit.core.calibrators.venn_abers.crossfit import crossfitted_lower, fold_of
+from venn_admit.core.evaluation.tallies import Verdict
 from venn_admit.core.types import Split
 from venn_admit.flows.reports.folders import write_calibration_report
 from venn_admit.flows.reports.report import report as flow
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.cells.part import CellsPart
+from venn_admit.report.calibration.common.coverage import (
+    coverage_payload,
+    coverage_pictures,
+    coverage_section,
+    key_figures,
+    verdict,
+)
 from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.calibration.report import CalibrationReport
+from venn_admit.report.calibration.sections import TextTable
 from venn_admit.report.calibration.wording import advice_text, sections, settings_text
 from venn_admit.store.database.engine import create_engine
 
@@ -160,3 +173,36 @@ def test_the_page_is_that_of_every_calibration(found: CalibrationReport, tmp_pat
     assert set(told["drift"]["score"]) == {"mc", "decided", "statistic", "p_value", "at_least", "shifted"}
     assert len(told["cells"]) == 2
     assert told["label_budget"] is None
+
+
+def certified(found: CalibrationReport, loss: LossMatrix | None) -> CalibrationReport:
+    """The report as if its calibration had a certificate, by data that are not its own."""
+    rng = np.random.default_rng(3)
+    points = (graded_points(rng, 3000, sharpness=20.0) for _ in range(2))
+    alpha = found.snapshot.alpha
+    certificate = certify(*points, class_count=2, alpha=alpha, kinds=["predicted"], loss=loss)
+    part = cells(found)
+    return replace(found, part=replace(part, certificate=certificate, settings=replace(part.settings, loss=loss)))
+
+
+def test_the_page_begins_with_what_is_certified(found: CalibrationReport) -> None:
+    said, words = verdict(certified(found, None))
+    assert said is Verdict.MET
+    assert words.startswith("Certified with confidence 0.95: of what is admitted, at least ")
+    assert words.endswith(" is right in every predicted class.")
+    assert coverage_section(found).parts == coverage_section(certified(found, None)).parts
+
+
+def test_a_promise_of_a_mean_loss_is_not_judged_by_the_share_right(found: CalibrationReport) -> None:
+    costly = certified(found, ((Decimal(0), Decimal(1)), (Decimal(5), Decimal(0))))
+    assert "the mean loss of what is admitted is at most" in verdict(costly)[1]
+    assert any("(target " in what for _, what in key_figures(found))
+    assert not any("(target " in what for _, what in key_figures(costly))
+    usual, without = (coverage_section(report).parts[0] for report in (found, costly))
+    assert isinstance(usual, TextTable)
+    assert isinstance(without, TextTable)
+    assert usual.columns[:-1] == without.columns
+    assert all(row == of_usual[:-1] for row, of_usual in zip(without.rows, usual.rows, strict=True))
+    assert coverage_pictures(found)
+    assert not coverage_pictures(costly)
+    assert {row["verdict"] for row in coverage_payload(costly)} == {None}

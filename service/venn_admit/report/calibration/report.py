@@ -30,6 +30,11 @@ class MethodPart(Protocol):
         ...
 
     @property
+    def certified(self) -> str | None:
+        """What the certificate in use promises, in a sentence; None without one."""
+        ...
+
+    @property
     def reference(self) -> Split:
         """The split of the calibration data that recent traffic is compared with."""
         ...

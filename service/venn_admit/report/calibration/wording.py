@@ -12,7 +12,7 @@ from venn_admit.advice import Render
 from venn_admit.core.monitoring.drift import LEVEL, Discrepancies, growth_p_value
 from venn_admit.core.types import Split
 from venn_admit.report.calibration.advice import advice
-from venn_admit.report.calibration.common.coverage import coverage_picture, coverage_section
+from venn_admit.report.calibration.common.coverage import coverage_pictures, coverage_section
 from venn_admit.report.calibration.common.history import history_section
 from venn_admit.report.calibration.common.partition_map import map_section
 from venn_admit.report.calibration.common.watch import watch_section
@@ -75,7 +75,7 @@ def sections(report: CalibrationReport, render: Render) -> list[Section]:
 def pictures(report: CalibrationReport) -> list[Picture]:
     """Return the charts of the page beside the map, the most telling first."""
     return [
-        coverage_picture(report),
+        *coverage_pictures(report),
         *report.part.pictures(report),
     ]
 

@@ -39,6 +39,7 @@ class BandsPart(BandsContents):
     __slots__ = ()
 
     promised = Promised.POINTWISE
+    certified = None
     reference = Split.VP
     compared = ("q", "d", "usable", "admitted")
     reasons = (

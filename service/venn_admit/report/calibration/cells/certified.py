@@ -96,19 +96,24 @@ def result_name(result: ClassResult, class_names: Sequence[str]) -> str:
     return ", ".join(parts)
 
 
+def certified_text(certificate: Certificate) -> str:
+    """Return what the policy of a certificate promises."""
+    said = (
+        f"of what is admitted, at least {1 - certificate.alpha} is right in"
+        if certificate.loss is None
+        else f"the mean loss of what is admitted is at most {certificate.alpha} in"
+    )
+    return f"Certified with confidence {certificate.confidence}: {said} {kinds_text(certificate)}."
+
+
 def outcome_text(certificate: Certificate, class_names: Sequence[str], *, has_average: bool = False) -> str:
     """Return what is certified; otherwise that nothing is in use, why, and how many labels would do."""
-    target, confidence = 1 - certificate.alpha, certificate.confidence
+    confidence = certificate.confidence
     if certificate.policy is not None:
         share = share_text(certificate.admitted / certificate.points)
-        said = (
-            f"of what is admitted, at least {target} is right in"
-            if certificate.loss is None
-            else f"the mean loss of what is admitted is at most {certificate.alpha} in"
-        )
         return (
-            f"Certified with confidence {confidence}: {said} {kinds_text(certificate)}. The policy admits {share} of "
-            f"the {certificate.points:,} points of {evidence_text(certificate)}."
+            f"{certified_text(certificate)} The policy admits {share} of the {certificate.points:,} points of "
+            f"{evidence_text(certificate)}."
         )
     if certificate.set_aside is not None:
         return set_aside_text(certificate, certificate.set_aside, class_names)

@@ -16,6 +16,7 @@ from venn_admit.report.calibration.cells.average import average_payload, average
 from venn_admit.report.calibration.cells.certified import (
     certificate_payload,
     certificate_section,
+    certified_text,
     outcome_text,
     section_of_tests,
     unpromised_text,
@@ -62,6 +63,11 @@ class CellsPart(CellsContents):
         return promised(
             asked if certificate is None or certificate.policy is None else certificate.kinds, self.settings.promise
         )
+
+    @property
+    def certified(self) -> str | None:
+        found = self.certificate
+        return None if found is None or found.policy is None else certified_text(found)
 
     @property
     def reasons(self) -> tuple[Reason, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.evaluation.tallies import Tally, Verdict
 from venn_admit.core.types import Split
 from venn_admit.report.calibration.report import CalibrationReport
@@ -23,15 +24,17 @@ HOW_DECIDED = {
 }
 
 
-def coverage_picture(report: CalibrationReport) -> Picture:
-    """Return the picture of coverage against the admitted share."""
+def coverage_pictures(report: CalibrationReport) -> list[Picture]:
+    """Return the picture of coverage against the admitted share; none if that has no target."""
+    if not _has_target(report):
+        return []
 
     def draw() -> Any:
         from venn_admit.report.charts.charts import class_coverage_figure
 
         return class_coverage_figure(report.coverage, report.class_names, report.snapshot.alpha)
 
-    return Picture("coverage", _caption(report), draw)
+    return [Picture("coverage", _caption(report), draw)]
 
 
 def _caption(report: CalibrationReport) -> str:
@@ -49,7 +52,9 @@ _PLAINLY = " by plain probabilities"
 
 
 def verdict(report: CalibrationReport) -> tuple[Verdict, str]:
-    """Return whether what plain probabilities admit of its data meets the target in every predicted class."""
+    """Return what is certified, or whether what is admitted of the data meets the target in every predicted class."""
+    if report.part.certified is not None:
+        return Verdict.MET, report.part.certified
     alpha, tallies = report.snapshot.alpha, report.coverage.admitted.per_predicted_class
     judged = [(c, tally.verdict(alpha)) for c, tally in enumerate(tallies) if tally.count]
     if not judged:
@@ -68,7 +73,7 @@ def key_figures(report: CalibrationReport) -> list[tuple[str, str]]:
     found, target = report.coverage, 1 - report.snapshot.alpha
     overall, every = found.admitted.overall, sum(curve.total for curve in found.curves_by_true_class)
     plainly = (_percent(overall.count, every), "of the calibration data admitted by plain probabilities")
-    right = f"of these right (target {float(target):.1%})"
+    right = f"of these right (target {float(target):.1%})" if _has_target(report) else "of these right"
     if (weighted := report.part.weighted) is None:
         figures = [plainly, (_percent(overall.correct, overall.count), right)]
     else:
@@ -87,6 +92,11 @@ def key_figures(report: CalibrationReport) -> list[tuple[str, str]]:
     return figures
 
 
+def _has_target(report: CalibrationReport) -> bool:
+    """Whether the promise is about the share right, and not about what errors cost."""
+    return report.part.promised is not Promised.LOSS
+
+
 def _percent(count: int, total: int) -> str:
     return f"{count / total:.1%}" if total else "-"
 
@@ -100,7 +110,8 @@ def _named(report: CalibrationReport, classes: list[int]) -> str:
 def coverage_section(report: CalibrationReport) -> Section:
     """Return what the marks of the picture say, as a table."""
     target, found, split = 1 - report.snapshot.alpha, report.coverage, report.part.reference
-    heads = ("class", f"points\nof {split}", "admitted", "right", "95 % interval", f"at least\n{target}")
+    judged = (f"at least\n{target}",) if _has_target(report) else ()
+    heads = ("class", f"points\nof {split}", "admitted", "right", "95 % interval", *judged)
     rows = tuple(_row(report, name, points, tally) for name, points, tally in _rows(report))
     classes = len(report.class_names)
     hidden = (
@@ -139,7 +150,7 @@ def coverage_payload(report: CalibrationReport) -> list[dict[str, Any]]:
             "admitted": tally.count,
             "right": tally.correct,
             "interval": list(tally.interval),
-            "verdict": str(tally.verdict(report.snapshot.alpha)),
+            "verdict": str(tally.verdict(report.snapshot.alpha)) if _has_target(report) else None,
         }
         for kind, name, points, tally in [*rows, ("all", None, found.curve_overall.total, found.admitted.overall)]
     ]
@@ -165,5 +176,5 @@ def _row(report: CalibrationReport, name: str, points: int, tally: Tally) -> tup
         ratio_text(tally.count, points),
         share_text(tally.share),
         interval_text(tally.interval) if tally.count else "",
-        f"{MARKS[verdict]} {verdict.words}" if tally.count else "",
+        *((f"{MARKS[verdict]} {verdict.words}" if tally.count else "",) if _has_target(report) else ()),
     )
