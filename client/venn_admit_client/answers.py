@@ -144,4 +144,7 @@ def monitor_of(of: type[Monitored], answer: Mapping[str, Any], **rest: Any) -> M
 
 def alarm_of(answer: Mapping[str, Any]) -> Alarm:
     """Return an alarm, or a notice, that stands."""
-    return from_json(Alarm, {"q": None, "class": answer.get("predicted_class"), **answer}, document=answer)
+    # Older services say neither the kind nor a group.
+    kind = "true" if "class" in answer else "predicted"
+    missing = {"kind": kind, "group": None, "q": None, "class": answer.get("predicted_class")}
+    return from_json(Alarm, missing | dict(answer), document=answer)

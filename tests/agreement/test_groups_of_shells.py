@@ -1,5 +1,6 @@
-"""Every shell takes the attributes of a point, and decides by the certificate of its group alike."""
+"""Every shell takes the attributes of a point, decides by the certificate of its group alike, and shows its lamp."""
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,7 @@ from tests.web.conftest import visited
 from venn_admit.store.access.keys import Scope
 
 LOGITS = [9.0, 0.0, 0.0]
+ALARM = 7
 NOT_CERTIFIED = "group not certified"
 
 
@@ -79,7 +81,37 @@ def decide(server_url: str, template_database: str, tmp_path_factory: pytest.Tem
                     classifier.decide(logits=LOGITS, attributes=None if region is None else {"region": region}).reason
                 )
 
+            traffic = exemplars("traffic", 600, seed=2) | {"region": rows["region"][:600]}
+            samples.save(folder, "traffic.npz", traffic | {"y": np.full(600, -1)})
+            assert program("score", NAME, folder / "traffic.npz", "--out", folder / "out.csv").code == 0
+            # All is wrong in the south.
+            label = np.where(traffic["region"] == "south", (traffic["f"].argmax(axis=1) + 1) % 3, traffic["y"])
+            lines = [f"{of},{number}" for of, number in zip(traffic["id"], label, strict=True)]
+            (folder / "labels.csv").write_text("\n".join(["external_id,label", *lines]) + "\n")
+            assert program("label", NAME, folder / "labels.csv").code == 0
+
+            def by_monitor() -> Any:
+                told = program("monitor", NAME)
+                assert told.code == ALARM
+                assert "region south, fewer than 0.8 are right" in " ".join(told.stdout.split())
+                return json.loads(program("monitor", NAME, "--json").stdout)["alarms"]
+
+            def by_service() -> Any:
+                return service.get(f"/v1/classifiers/{NAME}/alarms", key=Scope.READ).json()["alarms"]
+
+            def shown_on_page() -> str:
+                page.sign_in(Scope.READ)
+                return page.open(f"/classifiers/{NAME}")
+
             yield {
+                "alarms": {
+                    "command line": by_monitor,
+                    "HTTP": by_service,
+                    "Python": lambda: [alarm.document for alarm in connection.classifier(NAME).monitor().alarms],
+                    "client": lambda: [alarm.document for alarm in remote.classifier(NAME).alarms()],
+                },
+                "records": lambda: (connection.classifier(NAME).monitor(), remote.classifier(NAME).monitor()),
+                "classifier's page": shown_on_page,
                 "report": lambda _: program("report", NAME).stdout,
                 "command line": by_command,
                 "file": by_file,
@@ -98,6 +130,27 @@ def decide(server_url: str, template_database: str, tmp_path_factory: pytest.Tem
 @pytest.mark.parametrize("shell", ["command line", "file", "HTTP", "page", "Python", "client", "client, many"])
 def test_a_shell_decides_by_group(decide: dict[str, Callable[[str | None], Any]], shell: str) -> None:
     assert [decide[shell](region) for region in ("north", "east", None)] == [None, NOT_CERTIFIED, NOT_CERTIFIED]
+
+
+def test_every_shell_shows_the_lamps_of_groups(decide: dict[str, Any]) -> None:
+    members = ("alarm", "lamp", "kind", "predicted_class", "group", "harmful", "since")
+    found = {
+        shell: [{member: alarm.get(member) for member in members} for alarm in alarms()]
+        for shell, alarms in decide["alarms"].items()
+    }
+    assert all(alarms == found["HTTP"] for alarms in found.values())
+    of_groups = [alarm for alarm in found["HTTP"] if alarm["lamp"] == "groups"]
+    assert {alarm["group"] for alarm in of_groups} == {"south"}
+    assert {alarm["kind"] for alarm in of_groups} == {"predicted*group:region"}
+    for monitor in decide["records"]():
+        south = [alarm for alarm in monitor.alarms if alarm.lamp == "groups"]
+        assert [(one.group, one.label, one.harmful) for one in south] == [
+            ("south", alarm["predicted_class"], True) for alarm in of_groups
+        ]
+    count = sum(alarm["harmful"] for alarm in found["HTTP"])
+    assert f"{count} alarms" in decide["classifier's page"]()
+    said = " ".join(decide["report"](None).split())
+    assert f"ALARM: of what is admitted of predicted {of_groups[0]['predicted_class']}, region south" in said
 
 
 def test_a_report_says_what_is_promised_of_groups(decide: dict[str, Callable[[str | None], Any]]) -> None:

@@ -4,13 +4,18 @@ Every stream has calibration data of its own, a finite sample from the same law.
 from the largest e-value of its games. One test looked at after every label is the control: it is lit far too often.
 """
 
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
 import pytest
 
 from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
+from venn_admit.core.calibrators.certification import ClassKind, GroupKind
 from venn_admit.core.calibrators.certified.hypothesis_tests import binomial_tail
+from venn_admit.core.calibrators.certified.points import PointGroups
+from venn_admit.core.calibrators.certified.policies import GroupThresholds, Policy
+from venn_admit.core.monitoring.anytime.documents import LabelledPoints
 from venn_admit.core.monitoring.anytime.plan import LEVEL, Lamp, MonitorPlan, plan_of
 from venn_admit.core.monitoring.anytime.state import Games, MonitorState, advance, excess_factors, initial_state, play
 
@@ -26,6 +31,10 @@ EXCHANGEABLE = {
     "documents that are right or wrong as a whole": Law(size=5, together=1.0),
 }
 GOOD = Law(right=(0.95,) * 6)
+REGIONS = ("north", "south", "west", "islands")
+OF_REGIONS = (0.4, 0.3, 0.2, 0.1)
+GROUP_KINDS = (ClassKind.PREDICTED, GroupKind("group:region"), GroupKind("predicted*group:region"))
+POLICY = Policy((0.5, 0.5), groups=(GroupThresholds("region", (dict.fromkeys(REGIONS, 0.5),) * 2),))
 
 
 def watch(seed: int, before: Law, after: Law, labels: int = LABELS) -> tuple[MonitorPlan, MonitorState]:
@@ -35,6 +44,27 @@ def watch(seed: int, before: Law, after: Law, labels: int = LABELS) -> tuple[Mon
     plan = plan_of(before.draw(rng, documents[0]), class_count=CLASSES, alpha=ALPHA)
     state = initial_state(plan)
     advance(plan, state, after.draw(rng, documents[1]), LEVEL)
+    return plan, state
+
+
+def watch_regions(seed: int, law: Law, labels: int, weak: float | None = None) -> tuple[MonitorPlan, MonitorState]:
+    """The same with regions, all of which are certified; weak: how often points of the west become right."""
+    rng = np.random.default_rng(seed)
+
+    def draw(documents: int) -> LabelledPoints:
+        points = law.draw(rng, documents)
+        codes = np.repeat(rng.choice(len(REGIONS), documents, p=OF_REGIONS), law.size)
+        return replace(points, groups=(PointGroups("region", REGIONS, codes),))
+
+    plan = plan_of(draw(CALIBRATION // law.size), class_count=CLASSES, alpha=ALPHA, kinds=GROUP_KINDS, policy=POLICY)
+    points = draw(labels // law.size)
+    if weak is not None:
+        wrong = rng.random(len(points.document)) >= weak
+        west = points.groups[0].codes == REGIONS.index("west")
+        label = np.where(wrong, 1 - points.predicted, points.predicted)
+        points = replace(points, label=np.where(west, label, points.label))
+    state = initial_state(plan)
+    advance(plan, state, points, LEVEL)
     return plan, state
 
 
@@ -56,6 +86,28 @@ def test_a_lamp_is_rarely_lit_by_chance(law: Law) -> None:
             assert share_lit(watched, lamp, level) <= allowed(level, STREAMS), (lamp, level)
     crossed = [bool(state.games[Lamp.PROMISE].crossed.any()) for _, state in watched]
     assert np.mean(crossed) == share_lit(watched, Lamp.PROMISE, LEVEL)
+
+
+@pytest.mark.parametrize("law", [Law(), Law(size=8, together=0.5)], ids=["single points", "documents"])
+def test_the_lamp_of_groups_is_rarely_lit_by_chance(law: Law) -> None:
+    """Where every group, and every predicted class within it, is at the border of the promise."""
+    watched = [watch_regions(seed, law, LABELS) for seed in range(STREAMS)]
+    assert {plan.games(Lamp.GROUPS) for plan, _ in watched} == {3 * len(REGIONS)}
+    for level in LEVELS:
+        assert share_lit(watched, Lamp.GROUPS, level) <= allowed(level, STREAMS), level
+    assert share_lit(watched, Lamp.GROUPS, 0.2) > 0.01, "nor is it never lit"
+
+
+def test_a_group_that_falls_short_is_seen_where_no_class_does() -> None:
+    """The west, a fifth of the traffic, falls from .97 to .70 right; all together stay at .916 of .9."""
+    watched = [watch_regions(seed, Law(right=(0.97,) * 6), 1200, weak=0.70) for seed in range(200)]
+    assert share_lit(watched, Lamp.GROUPS, LEVEL) > 0.95
+    for plan, state in watched:
+        assert plan.groups is not None
+        lit = {of.value for of, at in zip(plan.groups.classes, state.games[Lamp.GROUPS].crossed, strict=True) if at}
+        assert lit <= {"west"}
+    for lamp in (Lamp.PROMISE, Lamp.TRUE_CLASSES):
+        assert share_lit(watched, lamp, LEVEL) <= allowed(LEVEL, 200)
 
 
 def test_one_test_looked_at_after_every_label_is_lit_too_often() -> None:

@@ -46,7 +46,7 @@ def report(law: Law, documents: int = 600) -> MonitorReport:
         points=documents,
         computed=documents,
         readings=found,
-        alarms=tuple(StandingAlarm(n, reading.lamp, reading.number, now, False) for n, reading in enumerate(lit, 1)),
+        alarms=tuple(StandingAlarm(n, reading.about, now, False) for n, reading in enumerate(lit, 1)),
         withheld={},
     )
 
@@ -63,15 +63,15 @@ def test_a_newer_calibration_that_is_not_in_use_is_said() -> None:
 def test_a_certificate_for_true_classes_makes_their_lamp_an_alarm() -> None:
     found = report(BAD)
     true_alone = replace(found, promised=(ClassKind.TRUE,))
-    assert Lamp.TRUE_CLASSES in {alarm.lamp for alarm in found.notices}
-    assert Lamp.TRUE_CLASSES in {alarm.lamp for alarm in true_alone.harmful}
-    assert Lamp.PROMISE in {alarm.lamp for alarm in true_alone.notices}
+    assert Lamp.TRUE_CLASSES in {alarm.about.lamp for alarm in found.notices}
+    assert Lamp.TRUE_CLASSES in {alarm.about.lamp for alarm in true_alone.harmful}
+    assert Lamp.PROMISE in {alarm.about.lamp for alarm in true_alone.notices}
     text = " ".join("\n".join(verdict_lines(true_alone)).split())
     assert "ALARM: of the admitted points whose class is 'negative', fewer than 0.9 are right." in text
     assert "fewer than 0.9 are right; nothing is promised about predicted classes." in text
     assert "The promise: share right of the admitted, by true class" in "\n".join(drawn(true_alone))
     both = replace(found, promised=tuple(ClassKind))
-    assert {Lamp.PROMISE, Lamp.TRUE_CLASSES} <= {alarm.lamp for alarm in both.harmful}
+    assert {Lamp.PROMISE, Lamp.TRUE_CLASSES} <= {alarm.about.lamp for alarm in both.harmful}
 
 
 def drawn(found: MonitorReport) -> list[str]:

@@ -36,10 +36,13 @@ class Alarm:
 
     Attributes:
         id: Its number.
-        lamp: What it is about: `promise`, `true_classes`, `partitions` or `mix`.
+        lamp: What it is about: `promise`, `true_classes`, `groups`, `partitions` or `mix`.
+        kind: The kind of class that it is about: `predicted`, `true`, `group:COLUMN` or `predicted*group:COLUMN`.
         harmful: Whether it is an alarm: admitted predictions may be wrong more often than they should be; otherwise it
             is a notice.
-        label: The class that it is about: the true one for `true_classes`, otherwise the one predicted.
+        label: The class that it is about: the true one for `true_classes`, otherwise the one predicted; None for a
+            group of all classes.
+        group: The value of the attribute that its group has; None if it is about no group.
         match_counts: The values of q in the partition that it is about, such as `1-24`; None if it is about no
             partition, and with logits only.
         target: The share right that is promised, 1 - alpha.
@@ -49,8 +52,10 @@ class Alarm:
 
     id: int = member(3, "alarm")
     lamp: str = member("true classes")
+    kind: str = member("true")
     harmful: bool = member(True)
-    label: str = member("positive", "class")
+    label: str | None = member("positive", "class")
+    group: str | None = member("north")
     match_counts: str | None = member("1-24", "q")
     target: Decimal = member("0.9")
     since: datetime = member("2026-07-01T12:00:00+00:00")

@@ -1,9 +1,54 @@
 """Words that every shell uses, also for what is shown without a report."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+
+from venn_admit.core.calibrators.certification import GroupKind, PromisedClass
 
 MOST_FULL_MATCHES = 0.5
 """If a larger share of a split has q = K, it is said what that means."""
+
+
+MOST_LISTED = 6
+"""At most this many classes are listed in a sentence."""
+
+
+def listed_text(texts: Sequence[str]) -> str:
+    """Return texts as a list in a sentence: the first ones, and how many others there are.
+
+    >>> listed_text(["a", "b"]), listed_text([*"abcdefgh"])
+    ('a, b', 'a, b, c, d, e, f and 2 others')
+    """
+    others = len(texts) - MOST_LISTED
+    return ", ".join(texts[:MOST_LISTED]) + (f" and {others} others" if others > 0 else "")
+
+
+def class_text(of: PromisedClass, class_names: Sequence[str]) -> str:
+    """Return what a class or group is called, such as "predicted negative" or "region north"."""
+    parts = []
+    if of.number is not None:
+        parts.append(f"{'predicted' if of.value is not None else of.kind} {class_names[of.number]}")
+    if isinstance(of.kind, GroupKind):
+        parts.append(f"{of.kind.attribute} {of.value}")
+    return ", ".join(parts)
+
+
+def count_text(count: int) -> str:
+    """Return an estimated number with two digits.
+
+    >>> [count_text(count) for count in (7, 1234)]
+    ['7', '1,200']
+    """
+    return f"{int(float(f'{count:.2g}')):,}"
+
+
+def labels_needed_text(needed: int | None) -> str:
+    """Return how many labels would do.
+
+    >>> labels_needed_text(1234), labels_needed_text(None)
+    ('about 1,200 labels', 'no number of labels would do')
+    """
+    return "no number of labels would do" if needed is None else f"about {count_text(needed)} labels"
 
 
 def waiting_text(waiting: int) -> str:

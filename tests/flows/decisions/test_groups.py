@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from tests.conftest import fresh_database
-from tests.flows.logits import CLASSES, NAME, calibrated, exemplars, make
-from tests.running import Arrays, Bench, certificate_of
+from tests.flows.logits import NAME, calibrated, make, with_regions
+from tests.running import Bench, certificate_of
 from venn_admit.core.evaluation.tallies import wilson_interval
 from venn_admit.core.groups import group_value
 from venn_admit.errors import Code, NotReadyError
@@ -35,16 +35,6 @@ WHERE job_id = :job_id
 ORDER BY row_number
 """
 CELLS = ("predicted", "predicted*group:region")
-
-
-def with_regions(prefix: str, count: int, seed: int) -> Arrays:
-    """Rows of a region, and of a floor that is a number; what is right in the south is often labelled wrong."""
-    rows = exemplars(prefix, count, seed)
-    rng = np.random.default_rng(seed)
-    region = rng.choice(["north", "south", "west"], count, p=[0.6, 0.2, 0.2])
-    weak = (region == "south") & (rng.random(count) < 0.25)
-    rows["y"] = np.where(weak, (rows["f"].argmax(axis=1) + 1) % CLASSES, rows["y"])
-    return rows | {"region": region, "floor": rng.integers(3, size=count)}
 
 
 @pytest.fixture(scope="module")

@@ -275,15 +275,15 @@ def test_a_row_counts_admitted_labels(scored: Bench) -> None:
         "FROM decision INNER JOIN exemplar ON exemplar.id = exemplar_id "
         "WHERE decision.decision IS NOT NULL AND label IS NOT NULL GROUP BY 1 ORDER BY 1"
     )
-    rows = [reading for reading in found.readings if reading.lamp is Lamp.PROMISE]
-    assert [(row.number, row.points, row.right) for row in rows] == [tuple(row) for row in counts]
+    rows = [reading for reading in found.readings if reading.about.lamp is Lamp.PROMISE]
+    assert [(row.about.number, row.points, row.right) for row in rows] == [tuple(row) for row in counts]
     for row in rows:
         assert row.lower_bound is not None
         assert row.share_right is not None
         assert 0.5 < row.lower_bound < row.share_right
-    partitions = [reading.points for reading in found.readings if reading.lamp is Lamp.PARTITIONS]
+    partitions = [reading.points for reading in found.readings if reading.about.lamp is Lamp.PARTITIONS]
     assert sum(partitions) == sum(row.points for row in rows)
-    assert sum(reading.documents for reading in found.readings if reading.lamp is Lamp.MIX) <= 600
+    assert sum(reading.documents for reading in found.readings if reading.about.lamp is Lamp.MIX) <= 600
 
 
 def test_selected_labels_and_those_that_came_before_the_decision_do_not_count(scored: Bench) -> None:
@@ -303,7 +303,7 @@ def test_selected_labels_and_those_that_came_before_the_decision_do_not_count(sc
 def test_corrections_and_labels_taken_back_lead_to_the_state_from_scratch(scored: Bench) -> None:
     give(scored, flipped(range(450)))
     wrong = look(scored)
-    assert {alarm.lamp for alarm in wrong.harmful} >= {Lamp.PROMISE, Lamp.PARTITIONS}
+    assert {alarm.about.lamp for alarm in wrong.harmful} >= {Lamp.PROMISE, Lamp.PARTITIONS}
     give(scored, of(range(120, 450)))
     corrected = look(scored)
     assert corrected.computed == 350, "from the last state that is as it was"
@@ -522,19 +522,19 @@ def test_partitions_without_vectors_are_predicted_classes(watched: Bench) -> Non
     admitted = Counter(row.decision for row in labelled if row.decision is not None)
     drawn = Counter(row.predicted for row in labelled)
     for lamp, expected in ((Lamp.PARTITIONS, admitted), (Lamp.MIX, drawn)):
-        assert {row.number: row.points for row in found.readings if row.lamp is lamp} == expected
-    assert {found.name(row.lamp, row.number).q for row in found.readings} == {None}
+        assert {row.about.number: row.points for row in found.readings if row.about.lamp is lamp} == expected
+    assert {found.name(row.about).q for row in found.readings} == {None}
     shown = watched.rows("SELECT * FROM report.monitor_v1 ORDER BY lamp, class_name")
     assert [(row.lamp, row.class_name, row.labels) for row in shown] == [
-        (row.lamp, f"class {row.number}", row.points)
-        for row in sorted(found.readings, key=lambda row: (row.lamp, row.number))
+        (row.about.lamp, f"class {row.about.number}", row.points)
+        for row in sorted(found.readings, key=lambda row: (row.about.lamp, row.about.number))
     ]
     alarms = watched.rows("SELECT * FROM report.alarm_v1 ORDER BY alarm")
     assert [(row.lamp, row.class_name) for row in alarms] == [
-        (alarm.lamp, f"class {alarm.number}") for alarm in found.alarms
+        (alarm.about.lamp, f"class {alarm.about.number}") for alarm in found.alarms
     ]
     assert {row.matching_neighbours for row in (*shown, *alarms)} == {None}
-    assert {Lamp.PARTITIONS, Lamp.PROMISE} <= {alarm.lamp for alarm in found.harmful}
+    assert {Lamp.PARTITIONS, Lamp.PROMISE} <= {alarm.about.lamp for alarm in found.harmful}
 
 
 def test_a_certificate_says_which_lamps_are_alarms(bench: Bench) -> None:

@@ -1,10 +1,10 @@
 """What a certificate is asked for."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from venn_admit.core.names import is_group_attribute
 from venn_admit.errors import InvalidInputError
@@ -61,6 +61,43 @@ def parse_kind(text: str) -> Kind:
         if text.startswith(prefix) and is_group_attribute(text.removeprefix(prefix)):
             return GroupKind(text)
     return ClassKind(text)
+
+
+@dataclass(frozen=True, slots=True)
+class PromisedClass:
+    """A class of a kind: what a promise, its test and its lamp are about.
+
+    Attributes:
+        kind: The kind.
+        number: The number of the predicted or true class; None for a group of all classes.
+        value: The attribute's value that its group has; None if the kind is not of groups.
+    """
+
+    kind: Kind
+    number: int | None
+    value: str | None
+
+
+def class_document(of: PromisedClass) -> dict[str, Any]:
+    """Return a class as JSON holds it; without a group if its kind has none.
+
+    Args:
+        of: The class.
+
+    Examples:
+        >>> class_document(PromisedClass(GroupKind("group:region"), None, "north"))
+        {'kind': 'group:region', 'class': None, 'group': 'north'}
+    """
+    return {"kind": str(of.kind), "class": of.number, **({} if of.value is None else {"group": of.value})}
+
+
+def class_from_document(document: Mapping[str, Any]) -> PromisedClass:
+    """Return the class that `class_document` made a document of; ValueError if it is of no kind.
+
+    Args:
+        document: It may hold more than the class.
+    """
+    return PromisedClass(parse_kind(document["kind"]), document["class"], document.get("group"))
 
 
 def attributes_of(kinds: Sequence[Kind]) -> tuple[str, ...]:

@@ -1,20 +1,21 @@
 """Monitors: bringing one up to date with the labels, what it says, and which lamps are lit."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import compress
 
-from sqlalchemy import Connection, Engine, Row
+from sqlalchemy import Connection, Engine
 
-from venn_admit.core.calibrators.certification import ClassKind, Kind
+from venn_admit.core.calibrators.certification import ClassKind, GroupKind, Kind, PromisedClass
+from venn_admit.core.calibrators.certified.policies import admitted_groups
 from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import VennAbersSettings
 from venn_admit.core.monitoring.anytime.plan import LEVEL
 from venn_admit.core.monitoring.anytime.readings import StandingAlarm, readings
 from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
 from venn_admit.errors import InvalidInputError, NotReadyError
+from venn_admit.report.calibration.cells.certified import labels_needed
 from venn_admit.report.calibration.common.watch import Watch
-from venn_admit.report.monitoring.report import MonitorReport
+from venn_admit.report.monitoring.report import GroupsBeside, MonitorReport
 from venn_admit.store.calibrations import calibrations, in_use, venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view, transaction
@@ -49,6 +50,7 @@ def update_monitor(engine: Engine, name: str, *, restart: bool = False) -> Monit
         monitor = None if restart else monitors.newest(connection, calibration)
         if monitor is None:
             monitor = monitors.start(connection, classifier, calibration, afresh=restart)
+        monitor = monitors.with_groups(connection, classifier, calibration, monitor)
         settled, seen = _settled(connection, monitor)
         stored = monitors.states(connection, monitor)
         # In one view, because a label that comes between the statements would count twice or not at all.
@@ -62,19 +64,7 @@ def update_monitor(engine: Engine, name: str, *, restart: bool = False) -> Monit
             monitors.replace_readings(connection, monitor, found)
         standing = alarms.update_alarms(connection, monitor, found, labels.events, after=base.documents)
         monitors.settle(connection, monitor, settled, seen)
-        withheld = in_use.withheld(connection, classifier)
-        kinds, on_average = _promised_kinds(connection, calibration)
-    return monitor_report(
-        classifier,
-        calibration,
-        monitor,
-        state,
-        standing,
-        withheld,
-        computed=state.documents - path.start,
-        promised=kinds,
-        on_average=on_average,
-    )
+        return _report(connection, classifier, calibration, monitor, state, standing, state.documents - path.start)
 
 
 def _require_share(calibration: Calibration) -> None:
@@ -168,38 +158,21 @@ def read_monitor(connection: Connection, classifier: Classifier, calibration: Ca
     newest = max((state.documents for state in monitors.states(connection, monitor)), default=0)
     state = monitors.read_state(connection, monitor, newest) if newest else initial_state(monitor.plan)
     standing = alarms.standing_alarms(connection, monitor)
-    withheld, (kinds, on_average) = in_use.withheld(connection, classifier), _promised_kinds(connection, calibration)
-    said = monitor_report(
-        classifier,
-        calibration,
-        monitor,
-        state,
-        standing,
-        withheld,
-        computed=0,
-        promised=kinds,
-        on_average=on_average,
-    )
+    said = _report(connection, classifier, calibration, monitor, state, standing, 0)
     return Watch(is_in_use=True, said=said, is_behind=monitor.seen.event < monitors.newest_event(connection).event)
 
 
-def monitor_report(
+def _report(
+    connection: Connection,
     classifier: Classifier,
     calibration: Calibration,
     monitor: StoredMonitor,
     state: MonitorState,
     alarms: list[StandingAlarm],
-    withheld: Sequence[Row[Any]],
-    *,
     computed: int,
-    promised: tuple[Kind, ...],
-    on_average: bool,
 ) -> MonitorReport:
-    """Return what a state of a monitor says.
-
-    computed: documents that were new, or counted again. promised: the kinds of classes that something is promised of.
-    on_average: whether that is the average promise.
-    """
+    """What a state of a monitor says; computed: documents that were new, or counted again."""
+    kinds, on_average = _promised_kinds(connection, calibration)
     return MonitorReport(
         classifier=classifier.name,
         class_names=classifier.class_names,
@@ -215,13 +188,35 @@ def monitor_report(
         computed=computed,
         readings=tuple(readings(monitor.plan, state)),
         alarms=tuple(alarms),
-        promised=promised,
+        promised=kinds,
         on_average=on_average,
         withheld={
             row.calibration: Withheld(row.in_use, row.points, row.share, row.share_in_use)
-            for row in withheld
+            for row in in_use.withheld(connection, classifier)
             if row.calibration > calibration.id
         },
+        groups=_groups(connection, calibration, monitor, state),
+    )
+
+
+def _groups(
+    connection: Connection, calibration: Calibration, monitor: StoredMonitor, state: MonitorState
+) -> GroupsBeside:
+    """What the lamps do not show of the groups that the certificate was asked for."""
+    if not calibration.group_attributes:
+        return GroupsBeside()
+    certificate, plan = venn_abers.certificate_of(connection, calibration.id), monitor.plan.groups
+    if certificate is None or certificate.policy is None:
+        return GroupsBeside()
+    tested = set[PromisedClass]() if plan is None else set(compress(plan.classes, plan.tested))
+    return GroupsBeside(
+        not_tested=tuple(of for of in admitted_groups(certificate.policy, certificate.kinds) if of not in tested),
+        not_promised={
+            PromisedClass(of.kind, of.number, of.value): labels_needed(certificate, of)
+            for of in certificate.lacking
+            if isinstance(of.kind, GroupKind)
+        },
+        unknown={} if plan is None else dict(zip(plan.values, state.unknown.tolist(), strict=True)),
     )
 
 
@@ -272,5 +267,5 @@ def _lit(connection: Connection, classifier: Classifier) -> LitLamps | None:
         return None
     standing = alarms.standing_alarms(connection, monitor)
     kinds, _ = _promised_kinds(connection, calibration)
-    harmful = sum(alarm.lamp.is_harmful(kinds) for alarm in standing)
+    harmful = sum(alarm.about.lamp.is_harmful(kinds) for alarm in standing)
     return LitLamps(harmful, len(standing) - harmful, monitor.seen.event < monitors.newest_event(connection).event)

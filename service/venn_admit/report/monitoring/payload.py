@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, LEVEL, Lamp
+from venn_admit.core.calibrators.certification import PromisedClass
+from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, LEVEL, Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading, StandingAlarm
 from venn_admit.report.monitoring.report import MonitorReport
 from venn_admit_client.members import as_json
@@ -10,7 +11,7 @@ from venn_admit_client.members import as_json
 
 def monitor_payload(report: MonitorReport) -> dict[str, Any]:
     """Return everything that a monitor says."""
-    lit = {alarm.lamp for alarm in report.alarms}
+    lit = {alarm.about.lamp for alarm in report.alarms}
     return {
         "classifier": report.classifier,
         "method": report.method,
@@ -28,12 +29,13 @@ def monitor_payload(report: MonitorReport) -> dict[str, Any]:
         "lamps": {str(lamp): {"harmful": report.is_harmful(lamp), "lit": lamp in lit} for lamp in Lamp},
         "readings": [_reading_payload(report, reading) for reading in report.readings],
         "alarms": [alarm_payload(report, alarm) for alarm in report.alarms],
+        "groups": _groups_payload(report),
         "withheld": [{"calibration": number, **as_json(why)} for number, why in report.withheld.items()],
     }
 
 
 def _reading_payload(report: MonitorReport, reading: Reading) -> dict[str, Any]:
-    return _named(report, reading.lamp, reading.number) | {
+    return _named(report, reading.about) | {
         "documents": reading.documents,
         "labels": reading.points,
         "right": reading.right,
@@ -51,25 +53,38 @@ def alarm_payload(report: MonitorReport, alarm: StandingAlarm) -> dict[str, Any]
     """Return an alarm as a webhook is sent it."""
     return (
         {"classifier": report.classifier, "setting": report.setting, "alarm": alarm.id}
-        | _named(report, alarm.lamp, alarm.number)
+        | _named(report, alarm.about)
         | {
-            "harmful": report.is_harmful(alarm.lamp),
+            "harmful": report.is_harmful(alarm.about.lamp),
             "since": alarm.created_at.isoformat(),
             "target": str(report.target),
             "figures": next(
-                (
-                    _reading_payload(report, reading)
-                    for reading in report.readings
-                    if (reading.lamp, reading.number) == (alarm.lamp, alarm.number)
-                ),
+                (_reading_payload(report, reading) for reading in report.readings if reading.about == alarm.about),
                 None,
             ),
         }
     )
 
 
-def _named(report: MonitorReport, lamp: Lamp, number: int) -> dict[str, Any]:
-    name = report.name(lamp, number)
-    kind = "class" if lamp is Lamp.TRUE_CLASSES else "predicted_class"
-    of_partition = {} if name.q is None else {"q": name.q}
-    return {"lamp": str(lamp), kind: name.class_name} | of_partition
+def _named(report: MonitorReport, about: Watched) -> dict[str, Any]:
+    name = report.name(about)
+    of_class = "class" if about.lamp is Lamp.TRUE_CLASSES else "predicted_class"
+    beside = {of_class: name.class_name, "group": name.group, "q": name.q}
+    return {"lamp": str(about.lamp), "kind": str(name.kind)} | {
+        member: value for member, value in beside.items() if value is not None
+    }
+
+
+def _groups_payload(report: MonitorReport) -> dict[str, Any]:
+    """What the lamp of groups does not show."""
+
+    def named(of: PromisedClass) -> dict[str, Any]:
+        name = None if of.number is None else report.class_names[of.number]
+        return {"kind": str(of.kind), "predicted_class": name, "group": of.value}
+
+    beside = report.groups
+    return {
+        "not_tested": [named(of) for of in beside.not_tested],
+        "not_promised": [named(of) | {"labels_needed": needed} for of, needed in beside.not_promised.items()],
+        "unknown": dict(beside.unknown),
+    }

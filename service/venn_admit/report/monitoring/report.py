@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
-from venn_admit.core.calibrators.certification import Kind
-from venn_admit.core.monitoring.anytime.plan import Lamp
+from venn_admit.core.calibrators.certification import Kind, PromisedClass
+from venn_admit.core.monitoring.anytime.plan import Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading, StandingAlarm
+from venn_admit.report.wording import class_text
 from venn_admit_client.records import Withheld
 
 _PREFIX = "venn_admit_monitor"
@@ -16,10 +17,31 @@ _PREFIX = "venn_admit_monitor"
 
 @dataclass(frozen=True, slots=True)
 class RowName:
-    """What a row is about: a class, and for a partition the values of q, such as `1-24`, None without."""
+    """What a row is about.
 
-    class_name: str
+    text: in a table. class_name: None for a group of all classes. group: its value. q: the values of q of a partition,
+    such as `1-24`.
+    """
+
+    text: str
+    kind: Kind
+    class_name: str | None
+    group: str | None
     q: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsBeside:
+    """What the lamp of groups does not show.
+
+    not_tested: certified, and not tested since the monitor was started with too few labels of them. not_promised: the
+    labels that each would take, None if no number would do. unknown: by attribute, the labelled points that are in no
+    group that the monitor knows.
+    """
+
+    not_tested: tuple[PromisedClass, ...] = ()
+    not_promised: Mapping[PromisedClass, int | None] = field(default_factory=dict)
+    unknown: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +52,7 @@ class MonitorReport:
     current snapshot. monitor: the monitor's number; started_at: when it was started. documents, points: labelled ones
     that count. computed: documents that were new, or counted again. alarms: those that stand, notices included.
     promised: the kinds of classes that the promise is about. withheld: why newer snapshots are not in use, by their
-    numbers. on_average: whether the promise is on average over calibrations.
+    numbers. on_average: whether the promise is on average over calibrations. groups: what the lamps leave out of them.
     """
 
     classifier: str
@@ -50,6 +72,7 @@ class MonitorReport:
     promised: tuple[Kind, ...]
     withheld: Mapping[int, Withheld]
     on_average: bool = False
+    groups: GroupsBeside = field(default_factory=GroupsBeside)
 
     @property
     def target(self) -> Decimal:
@@ -59,34 +82,30 @@ class MonitorReport:
     @property
     def harmful(self) -> tuple[StandingAlarm, ...]:
         """The alarms, which mean that admitted predictions may be wrong more often than they should be."""
-        return tuple(alarm for alarm in self.alarms if self.is_harmful(alarm.lamp))
+        return tuple(alarm for alarm in self.alarms if self.is_harmful(alarm.about.lamp))
 
     @property
     def notices(self) -> tuple[StandingAlarm, ...]:
         """The others."""
-        return tuple(alarm for alarm in self.alarms if not self.is_harmful(alarm.lamp))
+        return tuple(alarm for alarm in self.alarms if not self.is_harmful(alarm.about.lamp))
 
     def is_harmful(self, lamp: Lamp) -> bool:
         """Return whether it is an alarm if the lamp is lit, and not a notice."""
         return lamp.is_harmful(self.promised)
 
-    def name(self, lamp: Lamp, number: int) -> RowName:
-        """Return what a row or an alarm is about."""
-        if lamp in {Lamp.PROMISE, Lamp.TRUE_CLASSES}:
-            return RowName(self.class_names[number], None)
-        group, predicted = divmod(number, len(self.class_names))
-        return RowName(self.class_names[predicted], self._groups[group])
-
-    @property
-    def _groups(self) -> tuple[str | None, ...]:
-        most = self.neighbour_count
-        if most is None:
-            return (None,)
-        return ("0", "1" if most == 2 else f"1-{most - 1}", str(most))
+    def name(self, about: Watched) -> RowName:
+        """Return what a row or an alarm is about, in words."""
+        of, most = about.of, self.neighbour_count
+        name = None if of.number is None else self.class_names[of.number]
+        q = None
+        if about.match_group is not None and most is not None:
+            q = ("0", "1" if most == 2 else f"1-{most - 1}", str(most))[about.match_group]
+        text = class_text(of, self.class_names) if of.value is not None or name is None else name
+        return RowName(text, of.kind, name, of.value, q)
 
 
 def metrics_text(report: MonitorReport) -> str:
-    """Return the metrics: gauges, a sample for each class and partition."""
+    """Return the metrics: gauges, a sample for each class, group and partition."""
     classifier = {"classifier": report.classifier}
     lines = [
         *_header("documents", "Labelled documents that count."),
@@ -126,8 +145,10 @@ def _value(reading: Reading, figure: str) -> float | None:
 
 
 def _labels(report: MonitorReport, reading: Reading) -> dict[str, str]:
-    name = report.name(reading.lamp, reading.number)
-    return {"lamp": str(reading.lamp), "class": name.class_name} | ({} if name.q is None else {"q": name.q})
+    name = report.name(reading.about)
+    kind = None if name.group is None else str(name.kind)
+    beside = {"class": name.class_name, "kind": kind, "group": name.group, "q": name.q}
+    return {"lamp": str(reading.about.lamp)} | {label: value for label, value in beside.items() if value is not None}
 
 
 def _header(figure: str, meaning: str) -> tuple[str, str]:

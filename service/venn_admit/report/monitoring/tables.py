@@ -6,13 +6,15 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, LEVEL, Lamp
+from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, LEVEL, Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading
 from venn_admit.report.monitoring.report import MonitorReport, RowName
+from venn_admit.report.wording import class_text, labels_needed_text, listed_text
 
 _SHARES = {
     Lamp.PROMISE: "share right of the admitted, by predicted class",
     Lamp.TRUE_CLASSES: "share right of the admitted, by true class",
+    Lamp.GROUPS: "share right of the admitted, by group",
 }
 _QUESTIONS = {
     Lamp.PARTITIONS: "Inside {partitions}: are predictions wrong more often than on the calibration data?",
@@ -31,9 +33,10 @@ def monitor_tables(report: MonitorReport) -> RenderableType:
     )
     parts = [heading]
     for lamp in Lamp:
-        rows = [reading for reading in report.readings if reading.lamp is lamp]
+        rows = [reading for reading in report.readings if reading.about.lamp is lamp]
         if rows:
             parts.append(Group(Text(_title(report, lamp), style="bold"), _table(report, lamp, rows)))
+    parts += [Group(*map(Text, lines)) for lines in [group_lines(report)] if lines]
     parts += [Group(Text(f"Calibration {one} is not in use because {why}.")) for one, why in report.withheld.items()]
     return Group(*(Padding(part, (0, 0, 1, 0)) for part in (*parts, _verdict(report))))
 
@@ -49,7 +52,7 @@ def verdict_lines(report: MonitorReport) -> list[str]:
     """Return a sentence for each alarm and notice that stands, or one that says that there is none."""
     if not report.documents:
         return ["No label counts yet: label a random sample of the points that were decided on."]
-    alarms = [f"ALARM: {_sentence(report, alarm.lamp, alarm.number)}" for alarm in report.harmful]
+    alarms = [f"ALARM: {_sentence(report, alarm.about)}" for alarm in report.harmful]
     if not alarms:
         alarms = [
             f"No alarm stands. If nothing is amiss, each lamp is ever lit with a chance of {LEVEL:.0%} at most, "
@@ -60,9 +63,9 @@ def verdict_lines(report: MonitorReport) -> list[str]:
             "What is promised is an average over calibrations: an alarm says that this one has more wrong, as one "
             "may have now and then."
         )
-    shares = [alarm for alarm in report.notices if alarm.lamp is not Lamp.MIX]
-    mix = [report.name(alarm.lamp, alarm.number) for alarm in report.notices if alarm.lamp is Lamp.MIX]
-    notices = [f"Notice: {_sentence(report, alarm.lamp, alarm.number)}" for alarm in shares]
+    notes = [alarm.about for alarm in report.notices]
+    mix = [report.name(about) for about in notes if about.lamp is Lamp.MIX]
+    notices = [f"Notice: {_sentence(report, about)}" for about in notes if about.lamp is not Lamp.MIX]
     if mix:
         listed = ", ".join(map(_partition, mix))
         notices.append(
@@ -72,8 +75,31 @@ def verdict_lines(report: MonitorReport) -> list[str]:
     return alarms + notices
 
 
-def _sentence(report: MonitorReport, lamp: Lamp, number: int) -> str:
-    name = report.name(lamp, number)
+def group_lines(report: MonitorReport) -> list[str]:
+    """Return what the lamp of groups does not show, a sentence each."""
+    beside, said = report.groups, []
+    if beside.not_promised:
+        texts = [
+            f"{class_text(of, report.class_names)} ({labels_needed_text(needed)})"
+            for of, needed in beside.not_promised.items()
+        ]
+        said.append(f"Nothing is promised for these groups, and nothing of them is admitted: {listed_text(texts)}.")
+    if beside.not_tested:
+        texts = [class_text(of, report.class_names) for of in beside.not_tested]
+        said.append(
+            f"Certified and not tested, as the monitor was started with too few labels of them: {listed_text(texts)}. "
+            "Start it again to test them."
+        )
+    said += [
+        f"{count:,} of {report.points:,} labelled points have no {name}, or one that the monitor does not know."
+        for name, count in beside.unknown.items()
+        if count
+    ]
+    return said
+
+
+def _sentence(report: MonitorReport, about: Watched) -> str:
+    name, lamp = report.name(about), about.lamp
     match lamp:  # the mix has one sentence for all its partitions
         case Lamp.PROMISE:
             said = f"of what is admitted as {name.class_name!r}, fewer than {report.target} are right"
@@ -81,12 +107,14 @@ def _sentence(report: MonitorReport, lamp: Lamp, number: int) -> str:
         case Lamp.TRUE_CLASSES:
             said = f"of the admitted points whose class is {name.class_name!r}, fewer than {report.target} are right"
             return f"{said}{_promised(report, lamp, 'true')}."
+        case Lamp.GROUPS:
+            return f"of what is admitted of {name.text}, fewer than {report.target} are right."
         case _:
             return f"predictions of {_partition(name)} are wrong more often than on the calibration data."
 
 
 def _partition(name: RowName) -> str:
-    return repr(name.class_name) if name.q is None else f"{name.class_name!r} with q {name.q}"
+    return repr(name.text) if name.q is None else f"{name.text!r} with q {name.q}"
 
 
 def _promised(report: MonitorReport, lamp: Lamp, kind: str) -> str:
@@ -101,7 +129,8 @@ def _verdict(report: MonitorReport) -> Group:
 def _table(report: MonitorReport, lamp: Lamp, rows: list[Reading]) -> Table:
     by_q, of_shares = lamp in _QUESTIONS and report.neighbour_count is not None, lamp is not Lamp.MIX
     drawn = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
-    drawn.add_column(Text("class" if lamp is Lamp.TRUE_CLASSES else "predicted"), overflow="fold", min_width=9)
+    first = {Lamp.TRUE_CLASSES: "class", Lamp.GROUPS: "group"}.get(lamp, "predicted")
+    drawn.add_column(Text(first), overflow="fold", min_width=9)
     heads = [
         *(["q"] if by_q else []),
         "labels" if of_shares else "documents",
@@ -113,7 +142,7 @@ def _table(report: MonitorReport, lamp: Lamp, rows: list[Reading]) -> Table:
         drawn.add_column(Text(head), justify="right", no_wrap=True)
     drawn.add_column(Text("lamp"), no_wrap=True)
     for row in rows:
-        name = report.name(lamp, row.number)
+        name = report.name(row.about)
         figures = [
             *([name.q or ""] if by_q else []),
             f"{row.points:,}",
@@ -121,7 +150,7 @@ def _table(report: MonitorReport, lamp: Lamp, rows: list[Reading]) -> Table:
             evidence_text(row.most),
             f"{row.needed:,.0f}",
         ]
-        drawn.add_row(Text(name.class_name), *map(Text, figures), _lamp(report, row))
+        drawn.add_row(Text(name.text), *map(Text, figures), _lamp(report, row))
     return drawn
 
 
@@ -130,7 +159,7 @@ def _lamp(report: MonitorReport, row: Reading) -> Text:
         return Text("not tested", style="dim")
     if row.lit_at is None:
         return Text("")
-    return Text("ALARM", style="bold red") if report.is_harmful(row.lamp) else Text("notice", style="yellow")
+    return Text("ALARM", style="bold red") if report.is_harmful(row.about.lamp) else Text("notice", style="yellow")
 
 
 def _share(share: float | None) -> str:

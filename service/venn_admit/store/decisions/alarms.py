@@ -26,15 +26,15 @@ def update_alarms(
         connection,
         "monitors.end_alarms",
         **of_monitor,
-        lamps=[str(reading.lamp) for reading, _ in lit],
-        numbers=[reading.number for reading, _ in lit],
+        lamps=[str(reading.about.lamp) for reading, _ in lit],
+        numbers=[reading.about.number for reading, _ in lit],
     )
     execute(
         connection,
         "monitors.raise_alarms",
         **of_monitor,
-        lamps=[str(reading.lamp) for reading, _ in newly],
-        numbers=[reading.number for reading, _ in newly],
+        lamps=[str(reading.about.lamp) for reading, _ in newly],
+        numbers=[reading.about.number for reading, _ in newly],
         events=[int(events[lit_at - after - 1]) for _, lit_at in newly],
     )
     return standing_alarms(connection, monitor)
@@ -42,9 +42,10 @@ def update_alarms(
 
 def standing_alarms(connection: Connection, monitor: StoredMonitor) -> list[StandingAlarm]:
     """Return the alarms and notices that stand."""
-    rows = execute(connection, "monitors.standing_alarms", monitor_id=monitor.id)
+    rows, watched = execute(connection, "monitors.standing_alarms", monitor_id=monitor.id), monitor.plan.watched
     return [
-        StandingAlarm(row.id, Lamp(row.lamp), row.number, row.created_at, row.notified_at is not None) for row in rows
+        StandingAlarm(row.id, watched(Lamp(row.lamp), row.number), row.created_at, row.notified_at is not None)
+        for row in rows
     ]
 
 

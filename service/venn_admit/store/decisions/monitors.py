@@ -2,21 +2,21 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection
 
-from venn_admit.core.monitoring.anytime.documents import MATCH_GROUPS, LabelledPoints, labelled_points
-from venn_admit.core.monitoring.anytime.plan import MonitorPlan, plan_of
+from venn_admit.core.monitoring.anytime.documents import LabelledPoints
+from venn_admit.core.monitoring.anytime.plan import MonitorPlan
 from venn_admit.core.monitoring.anytime.readings import Reading
 from venn_admit.core.monitoring.anytime.state import MonitorState
 from venn_admit.core.monitoring.anytime.stored import plan_document, plan_of_document, state_document, state_of_document
 from venn_admit.core.types import IntArray
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.statements import execute, statement
+from venn_admit.store.decisions.monitored import groups, labelled, plan_by
 from venn_admit.store.exemplars.classifiers import Classifier
 
 
@@ -104,16 +104,11 @@ def start(connection: Connection, classifier: Classifier, calibration: Calibrati
     oldest snapshot with the same KNN parameters, against that one.
     """
     of_calibrator = {"calibrator_id": calibration.calibrator_id, "knn_parameters_id": calibration.knn_parameters_id}
-    number, event = calibration.number, newest_event(connection).event
+    snapshot, number, event = calibration.id, calibration.number, newest_event(connection).event
     if not afresh:
         first = execute(connection, "monitors.first_snapshot", **of_calibrator).one()
-        number, event = first.number, first.event
-    plan = plan_of(
-        _calibration_documents(connection, classifier, calibration.calibrator_id, number),
-        class_count=classifier.class_count,
-        alpha=calibration.method_settings.alpha,
-        match_groups=1 if classifier.knn is None else MATCH_GROUPS,
-    )
+        snapshot, number, event = first.id, first.number, first.event
+    plan = plan_by(connection, classifier, calibration, snapshot, number)
     execute(connection, "monitors.end_earlier_alarms", **of_calibrator)
     row = execute(
         connection,
@@ -136,12 +131,29 @@ def start(connection: Connection, classifier: Classifier, calibration: Calibrati
     )
 
 
-def _calibration_documents(
-    connection: Connection, classifier: Classifier, calibrator_id: int, number: int
-) -> LabelledPoints:
-    rows = execute(connection, "monitors.calibration_documents", calibrator_id=calibrator_id, number=number).all()
-    order = {key: place for place, key in enumerate(dict.fromkeys(row.document_key for row in rows))}
-    return _points(classifier, rows, [order[row.document_key] for row in rows], [False] * len(rows))
+def with_groups(
+    connection: Connection, classifier: Classifier, calibration: Calibration, monitor: StoredMonitor
+) -> StoredMonitor:
+    """Return a monitor of a snapshot's calibrator that watches groups, if the certificate was asked for any.
+
+    One that was started before monitors did so has its states deleted, and all that it counts is read again: what they
+    say of classes stays as it was. If the snapshot that its plan rests on is gone, it stays without groups.
+    """
+    if monitor.plan.groups is not None or not calibration.group_attributes:
+        return monitor
+    number = monitor.calibration_number
+    snapshot = execute(
+        connection, "monitors.snapshot", calibrator_id=monitor.calibrator_id, number=number
+    ).scalar_one_or_none()
+    if snapshot is None:
+        return monitor
+    found = plan_by(connection, classifier, calibration, snapshot, number).groups
+    if found is None:
+        return monitor
+    plan = replace(monitor.plan, groups=found)
+    execute(connection, "monitors.replace_plan", monitor_id=monitor.id, plan=json.dumps(plan_document(plan)))
+    delete_states(connection, monitor, [state.documents for state in states(connection, monitor)])
+    return replace(monitor, plan=plan)
 
 
 def first_change(connection: Connection, classifier: Classifier, monitor: StoredMonitor) -> int | None:
@@ -172,26 +184,9 @@ def counted_labels(
     found = execute(connection, "monitors.labelled_decisions", **parameters)
     rows = [row for row in found if row.came_together]
     events, document = np.unique(np.array([row.event_id for row in rows], dtype=np.int64), return_inverse=True)
-    return CountedLabels(_points(classifier, rows, document.tolist(), [row.is_admitted for row in rows]), events)
-
-
-def _points(
-    classifier: Classifier, rows: Sequence[Any], document: Sequence[int], admitted: Sequence[bool]
-) -> LabelledPoints:
-    def column(name: str) -> IntArray:
-        return np.array([getattr(row, name) for row in rows], dtype=np.int64)
-
-    return labelled_points(
-        [row.external_id for row in rows],
-        np.array(document, dtype=np.int64),
-        predicted=column("predicted"),
-        label=column("label"),
-        match_count=None if classifier.knn is None else column("match_count"),
-        admitted=np.array(admitted, dtype=np.bool_),
-        class_count=classifier.class_count,
-        neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
-        seed=classifier.seed,
-    )
+    known = {} if monitor.plan.groups is None else monitor.plan.groups.values
+    of_points, admitted = groups(connection, rows, list(known)), [row.is_admitted for row in rows]
+    return CountedLabels(labelled(classifier, rows, document.tolist(), admitted, of_points, known), events)
 
 
 def states(connection: Connection, monitor: StoredMonitor) -> list[StoredState]:
@@ -245,8 +240,8 @@ def replace_readings(connection: Connection, monitor: StoredMonitor, readings: S
             [
                 {
                     "monitor_id": monitor.id,
-                    "lamp": reading.lamp,
-                    "number": reading.number,
+                    "lamp": reading.about.lamp,
+                    "number": reading.about.number,
                     "documents": reading.documents,
                     "points": reading.points,
                     "correct": reading.right,

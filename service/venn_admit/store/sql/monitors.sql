@@ -41,6 +41,7 @@ LIMIT 1;
 -- name: first_snapshot
 -- The oldest snapshot of a calibrator that rests on given KNN parameters, and the last label event before it.
 SELECT
+    calibration.id,
     calibration.number,
     (
         SELECT coalesce(max(event.id), 0)
@@ -54,9 +55,18 @@ WHERE
 ORDER BY calibration.number
 LIMIT 1;
 
+-- name: snapshot
+-- The snapshot of a calibrator that has a number.
+SELECT id
+FROM calibration
+WHERE
+    calibrator_id = :calibrator_id
+    AND number = :number;
+
 -- name: calibration_documents
 -- The points of a snapshot with what their draws are hashed from.
 SELECT
+    point.exemplar_id,
     exemplar.external_id,
     coalesce(exemplar.document_id, exemplar.external_id) AS document_key,
     point.predicted,
@@ -100,6 +110,12 @@ VALUES (
     CAST(:plan AS json)
 )
 RETURNING id, created_at;
+
+-- name: replace_plan
+-- Replace the plan of a monitor by one that is fixed by the same data and watches more.
+UPDATE monitor
+SET plan = CAST(:plan AS json)
+WHERE id = :monitor_id;
 
 -- name: first_change
 -- The first random label event of the documents that label events after the settled one are about; null for none.
@@ -250,6 +266,7 @@ document AS (
 
 SELECT DISTINCT ON (document.event_id, document.exemplar_id)
     document.event_id,
+    document.exemplar_id,
     document.external_id,
     document.label,
     -- The caller leaves the others out: the planner would think that they are nearly all.
@@ -323,7 +340,7 @@ DELETE FROM monitor_reading
 WHERE monitor_id = :monitor_id;
 
 -- name: add_reading
--- Store what a state says of one class or partition.
+-- Store what a state says of one class, group or partition.
 INSERT INTO monitor_reading (
     monitor_id,
     lamp,

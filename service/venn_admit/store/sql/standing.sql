@@ -38,7 +38,7 @@ LEFT JOIN (
     SELECT
         classifier_id,
         count(*) AS alarms
-    FROM alarm_row_v1
+    FROM alarm_row_v2
     WHERE
         is_standing
         AND is_harmful

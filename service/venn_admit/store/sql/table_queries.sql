@@ -115,7 +115,9 @@ LIMIT 6;
 -- The lamps of the monitor: those that are lit and harmful, then the other lit ones, then the nearest to it.
 SELECT
     lamp,
+    kind,
     class_name,
+    "group",
     matching_neighbours,
     labels,
     share_correct,
@@ -124,7 +126,7 @@ SELECT
     needed,
     is_lit,
     is_harmful
-FROM report.monitor_v1
+FROM report.monitor_v2
 WHERE
     classifier = :classifier
     AND setting = :setting
@@ -133,7 +135,9 @@ ORDER BY
     is_lit DESC,
     largest_e_value / needed DESC NULLS LAST,
     lamp ASC,
-    class_name ASC;
+    kind ASC,
+    class_name ASC,
+    "group" ASC;
 
 -- name: stored
 -- Exemplars by split, and those of them with a label.

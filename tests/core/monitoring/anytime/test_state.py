@@ -71,7 +71,7 @@ def test_wealth_beyond_the_largest_number_stays_there_and_is_stored() -> None:
 def test_a_row_says_what_was_counted(plan: MonitorPlan) -> None:
     points = LAW.draw(np.random.default_rng(2), 300)
     state = after(plan, points, [300])
-    rows = {(row.lamp, row.number): row for row in readings(plan, state)}
+    rows = {(row.about.lamp, row.about.number): row for row in readings(plan, state)}
     for number in range(CLASSES):
         inside = points.predicted == number
         row = rows[Lamp.PROMISE, number]
@@ -88,7 +88,7 @@ def test_wealth_of_single_points_follows_from_counts() -> None:
     plan = plan_of(Law().draw(np.random.default_rng(0), 300), class_count=CLASSES, alpha=ALPHA)
     state = after(plan, Law(right=(0.8,) * 6).draw(np.random.default_rng(1), 250), [250])
     for row in readings(plan, state):
-        if row.lamp is Lamp.PROMISE:
+        if row.about.lamp is Lamp.PROMISE:
             assert row.right is not None
             stakes = [Fraction(4, 5) / 2**halvings for halvings in range(9)]
             won, lost = row.points - row.right, row.right
@@ -100,7 +100,7 @@ def test_a_document_larger_than_any_of_the_calibration_counts_in_part() -> None:
     plan = plan_of(Law().draw(np.random.default_rng(0), 300), class_count=CLASSES, alpha=ALPHA)
     points = Law(size=50).draw(np.random.default_rng(1), 40)
     state = after(plan, points, [40])
-    assert sum(row.points for row in readings(plan, state) if row.lamp is Lamp.PROMISE) == 40
+    assert sum(row.points for row in readings(plan, state) if row.about.lamp is Lamp.PROMISE) == 40
     assert np.isfinite(state.games[Lamp.PROMISE].wealth).all()
 
 

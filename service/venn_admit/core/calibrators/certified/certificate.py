@@ -6,34 +6,38 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from venn_admit.core.calibrators.certification import ClassKind, DocumentTest, Kind, parse_kind, part_kind
+from venn_admit.core.calibrators.certification import (
+    ClassKind,
+    DocumentTest,
+    Kind,
+    PromisedClass,
+    class_document,
+    class_from_document,
+    parse_kind,
+    part_kind,
+)
 from venn_admit.core.calibrators.certified.policies import Bounded, GroupThresholds, Policy
 from venn_admit.core.calibrators.loss import LossMatrix
 from venn_admit.errors import InvalidInputError
 
 
 @dataclass(frozen=True, slots=True)
-class ClassResult:
+class ClassResult(PromisedClass):
     """What was found for one class of one kind under one policy.
 
     Attributes:
-        number: The number of the predicted or true class; None for a group of all classes.
         admitted: The number of its points of the evidence that are admitted.
         right: How many of them are right.
         p_value: In [0, 1]; None for a predicted class that is never admitted, of which nothing is promised.
         documents_needed: The number of documents of evidence with which the class passes with a chance of 0.8, at the
             rates seen there; None if it fails at any number.
-        value: The attribute's value that its group has; None if the kind is not of groups.
         mean_loss: That of its admitted points, 0 if there are none; None if no loss was asked for.
     """
 
-    kind: Kind
-    number: int | None
     admitted: int
     right: int
     p_value: float | None
     documents_needed: int | None
-    value: str | None = None
     mean_loss: float | None = None
 
     @property
@@ -341,9 +345,7 @@ def policy_from_document(document: Mapping[str, Any]) -> Policy | None:
 
 def _result_document(result: ClassResult) -> dict[str, Any]:
     return {
-        "kind": str(result.kind),
-        "class": result.number,
-        **({} if result.value is None else {"group": result.value}),
+        **class_document(result),
         "admitted": result.admitted,
         "right": result.right,
         **({} if result.mean_loss is None else {"mean_loss": result.mean_loss}),
@@ -419,14 +421,15 @@ def _aside(document: Mapping[str, Any]) -> SetAside:
 
 
 def _result(document: Mapping[str, Any]) -> ClassResult:
+    of = class_from_document(document)
     return ClassResult(
-        kind=parse_kind(document["kind"]),
-        number=document["class"],
+        kind=of.kind,
+        number=of.number,
+        value=of.value,
         admitted=document["admitted"],
         right=document["right"],
         p_value=document["p_value"],
         documents_needed=document["documents_needed"],
-        value=document.get("group"),
         mean_loss=document.get("mean_loss"),
     )
 

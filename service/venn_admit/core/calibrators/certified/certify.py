@@ -14,7 +14,6 @@ import numpy as np
 from venn_admit.core.calibrators.certification import (
     DEFAULT_CONFIDENCE,
     DocumentTest,
-    GroupKind,
     Kind,
     attributes_of,
     make_certification,
@@ -24,7 +23,6 @@ from venn_admit.core.calibrators.certified.certificate import Certificate, Chain
 from venn_admit.core.calibrators.certified.chains import Order, finite_thresholds, joined_policy, plan_chains
 from venn_admit.core.calibrators.certified.coverage import covers
 from venn_admit.core.calibrators.certified.evidence import Evidence, documents_needed
-from venn_admit.core.calibrators.certified.forecast import Column
 from venn_admit.core.calibrators.certified.hypothesis_tests import (
     VARIANCE_FACTOR,
     binomial_tail,
@@ -33,7 +31,7 @@ from venn_admit.core.calibrators.certified.hypothesis_tests import (
     document_excess,
 )
 from venn_admit.core.calibrators.certified.losses import Losses, LossRanges, losses_of
-from venn_admit.core.calibrators.certified.points import CertificatePoints, canonical, check_points
+from venn_admit.core.calibrators.certified.points import CertificatePoints, canonical, check_points, named_class
 from venn_admit.core.calibrators.certified.policies import Policy, admit
 from venn_admit.core.calibrators.loss import LossMatrix, check_loss
 from venn_admit.core.types import FloatArray, IntArray
@@ -112,9 +110,9 @@ def certify(
     setting = _Setting(proposing, evidence, losses, float(alpha), asked.test, shown, seed)
     chains = _tested(plan.orders, setting, level)
     untested = [
-        ClassResult(kind, number, 0, 0, None, needed, value)
+        ClassResult(of.kind, of.number, of.value, 0, 0, None, needed)
         for column, needed in plan.untested
-        for kind, number, value in [_named(column, evidence)]
+        for of in [named_class(*column, evidence.groups)]
     ]
     tested = list(zip(plan.orders, chains, strict=True))
     return _certificate(tested, untested, setting, class_count, alpha, confidence, asked.kinds)
@@ -351,9 +349,9 @@ def _class_results(
     mean_loss = np.divide(loss, admitted, out=np.zeros(len(loss)), where=admitted > 0)
     return tuple(
         ClassResult(
-            kind=kind,
-            number=number,
-            value=value,
+            kind=of.kind,
+            number=of.number,
+            value=of.value,
             mean_loss=None if setting.losses.given is None else float(mean_loss[place]),
             admitted=int(admitted[place]),
             right=int(admitted[place] - tally.wrong[place]),
@@ -368,18 +366,8 @@ def _class_results(
             ),
         )
         for place, column in enumerate(order.columns)
-        for kind, number, value in [_named(column, setting.evidence)]
+        for of in [named_class(*column, setting.evidence.groups)]
     )
-
-
-def _named(column: Column, points: CertificatePoints) -> tuple[Kind, int | None, str | None]:
-    """The kind of a class that is asked for, the number of its predicted or true class, and the value of its group."""
-    kind, number = column
-    if not isinstance(kind, GroupKind):
-        return kind, number, None
-    values = points.group(kind.attribute).values
-    predicted, code = divmod(number, len(values))
-    return kind, predicted if kind.by_predicted else None, values[code]
 
 
 def _certificate(

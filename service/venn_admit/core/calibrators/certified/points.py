@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from venn_admit.core.calibrators.certification import ClassKind, GroupKind, Kind
+from venn_admit.core.calibrators.certification import ClassKind, GroupKind, Kind, PromisedClass
 from venn_admit.core.checks import check_classes, check_lengths
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
@@ -86,22 +86,51 @@ class CertificatePoints:
         Args:
             attribute: Its name.
         """
-        return next(of for of in self.groups if of.attribute == attribute)
+        return _of_attribute(attribute, self.groups)
 
     def classes(self, kind: Kind) -> IntArray:
-        """Return the class of each point in a kind, (n,) int64; -1 for a point that is in none.
-
-        The class of value v within the predicted class c has the number c V + v.
+        """Return the class of each point in a kind, as `classes_of` does.
 
         Args:
             kind: One that is asked for.
         """
-        if kind is ClassKind.PREDICTED:
-            return self.predicted
-        if not isinstance(kind, GroupKind):
-            return self.label
-        of = self.group(kind.attribute)
-        return np.where(of.codes < 0, -1, self.predicted * len(of.values) + of.codes) if kind.by_predicted else of.codes
+        return classes_of(kind, self.predicted, self.label, self.groups)
+
+
+def classes_of(kind: Kind, predicted: IntArray, label: IntArray, groups: Sequence[PointGroups]) -> IntArray:
+    """Return the class of each of n points in a kind, (n,) int64; -1 for a point that is in none.
+
+    The class of value v within the predicted class c has the number c V + v.
+
+    Args:
+        kind: The kind.
+        predicted: (n,) int64 in [0, C).
+        label: (n,) int64 in [0, C).
+        groups: The groups of the points by the attributes of all kinds asked for.
+    """
+    if not isinstance(kind, GroupKind):
+        return predicted if kind is ClassKind.PREDICTED else label
+    of = _of_attribute(kind.attribute, groups)
+    return np.where(of.codes < 0, -1, predicted * len(of.values) + of.codes) if kind.by_predicted else of.codes
+
+
+def named_class(kind: Kind, number: int, groups: Sequence[PointGroups]) -> PromisedClass:
+    """Return the class that has a number in `classes_of`.
+
+    Args:
+        kind: The kind.
+        number: The number of the class.
+        groups: As in `classes_of`.
+    """
+    if not isinstance(kind, GroupKind):
+        return PromisedClass(kind, number, None)
+    values = _of_attribute(kind.attribute, groups).values
+    predicted, code = divmod(number, len(values))
+    return PromisedClass(kind, predicted if kind.by_predicted else None, values[code])
+
+
+def _of_attribute(attribute: str, groups: Sequence[PointGroups]) -> PointGroups:
+    return next(of for of in groups if of.attribute == attribute)
 
 
 def check_points(name: str, points: CertificatePoints, class_count: int) -> None:

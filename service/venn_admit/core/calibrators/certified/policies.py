@@ -7,6 +7,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from venn_admit.core.calibrators.certification import GroupKind, Kind, PromisedClass
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 
@@ -88,6 +89,29 @@ def least_values(predicted: IntArray, policy: Policy, attributes: Attributes) ->
         pairs = zip(predicted.tolist(), values, strict=True)
         least = np.maximum(least, [math.inf if one is None else of.least[c].get(one, math.inf) for c, one in pairs])
     return least
+
+
+def admitted_groups(policy: Policy, kinds: Sequence[Kind]) -> list[PromisedClass]:
+    """Return the groups, and the predicted classes within groups, of which a policy admits anything.
+
+    Args:
+        policy: The policy.
+        kinds: What it was certified for; those of groups count.
+
+    Examples:
+        >>> policy = Policy((0.8, None), groups=(GroupThresholds("region", ({"north": 0.9}, {})),))
+        >>> [of.value for of in admitted_groups(policy, [GroupKind("group:region")])]
+        ['north']
+    """
+    found = [
+        PromisedClass(kind, number if kind.by_predicted else None, value)
+        for kind in kinds
+        for of in policy.groups
+        if isinstance(kind, GroupKind) and of.attribute == kind.attribute
+        for number, least in enumerate(of.least)
+        for value in least
+    ]
+    return list(dict.fromkeys(found))
 
 
 def are_covered(predicted: IntArray, policy: Policy, attributes: Attributes) -> BoolArray:

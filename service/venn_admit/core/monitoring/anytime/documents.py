@@ -12,6 +12,7 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
+from venn_admit.core.calibrators.certified.points import PointGroups
 from venn_admit.core.checks import check_classes, check_lengths
 from venn_admit.core.splits import hash_keys
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
@@ -32,6 +33,7 @@ class LabelledPoints:
         draw: (n,) uint64, the hash by which points of a document are ordered.
         uniform: (n,) float64 in [0, 1), a hash by which ties of the point are smoothed.
         partition: (n,) int64 in [0, P), the group of q times C, plus the predicted class. P is 3C; without vectors, C.
+        groups: The groups of each attribute that is asked for, by the values that the calibration data have.
     """
 
     document: IntArray
@@ -41,6 +43,7 @@ class LabelledPoints:
     label: IntArray
     partition: IntArray
     admitted: BoolArray
+    groups: tuple[PointGroups, ...] = ()
 
     @property
     def document_count(self) -> int:
@@ -56,8 +59,9 @@ class LabelledPoints:
     def take(self, first: int, end: int) -> "LabelledPoints":
         """Return the documents from number `first` to before `end`, numbered from 0."""
         rows = slice(*np.searchsorted(self.document, [first, end]).tolist())
-        taken = LabelledPoints(*(getattr(self, name)[rows] for name in self.__slots__))
-        return replace(taken, document=taken.document - first)
+        columns = {name: getattr(self, name)[rows] for name in self.__slots__ if name != "groups"}
+        groups = tuple(replace(of, codes=of.codes[rows]) for of in self.groups)
+        return LabelledPoints(**{**columns, "document": columns["document"] - first}, groups=groups)
 
     def digest(self, before: bytes = b"") -> bytes:
         """Return BLAKE2b-128 of everything that the state of a monitor depends on.
@@ -66,7 +70,8 @@ class LabelledPoints:
             before: The digest of the documents before these.
         """
         columns = (self.document, self.draw.view(np.int64), self.predicted, self.label, self.partition, self.admitted)
-        rows = np.stack([column.astype("<i8") for column in columns], axis=1)  # (n, 6)
+        codes = (of.codes for of in self.groups)
+        rows = np.stack([column.astype("<i8") for column in (*columns, *codes)], axis=1)  # (n, 6 + A)
         return blake2b(before + rows.tobytes(), digest_size=16).digest()
 
 
@@ -81,6 +86,7 @@ def labelled_points(
     class_count: int,
     neighbour_count: int | None,
     seed: int,
+    groups: Sequence[PointGroups] = (),
 ) -> LabelledPoints:
     """Return n points as monitors see them.
 
@@ -89,6 +95,7 @@ def labelled_points(
         document: (n,) int64, the number of its document, from 0 in the order in which documents count.
         match_count: (n,) int64, q in [0, K]; None if the classifier has logits only.
         admitted: (n,) bool.
+        groups: The groups of the points by each attribute that is asked for.
     """
     check_lengths(document=document, predicted=predicted, label=label, admitted=admitted)
     check_classes(class_count, {"predicted": predicted, "label": label})
@@ -104,6 +111,7 @@ def labelled_points(
         label=label[order],
         partition=(group * class_count + predicted)[order],
         admitted=admitted[order],
+        groups=tuple(replace(of, codes=of.codes[order]) for of in groups),
     )
 
 
@@ -126,11 +134,11 @@ def tally(points: LabelledPoints, group: IntArray, largest: IntArray) -> tuple[I
     Returns all of them and the wrong ones among them, (documents, g) int64 each.
 
     Args:
-        group: (n,) int64 in [0, g).
+        group: (n,) int64 in [-1, g); -1 for a point that is in none.
         largest: (g,) int64 >= 1, M.
     """
     groups = len(largest)
-    rows = np.flatnonzero(points.admitted)
+    rows = np.flatnonzero(points.admitted & (group >= 0))
     cell = points.document[rows] * groups + group[rows]
     order = np.argsort(cell, kind="stable")
     ordered = cell[order]
@@ -150,14 +158,18 @@ def drawn(points: LabelledPoints) -> IntArray:
     return rows
 
 
-def largest_counts(points: LabelledPoints, group: IntArray, groups: int) -> IntArray:
-    """Return the most points that a document has in each group, at least 1; (g,) int64.
+def counts_of_documents(document: IntArray, group: IntArray, groups: int) -> tuple[IntArray, IntArray]:
+    """Return the most points that a document has in each group, at least 1, and how many documents have any.
 
     Args:
-        points: The points of the calibration data, admitted or not.
-        group: (n,) int64 in [0, g).
+        document: (n,) int64, the document of each point of the calibration data, admitted or not.
+        group: (n,) int64 in [-1, g); -1 for a point that is in none.
+
+    Returns:
+        (g,) int64 each.
     """
-    cell, counts = np.unique(points.document * groups + group, return_counts=True)
+    inside = group >= 0
+    cell, counts = np.unique(document[inside] * groups + group[inside], return_counts=True)
     most = np.ones(groups, dtype=np.int64)
     np.maximum.at(most, cell % groups, counts)
-    return most
+    return most, np.bincount(cell % groups, minlength=groups)

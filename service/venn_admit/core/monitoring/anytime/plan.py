@@ -1,14 +1,16 @@
 """What a monitor fixes before the first label: the error level, the calibration data, and who is tested."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
 import numpy as np
 
-from venn_admit.core.calibrators.certification import ClassKind, Kind
-from venn_admit.core.monitoring.anytime.documents import MATCH_GROUPS, LabelledPoints, drawn, largest_counts
+from venn_admit.core.calibrators.certification import ClassKind, GroupKind, Kind, PromisedClass
+from venn_admit.core.calibrators.certified.policies import Policy
+from venn_admit.core.monitoring.anytime.documents import MATCH_GROUPS, LabelledPoints, counts_of_documents, drawn
+from venn_admit.core.monitoring.anytime.groups import MINIMUM_DOCUMENTS, GroupPlan, group_plan
 from venn_admit.core.types import BoolArray, IntArray
 
 LEVEL = 0.01
@@ -17,15 +19,13 @@ LEVEL = 0.01
 CONFIDENCE = 0.95
 """The confidence of each lower bound by itself, at all times."""
 
-MINIMUM_DOCUMENTS = 30
-"""A partition with fewer documents of the calibration data is counted, and not tested."""
-
 
 class Lamp(StrEnum):
     """What is watched; see docs/explanation/monitoring.md."""
 
     PROMISE = "promise"
     TRUE_CLASSES = "true_classes"
+    GROUPS = "groups"
     PARTITIONS = "partitions"
     MIX = "mix"
 
@@ -35,8 +35,26 @@ class Lamp(StrEnum):
         Args:
             promised: The kinds of classes that the calibrator promises something about.
         """
+        if self is Lamp.GROUPS:
+            return any(isinstance(kind, GroupKind) for kind in promised)
         kind = {Lamp.PROMISE: ClassKind.PREDICTED, Lamp.TRUE_CLASSES: ClassKind.TRUE}.get(self)
         return self is Lamp.PARTITIONS or kind in promised
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What a row of a lamp, and an alarm, is about. SQL has the same rule in `venn_admit.watched_v1`.
+
+    Attributes:
+        number: Its place under the lamp, by which it is stored.
+        of: The class or group; for a partition, the class that its points are predicted as.
+        match_group: The group of q of a partition, in [0, 3); None for the others, and without vectors.
+    """
+
+    lamp: Lamp
+    number: int
+    of: PromisedClass
+    match_group: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +68,7 @@ class MonitorPlan:
         largest_partition: (P,) int64, the same of each partition; P is 3C, or C if the classifier has logits only.
         documents: (P,) int64, the documents of the calibration data whose drawn point is in each partition.
         wrong: (P,) int64, those of them whose drawn point is predicted wrong.
+        groups: What is watched of groups; None if the certificate was not asked for any.
     """
 
     class_count: int
@@ -59,6 +78,7 @@ class MonitorPlan:
     largest_partition: IntArray
     documents: IntArray
     wrong: IntArray
+    groups: GroupPlan | None = None
 
     @property
     def partition_count(self) -> int:
@@ -77,28 +97,57 @@ class MonitorPlan:
         Args:
             lamp: Its games; each partition of the mix has two, since it may become more and less frequent.
         """
+        if lamp is Lamp.GROUPS:
+            return max(0 if self.groups is None else int(self.groups.tested.sum()), 1)
         if lamp in {Lamp.PROMISE, Lamp.TRUE_CLASSES}:
             return self.class_count
         return max(int(self.tested.sum()), 1) * (2 if lamp is Lamp.MIX else 1)
 
+    def watched(self, lamp: Lamp, number: int) -> Watched:
+        """Return what the row of a lamp with a number is about.
+
+        Args:
+            number: In [0, C), [0, P) or, for groups, the place in their plan.
+        """
+        if lamp is Lamp.GROUPS:
+            assert self.groups is not None, "a lamp of groups has groups"
+            return Watched(lamp, number, self.groups.classes[number])
+        group, number_of_class = divmod(number, self.class_count)
+        kind = ClassKind.TRUE if lamp is Lamp.TRUE_CLASSES else ClassKind.PREDICTED
+        has_group = lamp in {Lamp.PARTITIONS, Lamp.MIX} and self.partition_count > self.class_count
+        return Watched(lamp, number, PromisedClass(kind, number_of_class, None), group if has_group else None)
+
 
 def plan_of(
-    calibration: LabelledPoints, *, class_count: int, alpha: Decimal, match_groups: int = MATCH_GROUPS
+    calibration: LabelledPoints,
+    *,
+    class_count: int,
+    alpha: Decimal,
+    match_groups: int = MATCH_GROUPS,
+    kinds: Sequence[Kind] = (),
+    policy: Policy | None = None,
 ) -> MonitorPlan:
     """Return the plan that follows from the calibration data.
 
     Args:
         calibration: The labelled points of a snapshot, all documents of which come before the first that is watched.
         match_groups: The groups of q; 1 if the classifier has logits only.
+        kinds: What the snapshot's certificate was asked for.
+        policy: Its policy; None if none is certified.
     """
     rows, partitions = drawn(calibration), match_groups * class_count
     partition, wrong = calibration.partition[rows], calibration.wrong[rows]
+
+    def largest(group: IntArray, groups: int) -> IntArray:
+        return counts_of_documents(calibration.document, group, groups)[0]
+
     return MonitorPlan(
         class_count=class_count,
         alpha=alpha,
-        largest_predicted=largest_counts(calibration, calibration.predicted, class_count),
-        largest_true=largest_counts(calibration, calibration.label, class_count),
-        largest_partition=largest_counts(calibration, calibration.partition, partitions),
+        largest_predicted=largest(calibration.predicted, class_count),
+        largest_true=largest(calibration.label, class_count),
+        largest_partition=largest(calibration.partition, partitions),
         documents=np.bincount(partition, minlength=partitions),
         wrong=np.bincount(partition[wrong], minlength=partitions),
+        groups=group_plan(calibration, kinds, policy),
     )

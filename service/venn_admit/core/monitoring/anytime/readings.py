@@ -11,8 +11,9 @@ from datetime import datetime
 
 import numpy as np
 
-from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, LEVEL, Lamp, MonitorPlan
+from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, LEVEL, Lamp, MonitorPlan, Watched
 from venn_admit.core.monitoring.anytime.state import STAKES, Games, MonitorState, PairCounts
+from venn_admit.core.types import BoolArray
 
 HALVINGS = 40
 
@@ -57,20 +58,19 @@ def lower_bound(documents: Mapping[tuple[int, int], int], largest: int, *, level
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One class or partition under one lamp.
+    """One class, group or partition under one lamp.
 
     Attributes:
-        number: The class; for a partition, the group of q times C, plus the predicted class.
+        about: Which one.
         points: Admitted points of these with a label; for the mix, the documents whose drawn point is in the partition.
         right: The admitted points that are predicted right; None for the mix.
         lower_bound: The lower bound of the share right, at the confidence 0.95, whenever one looks; None for the mix.
-        e_value: The e-value of the evidence now; None for a partition that is not tested.
-        most: The largest e-value so far; None for a partition that is not tested.
+        e_value: The e-value of the evidence now; None for a partition or a group that is not tested.
+        most: The largest e-value so far; None for a partition or a group that is not tested.
         lit_at: The number of documents at which it was reached; None if it never was.
     """
 
-    lamp: Lamp
-    number: int
+    about: Watched
     documents: int
     points: int
     right: int | None
@@ -91,18 +91,21 @@ class StandingAlarm:
     """An alarm, or a notice, that stands. created_at: when it was seen. notified: whether a webhook took it."""
 
     id: int
-    lamp: Lamp
-    number: int
+    about: Watched
     created_at: datetime
     notified: bool
 
 
 def readings(plan: MonitorPlan, state: MonitorState, *, level: float = LEVEL) -> list[Reading]:
-    """Return what is known of each class and partition that has labels, by lamp."""
+    """Return what is known of each class, group and partition that has labels, by lamp."""
+    shares = [
+        (Lamp.PROMISE, state.predicted, plan.largest_predicted),
+        (Lamp.TRUE_CLASSES, state.true, plan.largest_true),
+        *([] if plan.groups is None else [(Lamp.GROUPS, state.groups, plan.groups.largest)]),
+        (Lamp.PARTITIONS, state.partition, plan.largest_partition),
+    ]
     return [
-        *_shares(plan, state, Lamp.PROMISE, state.predicted, plan.largest_predicted.tolist(), level),
-        *_shares(plan, state, Lamp.TRUE_CLASSES, state.true, plan.largest_true.tolist(), level),
-        *_shares(plan, state, Lamp.PARTITIONS, state.partition, plan.largest_partition.tolist(), level),
+        *(row for lamp, pairs, largest in shares for row in _shares(plan, state, lamp, pairs, largest.tolist(), level)),
         *_mix(plan, state, level),
     ]
 
@@ -110,17 +113,16 @@ def readings(plan: MonitorPlan, state: MonitorState, *, level: float = LEVEL) ->
 def _shares(
     plan: MonitorPlan, state: MonitorState, lamp: Lamp, pairs: list[PairCounts], largest: list[int], level: float
 ) -> list[Reading]:
-    games, needed = state.games[lamp], plan.games(lamp) / level
+    games, needed, is_tested = state.games[lamp], plan.games(lamp) / level, _tested(plan, lamp)
     found = []
     for number, counts in enumerate(pairs):
         if not counts and not games.crossed[number]:
             continue
-        tested = lamp is not Lamp.PARTITIONS or bool(plan.tested[number])
+        tested = is_tested is None or bool(is_tested[number])
         points = sum(pair[0] * times for pair, times in counts.items())
         found.append(
             Reading(
-                lamp=lamp,
-                number=number,
+                about=plan.watched(lamp, number),
                 documents=sum(counts.values()),
                 points=points,
                 right=points - sum(pair[1] * times for pair, times in counts.items()),
@@ -134,14 +136,20 @@ def _shares(
     return found
 
 
+def _tested(plan: MonitorPlan, lamp: Lamp) -> BoolArray | None:
+    """Which rows of a lamp are tested; None for all."""
+    if lamp is Lamp.GROUPS and plan.groups is not None:
+        return plan.groups.tested
+    return plan.tested if lamp is Lamp.PARTITIONS else None
+
+
 def _mix(plan: MonitorPlan, state: MonitorState, level: float) -> list[Reading]:
     """The two games of a partition are shown as one: the one with more evidence."""
     games, partitions = state.games[Lamp.MIX], plan.partition_count
     seen = state.drawn - plan.documents
     return [
         Reading(
-            lamp=Lamp.MIX,
-            number=number,
+            about=plan.watched(Lamp.MIX, number),
             documents=int(seen[number]),
             points=int(seen[number]),
             right=None,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from venn_admit.core.monitoring.anytime.documents import LabelledPoints, drawn, tally
+from venn_admit.core.monitoring.anytime.groups import GroupPlan, unknown_counts
 from venn_admit.core.monitoring.anytime.plan import Lamp, MonitorPlan
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
@@ -141,8 +142,10 @@ class MonitorState:
         predicted: (C,) pair counts of each predicted class.
         true: (C,) pair counts of each true class.
         partition: (P,) pair counts of each partition.
+        groups: (G,) pair counts of each group that is watched.
         drawn: (P,) int64, documents whose drawn point is in each partition, those of the calibration data included.
         drawn_wrong: (P,) int64, those whose drawn point is predicted wrong.
+        unknown: (A,) int64, labelled points that are in no known group, by attribute.
     """
 
     documents: int
@@ -151,27 +154,33 @@ class MonitorState:
     predicted: list[PairCounts]
     true: list[PairCounts]
     partition: list[PairCounts]
+    groups: list[PairCounts]
     drawn: IntArray
     drawn_wrong: IntArray
+    unknown: IntArray
 
 
 def initial_state(plan: MonitorPlan) -> MonitorState:
     """Return the state before the first document."""
     classes, partitions = plan.class_count, plan.partition_count
+    groups, attributes = (0, 0) if plan.groups is None else (len(plan.groups.classes), len(plan.groups.values))
     return MonitorState(
         documents=0,
         points=0,
         games={
             Lamp.PROMISE: Games.of(classes),
             Lamp.TRUE_CLASSES: Games.of(classes),
+            Lamp.GROUPS: Games.of(groups),
             Lamp.PARTITIONS: Games.of(partitions),
             Lamp.MIX: Games.of(2 * partitions),
         },
         predicted=[{} for _ in range(classes)],
         true=[{} for _ in range(classes)],
         partition=[{} for _ in range(partitions)],
+        groups=[{} for _ in range(groups)],
         drawn=plan.documents.copy(),
         drawn_wrong=plan.wrong.copy(),
+        unknown=np.zeros(attributes, dtype=np.int64),
     )
 
 
@@ -181,7 +190,7 @@ def advance(plan: MonitorPlan, state: MonitorState, points: LabelledPoints, leve
     Args:
         points: The further documents, numbered from 0.
     """
-    step = max(BLOCK_VALUES // (2 * plan.partition_count * len(STAKES)), 1)
+    step = max(BLOCK_VALUES // (max(2 * plan.partition_count, len(state.groups)) * len(STAKES)), 1)
     for first in range(0, points.document_count, step):
         block = points.take(first, min(first + step, points.document_count))
         least = {lamp: plan.games(lamp) / level for lamp in Lamp}
@@ -189,6 +198,7 @@ def advance(plan: MonitorPlan, state: MonitorState, points: LabelledPoints, leve
         _count_shares(plan, state, block, least)
         state.documents += block.document_count
         state.points += len(block.document)
+        state.unknown = state.unknown + unknown_counts(block.groups)
 
 
 def _count_shares(plan: MonitorPlan, state: MonitorState, block: LabelledPoints, least: Mapping[Lamp, float]) -> None:
@@ -201,6 +211,21 @@ def _count_shares(plan: MonitorPlan, state: MonitorState, block: LabelledPoints,
         state.games[lamp].go_on(excess_factors(wrong, points, largest, alpha), state.documents, least[lamp])
         _add_pairs(pairs, points, wrong)
     _add_pairs(state.partition, *tally(block, block.partition, plan.largest_partition))
+    if plan.groups is not None:
+        _count_groups(plan.groups, state, block, alpha, least[Lamp.GROUPS])
+
+
+def _count_groups(plan: GroupPlan, state: MonitorState, block: LabelledPoints, alpha: float, least: float) -> None:
+    points = np.zeros((block.document_count, len(plan.classes)), dtype=np.int64)
+    wrong = points.copy()
+    for place in plan.places(block):  # the classes of different kinds have different places
+        of_kind, wrong_of_kind = tally(block, place, plan.largest)
+        points += of_kind
+        wrong += wrong_of_kind
+    factors = excess_factors(wrong, points, plan.largest, alpha)
+    factors[:, ~plan.tested] = 1.0
+    state.games[Lamp.GROUPS].go_on(factors, state.documents, least)
+    _add_pairs(state.groups, points, wrong)
 
 
 def _add_pairs(pairs: list[PairCounts], points: IntArray, wrong: IntArray) -> None:

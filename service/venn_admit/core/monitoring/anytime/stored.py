@@ -7,22 +7,44 @@ from typing import Any
 
 import numpy as np
 
-from venn_admit.core.monitoring.anytime.plan import MonitorPlan
+from venn_admit.core.calibrators.certification import class_document, class_from_document
+from venn_admit.core.monitoring.anytime.groups import GroupPlan
+from venn_admit.core.monitoring.anytime.plan import Lamp, MonitorPlan
 from venn_admit.core.monitoring.anytime.state import Games, MonitorState, PairCounts, initial_state
 
 
 def plan_document(plan: MonitorPlan) -> dict[str, Any]:
     """Return a plan as JSON holds it."""
-    values = {field.name: getattr(plan, field.name) for field in fields(plan)}
+    values = {field.name: getattr(plan, field.name) for field in fields(plan) if field.name != "groups"}
     arrays = {name: value.tolist() for name, value in values.items() if isinstance(value, np.ndarray)}
-    return {**values, "alpha": str(plan.alpha), **arrays}
+    groups = {} if plan.groups is None else {"groups": _groups_document(plan.groups)}
+    return {**values, "alpha": str(plan.alpha), **arrays, **groups}
 
 
 def plan_of_document(document: Mapping[str, Any]) -> MonitorPlan:
     """Return the plan that `plan_document` made a document of."""
-    values = {field.name: document[field.name] for field in fields(MonitorPlan)}
+    values = {field.name: document[field.name] for field in fields(MonitorPlan) if field.name != "groups"}
     arrays = {name: np.array(value, np.int64) for name, value in values.items() if isinstance(value, list)}
-    return MonitorPlan(**{**values, "alpha": Decimal(document["alpha"]), **arrays})
+    groups = _read_groups(document["groups"]) if "groups" in document else None
+    return MonitorPlan(**{**values, "alpha": Decimal(document["alpha"]), **arrays}, groups=groups)
+
+
+def _groups_document(plan: GroupPlan) -> dict[str, Any]:
+    return {
+        "classes": [class_document(of) for of in plan.classes],
+        "largest": plan.largest.tolist(),
+        "documents": plan.documents.tolist(),
+        "certified": plan.certified.tolist(),
+    }
+
+
+def _read_groups(document: Mapping[str, Any]) -> GroupPlan:
+    return GroupPlan(
+        classes=tuple(map(class_from_document, document["classes"])),
+        largest=np.array(document["largest"], np.int64),
+        documents=np.array(document["documents"], np.int64),
+        certified=np.array(document["certified"], np.bool_),
+    )
 
 
 def state_document(state: MonitorState) -> dict[str, Any]:
@@ -30,9 +52,9 @@ def state_document(state: MonitorState) -> dict[str, Any]:
     return {
         "documents": state.documents,
         "points": state.points,
-        "games": {str(lamp): _games_document(games) for lamp, games in state.games.items()},
-        **{name: _pairs_document(getattr(state, name)) for name in _PAIRS},
-        **{name: getattr(state, name).tolist() for name in _DRAWN},
+        "games": {str(lamp): _games_document(games) for lamp, games in _played(state)},
+        **{name: _pairs_document(getattr(state, name)) for name in _pairs(state)},
+        **{name: getattr(state, name).tolist() for name in _counts(state)},
     }
 
 
@@ -40,18 +62,27 @@ def state_of_document(document: Mapping[str, Any], plan: MonitorPlan) -> Monitor
     """Return the state that `state_document` made a document of."""
     state = initial_state(plan)
     state.documents, state.points = document["documents"], document["points"]
-    for lamp, games in state.games.items():
+    for lamp, games in _played(state):
         _read_games(document["games"][str(lamp)], games)
-    for name in _PAIRS:
+    for name in _pairs(state):
         for number, rows in document[name].items():
             getattr(state, name)[int(number)].update({(points, wrong): times for points, wrong, times in rows})
-    for name in _DRAWN:
+    for name in _counts(state):
         setattr(state, name, np.array(document[name], np.int64))
     return state
 
 
-_PAIRS = ("predicted", "true", "partition")
-_DRAWN = ("drawn", "drawn_wrong")
+def _played(state: MonitorState) -> list[tuple[Lamp, Games]]:
+    """The games of each lamp that has any: without groups, a state is what it was before they were watched."""
+    return [(lamp, games) for lamp, games in state.games.items() if len(games.most)]
+
+
+def _pairs(state: MonitorState) -> tuple[str, ...]:
+    return ("predicted", "true", "partition", *(["groups"] if state.groups else []))
+
+
+def _counts(state: MonitorState) -> tuple[str, ...]:
+    return ("drawn", "drawn_wrong", *(["unknown"] if state.groups else []))
 
 
 def _games_document(games: Games) -> dict[str, Any]:

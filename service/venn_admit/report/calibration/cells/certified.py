@@ -10,12 +10,10 @@ from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.calibrators.certified.strongest import LEAST_PART
 from venn_admit.report.calibration.sections import Section, TextTable, ratio_text
 from venn_admit.report.evaluation.wording import score_text, share_text
+from venn_admit.report.wording import MOST_LISTED, class_text, count_text, listed_text
 
 MOST_CLASSES = 20
 """At most this many classes of both kinds are shown: those with the largest p-values."""
-
-MOST_LISTED = 6
-"""With more classes than these, the thresholds are not listed."""
 
 MOST_STEPS = 4
 """At most this many policies of a chain are shown: the first, and those before the end."""
@@ -68,15 +66,6 @@ def certificate_payload(certificate: Certificate, class_names: Sequence[str]) ->
     }
 
 
-def count_text(count: int) -> str:
-    """Return an estimated number with two digits.
-
-    >>> [count_text(count) for count in (7, 1234)]
-    ['7', '1,200']
-    """
-    return f"{int(float(f'{count:.2g}')):,}"
-
-
 def kinds_text(certificate: Certificate) -> str:
     """Return the classes that a certificate is for, such as "every predicted and every true class"."""
     classes = [f"every {kind}" for kind in certificate.kinds if not isinstance(kind, GroupKind)]
@@ -84,16 +73,6 @@ def kinds_text(certificate: Certificate) -> str:
     groups = [kind for kind in certificate.kinds if isinstance(kind, GroupKind)]
     parts += [f"every {'predicted class of every ' if kind.by_predicted else ''}{kind.attribute}" for kind in groups]
     return ", and in ".join(parts)
-
-
-def result_name(result: ClassResult, class_names: Sequence[str]) -> str:
-    """Return what a class or group is called, such as "predicted negative" or "region north"."""
-    parts = []
-    if result.number is not None:
-        parts.append(f"{'predicted' if result.value is not None else result.kind} {class_names[result.number]}")
-    if isinstance(result.kind, GroupKind):
-        parts.append(f"{result.kind.attribute} {result.value}")
-    return ", ".join(parts)
 
 
 def certified_text(certificate: Certificate) -> str:
@@ -124,12 +103,11 @@ def outcome_text(certificate: Certificate, class_names: Sequence[str], *, has_av
 
 def set_aside_text(certificate: Certificate, aside: SetAside, class_names: Sequence[str]) -> str:
     """Return what a policy that is not in use would promise and admit, and why another promise takes its place."""
-    tested = [result_name(result, class_names) for result in aside.classes if result.p_value is not None]
-    others = f" and {len(tested) - MOST_LISTED} others" if len(tested) > MOST_LISTED else ""
+    tested = [class_text(result, class_names) for result in aside.classes if result.p_value is not None]
     certified, softmax = (share_text(of / certificate.points) for of in (aside.admitted, aside.by_softmax))
     return (
         f"Certified and not in use: a policy that passed at confidence {certificate.confidence} for "
-        f"{', '.join(tested[:MOST_LISTED])}{others} admits {certified} of the {certificate.points:,} points of "
+        f"{listed_text(tested)} admits {certified} of the {certificate.points:,} points of "
         f"{evidence_text(certificate)}, less than the softmax at 1 - alpha, which promises nothing and admits "
         f"{softmax}. So the average promise takes its place."
     )
@@ -141,14 +119,13 @@ def _aside(certificate: Certificate) -> tuple[ClassResult, ...]:
 
 def unpromised_text(certificate: Certificate, class_names: Sequence[str]) -> str:
     """Return which classes nothing is promised for although the strongest promise was asked for, and what it takes."""
-    shown = [result_name(one, class_names).removeprefix("true ") for one in certificate.unpromised[:MOST_LISTED]]
-    others = len(certificate.unpromised) - len(shown)
-    said = f"Nothing is promised for true classes: {', '.join(shown)}{f' and {others} others' if others else ''}."
+    listed = [class_text(one, class_names).removeprefix("true ") for one in certificate.unpromised]
+    said = f"Nothing is promised for true classes: {listed_text(listed)}."
     passed = [chain.last_passed for chain in certificate.chains if chain.covers_true_classes]
     admitted = max((step.admitted for step in passed if step is not None), default=None)
     if admitted is None:
         closest = certificate.closest_for_unpromised
-        most = result_name(max(closest, key=lambda one: one.documents_needed or math.inf), class_names)
+        most = class_text(max(closest, key=lambda one: one.documents_needed or math.inf), class_names)
         needed = _needed_text(certificate, certificate.needed_for_unpromised)
         return f"{said} All classes of both kinds must pass together: at the rates seen, {needed}, because of {most}."
     # The rule of `certify_strongest` has no other reason.
@@ -157,6 +134,12 @@ def unpromised_text(certificate: Certificate, class_names: Sequence[str]) -> str
         f"{said} A policy for them and for every predicted class passed too, and admits "
         f"{share_text(admitted / certificate.points)}: less than {why}, so it is not in use."
     )
+
+
+def labels_needed(certificate: Certificate, result: ClassResult) -> int | None:
+    """Return the labels with which a class is likely to pass; None if no number would do."""
+    needed = result.documents_needed
+    return None if needed is None or needed > TOO_MANY else certificate.points_in(needed)
 
 
 def evidence_text(certificate: Certificate) -> str:
@@ -207,7 +190,7 @@ def _classes(certificate: Certificate, results: Sequence[ClassResult], class_nam
 
     rows = tuple(
         (
-            result_name(result, class_names),
+            class_text(result, class_names),
             ratio_text(result.admitted, certificate.points),
             ratio_text(result.right, result.admitted),
             *(() if result.mean_loss is None else (f"{result.mean_loss:.4g}",)),
@@ -288,7 +271,7 @@ def _notes(certificate: Certificate, results: Sequence[ClassResult]) -> Iterator
 
 def _steps(number: int, chain: Chain, class_names: Sequence[str]) -> Iterator[tuple[str, ...]]:
     of_part = chain.name in {"class", "group", "class in group"}
-    name = result_name(chain.steps[0].classes[0], class_names).removeprefix("predicted ") if of_part else chain.name
+    name = class_text(chain.steps[0].classes[0], class_names).removeprefix("predicted ") if of_part else chain.name
     places = range(len(chain.steps))
     for place in [*places[:1], *places[1:][-(MOST_STEPS - 1) :]]:
         step = chain.steps[place]

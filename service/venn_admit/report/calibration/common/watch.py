@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from venn_admit.advice import Render, Step, Verb
-from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, Lamp
+from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading
 from venn_admit.report.calibration.sections import Section, TextTable
 from venn_admit.report.evaluation.wording import share_text, shorten
 from venn_admit.report.monitoring.payload import monitor_payload
 from venn_admit.report.monitoring.report import MonitorReport
-from venn_admit.report.monitoring.tables import evidence_text, verdict_lines
+from venn_admit.report.monitoring.tables import evidence_text, group_lines, verdict_lines
 
 QUERY = "lamps"
 MOST_ROWS = 12
@@ -59,12 +59,13 @@ def watch_section(watch: Watch, classifier: str, render: Render) -> Section:
     heads = ("lamp", "labels", "right", f"at least\n({CONFIDENCE:.0%})", "evidence", "needed", "state")
     table = TextTable(heads, tuple(_row(said, row) for row in rows), query=QUERY, words=(6,))
     such = "such predictions" if said.neighbour_count is None else "predictions with such a q"
+    groups = ", a group" if any(row.about.lamp is Lamp.GROUPS for row in said.readings) else ""
     hidden = (f"{len(rows)} of {len(said.readings)} lamps shown.",) if len(rows) < len(said.readings) else ()
     return Section(
         title,
-        (*verdict_lines(said), *behind, *((table,) if rows else ())),
+        (*verdict_lines(said), *group_lines(said), *behind, *((table,) if rows else ())),
         (
-            "predicted, true: the share right of what is admitted of a class, at least 1 - alpha = "
+            f"predicted, true{groups}: the share right of what is admitted of a class, at least 1 - alpha = "
             f"{said.target}; errors of: whether {such} are wrong more often than on the calibration "
             "data; mix of: whether they are more or less frequent. A lamp is lit when the evidence reaches what is "
             "needed; it is harmful if the promise is about it.",
@@ -83,24 +84,26 @@ def watch_payload(watch: Watch) -> dict[str, Any]:
     }
 
 
-def lamp_name(said: MonitorReport, lamp: Lamp, number: int) -> str:
+def lamp_name(said: MonitorReport, about: Watched) -> str:
     """Return what a lamp is about."""
-    name = said.name(lamp, number)
-    of_class = f"{_WATCHED[lamp]} {shorten(name.class_name, NAME_WIDTH)}"
+    name = said.name(about)
+    if about.lamp is Lamp.GROUPS:
+        return shorten(name.text, 2 * NAME_WIDTH)
+    of_class = f"{_WATCHED[about.lamp]} {shorten(name.text, NAME_WIDTH)}"
     return of_class if name.q is None else f"{of_class}, q {name.q}"
 
 
 def _nearest(said: MonitorReport) -> list[Reading]:
     def rank(row: Reading) -> tuple[bool, bool, float]:
         lit = row.lit_at is not None
-        return (not (lit and said.is_harmful(row.lamp)), not lit, -(row.most or 0.0) / row.needed)
+        return (not (lit and said.is_harmful(row.about.lamp)), not lit, -(row.most or 0.0) / row.needed)
 
     return sorted(said.readings, key=rank)[:MOST_ROWS]
 
 
 def _row(said: MonitorReport, row: Reading) -> tuple[str, ...]:
     return (
-        lamp_name(said, row.lamp, row.number),
+        lamp_name(said, row.about),
         f"{row.points:,}",
         "" if row.share_right is None else share_text(row.share_right),
         "" if row.lower_bound is None else share_text(row.lower_bound),
@@ -115,4 +118,4 @@ def _state(said: MonitorReport, row: Reading) -> str:
         return "not tested"
     if row.lit_at is None:
         return "not lit"
-    return "LIT, harmful" if said.is_harmful(row.lamp) else "lit, harmless"
+    return "LIT, harmful" if said.is_harmful(row.about.lamp) else "lit, harmless"

@@ -7,7 +7,8 @@ from venn_admit.store.database.tables.approximations import knn_parameters
 from venn_admit.store.database.tables.base import TIME, created_at, key, metadata, optional, required
 from venn_admit.store.database.tables.calibrations import calibrator
 
-_LAMPS = "lamp IN ('promise', 'true_classes', 'partitions', 'mix')"
+_LAMPS = "lamp IN ('promise', 'true_classes', 'groups', 'partitions', 'mix')"
+_LAMP = "promise, true_classes, groups, partitions or mix."
 
 monitor = sa.Table(
     "monitor",
@@ -74,9 +75,12 @@ monitor_reading = sa.Table(
     "monitor_reading",
     metadata,
     required("monitor_id", sa.ForeignKey(monitor.c.id, ondelete="CASCADE"), "The monitor."),
-    required("lamp", sa.Text, "promise, true_classes, partitions or mix."),
+    required("lamp", sa.Text, _LAMP),
     required(
-        "number", sa.Integer, "Number of the class; of a partition, its group of q times C, plus the predicted class."
+        "number",
+        sa.Integer,
+        "Number of the class; of a group, its place in the plan; of a partition, its group of q times C, plus the "
+        "predicted class.",
     ),
     required("documents", sa.Integer, "Documents that count in it."),
     required("points", sa.Integer, "Admitted points of these with a label; for mix, documents."),
@@ -93,7 +97,7 @@ monitor_reading = sa.Table(
     sa.CheckConstraint("lower_bound >= 0 AND lower_bound <= 1", name="lower_bound"),
     sa.CheckConstraint("e_value >= 0 AND largest_e_value >= e_value", name="e_value"),
     sa.CheckConstraint("lit_at >= 1", name="lit_at"),
-    comment="What the newest state of each monitor says of each class and partition that has labels.",
+    comment="What the newest state of each monitor says of each class, group and partition that has labels.",
 )
 
 
@@ -102,8 +106,8 @@ monitor_alarm = sa.Table(
     metadata,
     key("Key; ascends in order of alarms."),
     required("monitor_id", sa.ForeignKey(monitor.c.id, ondelete="CASCADE"), "The monitor."),
-    required("lamp", sa.Text, "promise, true_classes, partitions or mix."),
-    required("number", sa.Integer, "Class or partition, as in monitor_reading."),
+    required("lamp", sa.Text, _LAMP),
+    required("number", sa.Integer, "Class, group or partition, as in monitor_reading."),
     required("label_event_id", sa.BigInteger, "Label event of the document that lit the lamp."),
     created_at("it was seen"),
     optional(
