@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from venn_admit.core.documents import Documents
-from venn_admit.core.evaluation.losses import MeanLoss, mean_losses
+from venn_admit.core.evaluation.losses import MeanLoss, group_losses, mean_losses
 from venn_admit.core.evaluation.tallies import Verdict
 
 MATRIX = np.array([[0.0, 1.0, 0.3], [2.0, 0.0, 1.0], [0.5, 5.0, 0.0]])
@@ -31,6 +31,23 @@ def test_means_are_those_of_the_points_in_whatever_order(size: int) -> None:
         order = rng.permutation(400)
         again = mean_losses(MATRIX, label[order], predicted[order], admitted[order], documents)
         assert again.overall.mean == found.overall.mean
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_means_of_groups_are_those_of_their_points(size: int) -> None:
+    rng = np.random.default_rng(1)
+    label, predicted, admitted = rng.integers(0, 3, 400), rng.integers(0, 3, 400), rng.random(400) < 0.6
+    group = rng.choice(3, 400, p=[0.7, 0.25, 0.05])
+    admitted[group == 2] = False
+    documents = None if size == 1 else Documents(np.arange(400) // size, 400 // size)
+    found = group_losses(MATRIX, label, predicted, group, 3, admitted, documents)
+    for place, one in enumerate(found[:2]):
+        rows = np.flatnonzero(admitted & (group == place))
+        cost = [MATRIX[label[row], predicted[row]] for row in rows]
+        assert (one.count, one.documents) == (len(rows), len({row // size for row in rows}))
+        assert one.mean == pytest.approx(sum(cost) / len(cost))
+        assert one.interval[0] < one.mean < one.interval[1]
+    assert (found[2].count, found[2].interval) == (0, (0.0, 5.0))
 
 
 def test_nothing_admitted_and_nothing_lost_are_not_certain() -> None:

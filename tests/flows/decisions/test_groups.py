@@ -158,6 +158,30 @@ def test_evaluate_and_the_view_count_groups_as_the_decisions_are(regions: Bench,
     assert "Groups that the certificate was asked for" in console.export_text()
 
 
+def test_evaluate_shows_the_mean_loss_of_groups_if_it_is_promised(regions: Bench) -> None:
+    loss = [[0, 1, 1], [2, 0, 1], [1, 1, 0]]
+    made = calibrated(regions, alpha=Decimal("0.3"), certify=CELLS, confidence=Decimal("0.9"), loss=loss)
+    rows = with_regions("costly", 400, seed=4)
+    regions.score(NAME, regions.write("costly.npz", rows), weighted=None, calibration_id=made.calibration_id)
+    request = request_evaluation_of_decisions(regions.workspace(), NAME, calibration_id=made.calibration_id)
+    report = compare_methods(regions.workspace(), request, "costly")
+    stored = regions.rows(
+        "SELECT attributes ->> 'region' AS region, decision, label FROM decision INNER JOIN exemplar "
+        "ON exemplar.id = exemplar_id WHERE calibration_id = :id AND decision IS NOT NULL",
+        id=made.calibration_id,
+    )
+    told = {group["group"]: group["mean_loss"] for group in report_payload(report)["groups"]}
+    for region in ("north", "south", "west"):
+        costs = [loss[row.label][row.decision] for row in stored if row.region == region]
+        assert told[region]["n"] == len(costs)
+        assert told[region]["mean"] == (pytest.approx(np.mean(costs)) if costs else None)
+    assert told["north"]["n"] > 100
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(report_tables(report))
+    shown = console.export_text().partition("Groups that the certificate was asked for")[2]
+    assert "mean loss" in shown.splitlines()[1] + shown.splitlines()[2]
+
+
 @pytest.mark.parametrize(
     "value", ["north", "", 7, -7, 0, 10**20, 1.0, 100.0, 2.50, 1e-7, 1e22, -0.0, True, False, None, ["a"], {"a": 1}]
 )

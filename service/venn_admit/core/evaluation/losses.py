@@ -1,6 +1,6 @@
 """The mean loss of what a calibration admits, where errors cost differently."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -54,25 +54,65 @@ def mean_losses(
         admitted: (n,) bool.
         documents: Those of the points; None if no two share one.
     """
+    classes = range(len(matrix))
+
+    def members(truth: IntArray, said: IntArray, _: IntArray) -> list[BoolArray]:
+        return [np.ones(len(truth), dtype=np.bool_), *(truth == c for c in classes), *(said == c for c in classes)]
+
+    found = _means(matrix, label, predicted, np.zeros_like(label), members, admitted, documents)
+    return MeanLosses(found[0], tuple(found[1 : len(matrix) + 1]), tuple(found[len(matrix) + 1 :]))
+
+
+def group_losses(
+    matrix: FloatArray,
+    label: IntArray,
+    predicted: IntArray,
+    group: IntArray,
+    groups: int,
+    admitted: BoolArray,
+    documents: Documents | None,
+) -> tuple[MeanLoss, ...]:
+    """Return the mean loss of the admitted points of each group; arguments as in `mean_losses`.
+
+    Args:
+        group: (n,) int64 in [0, groups).
+    """
+
+    def members(_: IntArray, __: IntArray, of: IntArray) -> list[BoolArray]:
+        return [of == place for place in range(groups)]
+
+    return tuple(_means(matrix, label, predicted, group, members, admitted, documents))
+
+
+def _means(
+    matrix: FloatArray,
+    label: IntArray,
+    predicted: IntArray,
+    group: IntArray,
+    members: Callable[[IntArray, IntArray, IntArray], list[BoolArray]],
+    admitted: BoolArray,
+    documents: Documents | None,
+) -> list[MeanLoss]:
+    """The mean loss of each set; members: which points are of it, by true class, predicted class and group."""
     class_count, rows = len(matrix), np.flatnonzero(admitted)
     known = Documents(np.arange(len(label)), len(label)) if documents is None else documents
-    # Points are counted by their pair of classes, so that sums are exact whatever the order.
-    pairs, pair = np.unique(label[rows] * class_count + predicted[rows], return_inverse=True)
-    truth, said = np.divmod(pairs, class_count)
-    members = [np.ones(len(pairs), np.bool_), *(truth == c for c in range(class_count))]
-    members += [said == c for c in range(class_count)]
-    of = np.array(members, dtype=np.float64).T.reshape(len(pairs), len(members))
+    # Points are counted by their kind, so that sums are exact whatever the order.
+    key = (group[rows] * class_count + label[rows]) * class_count + predicted[rows]
+    kinds, kind = np.unique(key, return_inverse=True)
+    pairs, said = np.divmod(kinds, class_count)
+    of_group, truth = np.divmod(pairs, class_count)
+    sets = members(truth, said, of_group)
+    of = np.array(sets, dtype=np.float64).T.reshape(len(kinds), len(sets))
     counts = np.vstack(
-        [np.bincount(pair, minlength=len(pairs)), known.resampled_counts(rows, pair, len(pairs))]
-    )  # (1 + resamples, pairs), the points themselves first
+        [np.bincount(kind, minlength=len(kinds)), known.resampled_counts(rows, kind, len(kinds))]
+    )  # (1 + resamples, kinds), the points themselves first
     points, cost = counts @ of, (counts * matrix[truth, said]) @ of
     means = np.divide(cost, points, out=np.full(cost.shape, np.nan), where=points > 0)
     lows, highs = percentile_interval(means[1:])
-    found = [
+    return [
         _mean_loss(means[0, place], int(points[0, place]), holding, (lows[place], highs[place]), float(matrix.max()))
-        for place, holding in enumerate(_holding(known, rows, [member[pair] for member in members]))
+        for place, holding in enumerate(_holding(known, rows, [one[kind] for one in sets]))
     ]
-    return MeanLosses(found[0], tuple(found[1 : class_count + 1]), tuple(found[class_count + 1 :]))
 
 
 def _holding(documents: Documents, rows: IntArray, members: Sequence[BoolArray]) -> list[int]:

@@ -203,7 +203,7 @@ def build_dataset_report(
         parameters=parameters,
         left_out=left_out,
         calibration=calibration,
-        groups=_group_shares(points),
+        groups=_group_shares(points, loss),
         losses=None if loss is None else mean_losses(loss, label, predicted, _admitted(points), documents),
         calibration_data=None
         if (data := points.calibration_data) is None
@@ -228,11 +228,12 @@ def _admitted(points: EvaluationPoints) -> BoolArray:
     return next(one.admitted for one in points.selective if one.name == points.own.name)
 
 
-def _group_shares(points: EvaluationPoints) -> tuple[GroupShare, ...]:
+def _group_shares(points: EvaluationPoints, loss: FloatArray | None) -> tuple[GroupShare, ...]:
     """Only a certificate has groups."""
     if not points.groups:
         return ()
-    return group_shares(points.groups, _admitted(points), points.own.predicted == points.label, points.documents)
+    admitted, predicted = _admitted(points), points.own.predicted
+    return group_shares(points.groups, points.label, predicted, admitted, points.documents, loss)
 
 
 def _risk_curves(points: EvaluationPoints) -> tuple[RiskCurve, ...]:

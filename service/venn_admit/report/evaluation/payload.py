@@ -137,6 +137,7 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
                 "points": group.points,
                 "share_admitted": group.admitted,
                 **tally(group.right),
+                **({} if group.loss is None else {"mean_loss": loss(group.loss)}),
             }
             for group in report.groups
         ],

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
 
+from venn_admit.core.evaluation.groups import GroupShare
 from venn_admit.core.evaluation.losses import MeanLoss, MeanLosses
 from venn_admit.core.evaluation.measures import MethodMeasures, PointAccuracy
 from venn_admit.core.evaluation.partitions import PartitionCell, PartitionTable
@@ -36,6 +37,7 @@ from venn_admit.report.evaluation.wording import (
 GROUPS = {TRUE: ColumnGroup(TRUE, "per true class"), PREDICTED: ColumnGroup(PREDICTED, "per predicted class")}
 ACCURACY = "Accuracy of every prediction, none rejected"
 PARTITIONS = "Partitions of the KNN by q (matching neighbours) and d (distance to training)"
+LOSS_COLUMNS = (Column("mean loss"), Column("95 % interval"), Column("verdict"))
 SET_SIZE = ColumnGroup("sets", "per set size")
 
 
@@ -114,23 +116,11 @@ def _losses(report: DatasetReport, losses: MeanLosses) -> EvaluationTable:
     rows = [("all", "", losses.overall)]
     rows += [(kind, report.class_names[c], found[c]) for kind, found in of_classes for c in shown]
 
-    def cells(one: MeanLoss) -> tuple[Cell, ...]:
-        if not one.count:
-            return Cell("0"), Cell(NONE_MARK), Cell(NONE_MARK), Cell(NONE_MARK)
-        low, high = one.interval
-        verdict = one.verdict(report.alpha)
-        return (
-            Cell(f"{one.count:,}"),
-            Cell(f"{one.mean:.4g}"),
-            Cell(f"{low:.3g} to {high:.3g}"),
-            Cell(verdict.words, verdict=verdict),
-        )
-
     return EvaluationTable(
         "What the admitted points cost on average",
         ("class", ""),
-        (Column("admitted"), Column("mean loss"), Column("95 % interval"), Column("verdict")),
-        tuple(Row((kind, name), cells(one)) for kind, name, one in rows),
+        (Column("admitted"), *LOSS_COLUMNS),
+        tuple(Row((kind, name), (Cell(f"{one.count:,}"), *_loss_cells(one, report))) for kind, name, one in rows),
         _notes(
             (
                 f"The calibration promises a mean loss of at most {report.alpha}, not a share right, which the other "
@@ -140,29 +130,37 @@ def _losses(report: DatasetReport, losses: MeanLosses) -> EvaluationTable:
     )
 
 
+def _loss_cells(one: MeanLoss, report: DatasetReport) -> tuple[Cell, ...]:
+    if not one.count:
+        return (Cell(NONE_MARK),) * len(LOSS_COLUMNS)
+    (low, high), verdict = one.interval, one.verdict(report.alpha)
+    return Cell(f"{one.mean:.4g}"), Cell(f"{low:.3g} to {high:.3g}"), Cell(verdict.words, verdict=verdict)
+
+
 def _groups(report: DatasetReport) -> EvaluationTable:
-    """What is admitted of each group, and how much of it is right."""
+    """What is admitted of each group, and how much of it is right, or what it costs."""
+    of_loss = report.losses is not None
+    what = "mean loss: of what is admitted" if of_loss else f"right: of what is admitted, below {interval_note(report)}"
+
+    def cells(group: GroupShare) -> tuple[Cell, ...]:
+        if group.loss is not None:
+            return _loss_cells(group.loss, report)
+        return (judged(group.right, report, portion=False),)
+
     return EvaluationTable(
         "Groups that the certificate was asked for",
         ("attribute", "value"),
-        (Column("points"), Column("admitted"), Column("right")),
+        (Column("points"), Column("admitted"), *(LOSS_COLUMNS if of_loss else (Column("right"),))),
         tuple(
             Row(
                 (group.attribute, "none" if group.value is None else group.value),
-                (
-                    Cell(f"{group.points:,}"),
-                    Cell(share_text(group.admitted)),
-                    judged(group.right, report, portion=False),
-                ),
+                (Cell(f"{group.points:,}"), Cell(share_text(group.admitted)), *cells(group)),
             )
             for group in report.groups
         ),
         _notes(
-            (
-                "admitted: of the points of the group; right: of what is admitted, below "
-                f"{interval_note(report)}. A group that is not certified is never admitted.",
-            ),
-            legend(report, "right"),
+            (f"admitted: of the points of the group; {what}. A group that is not certified is never admitted.",),
+            *(() if of_loss else (legend(report, "right"),)),
         ),
     )
 
