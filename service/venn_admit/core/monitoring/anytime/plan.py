@@ -107,6 +107,7 @@ class MonitorPlan:
         """Return what the row of a lamp with a number is about.
 
         Args:
+            lamp: The lamp.
             number: In [0, C), [0, P) or, for groups, the place in their plan.
         """
         if lamp is Lamp.GROUPS:
