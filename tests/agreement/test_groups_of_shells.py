@@ -133,7 +133,7 @@ def test_a_shell_decides_by_group(decide: dict[str, Callable[[str | None], Any]]
 
 
 def test_every_shell_shows_the_lamps_of_groups(decide: dict[str, Any]) -> None:
-    members = ("alarm", "lamp", "kind", "predicted_class", "group", "harmful", "since")
+    members = ("alarm", "lamp", "kind", "predicted_class", "group", "harmful")
     found = {
         shell: [{member: alarm.get(member) for member in members} for alarm in alarms()]
         for shell, alarms in decide["alarms"].items()
