@@ -56,7 +56,7 @@ def test_what_is_named_exists(name: str) -> None:
         check_command(name)
     elif name.startswith("tests/"):
         check_test(name)
-    elif name.startswith("venn_admit."):
+    elif name.startswith(("venn_admit.", "examples.")):
         found_object(name)
     else:
         assert name in {"document"}, f"{name}: neither a module, nor a command, nor a test"
@@ -67,7 +67,7 @@ def test_what_is_built_has_a_place_and_a_test(row: list[str]) -> None:
     item, place, test, *_ = row
     assert item
     if "not built" not in place:
-        assert "`venn" in place
+        assert "`venn" in place or "`examples." in place
         assert "`tests/" in test
 
 
