@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .cascade import Cascade
     from .classifier import Classifier
     from .connection import Connection, connect
     from .errors import (
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
         Alarm,
         Calibration,
         CalibrationUse,
+        CascadeClass,
+        CascadeDecision,
+        CascadeReport,
+        CascadeStage,
         Certificate,
         CertificateLook,
         CertifiedClass,
@@ -50,6 +55,8 @@ if TYPE_CHECKING:
         PutInUse,
         Replay,
         Report,
+        Served,
+        ServedStage,
         SetAside,
         StoredDecision,
         Weaker,
@@ -67,6 +74,11 @@ __all__ = [
     "BrokerError",
     "Calibration",
     "CalibrationUse",
+    "Cascade",
+    "CascadeClass",
+    "CascadeDecision",
+    "CascadeReport",
+    "CascadeStage",
     "Certificate",
     "CertificateLook",
     "CertifiedClass",
@@ -94,6 +106,8 @@ __all__ = [
     "Replay",
     "Report",
     "Retries",
+    "Served",
+    "ServedStage",
     "SetAside",
     "StoredDecision",
     "UnavailableError",
@@ -104,6 +118,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Cascade": "cascade",
     "Classifier": "classifier",
     "Connection": "connection",
     "connect": "connection",

@@ -53,6 +53,14 @@ class Code(StrEnum):
     SETTING_IN_USE = "setting-in-use", "conflict", "The setting in use cannot be retired.", "classifier", "setting"
     INDEX_EXISTS = "index-exists", "conflict", "The classifier has an HNSW index already.", "classifier"
 
+    CASCADE_TAKEN = "cascade-taken", "conflict", "Another cascade has this name.", "cascade"
+    STAGE_OF_CASCADE = (
+        "stage-of-cascade",
+        "conflict",
+        "The classifier is a stage of a cascade, and cannot be deleted.",
+        "classifier",
+        "cascade",
+    )
     FORGOTTEN = (
         "forgotten",
         "conflict",
@@ -107,6 +115,7 @@ class Code(StrEnum):
     REMOVED_JOB = "removed-job", "not-found", "The rows and decisions of the job were removed.", "job"
     UNKNOWN_KEY = "unknown-key", "not-found", "No key for the HTTP service has this number.", "key"
     UNKNOWN_INDEX = "unknown-index", "not-found", "The classifier has no HNSW index to drop.", "classifier"
+    UNKNOWN_CASCADE = "unknown-cascade", "not-found", "No cascade has this name.", "cascade"
 
     SCHEMA_OUTDATED = "schema-outdated", "not-ready", "The schema of the database is older than this program needs."
     PROGRAM_OUTDATED = "program-outdated", "not-ready", "The schema of the database needs a newer program."
@@ -129,6 +138,15 @@ class Code(StrEnum):
     EQUAL_DISTANCES = "equal-distances", "not-ready", "The distances to training give a band no width."
     NOT_CALIBRATED = "not-calibrated", "not-ready", "The classifier has no calibration yet.", "classifier"
     INDEX_MISSING = "index-missing", "not-ready", "The search asked for needs an HNSW index.", "classifier"
+
+    CASCADE_NOT_CERTIFIED = "cascade-not-certified", "not-ready", "The cascade has no certificate yet.", "cascade"
+    CASCADE_OUTDATED = (
+        "cascade-outdated",
+        "outdated",
+        "A classifier of the cascade has another score than when the cascade was certified.",
+        "cascade",
+        "classifier",
+    )
 
     POINTS_FORGOTTEN = (
         "points-forgotten",

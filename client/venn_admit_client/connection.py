@@ -1,12 +1,14 @@
 """A connection to a service, with its classifiers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from .cascade import Cascade
 from .classifier import Classifier
 from .errors import InvalidInputError
 from .interface import ConnectionInterface
 from .members import from_json
-from .records import Deletion
+from .records import CascadeReport, Deletion
 from .retries import Retries
 from .transport import Transport
 
@@ -95,3 +97,17 @@ class Connection(ConnectionInterface):
 
     def classifiers(self) -> list[Classifier]:
         return [Classifier(self._transport, one) for one in self._transport.pages("classifiers")]
+
+    def create_cascade(self, name: str, stages: Mapping[str, float] | Sequence[str]) -> Cascade:
+        costs = stages if isinstance(stages, Mapping) else dict.fromkeys(stages, 0.0)
+        body = {"cascade": name, "stages": [{"classifier": one, "cost": cost} for one, cost in costs.items()]}
+        return self._cascade(self._transport.post("cascades", body=body))
+
+    def cascade(self, name: str) -> Cascade:
+        return self._cascade(self._transport.get("cascades", name))
+
+    def cascades(self) -> list[Cascade]:
+        return [self._cascade(one) for one in self._transport.get("cascades")["cascades"]]
+
+    def _cascade(self, answer: Mapping[str, Any]) -> Cascade:
+        return Cascade(self._transport, from_json(CascadeReport, answer))

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from .asked_cascade import CascadeInterface
 from .records import (
     Calibration,
     Decision,
@@ -261,9 +262,8 @@ class ClassifierInterface(ABC):
                 finite-sample by default; asymptotic passes with fewer documents and is valid for very many only.
             promise: Venn-Abers only: what is promised unless certify says it: strongest, average or pointwise;
                 strongest by default: certified for predicted and true classes if the labels show it, otherwise for
-                predicted classes alone; otherwise, or if that admits less than the softmax at 1 - alpha, the average
-                promise: over calibrations and batches, on average at most alpha are wrong among the admitted of each
-                predicted class; with thresholds, pointwise by default.
+                predicted classes alone, otherwise the average promise: over calibrations and batches, on average at
+                most alpha are wrong among the admitted of each predicted class; with thresholds, pointwise by default.
             loss: Venn-Abers only: what errors cost: for each true class, a row with the loss of each predicted class, 0
                 for itself; promised then: with confidence 1 - eps (0.95 unless another is asked for) over the
                 calibration labels, the mean loss is at most alpha among the admitted of each class asked for; by
@@ -575,3 +575,30 @@ class ConnectionInterface(ABC):
     @abstractmethod
     def classifiers(self) -> Sequence[ClassifierInterface]:
         """Return all classifiers and all their generations, by name."""
+
+    @abstractmethod
+    def create_cascade(self, name: str, stages: Mapping[str, float] | Sequence[str]) -> CascadeInterface:
+        """Create a cascade: classifiers that are asked one after the other, until one admits a point.
+
+        Args:
+            name: 1 to 100 printable characters.
+            stages: The names of the classifiers in the order in which they are asked, `person` for a last stage that is
+                one; as a mapping, with what a point costs that reaches each, in any unit.
+
+        Raises:
+            InvalidInputError: A name or a cost is invalid.
+            NotFoundError: There is no such classifier.
+            ConflictError: There is a cascade of this name, or the classifiers have other classes.
+        """
+
+    @abstractmethod
+    def cascade(self, name: str) -> CascadeInterface:
+        """Return a cascade that is stored.
+
+        Raises:
+            NotFoundError: There is none of this name.
+        """
+
+    @abstractmethod
+    def cascades(self) -> Sequence[CascadeInterface]:
+        """Return all cascades, by name."""

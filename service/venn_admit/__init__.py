@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         OutdatedError,
         VennAdmitError,
     )
+    from venn_admit.interface.cascade import Cascade
     from venn_admit.interface.classifier import Classifier
     from venn_admit.interface.comparison import ClassShare, Comparison, ForetoldOutcome, SettingOutcome, SettingsWhatIf
     from venn_admit.interface.connection import Connection, connect
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
     from venn_admit_client.records import (
         Alarm,
         Calibration,
+        CascadeClass,
+        CascadeDecision,
+        CascadeReport,
+        CascadeStage,
         Certificate,
         CertifiedClass,
         Decision,
@@ -52,6 +57,8 @@ if TYPE_CHECKING:
         Labelling,
         Neighbour,
         PutInUse,
+        Served,
+        ServedStage,
         SetAside,
         Weaker,
         Withheld,
@@ -64,6 +71,11 @@ __all__ = [
     "AlarmError",
     "BrokerError",
     "Calibration",
+    "Cascade",
+    "CascadeClass",
+    "CascadeDecision",
+    "CascadeReport",
+    "CascadeStage",
     "Certificate",
     "CertifiedClass",
     "ClassShare",
@@ -92,6 +104,8 @@ __all__ = [
     "OutdatedError",
     "PutInUse",
     "Report",
+    "Served",
+    "ServedStage",
     "SetAside",
     "SettingOutcome",
     "SettingsWhatIf",
@@ -108,6 +122,7 @@ __all__ = [
 _HOMES = {
     name: home
     for home, names in {
+        "venn_admit.interface.cascade": ("Cascade",),
         "venn_admit.interface.classifier": ("Classifier",),
         "venn_admit.interface.comparison": (
             "ClassShare",
@@ -124,6 +139,10 @@ _HOMES = {
         "venn_admit_client.records": (
             "Alarm",
             "Calibration",
+            "CascadeClass",
+            "CascadeDecision",
+            "CascadeReport",
+            "CascadeStage",
             "Certificate",
             "CertifiedClass",
             "Decision",
@@ -134,6 +153,8 @@ _HOMES = {
             "Labelling",
             "Neighbour",
             "PutInUse",
+            "Served",
+            "ServedStage",
             "SetAside",
             "Weaker",
             "Withheld",

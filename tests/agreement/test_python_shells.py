@@ -6,7 +6,9 @@ import pytest
 
 import venn_admit
 import venn_admit_client as client
-from venn_admit_client import interface, records
+from venn_admit_client import asked_cascade, interface, records
+
+INTERFACES = {"Cascade": asked_cascade, "Classifier": interface, "Connection": interface}
 
 
 @pytest.mark.parametrize("name", sorted(set(venn_admit.__all__) & set(records.__all__)))
@@ -18,21 +20,21 @@ def test_results_are_the_same_records(name: str) -> None:
 OWN = {("forget", "wait"), ("monitor", "restart")}
 
 
-@pytest.mark.parametrize("name", ["Classifier", "Connection"])
+@pytest.mark.parametrize("name", INTERFACES)
 def test_both_take_the_same_arguments(name: str) -> None:
     there, here = getattr(venn_admit, name), getattr(client, name)
-    both = [one for one in vars(getattr(interface, f"{name}Interface")) if callable(getattr(there, one))]
+    both = [one for one in vars(getattr(INTERFACES[name], f"{name}Interface")) if callable(getattr(there, one))]
     for one in both:
         if not one.startswith("_"):
             others, own = (inspect.signature(getattr(shell, one)).parameters for shell in (here, there))
             assert [each for each in own.values() if (one, each.name) not in OWN] == list(others.values()), one
 
 
-@pytest.mark.parametrize("name", ["Classifier", "Connection"])
+@pytest.mark.parametrize("name", INTERFACES)
 def test_what_both_do_is_said_once(name: str) -> None:
     """And each says what is its own."""
     there, here = getattr(venn_admit, name), getattr(client, name)
-    both = [one for one in vars(getattr(interface, f"{name}Interface")) if not one.startswith("_")]
+    both = [one for one in vars(getattr(INTERFACES[name], f"{name}Interface")) if not one.startswith("_")]
     assert len(both) > 5
     for one in both:
         assert inspect.getdoc(getattr(there, one)) == inspect.getdoc(getattr(here, one)), one

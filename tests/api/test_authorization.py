@@ -34,7 +34,7 @@ class Asked:
 
     @property
     def path(self) -> str:
-        path = self.template.format(classifier=NAME, calibration=1, decision=1, job=1, setting=1)
+        path = self.template.format(classifier=NAME, calibration=1, cascade="all", decision=1, job=1, setting=1)
         # The others need the classifier.
         return f"{path}?dry_run=true" if str(self) == "DELETE /v1/classifiers/{classifier}" else path
 

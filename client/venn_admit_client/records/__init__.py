@@ -11,6 +11,7 @@ from .calibrations import (
     q_bins_text,
     thresholds_text,
 )
+from .cascades import CascadeClass, CascadeDecision, CascadeReport, CascadeStage, Served, ServedStage
 from .certificates import Certificate, CertificateLook, CertifiedClass, Policy, SetAside, looks_text
 from .data import Deletion, Forgetting, Ingestion, Labelling, Registered
 from .decisions import Decision, Neighbour, Replay, StoredDecision
@@ -20,6 +21,10 @@ __all__ = [
     "Alarm",
     "Calibration",
     "CalibrationUse",
+    "CascadeClass",
+    "CascadeDecision",
+    "CascadeReport",
+    "CascadeStage",
     "Certificate",
     "CertificateLook",
     "CertifiedClass",
@@ -37,6 +42,8 @@ __all__ = [
     "Registered",
     "Replay",
     "Report",
+    "Served",
+    "ServedStage",
     "SetAside",
     "StoredDecision",
     "Weaker",

@@ -18,6 +18,7 @@ from venn_admit.api.events import JobEvents
 from venn_admit.api.models.common import LARGEST_KEY, InvalidValue, ProblemAnswer
 from venn_admit.api.routes import (
     calibrations,
+    cascades,
     classifiers,
     decisions,
     exemplars,
@@ -51,6 +52,7 @@ ROUTERS = (
     calibrations.routes,
     fits.routes,
     decisions.routes,
+    cascades.routes,
     exemplars.routes,
     monitoring.routes,
     jobs.routes,

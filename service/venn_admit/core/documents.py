@@ -72,6 +72,32 @@ def document_codes(keys: Sequence[str]) -> IntArray:
     return np.array([code[key] for key in keys], dtype=np.int64)
 
 
+def joined_codes(keys: Sequence[Sequence[str]]) -> IntArray:
+    """Return the number of each point's document, (n,) int64, if those that share a point count as one.
+
+    Args:
+        keys: The documents of the n points, as each of several sources has them.
+
+    Examples:
+        >>> joined_codes([["a", "a", "b", "c"], ["1", "2", "2", "3"]]).tolist()
+        [0, 0, 0, 1]
+    """
+    first: dict[tuple[int, str], int] = {}
+    leader = list(range(len(keys[0])))
+
+    def found(row: int) -> int:
+        while leader[row] != row:
+            leader[row] = row = leader[leader[row]]
+        return row
+
+    for source, of_points in enumerate(keys):
+        for row, key in enumerate(of_points):
+            one, other = found(first.setdefault((source, key), row)), found(row)
+            leader[max(one, other)] = min(one, other)
+    _, codes = np.unique([found(row) for row in range(len(leader))], return_inverse=True)
+    return codes.astype(np.int64)
+
+
 def documents_of(keys: Sequence[str]) -> Documents | None:
     """Return the documents of n points, or None if no two points share one.
 

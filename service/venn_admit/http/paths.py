@@ -12,6 +12,11 @@ def classifier_path(classifier: str) -> str:
     return f"/v1/classifiers/{quote(classifier, safe='')}"
 
 
+def cascade_path(cascade: str) -> str:
+    """Return the path of a cascade."""
+    return f"/v1/cascades/{quote(cascade, safe='')}"
+
+
 def job_path(classifier: str, job_id: int) -> str:
     """Return the path of a job."""
     return f"{classifier_path(classifier)}/jobs/{job_id}"

@@ -1,12 +1,14 @@
 """A connection to a database of classifiers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from venn_admit.flows.calibration import generations
+from venn_admit.flows.cascades import manage
 from venn_admit.flows.data import catalogue, create
 from venn_admit.flows.data.catalogue import every_classifier
 from venn_admit.interface.advice import advising
+from venn_admit.interface.cascade import Cascade
 from venn_admit.interface.classifier import Classifier
 from venn_admit.runtime.settings import read_settings
 from venn_admit.runtime.workspace import Runtime
@@ -123,3 +125,16 @@ class Connection(ConnectionInterface):
 
     def classifiers(self) -> list[Classifier]:
         return [Classifier(self._runtime, found) for found in every_classifier(self._runtime.engine)]
+
+    @advising()
+    def create_cascade(self, name: str, stages: Mapping[str, float] | Sequence[str]) -> Cascade:
+        costs = stages if isinstance(stages, Mapping) else dict.fromkeys(stages, 0.0)
+        return Cascade(self._runtime, manage.create(self._runtime.engine, name, list(costs.items())))
+
+    @advising()
+    def cascade(self, name: str) -> Cascade:
+        return Cascade(self._runtime, manage.show(self._runtime.engine, name))
+
+    @advising()
+    def cascades(self) -> list[Cascade]:
+        return [Cascade(self._runtime, one) for one in manage.every(self._runtime.engine)]

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import Field as DataclassField
+from dataclasses import is_dataclass
 from decimal import Decimal
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -80,6 +82,12 @@ def answer_of(record: type, name: str) -> Any:
     return create_model(name, __base__=Model, __doc__=title, **fields)
 
 
+@cache
+def _part(record: type) -> Any:
+    """The model of a record that is part of others."""
+    return answer_of(record, record.__name__)
+
+
 def _examples(one: DataclassField[Any]) -> list[Any] | None:
     example = one.metadata["example"]
     return None if example is ... else [example]
@@ -89,6 +97,8 @@ def _json_type(kind: Any) -> Any:
     """The type that a value of a type has in JSON."""
     if kind is Decimal:
         return str
+    if isinstance(kind, type) and is_dataclass(kind):
+        return _part(kind)
     arguments = tuple(map(_json_type, get_args(kind)))
     if isinstance(kind, UnionType):
         return Union[arguments]  # noqa: UP007 - of as many as there are

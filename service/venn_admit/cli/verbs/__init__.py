@@ -73,6 +73,17 @@ VERBS: Mapping[str, Mapping[str, str | VerbGroup]] = {
         "report": "deciding.standing:report",
         "what-if": "deciding.what_if:what_if",
         "monitor": "deciding.standing:monitor",
+        "cascade": VerbGroup(
+            "Ask classifiers one after the other: a point goes to the next where it is rejected, under one promise.",
+            {
+                "create": "deciding.cascade:create",
+                "list": "deciding.cascade:list_cascades",
+                "calibrate": "deciding.cascade:calibrate",
+                "report": "deciding.cascade:report",
+                "score": "deciding.cascade:score",
+                "delete": "deciding.cascade:delete",
+            },
+        ),
     },
     "Run and maintain": {
         "demo": "running.demo:demo",

@@ -49,6 +49,7 @@ SCORES_SCHEMA = pa.schema(
 SCORE_FIELDS = {field.out: field for field in (*SHARED, *ADMIT.fields, *ABERS.fields) if field.out is not None}
 """The fields that `score` writes, by column."""
 
+SERVED_SCHEMA = pa.schema({"external_id": pa.string(), "served_class": pa.string(), "stage": pa.int32()})
 EXEMPLARS_SCHEMA = pa.schema(
     {"external_id": pa.string(), "split": pa.string(), "label": pa.int32(), "predicted_by_network": pa.int32()}
 )

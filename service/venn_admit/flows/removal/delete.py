@@ -15,6 +15,7 @@ from venn_admit.flows.keys.keys import Caller, asked_by
 from venn_admit.flows.removal import batches
 from venn_admit.flows.removal.forget import require_no_jobs
 from venn_admit.store.calibrations import calibrators
+from venn_admit.store.cascades import cascades
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.exemplars import classifiers, deletion, exemplars, forgotten, generations
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -48,7 +49,7 @@ def delete(
 
     Raises:
         NotFoundError: There is no such classifier or generation.
-        ConflictError: The generation is current, or jobs are running.
+        ConflictError: The generation is current, it is a stage of a cascade, or jobs are running.
         DatabaseError: Others use the table of vectors without a pause; what is left is deleted by the next run.
     """
     with consistent_view(workspace.engine) as connection:
@@ -57,6 +58,7 @@ def delete(
         every = found.is_current
         called = found.shared_name if every else found.address
         if dry_run:
+            cascades.require_none_of(connection, doomed)
             require_no_jobs(connection, doomed, _KINDS)
             rows = sum((deletion.counts(connection, one) for one in doomed), Counter[str]())
             return _deleted(called, doomed, rows, is_done=False)
@@ -104,6 +106,7 @@ def _begin(engine: Engine, doomed: Sequence[Classifier], called: str, *, every: 
         now = [classifiers.left_of(connection, one, {one.id}) for one in doomed]
         if all(one.deleting_since is not None for one in now):
             return
+        cascades.require_none_of(connection, doomed)
         if not every and now[0].is_current:  # somebody has switched to it meanwhile
             _doomed(connection, now[0], called)
         require_no_jobs(connection, doomed, _KINDS)

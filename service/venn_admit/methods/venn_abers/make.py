@@ -125,7 +125,7 @@ class PolicySplits:
         held_out = [split.held_out(connection) for split in parts]
         ids = np.concatenate([split.exemplar_ids for split in parts])
         classifier, parameters = mc.classifier, mc.parameters
-        self._splits = ScoredSplits(
+        self.splits = ScoredSplits(
             None if knn is None else held_out[0],
             held_out[-2:],
             None if parameters is None else parameters.reliability,
@@ -138,7 +138,7 @@ class PolicySplits:
         """Return the score asked for, or the one that admits more of the proposing points."""
         if settings.score is not None:
             return StoredChoice(settings.score, None, None, None, None)
-        return _stored(self._splits.choice(settings))
+        return _stored(self.splits.choice(settings))
 
     def promised(self, kind: ScoreKind, settings: VennAbersSettings) -> tuple[Certificate | None, AveragePolicy | None]:
         """Return the certificate, if one was asked for, and the policy of the average promise, if that decides.
@@ -151,11 +151,11 @@ class PolicySplits:
             return certificate, None
         if certificate is None or certificate.policy is None:
             return certificate, self.average(kind, settings)
-        evidence = ~self._splits.proposing
-        by_softmax = int(np.count_nonzero(self._splits.by_softmax(settings.alpha) & evidence))
+        evidence = ~self.splits.proposing
+        by_softmax = int(np.count_nonzero(self.splits.by_softmax(settings.alpha) & evidence))
         if certificate.admitted >= by_softmax:
             return certificate, None
-        average, points = self.average(kind, settings), self._splits.cells(kind).points
+        average, points = self.average(kind, settings), self.splits.cells(kind).points
         on_average = int(np.count_nonzero(admit(points.score, points.predicted, average.policy) & evidence))
         if not gives_way(certificate.admitted, on_average, by_softmax):
             return certificate, None
@@ -167,26 +167,26 @@ class PolicySplits:
         If the points cannot serve one, return None if the average promise may take its place; else raise NotReadyError.
         """
         assert settings.certification is not None, "one was asked for"
-        cells, proposing = self._splits.cells(kind), self._splits.proposing
+        cells, proposing = self.splits.cells(kind), self.splits.proposing
         if settings.promise is not AskedPromise.STRONGEST:
             require_evidence(self.vp.classifier, settings.certification, cells, proposing)
         elif not all(has_documents(cells.take(rows)) for rows in (proposing, ~proposing)):
             if settings.loss is None:
                 return None
             require_evidence(self.vp.classifier, settings.certification, cells, proposing)
-        by_softmax = self._splits.by_softmax(settings.alpha) if settings.promise is AskedPromise.STRONGEST else None
+        by_softmax = self.splits.by_softmax(settings.alpha) if settings.promise is AskedPromise.STRONGEST else None
         return certify_cells(cells, proposing, settings, settings.certification, by_softmax)
 
     def average(self, kind: ScoreKind, settings: VennAbersSettings) -> AveragePolicy:
         """Return the policy of the average promise under a score. Raises NotReadyError if no point is left for it."""
-        evidence = self._splits.cells(kind).take(self._evidence(settings))
+        evidence = self.splits.cells(kind).take(self._evidence(settings))
         require_labels(self.vp.classifier, evidence)
-        traffic = read_traffic(self._connection, self.vp.classifier, self.vp.parameters, kind, self._splits.keys)
+        traffic = read_traffic(self._connection, self.vp.classifier, self.vp.parameters, kind, self.splits.keys)
         return select_on_average(evidence, traffic, class_count=len(settings.thresholds), alpha=settings.alpha)
 
     def _evidence(self, settings: VennAbersSettings) -> BoolArray:
         """Which points calibrate: all of mc and vp, less those that the score was chosen by."""
-        return ~self._splits.of_knn if settings.score is not None else ~self._splits.proposing
+        return ~self.splits.of_knn if settings.score is not None else ~self.splits.proposing
 
 
 def require_model(classifier: Classifier, parameters: StoredParameters | None) -> None:

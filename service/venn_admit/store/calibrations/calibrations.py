@@ -79,6 +79,11 @@ class Calibration:
         return isinstance(settings, VennAbersSettings) and settings.certification is not None
 
     @property
+    def has_score(self) -> bool:
+        """Whether its method ranks predictions by a score."""
+        return isinstance(self.method_settings, VennAbersSettings)
+
+    @property
     def has_policy(self) -> bool:
         """Whether a policy decides, certified or on average, and not the thresholds of its settings."""
         return self.method_settings.has_policy

@@ -60,7 +60,7 @@ def test_how_many_policies_are_tested_together_does_not_matter(
     mc, vp = two_draws(0, 2000, 3, 0.3)
     together = certified(mc, vp, test=test)
     assert sum(len(chain.steps) for chain in together.chains) > 2
-    monkeypatch.setattr("venn_admit.core.calibrators.certified.certify.TOGETHER_BYTES", 1)
+    monkeypatch.setattr("venn_admit.core.calibrators.certified.testing.TOGETHER_BYTES", 1)
     assert certified(mc, vp, test=test) == together
 
 

@@ -11,11 +11,12 @@ Angelopoulos, Bates, Candès, Jordan & Lei (2022), *Learn then test*; docs/expla
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from venn_admit.core.calibrators.certification import ClassKind, GroupKind, Kind, part_kind
-from venn_admit.core.calibrators.certified.coverage import Coverage, group_thresholds
+from venn_admit.core.calibrators.certified.coverage import Coverage, covers, group_thresholds
 from venn_admit.core.calibrators.certified.curves import fit_curves
 from venn_admit.core.calibrators.certified.evidence import Evidence
 from venn_admit.core.calibrators.certified.forecast import Column, Forecast
@@ -61,9 +62,23 @@ class Order:
     chances: FloatArray
     coverage: Coverage = ()
 
-    def from_step(self, start: int) -> "Order":
+    def from_step(self, start: int) -> Self:
         """Return the chain without the policies before one of them."""
         return replace(self, shares=self.shares[start:], scores=self.scores[start:], chances=self.chances[start:])
+
+    def steps(self, points: CertificatePoints) -> tuple[IntArray, IntArray]:
+        """Return the first policy that admits each point, and the first after it that does not, (n,) int64 in [0, P].
+
+        Args:
+            points: The points; P is none.
+        """
+        policies = len(self.scores)
+        enters, leaves = np.full((2, len(points.score)), policies)
+        covered = covers(self.coverage, points)
+        for place, number in enumerate(self.predicted.tolist()):
+            rows = np.flatnonzero(covered & (points.predicted == number))
+            enters[rows] = np.searchsorted(-self.scores[:, place], -points.score[rows], side="left")
+        return enters, leaves
 
 
 def share_grid(alpha: float) -> FloatArray:
@@ -125,7 +140,7 @@ def part_chains(forecast: Forecast, kind: Kind, alpha: float, level: float) -> P
         if chance.max() >= LEAST_CHANCE:
             name, predicted, coverage = _part(column, forecast)
             order = Order(name, (column,), predicted, shares[:, predicted], scores[:, predicted], chance, coverage)
-            found.append(order.from_step(_start(chance)))
+            found.append(order.from_step(nearly_best(chance)))
         else:
             _, (needed,) = forecast.fewest(shares, [column], each)
             untested.append((column, needed))
@@ -168,7 +183,7 @@ def path_chains(forecast: Forecast, alpha: float, kinds: Sequence[Kind], level: 
         if chance.max() >= LEAST_CHANCE:
             scores = forecast.curves.least_scores(shares)
             order = Order(name, columns, np.arange(class_count), shares, scores, chance, coverage)
-            found.append(order.from_step(_start(chance)))
+            found.append(order.from_step(nearly_best(chance)))
     return Plan(found, untested) if found else _likeliest(forecast, alpha, kinds, level, coverage, untested)
 
 
@@ -333,8 +348,12 @@ def _grids(forecast: Forecast, alpha: float) -> FloatArray:
     return np.stack([share_grid(one) for one in forecast.error_shares(alpha).tolist()], axis=1)
 
 
-def _start(chance: FloatArray) -> int:
-    """The strictest policy whose chance is nearly the best."""
+def nearly_best(chance: FloatArray) -> int:
+    """Return the place of the strictest policy whose chance to pass is nearly the best.
+
+    Args:
+        chance: (P,) float64 in [0, 1].
+    """
     return int(np.argmax(chance >= NEARLY_BEST * chance.max()))
 
 

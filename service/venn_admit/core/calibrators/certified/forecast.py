@@ -42,7 +42,7 @@ class Forecast:
         self._share = curves.shares(points.score, points.predicted)
         self._covered = np.ones(len(points.score), dtype=np.bool_) if coverage is None else covers(coverage, points)
         self._ranked = self._rank(self._covered)
-        self._missed = _confusion(points.take(self._covered), self.class_count)
+        self._missed = confusion(points.take(self._covered), self.class_count)
         self._cost = self._missed * losses.matrix.T
         columns = [(ClassKind.PREDICTED, number) for number in range(self.class_count)]
         self._per_error = np.array([self._error(column)[0] for column in columns])
@@ -203,10 +203,7 @@ class Forecast:
     def _binomial(self, admitted: float, mean: float, value: float, level: float) -> float:
         """The chance of points that cost nothing or one value, on average `mean`."""
         count = round(admitted / len(self._share) * self._evidence.points)
-        if value <= self._alpha:
-            return 1.0 if count else 0.0
-        allowed = largest_passing(count, self._alpha / value, level)
-        return 0.0 if allowed < 0 or mean >= value else binomial_tail(allowed, count, mean / value)
+        return chance_of_points(count, mean, value, self._alpha, level)
 
     def _normal(self, column: Column, admitted: float, mean: float, level: float) -> float:
         gain = (self._alpha - mean) * admitted / self._documents
@@ -214,7 +211,7 @@ class Forecast:
             return 0.0
         deviation, bound = self._spread(column, admitted)
         errors = self._evidence.expected(np.array([gain]), np.array([deviation]), np.array([bound]))[0]
-        return NormalDist().cdf(errors - NormalDist().inv_cdf(1 - level))
+        return chance_of_standard_errors(float(errors), level)
 
     def _needed(self, column: Column, admitted: float, mean: float, level: float) -> int | None:
         deviation, bound = self._spread(column, admitted)
@@ -263,6 +260,32 @@ class _Clustering:
     most: IntArray
 
 
+def chance_of_points(count: int, mean: float, value: float, alpha: float, level: float) -> float:
+    """Return the chance that the binomial test of some points passes.
+
+    Args:
+        count: How many are admitted.
+        mean: What one costs on average, which is nothing or one value.
+        value: That value.
+        alpha: In (0, 1).
+        level: In (0, 1).
+    """
+    if value <= alpha:
+        return 1.0 if count else 0.0
+    allowed = largest_passing(count, alpha / value, level)
+    return 0.0 if allowed < 0 or mean >= value else binomial_tail(allowed, count, mean / value)
+
+
+def chance_of_standard_errors(errors: float, level: float) -> float:
+    """Return the chance that a test passes, by the normal approximation.
+
+    Args:
+        errors: The standard errors by which it is expected to.
+        level: In (0, 1).
+    """
+    return NormalDist().cdf(errors - NormalDist().inv_cdf(1 - level))
+
+
 def _all_known(numbers: list[int | None]) -> list[int]:
     """The numbers, or none of them if one is not known."""
     known = [number for number in numbers if number is not None]
@@ -299,8 +322,13 @@ def _clustering(
     return _Clustering(variance, np.maximum(factor, 1.0), ranges.largest_excess(alpha), most)
 
 
-def _confusion(points: CertificatePoints, class_count: int) -> FloatArray:
-    """(C, C) float64, how the errors of a predicted class are shared out to the true classes; each row sums to 1."""
+def confusion(points: CertificatePoints, class_count: int) -> FloatArray:
+    """Return how the errors of a predicted class are shared out to the true classes, (C, C) float64, each row 1 in all.
+
+    Args:
+        points: Labelled points.
+        class_count: C.
+    """
     wrong = points.predicted != points.label
     seen = np.zeros((class_count, class_count))
     np.add.at(seen, (points.predicted[wrong], points.label[wrong]), 1.0)

@@ -172,18 +172,38 @@ def check_points(name: str, points: CertificatePoints, class_count: int) -> None
 def canonical(points: CertificatePoints) -> tuple[CertificatePoints, np.random.Generator]:
     """Return the points in an order that depends on their content only, and a generator seeded by that content.
 
-    Documents are sorted by a digest of their points, and points within their document; documents are numbered from 0.
-    Documents of the same content are interchangeable, so that neither the order of rows nor the numbers that documents
-    came with show in anything computed from the result.
+    Documents are numbered from 0 in that order.
 
     Args:
         points: In any order.
     """
-    codes = {f"group{place}": of.codes for place, of in enumerate(points.groups)}
+    taken, document, generator = content_order(points)
+    # Adding 0 makes the negative zero positive, which compares equal to it.
+    found = replace(points.take(taken), document=document)
+    return replace(found, score=found.score + 0.0), generator
+
+
+def content_order(
+    points: CertificatePoints, others: Sequence[IntArray] = ()
+) -> tuple[IntArray, IntArray, np.random.Generator]:
+    """Return an order of points that depends on their content only, and a generator seeded by that content.
+
+    Documents are sorted by a digest of their points, and points within their document. Documents of the same content
+    are interchangeable, so that neither the order of rows nor the numbers that documents came with show in anything
+    computed from the result.
+
+    Args:
+        points: In any order.
+        others: (n,) each, what else their content is.
+
+    Returns:
+        The places of the points in that order and the number of the document of each, from 0, (n,) int64 each; and the
+        generator.
+    """
+    codes = {f"other{place}": of for place, of in enumerate([*(of.codes for of in points.groups), *others])}
     order = np.lexsort((*codes.values(), points.label, points.predicted, points.score, points.document))
     fields = [("score", "<f8"), ("predicted", "<i8"), ("label", "<i8"), *((name, "<i8") for name in codes)]
     rows = np.empty(len(order), dtype=fields)
-    # Adding 0 makes the negative zero positive, which compares equal to it.
     rows["score"], rows["predicted"] = points.score[order] + 0.0, points.predicted[order]
     rows["label"] = points.label[order]
     for name, of_points in codes.items():
@@ -205,16 +225,5 @@ def canonical(points: CertificatePoints) -> tuple[CertificatePoints, np.random.G
     ends_in_order = np.cumsum(sizes)
     taken = np.arange(len(order)) + np.repeat(starts[ranked] - (ends_in_order - sizes), sizes)
     content = blake2b(b"".join(digests[index] for index in ranked), digest_size=16).digest()
-    return (
-        CertificatePoints(
-            score=rows["score"][taken].astype(np.float64),
-            predicted=rows["predicted"][taken].astype(np.int64),
-            label=rows["label"][taken].astype(np.int64),
-            document=np.repeat(np.arange(len(sizes)), sizes),
-            groups=tuple(
-                PointGroups(of.attribute, of.values, rows[name][taken].astype(np.int64))
-                for name, of in zip(codes, points.groups, strict=True)
-            ),
-        ),
-        np.random.default_rng(int.from_bytes(content, "little")),
-    )
+    generator = np.random.default_rng(int.from_bytes(content, "little"))
+    return order[taken], np.repeat(np.arange(len(sizes)), sizes), generator

@@ -1,0 +1,144 @@
+"""Cascades: classifiers that are asked one after the other, under one promise.
+
+They are about several classifiers, so a key for one alone does not reach them.
+"""
+
+from typing import Annotated, Any
+
+from fastapi import Path, Request, Response
+
+from venn_admit.api.incoming import given_points
+from venn_admit.api.models.cascades import (
+    CascadeAnswer,
+    CascadesAnswer,
+    CascadeSettings,
+    NewCascade,
+    ScoredStages,
+    ServedAnswer,
+    StageAnswer,
+    StageRequest,
+)
+from venn_admit.api.routes.parts import finite, problems, router, runtime_of
+from venn_admit.core.names import NAME_LENGTH_LIMIT, PRINTABLE
+from venn_admit.flows.cascades import manage, serve
+from venn_admit.flows.cascades.certify import certify
+from venn_admit.http.guards.guard import needs
+from venn_admit.http.guards.idempotency import keeping
+from venn_admit.http.paths import cascade_path
+from venn_admit.store.access.keys import Scope
+from venn_admit_client.members import as_json
+from venn_admit_client.records import CascadeReport
+
+routes = router("cascades")
+
+CascadeName = Annotated[
+    str,
+    Path(
+        min_length=1,
+        max_length=NAME_LENGTH_LIMIT,
+        pattern=PRINTABLE,
+        description="The cascade's name.",
+        examples=["reviews"],
+    ),
+]
+
+
+@routes.get(
+    "/cascades",
+    name="list_cascades",
+    response_model=CascadesAnswer,
+    dependencies=[needs(Scope.READ, every_classifier=True)],
+)
+def get_cascades(request: Request) -> dict[str, Any]:
+    """List all cascades, by name."""
+    return finite({"cascades": [as_json(one) for one in manage.every(runtime_of(request).engine)]})
+
+
+@routes.post(
+    "/cascades",
+    name="create_cascade",
+    status_code=201,
+    response_model=CascadeAnswer,
+    dependencies=[needs(Scope.ADMIN, every_classifier=True)],
+    responses=problems(404, 409, 413),
+)
+def post_cascade(request: Request, response: Response, given: NewCascade) -> dict[str, Any]:
+    """Create a cascade."""
+    created = manage.create(
+        runtime_of(request).engine,
+        given.cascade,
+        [(stage.classifier, stage.cost) for stage in given.stages],
+        on_stored=keeping(request, _payload, _headers),
+    )
+    response.headers.update(_headers(created))
+    return _payload(created)
+
+
+@routes.get(
+    "/cascades/{cascade}",
+    response_model=CascadeAnswer,
+    dependencies=[needs(Scope.READ, every_classifier=True)],
+    responses=problems(404),
+)
+def get_cascade(request: Request, cascade: CascadeName) -> dict[str, Any]:
+    """Show what each stage serves of the labelled data, how much of it is right, and what that costs."""
+    return _payload(manage.show(runtime_of(request).engine, cascade))
+
+
+@routes.delete(
+    "/cascades/{cascade}",
+    response_model=CascadeAnswer,
+    dependencies=[needs(Scope.ADMIN, every_classifier=True)],
+    responses=problems(404),
+)
+def delete_cascade(request: Request, cascade: CascadeName) -> dict[str, Any]:
+    """Delete a cascade with its certificates, and answer what it was; its classifiers stay."""
+    return _payload(manage.delete(runtime_of(request).engine, cascade, on_stored=keeping(request, _payload)))
+
+
+@routes.post(
+    "/cascades/{cascade}/calibrations",
+    name="calibrate_cascade",
+    response_model=CascadeAnswer,
+    dependencies=[needs(Scope.WRITE, every_classifier=True)],
+    responses=problems(404, 409, 413),
+)
+def post_calibration(request: Request, cascade: CascadeName, given: CascadeSettings) -> dict[str, Any]:
+    """Certify a cascade on the labels that all of its classifiers hold out; it serves by the newest certificate."""
+    done = certify(runtime_of(request), cascade, given=given.model_dump(), on_stored=keeping(request, _payload))
+    return _payload(done)
+
+
+@routes.post(
+    "/cascades/{cascade}/served",
+    name="served_by_cascade",
+    response_model=ServedAnswer,
+    dependencies=[needs(Scope.READ, every_classifier=True, stores=False)],
+    responses=problems(404, 409, 413),
+)
+def post_served(request: Request, cascade: CascadeName, given: ScoredStages) -> dict[str, Any]:
+    """Say what a cascade serves of points that its first stages have scored in jobs, and which stage is next."""
+    return finite(as_json(serve.served(runtime_of(request).engine, cascade, given.jobs)))
+
+
+@routes.post(
+    "/cascades/{cascade}/decide",
+    name="decide_by_stage",
+    response_model=StageAnswer,
+    dependencies=[needs(Scope.SCORE, every_classifier=True, stores=False, decides=True)],
+    responses=problems(404, 409, 413),
+)
+def post_decide(request: Request, cascade: CascadeName, given: StageRequest) -> dict[str, Any]:
+    """Ask a stage about a point that all before have rejected: it is served, or the answer names the next stage."""
+    runtime = runtime_of(request)
+    (point,) = given_points([given.point])
+    found = serve.decide(runtime.engine, runtime.point_scorer, cascade, given.stage, point, stated=given.stated)
+    return finite(as_json(found))
+
+
+def _payload(found: CascadeReport) -> dict[str, Any]:
+    return finite(as_json(found))
+
+
+def _headers(found: CascadeReport) -> dict[str, str]:
+    return {"Location": cascade_path(found.cascade)}

@@ -1,0 +1,69 @@
+"""Cascades on a terminal: their stages and what they serve."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import RenderableType
+
+from venn_admit.cli.output import shown
+from venn_admit.cli.tables.rows import table
+from venn_admit.report.cascade import promise_sentence, stage_rows
+from venn_admit_client.records import CascadeReport, Served
+
+_STAGES = ("stage", "classifier", "class", "reached", "served", "right of served", "from score", "cost a point")
+
+
+def cascade_lines(found: CascadeReport) -> list[RenderableType]:
+    """Return how a cascade stands."""
+    stages = table(_STAGES, stage_rows(found), title=found.cascade, right=_STAGES[3:])
+    return [stages, *promise_sentence(found)]
+
+
+def cascades_table(found: Sequence[CascadeReport]) -> RenderableType:
+    """Return a table of cascades."""
+    columns = ("cascade", "stages", "certificate", "served", "cost a point", "last stage alone")
+    rows = [
+        (
+            one.cascade,
+            ", ".join(stage.classifier or "person" for stage in one.stages),
+            "" if one.number is None else str(one.number) if one.is_certified else f"{one.number}, nothing certified",
+            "" if not one.points else f"{(one.served or 0) / one.points:.3f}",
+            "" if one.cost is None else f"{one.cost:.4g}",
+            f"{one.cost_of_last:.4g}",
+        )
+        for one in found
+    ]
+    return table(columns, rows, right=columns[3:])
+
+
+def served_lines(name: str, found: Served, jobs: Sequence[int], out: Path) -> list[RenderableType]:
+    """Return what a cascade serves of points."""
+    columns = ("stage", "classifier", "reached", "served", "waiting", "not needed", "cost")
+    rows = [
+        (
+            str(one.place),
+            one.classifier or "person",
+            one.reached,
+            one.served,
+            one.waiting,
+            one.unneeded,
+            f"{one.cost:,.6g}",
+        )
+        for one in found.stages
+    ]
+    total = len(found.ids)
+    by_models = sum(one.served for one in found.stages if one.classifier is not None)
+    lines: list[RenderableType] = [
+        table(columns, rows, title=name, right=columns[-1:]),
+        f"{total:,} points: {by_models:,} served by classifiers ({by_models / total:.1%}), by certificate "
+        f"{found.certificate}; cost {found.cost:,.6g}, by the last stage alone {found.cost_of_last:,.6g}. The answers "
+        f"are in {shown(str(out))}.",
+    ]
+    following = next((one for one in found.stages if one.waiting and one.place == len(jobs) + 1), None)
+    if following is not None:
+        given = " ".join(f"--job {job}" for job in jobs)
+        lines.append(
+            f"{following.waiting:,} need {following.classifier}: run `venn-admit cascade score {name} FILE {given} "
+            "--out OUT` with them."
+        )
+    return lines

@@ -1,0 +1,1 @@
+"""Cascades: classifiers that are asked one after the other, certified together."""

@@ -1,0 +1,191 @@
+"""Creating, listing, showing and deleting cascades."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from sqlalchemy import Connection, Engine
+
+from venn_admit.core.calibrators.certified.certificate import ClassResult
+from venn_admit.core.evaluation.tallies import wilson_interval
+from venn_admit.core.names import NAME_LENGTH_LIMIT, is_name
+from venn_admit.errors import ConflictError, InvalidInputError
+from venn_admit.store.cascades import cascades
+from venn_admit.store.cascades.cascades import Cascade, CascadeCalibration, CertifiedStage, StoredStage
+from venn_admit.store.database.engine import consistent_view, transaction
+from venn_admit.store.exemplars import classifiers
+from venn_admit_client.records import CascadeClass, CascadeReport, CascadeStage
+
+MOST_STAGES = 20
+PERSON = "person"
+"""What stands for a person where a stage is named."""
+
+OnReport = Callable[[Connection, CascadeReport], object]
+
+
+def create(
+    engine: Engine,
+    name: str,
+    stages: Sequence[tuple[str, float]],
+    *,
+    on_stored: OnReport = lambda *_: None,
+) -> CascadeReport:
+    """Store a cascade.
+
+    Args:
+        name: Its name.
+        stages: The name of each stage's classifier, or `person` for the last, and the cost of a point that reaches it.
+        on_stored: Is called with the cascade in the transaction that stores it.
+
+    Raises:
+        InvalidInputError: The name, the stages or a cost are invalid.
+        NotFoundError: There is no such classifier.
+        ConflictError: The name is taken, or the stages have other classes.
+    """
+    if not is_name(name):
+        raise InvalidInputError(
+            f"name: expected 1 to {NAME_LENGTH_LIMIT} printable characters, without / and spaces around them, and "
+            f"neither . nor .., got {name!a}"
+        )
+    if not 1 <= len(stages) <= MOST_STAGES:
+        raise InvalidInputError(f"stages: expected 1 to {MOST_STAGES}, got {len(stages)}")
+    for stage, cost in stages:
+        if not 0 <= cost < math.inf:
+            raise InvalidInputError(f"cost of {stage!r}: expected a finite number of at least 0, got {cost}")
+    with transaction(engine) as connection:
+        found = [
+            (
+                None
+                if stage == PERSON and place == len(stages) and place > 1
+                else classifiers.by_name(connection, stage),
+                float(cost),
+            )
+            for place, (stage, cost) in enumerate(stages, 1)
+        ]
+        _check([one for one, _ in found if one is not None])
+        report = report_of(cascades.add(connection, name, found), None)
+        on_stored(connection, report)
+    return report
+
+
+def _check(found: Sequence[classifiers.Classifier]) -> None:
+    first = found[0]
+    for place, one in enumerate(found):
+        if one.id in {earlier.id for earlier in found[:place]}:
+            raise InvalidInputError(f"stages: expected each classifier once, got {one.name!r} twice")
+        if one.class_names != first.class_names:
+            raise ConflictError(
+                f"expected the classes {', '.join(map(repr, first.class_names[:5]))} of {first.name!r} in this order "
+                f"at every stage, got {', '.join(map(repr, one.class_names[:5]))} of {one.name!r}; make a classifier "
+                "with the classes of the first"
+            )
+
+
+def show(engine: Engine, name: str) -> CascadeReport:
+    """Return how a cascade stands. Raises NotFoundError."""
+    with consistent_view(engine) as connection:
+        found = cascades.by_name(connection, name)
+        return report_of(found, cascades.newest_calibration(connection, found))
+
+
+def every(engine: Engine) -> list[CascadeReport]:
+    """Return how all cascades stand, by name."""
+    with consistent_view(engine) as connection:
+        return [report_of(one, cascades.newest_calibration(connection, one)) for one in cascades.every(connection)]
+
+
+def delete(engine: Engine, name: str, *, on_stored: OnReport = lambda *_: None) -> CascadeReport:
+    """Delete a cascade with its certificates, and return what it was; its classifiers stay. Raises NotFoundError."""
+    with transaction(engine) as connection:
+        found = cascades.by_name(connection, name)
+        report = report_of(found, cascades.newest_calibration(connection, found))
+        cascades.delete(connection, found)
+        on_stored(connection, report)
+    return report
+
+
+def report_of(cascade: Cascade, calibration: CascadeCalibration | None) -> CascadeReport:
+    """Return how a cascade stands by its newest certificate."""
+    if calibration is None:
+        return CascadeReport(
+            cascade=cascade.name,
+            classes=cascade.class_names,
+            stages=tuple(_stage(stage, None, None, single_points=True) for stage in cascade.stages),
+            number=None,
+            certified_at=None,
+            alpha=None,
+            confidence=None,
+            kinds=(),
+            is_certified=False,
+            points=None,
+            documents=None,
+            served=None,
+            promised=(),
+            labels_needed=None,
+            looks=0,
+            joint_confidence=None,
+            cost=None,
+            cost_of_last=cascade.stages[-1].cost,
+        )
+    certificate, single_points = calibration.certificate, calibration.certificate.single_points
+    served = sum(sum(one.served) for one in calibration.stages)
+    of_stages = [*calibration.stages, *[None] * (len(cascade.stages) - len(calibration.stages))]
+    stages = tuple(
+        _stage(stage, of, certificate.points - served, single_points=single_points)
+        for stage, of in zip(cascade.stages, of_stages, strict=True)
+    )
+    total = math.fsum(stage.cost * (stage.reached or 0) for stage in stages)
+    # All classes are tested together.
+    needed = None if certificate.policy is not None else certificate.chains[0].closest.documents_needed
+    results = certificate.classes if certificate.policy is not None else certificate.lacking
+    return CascadeReport(
+        cascade=cascade.name,
+        classes=cascade.class_names,
+        stages=stages,
+        number=calibration.id,
+        certified_at=calibration.created_at,
+        alpha=certificate.alpha,
+        confidence=certificate.confidence,
+        kinds=tuple(map(str, certificate.kinds)),
+        is_certified=certificate.policy is not None,
+        points=certificate.points,
+        documents=certificate.documents,
+        served=served,
+        promised=tuple(_promised(one, cascade.class_names, single_points=single_points) for one in results),
+        labels_needed=None if needed is None else certificate.points_in(needed),
+        looks=calibration.looks,
+        joint_confidence=calibration.joint_confidence,
+        cost=total / certificate.points,
+        cost_of_last=cascade.stages[-1].cost,
+    )
+
+
+def _stage(stage: StoredStage, of: CertifiedStage | None, left: int | None, *, single_points: bool) -> CascadeStage:
+    if stage.classifier is None:
+        return CascadeStage(stage.place, None, stage.cost, None, left, left, ())
+    if of is None:
+        return CascadeStage(stage.place, stage.classifier.name, stage.cost, None, None, None, ())
+    classes = tuple(
+        _class("predicted", name, served, right, single_points=single_points, threshold=threshold)
+        for name, served, right, threshold in zip(
+            stage.classifier.class_names, of.served, of.right, of.policy.thresholds, strict=True
+        )
+    )
+    return CascadeStage(
+        stage.place, stage.classifier.name, stage.cost, of.calibration_id, of.reached, sum(of.served), classes
+    )
+
+
+def _promised(result: ClassResult, class_names: Sequence[str], *, single_points: bool) -> CascadeClass:
+    assert result.number is not None, "a cascade promises nothing of groups"
+    name = class_names[result.number]
+    return _class(str(result.kind), name, result.admitted, result.right, single_points=single_points, threshold=None)
+
+
+def _class(
+    kind: str, name: str, served: int, right: int, *, single_points: bool, threshold: float | None
+) -> CascadeClass:
+    low = high = None
+    if single_points:
+        low, high = (float(end) for end in wilson_interval(np.int64(right), np.int64(served)))
+    return CascadeClass(kind, name, served, right, low, high, threshold)

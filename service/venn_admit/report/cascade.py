@@ -1,0 +1,81 @@
+"""What is said of a cascade, for terminals and pages: a table of its stages, and sentences on the promise."""
+
+from collections.abc import Sequence
+
+from venn_admit_client.records import CascadeClass, CascadeReport
+
+
+def stage_rows(found: CascadeReport) -> list[Sequence[str | int | None]]:
+    """Return the rows of the table of stages: each stage and, below it, the classes that it serves; then all stages.
+
+    The columns are the stage, its classifier, the class, the points that reach the stage and that it serves, the share
+    right of these, the score from which it serves the class, and what a point costs.
+    """
+    rows: list[Sequence[str | int | None]] = []
+    for stage in found.stages:
+        served, right = stage.served, sum(one.right for one in stage.classes)
+        share = _share(right, served) if stage.classifier is not None and served is not None else ""
+        name = stage.classifier or "person"
+        rows.append((str(stage.place), name, "", stage.reached, served, share, "", f"{stage.cost:.4g}"))
+        rows += [("", "", one.label, None, one.served, shown_share(one), _threshold(one), "") for one in stage.classes]
+    if found.number is not None and found.cost is not None:
+        right = sum(one.right for stage in found.stages for one in stage.classes)
+        last = f"{found.cost:.4g}; last alone {found.cost_of_last:.4g}"
+        rows.append(("", "classifiers", "", found.points, found.served, _share(right, found.served or 0), "", last))
+        rows += [
+            ("", "", f"{one.label} ({one.kind})", None, one.served, shown_share(one), "", "") for one in found.promised
+        ]
+    return rows
+
+
+def shown_share(one: CascadeClass) -> str:
+    """Return the share right of a class, with its interval if there is one."""
+    if one.share is None:
+        return ""
+    return f"{one.share:.3f}" + ("" if one.low is None or one.high is None else f" [{one.low:.3f}, {one.high:.3f}]")
+
+
+def _share(right: int, served: int) -> str:
+    return f"{right / served:.3f}" if served else ""
+
+
+def _threshold(one: CascadeClass) -> str:
+    return "never" if one.threshold is None else f"{one.threshold:.4f}"
+
+
+def promise_sentence(found: CascadeReport) -> list[str]:
+    """Return what is promised of a cascade, what nothing is promised for, and what looking again costs."""
+    if found.number is None or found.alpha is None or found.confidence is None:
+        return ["It is not certified yet, and serves nothing until then."]
+    kinds = " and of each ".join(f"{kind} class" for kind in found.kinds)
+    promised = f"at least {1 - found.alpha:f} right of what is served of each {kinds}"
+    if not found.is_certified:
+        needed = (
+            "no number of labels would do"
+            if found.labels_needed is None
+            else (f"about {found.labels_needed:,} labels of evidence would do instead of {found.points:,}")
+        )
+        lines = [
+            f"Nothing is certified, so every point is left to {'a person' if _has_person(found) else 'you'}: "
+            f"{promised} could not be shown; {needed}."
+        ]
+    else:
+        lines = [
+            f"With confidence {found.confidence:f}, {promised} by all classifiers together, for data like the labelled "
+            f"ones. What a person answers is not part of the promise. Certificate {found.number}, on {found.points:,} "
+            f"points of {found.documents:,} documents."
+        ]
+        tested = {one.label for one in found.promised if one.kind == "predicted"}
+        never = [name for name in found.classes if name not in tested] if "predicted" in found.kinds else []
+        if never:
+            lines.append(f"Never served, since nothing could be promised for it: {', '.join(never)}.")
+    if found.looks > 1:
+        lines.append(
+            f"{found.looks} certificates of this cascade looked at labels; that all of them hold has confidence "
+            f"{found.joint_confidence:f} at least."
+        )
+    return lines
+
+
+def _has_person(found: CascadeReport) -> bool:
+    return found.stages[-1].classifier is None

@@ -1,0 +1,1 @@
+"""Cascades: their stages, and their certificates."""

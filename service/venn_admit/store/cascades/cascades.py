@@ -1,0 +1,204 @@
+"""Cascades and their stages, and the certificates of what they serve."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
+
+from venn_admit.core.calibrators.certified.certificate import Certificate, from_document, to_document
+from venn_admit.core.calibrators.certified.policies import Policy
+from venn_admit.core.calibrators.settings import ScoreKind
+from venn_admit.errors import Code, ConflictError, NotFoundError
+from venn_admit.store.database.statements import execute
+from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars.classifiers import Classifier
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStage:
+    """A stage of a cascade. place: from 1. classifier: None for a person. cost: of a point that reaches it."""
+
+    place: int
+    classifier: Classifier | None
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cascade:
+    """Classifiers that are asked one after the other; a person may be the last stage."""
+
+    id: int
+    name: str
+    created_at: datetime
+    stages: tuple[StoredStage, ...]
+
+    @property
+    def classifiers(self) -> tuple[Classifier, ...]:
+        """Those of the stages, in order."""
+        return tuple(stage.classifier for stage in self.stages if stage.classifier is not None)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The names of the classes, which all stages have."""
+        return self.classifiers[0].class_names
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreVersion:
+    """What the score of a classifier is computed by. knn_parameters_id: None if it has logits only."""
+
+    score: ScoreKind
+    knn_parameters_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedStage:
+    """What a classifier serves of the evidence of a certificate.
+
+    calibration_id: the one in use then. version: of the score that the policy bounds. served, right: by class.
+    """
+
+    calibration_id: int
+    version: ScoreVersion
+    policy: Policy
+    reached: int
+    served: tuple[int, ...]
+    right: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CascadeCalibration:
+    """The newest certificate of a cascade.
+
+    looks: how many certificates of it looked at labels. joint_confidence: that all of them hold together.
+    """
+
+    id: int
+    created_at: datetime
+    certificate: Certificate
+    stages: tuple[CertifiedStage, ...]
+    looks: int
+    joint_confidence: Decimal
+
+
+def add(connection: Connection, name: str, stages: Sequence[tuple[Classifier | None, float]]) -> Cascade:
+    """Store a cascade, whose stages have been checked; ConflictError if the name is taken."""
+    try:
+        cascade_id: int = execute(connection, "cascades.add_cascade", name=name).scalar_one()
+    except IntegrityError as error:
+        raise ConflictError(
+            f"name: {name!r} is the name of a cascade already; choose another", code=Code.CASCADE_TAKEN, cascade=name
+        ) from error
+    for place, (classifier, cost) in enumerate(stages, 1):
+        execute(
+            connection,
+            "cascades.add_stage",
+            cascade_id=cascade_id,
+            place=place,
+            classifier_id=None if classifier is None else classifier.id,
+            cost=cost,
+        )
+    return by_name(connection, name)
+
+
+def by_name(connection: Connection, name: str) -> Cascade:
+    """Return a cascade; NotFoundError if there is none of this name."""
+    row = execute(connection, "cascades.cascade", name=name).one_or_none()
+    if row is None:
+        raise NotFoundError(f"there is no cascade {name!r}", code=Code.UNKNOWN_CASCADE, cascade=name)
+    return Cascade(row.id, row.name, row.created_at, _stages(connection, row.id))
+
+
+def every(connection: Connection) -> list[Cascade]:
+    """Return all cascades, in the order of their names."""
+    rows = execute(connection, "cascades.cascades").all()
+    return [Cascade(row.id, row.name, row.created_at, _stages(connection, row.id)) for row in rows]
+
+
+def _stages(connection: Connection, cascade_id: int) -> tuple[StoredStage, ...]:
+    return tuple(
+        StoredStage(
+            row.place,
+            None if row.classifier_id is None else classifiers.by_id(connection, row.classifier_id),
+            row.cost,
+        )
+        for row in execute(connection, "cascades.stages", cascade_id=cascade_id).all()
+    )
+
+
+def delete(connection: Connection, cascade: Cascade) -> None:
+    """Delete a cascade with its certificates."""
+    execute(connection, "cascades.delete_cascade", cascade_id=cascade.id)
+
+
+def require_none_of(connection: Connection, generations: Sequence[Classifier]) -> None:
+    """Raise ConflictError if one of these is a stage of a cascade."""
+    row = execute(connection, "cascades.of_classifiers", classifier_ids=[one.id for one in generations]).one_or_none()
+    if row is not None:
+        (found,) = (one for one in generations if one.id == row.classifier_id)
+        raise ConflictError(
+            f"{found.name!r} is a stage of the cascade {row.name!r}, and cannot be deleted: delete the cascade first",
+            code=Code.STAGE_OF_CASCADE,
+            classifier=found.name,
+            cascade=row.name,
+        )
+
+
+def add_calibration(
+    connection: Connection, cascade: Cascade, certificate: Certificate, stages: Sequence[CertifiedStage]
+) -> None:
+    """Store a certificate, by which the cascade serves from now on."""
+    calibration_id: int = execute(
+        connection,
+        "cascades.add_calibration",
+        cascade_id=cascade.id,
+        alpha=certificate.alpha,
+        confidence=certificate.confidence,
+        is_certified=certificate.policy is not None,
+        points=certificate.points,
+        document=json.dumps(to_document(certificate)),
+    ).scalar_one()
+    for place, stage in enumerate(stages, 1):
+        execute(
+            connection,
+            "cascades.add_calibration_stage",
+            cascade_calibration_id=calibration_id,
+            place=place,
+            calibration_id=stage.calibration_id,
+            score=stage.version.score,
+            knn_parameters_id=stage.version.knn_parameters_id,
+            thresholds=list(stage.policy.thresholds),
+            reached=stage.reached,
+            served=list(stage.served),
+            served_right=list(stage.right),
+        )
+
+
+def newest_calibration(connection: Connection, cascade: Cascade) -> CascadeCalibration | None:
+    """Return the certificate by which a cascade serves; None if it has none."""
+    row = execute(connection, "cascades.newest_calibration", cascade_id=cascade.id).one_or_none()
+    if row is None:
+        return None
+    stages = execute(connection, "cascades.calibration_stages", cascade_calibration_id=row.id).all()
+    return CascadeCalibration(
+        row.id,
+        row.created_at,
+        from_document(row.document),
+        tuple(
+            CertifiedStage(
+                calibration_id=of.calibration_id,
+                version=ScoreVersion(ScoreKind(of.score), of.knn_parameters_id),
+                policy=Policy(tuple(of.thresholds)),
+                reached=of.reached,
+                served=tuple(of.served),
+                right=tuple(of.served_right),
+            )
+            for of in stages
+        ),
+        row.looks,
+        row.joint_confidence,
+    )

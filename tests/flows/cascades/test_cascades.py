@@ -1,0 +1,320 @@
+"""Cascades of classifiers: created, certified, asked, and refused."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import make_url
+
+from tests.conftest import fresh_database
+from tests.flows.cascades.bundled import STAGES, Reviews, calibrate, prepare, reviews
+from tests.running import Arrays, Bench
+from venn_admit.core.calibrators.settings import make_venn_abers_settings
+from venn_admit.core.calibrators.venn_abers.certified_cells import proposing_rows
+from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError, NotReadyError, OutdatedError
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.cascades import manage
+from venn_admit.flows.cascades.certify import certify
+from venn_admit.flows.cascades.serve import decide, served
+from venn_admit.flows.data.create import create
+from venn_admit.flows.decisions.score import request_score
+from venn_admit.flows.decisions.score_one import GivenPoint, PointScorer
+from venn_admit.flows.removal.delete import delete
+from venn_admit.methods.venn_abers.held_out import require_fixed_score
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.database.engine import connect, create_engine
+from venn_admit.store.exemplars import classifiers
+
+
+@pytest.fixture(scope="module")
+def data() -> Reviews:
+    return reviews()
+
+
+@pytest.fixture(scope="module")
+def prepared(
+    server_url: str, template_database: str, data: Reviews, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The name of a database with the cascade `reviews`, certified."""
+    with fresh_database(server_url, template_database) as url:
+        engine = create_engine(url)
+        bench = Bench(engine, tmp_path_factory.mktemp("cascade"))
+        prepare(bench, data.held_out)
+        manage.create(engine, "reviews", STAGES)
+        certify(bench.workspace(), "reviews", given={})
+        engine.dispose()
+        yield make_url(url).database or ""
+
+
+@pytest.fixture
+def bench(server_url: str, prepared: str, tmp_path: Path) -> Iterator[Bench]:
+    with fresh_database(server_url, prepared) as url:
+        engine = create_engine(url)
+        yield Bench(engine, tmp_path)
+        engine.dispose()
+
+
+def scores(bench: Bench, name: str, rows: Arrays) -> int:
+    """Have a classifier score rows, and return the job."""
+    source = FileSource(bench.write(f"scored by {name}.npz", rows))
+    options: Any = {"weighted": None, "require_full_match": False, "calibration_id": None}
+    job = request_score(bench.workspace(), name, source, **options).job_id
+    bench.run(job)
+    return job
+
+
+def take(rows: Arrays, wanted: list[str]) -> Arrays:
+    places = [rows["id"].tolist().index(one) for one in wanted]
+    return {name: values[places] for name, values in rows.items()}
+
+
+def softmax(logits: Any) -> tuple[float, int]:
+    """Score and predicted class, by a loop of its own."""
+    given = [float(one) for one in logits]
+    parts = np.exp(np.array(given) - max(given))
+    return float((parts / parts.sum()).max()), int(np.argmax(parts))
+
+
+def test_three_stages_on_the_bundled_reviews_serve_what_a_loop_finds(bench: Bench, data: Reviews) -> None:
+    report = manage.show(bench.engine, "reviews")
+    assert report.is_certified
+    assert [stage.classifier for stage in report.stages] == ["small", "large", None]
+    ids = sorted(data.held_out["small"]["id"].tolist())
+    proposing = proposing_rows(ids, np.zeros(len(ids), dtype=np.bool_), seed=0)
+    evidence = [one for one, is_proposing in zip(ids, proposing.tolist(), strict=True) if not is_proposing]
+    assert report.points == len(evidence)
+    labels = dict(zip(data.held_out["small"]["id"].tolist(), data.held_out["small"]["y"].tolist(), strict=True))
+    left = evidence
+    total = 0.0
+    for stage in report.stages:
+        assert stage.reached == len(left)
+        total += stage.cost * len(left)
+        if stage.classifier is None:
+            continue
+        rows = data.held_out[stage.classifier]
+        logits = dict(zip(rows["id"].tolist(), rows["f"], strict=True))
+        counts, rejected = {name: [0, 0] for name in report.classes}, []
+        for one in left:
+            score, said = softmax(logits[one])
+            threshold = stage.classes[said].threshold
+            if threshold is not None and score >= threshold:
+                counts[report.classes[said]][0] += 1
+                counts[report.classes[said]][1] += said == labels[one]
+            else:
+                rejected.append(one)
+        assert {one.label: [one.served, one.right] for one in stage.classes} == counts
+        left = rejected
+    assert report.cost == pytest.approx(total / len(evidence))
+    assert total / len(evidence) < 321 / 2.5
+    assert report.served == len(evidence) - len(left)
+    for one in report.promised:
+        assert one.right >= 0.9 * one.served > 0
+
+
+def test_what_is_served_of_a_file_is_what_a_loop_finds(bench: Bench, data: Reviews) -> None:
+    report = manage.show(bench.engine, "reviews")
+    first = scores(bench, "small", data.scored["small"])
+    alone = served(bench.engine, "reviews", [first])
+    needed = [one for one, stage in zip(alone.ids, alone.stage, strict=True) if stage == 2]
+    second = scores(bench, "large", take(data.scored["large"], needed))
+    found = served(bench.engine, "reviews", [first, second])
+    assert [one.waiting for one in alone.stages] == [0, len(needed), 0]
+    assert [one.waiting for one in found.stages] == [0, 0, 0]
+    known = dict(zip(data.scored["small"]["id"].tolist(), data.scored["small"]["y"].tolist(), strict=True))
+    right = 0
+    for one, answer, at in zip(found.ids, found.served, found.stage, strict=True):
+        expected: tuple[str | None, int] = (None, 3)
+        for stage in report.stages[:2]:
+            rows = data.scored[stage.classifier or ""]
+            score, said = softmax(rows["f"][rows["id"].tolist().index(one)])
+            threshold = stage.classes[said].threshold
+            if threshold is not None and score >= threshold:
+                expected = report.classes[said], stage.place
+                break
+        assert (answer, at) == expected
+        right += answer == report.classes[known[one]]
+    answered = sum(one is not None for one in found.served)
+    assert right / answered >= 0.9
+    assert answered / len(found.ids) > 0.6
+    assert found.cost == len(found.ids) + 20 * len(needed) + 300 * (len(found.ids) - answered)
+
+
+def test_one_point_is_served_as_a_job_serves_it(bench: Bench, data: Reviews) -> None:
+    first = scores(bench, "small", data.scored["small"])
+    second = scores(bench, "large", data.scored["large"])
+    found = served(bench.engine, "reviews", [first, second])
+    scorer = PointScorer(bench.workspace())
+    for row in range(60):
+        answers = []
+        place: int | None = 1
+        while place is not None and place < 3:
+            logits = data.scored[STAGES[place - 1][0]]["f"][row]
+            one = decide(bench.engine, scorer, "reviews", place, GivenPoint(None, logits))
+            answers.append(one)
+            place = one.next_stage
+        last = answers[-1]
+        assert last.served == found.served[row]
+        assert (last.stage if last.served is not None else last.next_stage) == found.stage[row]
+
+
+def test_the_view_says_what_the_report_says(bench: Bench) -> None:
+    certify(bench.workspace(), "reviews", given={"confidence": "0.9"})
+    report = manage.show(bench.engine, "reviews")
+    assert (report.looks, str(report.joint_confidence)) == (2, "0.85")
+    rows = bench.rows("SELECT * FROM report.cascade_stage_v1 WHERE is_current ORDER BY stage, class")
+    found = [
+        (row.stage, row.classifier, row.cost, row.reached, row.class_name, row.threshold, row.served, row.served_right)
+        for row in rows
+    ]
+    assert found == [
+        (stage.place, stage.classifier, stage.cost, stage.reached, one.label, one.threshold, one.served, one.right)
+        for stage in report.stages
+        for one in stage.classes
+    ]
+    assert {(row.cascade_calibration, row.points, row.is_certified) for row in rows} == {
+        (report.number, report.points, True)
+    }
+    assert bench.value("SELECT count(DISTINCT cascade_calibration) FROM report.cascade_stage_v1") == 2
+
+
+def test_a_cascade_that_cannot_be_is_refused(bench: Bench) -> None:
+    engine = bench.engine
+    create(engine, "other", ("no", "yes"), seed=0, logits_only=True)
+    refused: list[tuple[str, list[tuple[str, float]], type[Exception], str]] = [
+        ("a/b", [("small", 0.0)], InvalidInputError, "name: expected"),
+        ("new", [], InvalidInputError, "expected 1 to 20, got 0"),
+        ("new", [("small", -1.0)], InvalidInputError, "cost of 'small'"),
+        ("new", [("small", float("inf"))], InvalidInputError, "cost of 'small'"),
+        ("new", [("small", 0.0), ("small", 0.0)], InvalidInputError, "each classifier once"),
+        ("new", [("person", 0.0)], NotFoundError, "person"),
+        ("new", [("person", 0.0), ("small", 0.0)], NotFoundError, "person"),
+        ("new", [("nobody", 0.0)], NotFoundError, "nobody"),
+        ("new", [("small", 0.0), ("other", 0.0)], ConflictError, "at every stage, got 'no', 'yes'"),
+        ("reviews", [("small", 0.0)], ConflictError, "the name of a cascade already"),
+    ]
+    for name, stages, kind, saying in refused:
+        with pytest.raises(kind, match=saying):
+            manage.create(engine, name, stages)
+    assert [one.cascade for one in manage.every(engine)] == ["reviews"]
+
+
+def test_a_classifier_that_is_a_stage_is_not_deleted(bench: Bench) -> None:
+    for dry_run in (True, False):
+        with pytest.raises(ConflictError, match="stage of the cascade 'reviews'") as refused:
+            delete(bench.workspace(), "large", dry_run=dry_run)
+        assert refused.value.code is Code.STAGE_OF_CASCADE
+    assert bench.value("SELECT count(*) FROM venn_admit.classifier WHERE deleting_since IS NOT NULL") == 0
+    manage.delete(bench.engine, "reviews")
+    for table in ("classifier_cascade", "cascade_stage", "cascade_calibration", "cascade_calibration_stage"):
+        assert bench.value(f"SELECT count(*) FROM venn_admit.{table}") == 0
+    assert delete(bench.workspace(), "large").is_done
+    with pytest.raises(NotFoundError, match="no cascade 'reviews'"):
+        manage.show(bench.engine, "reviews")
+
+
+def test_nothing_is_served_before_there_is_a_certificate(bench: Bench, data: Reviews) -> None:
+    manage.create(bench.engine, "new", [("small", 0.0), ("large", 0.0)])
+    job = scores(bench, "small", data.scored["small"])
+    with pytest.raises(NotReadyError, match="certify it first") as refused:
+        served(bench.engine, "new", [job])
+    assert refused.value.code is Code.CASCADE_NOT_CERTIFIED
+
+
+def test_without_a_policy_every_point_is_left(bench: Bench, data: Reviews) -> None:
+    report = certify(bench.workspace(), "reviews", given={"alpha": "0.001"})
+    assert not report.is_certified
+    assert report.served == 0
+    assert report.cost == pytest.approx(321.0)
+    jobs = [scores(bench, name, data.scored[name]) for name in ("small", "large")]
+    found = served(bench.engine, "reviews", jobs)
+    assert set(found.served) == {None}
+    assert set(found.stage) == {3}
+
+
+def test_jobs_that_do_not_belong_together_are_refused(bench: Bench, data: Reviews) -> None:
+    first, second = (scores(bench, name, data.scored[name]) for name in ("small", "large"))
+    with pytest.raises(InvalidInputError, match="expected one of 'small', stage 1"):
+        served(bench.engine, "reviews", [second, first])
+    with pytest.raises(InvalidInputError, match="1 to 2 of them, got 3"):
+        served(bench.engine, "reviews", [first, second, second])
+    with pytest.raises(NotFoundError, match="999"):
+        served(bench.engine, "reviews", [999])
+    few = take(data.scored["small"], data.scored["small"]["id"].tolist()[:5])
+    some = scores(bench, "small", few)
+    with pytest.raises(InvalidInputError, match=r"stage 2 has scored .*, which stage 1 has not"):
+        served(bench.engine, "reviews", [some, second])
+    twice = scores(bench, "small", {name: np.concatenate([values, values]) for name, values in few.items()})
+    with pytest.raises(InvalidInputError, match="each point once"):
+        served(bench.engine, "reviews", [twice])
+    scorer = PointScorer(bench.workspace())
+    for place in (0, 3):
+        with pytest.raises(InvalidInputError, match="stage: expected 1 to 2"):
+            decide(bench.engine, scorer, "reviews", place, GivenPoint(None, few["f"][0]))
+
+
+def test_a_recalibration_by_the_same_score_changes_nothing(bench: Bench, data: Reviews) -> None:
+    first = scores(bench, "small", data.scored["small"])
+    before = served(bench.engine, "reviews", [first])
+    calibrate(bench, "small", alpha="0.2")
+    again = scores(bench, "small", data.scored["small"])
+    assert served(bench.engine, "reviews", [again]) == before
+    calibrate(bench, "small", promise="pointwise", score="network")
+    assert certify(bench.workspace(), "reviews", given={}).is_certified
+
+
+def test_a_calibration_without_a_score_that_labels_may_test_is_refused(bench: Bench, edge: Bench) -> None:
+    manage.create(edge.engine, "cascade", [("edge", 0.0)])
+    with pytest.raises(InvalidInputError, match="made by venn-admit, does not have: calibrate it by venn-abers"):
+        certify(edge.workspace(), "cascade", given={})
+    with connect(bench.engine) as connection:
+        classifier = classifiers.by_name(connection, "small")
+        calibration = calibrations.latest(connection, classifier)
+        chosen = replace(calibration, method_settings=make_venn_abers_settings(2, 25))
+        with pytest.raises(InvalidInputError, match="chosen by the labels that would test it"):
+            require_fixed_score(connection, classifier, chosen)
+
+
+def test_a_score_that_changed_since_the_certificate_is_refused(bench: Bench, data: Reviews) -> None:
+    job = scores(bench, "small", data.scored["small"])
+    with bench.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE venn_admit.cascade_calibration_stage SET score = 'reliability'")
+    with pytest.raises(OutdatedError, match="has another score than when the cascade") as refused:
+        served(bench.engine, "reviews", [job])
+    assert refused.value.code is Code.CASCADE_OUTDATED
+    with pytest.raises(OutdatedError, match="has another score"):
+        decide(
+            bench.engine, PointScorer(bench.workspace()), "reviews", 1, GivenPoint(None, data.scored["small"]["f"][0])
+        )
+
+
+@pytest.fixture
+def empty(database: str, tmp_path: Path) -> Iterator[Bench]:
+    engine = create_engine(database)
+    yield Bench(engine, tmp_path)
+    engine.dispose()
+
+
+def test_labels_that_stages_do_not_share_are_refused(empty: Bench, data: Reviews) -> None:
+    small, large = (take(data.held_out[name], data.held_out[name]["id"].tolist()[:400]) for name in ("small", "large"))
+    prepare(empty, {"small": small, "large": {**large, "y": np.r_[1 - large["y"][:1], large["y"][1:]]}})
+    manage.create(empty.engine, "reviews", STAGES)
+    with pytest.raises(
+        ConflictError, match=f"exemplar '{large['id'][0]}' has another label at 'large' than at 'small'"
+    ):
+        certify(empty.workspace(), "reviews", given={})
+
+
+def test_stages_without_a_point_in_common_are_refused(empty: Bench, data: Reviews) -> None:
+    small, large = (take(data.held_out[name], data.held_out[name]["id"].tolist()[:300]) for name in ("small", "large"))
+    prepare(empty, {"small": small, "large": {**large, "id": np.char.add("other-", large["id"])}})
+    manage.create(empty.engine, "reviews", STAGES)
+    with pytest.raises(NotReadyError, match="hold out no labelled exemplar of the same id"):
+        certify(empty.workspace(), "reviews", given={})
+    manage.create(empty.engine, "one", [("small", 0.0)])
+    for given, saying in (({"confidence": "2"}, "confidence"), ({"certify": "group:x"}, "leave groups out")):
+        with pytest.raises(InvalidInputError, match=saying):
+            certify(empty.workspace(), "one", given=given)
+    assert certify(empty.workspace(), "one", given={}).points is not None
