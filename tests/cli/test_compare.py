@@ -6,6 +6,7 @@ import pytest
 
 from tests.cli.program import Program, check_refusal, contents, nothing_stored
 from tests.cli.samples import CLASS_NAMES, HELD_OUT_ROWS, NAME
+from venn_admit.core.comparison.divisions import DIVISIONS
 
 
 def test_it_shows_what_each_setting_admits_and_what_to_run(own_calibrated: Program) -> None:
@@ -51,6 +52,7 @@ def test_programs_get_every_setting_and_class(own_calibrated: Program) -> None:
     assert [one["method"] for one in settings] == ["venn-admit"] * 15 + ["venn-abers"] * 6
     for one in settings:
         assert one["admitted_share"] == one["admitted"] / result["mc"]
+        assert len(one["division_shares"]) == (DIVISIONS if one["method"] == "venn-admit" else 0)
         low, high = one["admitted_interval"]
         assert 0 <= low <= one["admitted_share"] <= high <= 1
         for kind in ("per_true_class", "per_predicted_class"):
@@ -64,6 +66,7 @@ def test_programs_get_every_setting_and_class(own_calibrated: Program) -> None:
         reached = [share >= 0.8 for share in shares if share is not None]
         assert one["every_class_reaches"] == (all(reached) if reached else None)
     assert any(one["admitted"] == 0 for one in settings)
+    assert any(len(set(one["division_shares"])) > 1 for one in settings), "other divisions admit other shares"
     assert [one["promise"] for one in settings[15:]] == ["pointwise"] * 4 + ["average"] * 2
     pointwise = [one for one in settings if one["promise"] != "average" and one["every_class_reaches"]]
     best = max(pointwise, key=lambda one: one["admitted"])

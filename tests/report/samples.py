@@ -161,7 +161,7 @@ def many_classes(*admitted: int) -> ComparedSettings:
         judged_count=6000,
         document_count=3000,
         compared=tuple(
-            ComparedSetting(one, measure_admission(label, predicted, np.arange(6000) < count, 6, pairs))
+            ComparedSetting(one, measure_admission(label, predicted, np.arange(6000) < count, 6, pairs), (0.4, 0.5))
             for one, count in zip(settings, admitted, strict=True)
         ),
         left_out=(("Venn-Abers, score reliability", "there is no model of it"),),

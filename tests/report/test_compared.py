@@ -18,7 +18,9 @@ def test_of_many_classes_the_lowest_is_shown() -> None:
     output = StringIO()
     Console(file=output, width=120).print(compared_table(many_classes(3000, 0), rest="add --details"))
     said = " ".join(output.getvalue().split())
-    assert re.search(r"kappa 100, every q \.500 \.\d{3}-\.\d{3} ✗ \.[67]\d\d \.\d{3}-\.\d{3} d ", said)
+    assert re.search(r"kappa 100, every q \.500 ✗ \.[67]\d\d ✗ \.\d{3} \.450 \.\d{3}-\.\d{3} \.\d{3}-\.\d{3} d ", said)
+    assert "Divided: how much of a fifth of mc" in said
+    assert "e .400-.500" in said
     assert "6,000 points of mc, 3,000 documents; 95 % intervals by documents drawn again" in said
     assert "Nothing is admitted by Venn-ADMIT with kappa 101, every q." in said
     assert "Left out: Venn-Abers, score reliability: there is no model of it." in said

@@ -51,6 +51,8 @@ class SettingOutcome:
         per_predicted_class: The same by class, as predicted.
         every_class_reaches: Whether every class is estimated to be right at a share of 1 - alpha or more: predicted
             classes in a comparison, those of either kind in `what_if_settings`; None if nothing is admitted.
+        division_shares: In a comparison, under Venn-ADMIT, the share of a fifth of mc that each of ten divisions of the
+            rest admits by plain probabilities: their range is owed to chance. Empty otherwise.
     """
 
     settings: Mapping[str, Any]
@@ -59,6 +61,7 @@ class SettingOutcome:
     per_true_class: tuple[ClassShare, ...]
     per_predicted_class: tuple[ClassShare, ...]
     every_class_reaches: bool | None
+    division_shares: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +164,9 @@ def comparison_of(found: ComparedSettings) -> Comparison:
     """Return a comparison in terms of class names and of the arguments of `Classifier.calibrate`."""
     names, proposed = found.class_names, found.proposal()
     outcomes = [
-        _outcome(one.settings, one.admission, one.every_predicted_class_reaches(found.alpha), names)
+        _outcome(
+            one.settings, one.admission, one.every_predicted_class_reaches(found.alpha), names, one.division_shares
+        )
         for one in found.compared
     ]
     return Comparison(
@@ -189,7 +194,11 @@ def comparison_of(found: ComparedSettings) -> Comparison:
 
 
 def _outcome(
-    settings: MethodSettings, admission: Admission, every_class_reaches: bool | None, names: Sequence[str]
+    settings: MethodSettings,
+    admission: Admission,
+    every_class_reaches: bool | None,
+    names: Sequence[str],
+    division_shares: tuple[float, ...] = (),
 ) -> SettingOutcome:
     return SettingOutcome(
         settings=_arguments(settings),
@@ -198,6 +207,7 @@ def _outcome(
         per_true_class=_class_shares(admission.right.per_true_class, names),
         per_predicted_class=_class_shares(admission.right.per_predicted_class, names),
         every_class_reaches=every_class_reaches,
+        division_shares=division_shares,
     )
 
 

@@ -9,9 +9,10 @@ from fractions import Fraction
 from sqlalchemy import Connection
 
 from venn_admit.core.approximation.knn import network_prediction
-from venn_admit.core.calibrators.settings import check_alpha
+from venn_admit.core.calibrators.settings import CalibratorSettings, check_alpha
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.core.comparison.candidates import cross_fitted_candidates
+from venn_admit.core.comparison.divisions import division_shares
 from venn_admit.core.comparison.foretold import foretold_candidates
 from venn_admit.core.comparison.held_out import HeldOutPoints, document_sample
 from venn_admit.core.comparison.scored_splits import ScoredSplits
@@ -135,6 +136,15 @@ def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> Compar
             ComparedSetting(
                 one.settings,
                 measure_admission(mc.label[judged], one.predicted, one.admitted, classifier.class_count, documents),
+                division_shares(
+                    mc,
+                    one.settings,
+                    class_count=classifier.class_count,
+                    seed=classifier.seed,
+                    memory_budget=workspace.memory_budget,
+                )
+                if isinstance(one.settings, CalibratorSettings)
+                else (),
             )
             for one in found.found
         ),

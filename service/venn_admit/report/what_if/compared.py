@@ -14,20 +14,25 @@ from venn_admit.core.calibrators.certification import Kind
 from venn_admit.core.calibrators.promises import AskedPromise, Promised, promised
 from venn_admit.core.calibrators.settings import METHOD_NAMES, CalibratorSettings, MethodSettings, VennAbersSettings
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
+from venn_admit.core.comparison.divisions import DIVISIONS, mean_and_range
 from venn_admit.core.evaluation.measures import Admission
 from venn_admit.core.method_names import DEFAULT_METHOD
 from venn_admit.report.evaluation.glance import admission_cells, admission_columns, class_payload, intervals_text
-from venn_admit.report.evaluation.table import EvaluationTable, Note, Row
+from venn_admit.report.evaluation.table import Cell, Column, EvaluationTable, Note, Row
 from venn_admit.report.evaluation.terminal import table_view
-from venn_admit.report.evaluation.wording import note_text, share_text
+from venn_admit.report.evaluation.wording import interval_text, note_text, share_text
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedSetting:
-    """A setting, and what it admits of mc by cross-fitting."""
+    """A setting, and what it admits of mc by cross-fitting.
+
+    division_shares: of `core.comparison.divisions`, for Venn-ADMIT; otherwise none.
+    """
 
     settings: MethodSettings
     admission: Admission
+    division_shares: tuple[float, ...]
 
     def every_predicted_class_reaches(self, alpha: Decimal) -> bool | None:
         """Whether no predicted class is estimated to be right less often than 1 - alpha; None without any admitted."""
@@ -121,11 +126,11 @@ def compared_table(found: ComparedSettings, *, rest: str | None = None) -> Rende
         EvaluationTable(
             f"What settings admit of split mc by cross-fitting, and the share right of it (alpha {found.alpha})",
             ("method", "setting"),
-            admission_columns(names),
+            (*admission_columns(names), Column("divided")),
             tuple(
                 Row(
                     (one.settings.method, setting_name(one, found)),
-                    admission_cells(one.admission, names, found.alpha),
+                    (*admission_cells(one.admission, names, found.alpha), _divisions(one)),
                 )
                 for one in shown
             ),
@@ -173,6 +178,11 @@ def settings_that_matter(found: ComparedSettings) -> list[ComparedSetting]:
     return [one for one in admitting if any(one is each for each in wanted)]
 
 
+def _divisions(one: ComparedSetting) -> Cell:
+    mean, least, most = mean_and_range(one.division_shares)
+    return Cell(share_text(mean), interval_text((least, most))) if one.division_shares else Cell()
+
+
 def _hidden(count: int, rest: str | None) -> tuple[Note, ...]:
     return ((f"{count} other setting{'' if count == 1 else 's'}: {rest}.",),) if count else ()
 
@@ -193,6 +203,7 @@ def compared_payload(found: ComparedSettings, render: Render) -> dict[str, Any]:
                 "admitted": one.admission.admitted.correct,
                 "admitted_share": one.admission.admitted.share,
                 "admitted_interval": list(one.admission.admitted.interval),
+                "division_shares": list(one.division_shares),
                 "per_true_class": class_payload(one.admission.right.per_true_class, names),
                 "per_predicted_class": class_payload(one.admission.right.per_predicted_class, names),
                 "every_class_reaches": one.every_predicted_class_reaches(found.alpha),
@@ -326,6 +337,18 @@ def _notes(found: ComparedSettings) -> tuple[Note, ...]:
             f"{intervals}, for the folds as they fell: with other calibration data a setting whose shares right lie "
             f"near the target may admit much more or less.{weights}",
         ),
+        *_of_divisions(found),
         *((f"Nothing is admitted by {settings}.",) for settings in by_method),
         *((f"Left out: {what}: {why}.",) for what, why in found.left_out),
+    )
+
+
+def _of_divisions(found: ComparedSettings) -> tuple[Note, ...]:
+    if not any(one.division_shares for one in found.compared):
+        return ()
+    return (
+        (
+            f"Divided: how much of a fifth of mc Venn-ADMIT admits as the rest is halved by chance {DIVISIONS} times: "
+            "mean and range, by plain probabilities. A wide range means that the share owes much to chance.",
+        ),
     )
