@@ -262,8 +262,9 @@ class ClassifierInterface(ABC):
                 finite-sample by default; asymptotic passes with fewer documents and is valid for very many only.
             promise: Venn-Abers only: what is promised unless certify says it: strongest, average or pointwise;
                 strongest by default: certified for predicted and true classes if the labels show it, otherwise for
-                predicted classes alone, otherwise the average promise: over calibrations and batches, on average at
-                most alpha are wrong among the admitted of each predicted class; with thresholds, pointwise by default.
+                predicted classes alone; otherwise, or if that admits less than the softmax at 1 - alpha, the average
+                promise: over calibrations and batches, on average at most alpha are wrong among the admitted of each
+                predicted class; with thresholds, pointwise by default.
             loss: Venn-Abers only: what errors cost: for each true class, a row with the loss of each predicted class, 0
                 for itself; promised then: with confidence 1 - eps (0.95 unless another is asked for) over the
                 calibration labels, the mean loss is at most alpha among the admitted of each class asked for; by
