@@ -23,6 +23,7 @@ from venn_admit.flows.data.create import create
 from venn_admit.flows.decisions.score import request_score
 from venn_admit.flows.decisions.score_one import GivenPoint, PointScorer
 from venn_admit.flows.removal.delete import delete
+from venn_admit.flows.removal.forget import forget
 from venn_admit.methods.venn_abers.held_out import require_fixed_score
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import connect, create_engine
@@ -253,6 +254,16 @@ def test_jobs_that_do_not_belong_together_are_refused(bench: Bench, data: Review
     for place in (0, 3):
         with pytest.raises(InvalidInputError, match="stage: expected 1 to 2"):
             decide(bench.engine, scorer, "reviews", place, GivenPoint(None, few["f"][0]))
+
+
+def test_what_is_forgotten_is_served_no_more(bench: Bench, data: Reviews) -> None:
+    few = take(data.scored["small"], data.scored["small"]["id"].tolist()[:3])
+    job = scores(bench, "small", few)
+    assert served(bench.engine, "reviews", [job]).ids == tuple(few["id"].tolist())
+    forget(bench.workspace(), "small", few["id"].tolist()[:1])
+    assert served(bench.engine, "reviews", [job]).ids == tuple(few["id"].tolist()[1:])
+    forget(bench.workspace(), "small", few["id"].tolist()[1:])
+    assert served(bench.engine, "reviews", [job]).ids == ()
 
 
 def test_a_recalibration_by_the_same_score_changes_nothing(bench: Bench, data: Reviews) -> None:

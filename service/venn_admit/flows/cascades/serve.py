@@ -171,9 +171,12 @@ def _read(connection: Connection, found: Certified, place: int, job_id: int) -> 
     assert job.calibration_id is not None, "a job that scores names a calibration"
     found.require_same_score(connection, place, calibrations.by_id(connection, classifier, job.calibration_id))
     rows = [row for block in decisions.job_rows(connection, job_id) for row in block]
-    ((twice, count),) = Counter(row.external_id for row in rows).most_common(1)
-    if count > 1:
-        raise InvalidInputError(f"job {job_id}: expected each point once, got {twice!r} {count} times; score it once")
+    counts = Counter(row.external_id for row in rows)
+    for twice, count in counts.most_common(1):
+        if count > 1:
+            raise InvalidInputError(
+                f"job {job_id}: expected each point once, got {twice!r} {count} times; score it once"
+            )
     predicted = np.array([row.predicted for row in rows], dtype=np.int64)
     score = np.array([row.score for row in rows], dtype=np.float64)
     answered = zip(rows, predicted.tolist(), admit(score, predicted, found.policy(place)).tolist(), strict=True)
