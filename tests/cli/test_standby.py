@@ -124,7 +124,15 @@ def test_a_reader_gets_the_answers_of_the_server(pair: Pair) -> None:
     found = answers(pair.reader)
     assert found == answers(pair.primary.url)
     empty = {source for source, rows in found.items() if not rows}
-    unused = ("alarm_v1", "label_budget_v1", "audit_v1", "withheld_calibration_v1", "average_policy_v1")
+    unused = (
+        "alarm_v1",
+        "alarm_v2",
+        "cascade_stage_v1",
+        "label_budget_v1",
+        "audit_v1",
+        "withheld_calibration_v1",
+        "average_policy_v1",
+    )
     of_certificates = (
         "policy_v2",
         "policy_v3",

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.processes
 
 OWN = f"/v1/classifiers/{NAME}"
 ROUTES = [
-    (method, path.format(classifier=NAME))
+    (method, path.format(classifier=NAME, cascade=NAME))
     for path, methods in document()["paths"].items()
     for method, operation in methods.items()
     if "application/json" in operation.get("requestBody", {}).get("content", {})

@@ -51,7 +51,7 @@ def judge(interval: tuple[float, float], *, least: float, units: int) -> Verdict
 
     Examples:
         >>> [str(judge((0.85, 0.95), least=least, units=40)) for least in (0.8, 0.9, 0.96)]
-        ['met', 'cannot tell', 'missed']
+        ['met', 'cannot_tell', 'missed']
     """
     low, high = interval
     if units < MINIMUM_TO_JUDGE or low < least <= high:

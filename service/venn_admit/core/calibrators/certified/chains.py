@@ -36,6 +36,8 @@ LEAST_CHANCE = 1e-6
 MOST_PATHS = 2
 LARGEST_PRICED = 100
 """With more classes than these, only the path with one threshold for all of them is tried."""
+LEFT_OUT_ROUNDS = 2
+"""How often it is chosen which groups and classes are left out, since a weak one of either makes the others weak."""
 RESERVE_ROUNDS = 2
 """How often the reserve of true classes is renewed, which depends on the policy that it yields."""
 
@@ -162,12 +164,17 @@ def _part(column: Column, forecast: Forecast) -> tuple[str, IntArray, Coverage]:
 
 def path_chains(forecast: Forecast, alpha: float, kinds: Sequence[Kind], level: float) -> Plan:
     """Return paths of policies for all classes; level: that of all of them together."""
-    grid, class_count = _grids(forecast, alpha), forecast.class_count
-    never, untested = _never(forecast, grid, kinds, level)
-    coverage, left_out = _coverage(forecast, np.where(never, np.inf, grid), kinds, level / MOST_PATHS)
-    untested += left_out
-    if coverage:
-        forecast = forecast.within(coverage)
+    whole, grid, class_count = forecast, _grids(forecast, alpha), forecast.class_count
+    never = np.zeros(class_count, dtype=np.bool_)
+    coverage: Coverage = ()
+    untested: list[tuple[Column, int | None]] = []
+    for _ in range(LEFT_OUT_ROUNDS):
+        coverage, groups = _coverage(whole, np.where(never, np.inf, grid), kinds, level / MOST_PATHS)
+        forecast = whole.within(coverage) if coverage else whole
+        never, classes = _never(forecast, grid, kinds, level)
+        untested = [*classes, *groups]
+        if not never.any():
+            break
     columns = tuple((kind, number) for kind in kinds for number in _asked(forecast, kind, never))
     asked = {kind for kind, _ in columns}.issuperset(kinds)
     paths = _paths(forecast, grid, never, alpha, kinds) if asked else {}
