@@ -62,7 +62,7 @@ class CascadeSettings(Given):
 class ScoredStages(Given):
     """Jobs in which the first stages of a cascade have scored points."""
 
-    jobs: list[Key] = Field(
+    jobs: list[Annotated[Key, WHOLE]] = Field(
         min_length=1, max_length=20, description="A job of each of the first stages, in order.", examples=[[12, 13]]
     )
 
