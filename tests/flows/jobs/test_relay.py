@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from tests.running import Bench
+from tests.workers.processes import wait_until
 from venn_admit import broker
 from venn_admit.flows.jobs import control
 from venn_admit.flows.jobs.control import relay
@@ -39,6 +40,18 @@ def add_job(engine: Engine) -> int:
 def unsent(engine: Engine) -> list[int]:
     with transaction(engine) as connection:
         return [ordinal for _, ordinal in jobs.take_unsent(connection, None)]
+
+
+def end_writers(engine: Engine, backend: int) -> None:
+    """Look for unsent chunks, until a session that is signalled for that has ended: it might complete a COPY before."""
+    unsent(engine)
+    alive = text("SELECT count(*) FROM pg_stat_activity WHERE pid = :backend")
+
+    def has_ended() -> bool:
+        with transaction(engine) as connection:
+            return not connection.execute(alive, {"backend": backend}).scalar_one()
+
+    wait_until(has_ended, "the session ends")
 
 
 def overdue(engine: Engine) -> list[int]:
@@ -161,7 +174,7 @@ def test_a_writer_whose_claim_ran_out_is_ended(engine: Engine, job: int) -> None
     cursors = [driver_cursor(writer) for writer in writers]
     cursors[0].execute("SELECT FROM classifier FOR NO KEY UPDATE")
     with pytest.raises(psycopg.errors.AdminShutdown), cursors[0].copy("COPY label_event FROM STDIN"):
-        unsent(engine)
+        end_writers(engine, cursors[0].connection.info.backend_pid)
     with transaction(engine) as connection:
         support.lock_for_results(connection, classifiers.by_name(connection, "reviews"))
     assert cursors[1].execute("SELECT 1").fetchone() == (1,), "the other has its lease still"
