@@ -16,6 +16,7 @@ from venn_admit.api.models.common import (
     answer_of,
 )
 from venn_admit.api.models.decisions import Point
+from venn_admit.flows.cascades.manage import MOST_STAGES
 from venn_admit_client.records import CascadeDecision, CascadeReport, Served
 
 
@@ -36,7 +37,9 @@ class NewCascade(Given):
 
     cascade: Name = Field(description="Its name.", examples=["reviews"])
     stages: list[NewStage] = Field(
-        min_length=1, max_length=20, description="In the order in which they are asked. All have the same classes."
+        min_length=1,
+        max_length=MOST_STAGES,
+        description="In the order in which they are asked. All have the same classes.",
     )
 
 
@@ -63,7 +66,10 @@ class ScoredStages(Given):
     """Jobs in which the first stages of a cascade have scored points."""
 
     jobs: list[Annotated[Key, WHOLE]] = Field(
-        min_length=1, max_length=20, description="A job of each of the first stages, in order.", examples=[[12, 13]]
+        min_length=1,
+        max_length=MOST_STAGES,
+        description="A job of each of the first stages, in order.",
+        examples=[[12, 13]],
     )
 
 

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.core.calibrators.certified.certificate import ClassResult
 from venn_admit.core.evaluation.tallies import wilson_interval
-from venn_admit.core.names import NAME_LENGTH_LIMIT, is_name
 from venn_admit.errors import ConflictError, InvalidInputError
+from venn_admit.flows.data.create import check_part_of_paths
 from venn_admit.store.cascades import cascades
 from venn_admit.store.cascades.cascades import Cascade, CascadeCalibration, CertifiedStage, StoredStage
 from venn_admit.store.database.engine import consistent_view, transaction
@@ -42,11 +42,7 @@ def create(
         NotFoundError: There is no such classifier.
         ConflictError: The name is taken, or the stages have other classes.
     """
-    if not is_name(name):
-        raise InvalidInputError(
-            f"name: expected 1 to {NAME_LENGTH_LIMIT} printable characters, without / and spaces around them, and "
-            f"neither . nor .., got {name!a}"
-        )
+    check_part_of_paths(name)
     if not 1 <= len(stages) <= MOST_STAGES:
         raise InvalidInputError(f"stages: expected 1 to {MOST_STAGES}, got {len(stages)}")
     for stage, cost in stages:

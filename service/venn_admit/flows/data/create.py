@@ -102,12 +102,17 @@ def check_extractor(extractor: str) -> None:
         raise InvalidInputError(f"extractor: expected {VERSION_RULE}, got {extractor!a}")
 
 
-def check_name(name: str) -> None:
-    """Raise InvalidInputError unless a classifier may have this name."""
+def check_part_of_paths(name: str) -> None:
+    """Raise InvalidInputError unless what has an address over HTTP may have this name."""
     if not is_name(name):
         raise InvalidInputError(
             f"name: expected 1 to {NAME_LENGTH_LIMIT} printable characters, without / and spaces around them, and "
             f"neither . nor .., got {name!a}"
         )
+
+
+def check_name(name: str) -> None:
+    """Raise InvalidInputError unless a classifier may have this name."""
+    check_part_of_paths(name)
     if classifiers.addressed(name)["generation"] is not None:
         raise InvalidInputError(f"name: expected no @ with a number at the end, which names a generation, got {name!a}")

@@ -68,11 +68,10 @@ def certify_strongest(
     chains = (*both.chains, *predicted.chains)
     if both.policy is not None and takes_both(both.admitted, predicted.admitted, by_softmax):
         return replace(both, confidence=confidence, chains=chains)
+    # A class that would pass alone must wait for all others of the policy.
+    needed = needed_together(closest_together(both.chains, both.lacking))
     of_true_classes = [
-        # A class that would pass alone must wait for all others of the policy.
-        replace(one, documents_needed=needed_together(closest_together(both.chains, both.lacking)))
-        for one in (*both.classes, *both.lacking)
-        if one.kind is ClassKind.TRUE
+        replace(one, documents_needed=needed) for one in (*both.classes, *both.lacking) if one.kind is ClassKind.TRUE
     ]
     return replace(predicted, confidence=confidence, lacking=(*predicted.lacking, *of_true_classes), chains=chains)
 
