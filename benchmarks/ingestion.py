@@ -16,12 +16,12 @@ from sqlalchemy import Connection, Engine, text
 from benchmarks.data import draw_vectors, draw_view, generator
 from benchmarks.measure import Cost, Measurement, compare_costs, cost_of
 from benchmarks.storage import database, folder
-from venn_admit.core.types import Float32Array, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import Float32Array
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.ingest import ingest
-from venn_admit.store.database.binary_copy import driver_cursor
-from venn_admit.store.database.engine import transaction
+from venn_admit.store.database.engine import driver_cursor, transaction
 from venn_admit.store.exemplars import classifiers
 
 _DIMENSION = 384

@@ -15,7 +15,7 @@ from benchmarks.ingestion import copies_for, lists, send
 from benchmarks.scoring import workers
 from tests.running import workspace
 from venn_admit.core.calibrators.settings import make_settings
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_approximations

@@ -22,16 +22,8 @@ from venn_admit.flows.data.ingest import HELD_OUT, ingest
 from venn_admit.flows.decisions.score import request_score, write_scores
 from venn_admit.flows.jobs.chunks import compute_job
 from venn_admit.runtime.settings import Settings
-from venn_admit.store.database.binary_copy import (
-    FLOAT8,
-    INT4,
-    INT8,
-    Array,
-    FilledColumns,
-    copy_in,
-    driver_cursor,
-)
-from venn_admit.store.database.engine import transaction
+from venn_admit.store.database.binary_copy import FLOAT8, INT4, INT8, Array, FilledColumns, copy_in
+from venn_admit.store.database.engine import driver_cursor, transaction
 from venn_admit.store.search.array_cache import ArrayCache
 
 _NAME = "bench"

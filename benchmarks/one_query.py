@@ -18,7 +18,8 @@ from sqlalchemy import Engine, text
 from benchmarks.data import draw_view, generator
 from benchmarks.measure import Measurement
 from benchmarks.storage import database, folder
-from venn_admit.core.types import Float32Array, IntArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.ingest import ingest

@@ -10,12 +10,12 @@ from sqlalchemy import Engine, text
 
 from benchmarks.data import draw_vectors, draw_view, generator
 from benchmarks.measure import Measurement, compare
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.ingest import ingest
-from venn_admit.store.database.binary_copy import INT4, INT8, Array, FilledColumns, Vector, copy_in, driver_cursor
-from venn_admit.store.database.engine import create_engine, transaction
+from venn_admit.store.database.binary_copy import INT4, INT8, Array, FilledColumns, Vector, copy_in
+from venn_admit.store.database.engine import create_engine, driver_cursor, transaction
 from venn_admit.store.database.schema import upgrade
 from venn_admit.store.embedded.users import start_embedded, stop_embedded
 from venn_admit.store.exemplars import classifiers

@@ -101,7 +101,7 @@ def switch_json(done: "Switch") -> dict[str, Any]:
 
 def classifier_json(found: "Shown") -> dict[str, Any]:
     """Return a classifier in detail."""
-    from venn_admit.core.types import Split
+    from venn_admit.core.split_names import Split
 
     classifier, holdings = found.classifier, found.holdings
     return {

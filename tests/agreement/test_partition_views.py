@@ -21,7 +21,8 @@ from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.core.monitoring.bands import lower_of_vp
 from venn_admit.core.monitoring.partitions import calibration_partitions
-from venn_admit.core.types import BoolArray, FloatArray, IntArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.flows.reports.evaluate import compare_methods, request_evaluation_of_decisions
 from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration, SnapshotPoints

@@ -12,7 +12,8 @@ from venn_admit.core.calibrators.venn_admit.decide import decide
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.core.reasons import Reason
-from venn_admit.core.types import Approximation, KnnParameters, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import Approximation, KnnParameters
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers

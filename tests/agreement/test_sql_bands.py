@@ -24,7 +24,8 @@ from venn_admit.core.calibrators.venn_admit.decide import decide
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.core.reasons import Reason
-from venn_admit.core.types import Approximation, CalibrationPoints, IntArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import Approximation, CalibrationPoints, IntArray
 from venn_admit.store.calibrations import bands, calibrations, calibrators
 from venn_admit.store.calibrations.bands import BandEvidence
 from venn_admit.store.calibrations.calibrations import Calibration, SnapshotPoints

@@ -15,7 +15,7 @@ from tests.conftest import fresh_database
 from tests.report.pages.test_evaluation import Page
 from tests.running import EXAMPLES, Bench, make_reviews
 from venn_admit.cli.advice import command
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.data.label import label
 from venn_admit.flows.reports.monitor import update_monitor

@@ -20,7 +20,7 @@ from tests.cli.test_jobs import interrupted
 from venn_admit.cli.tables.catalogue_tables import classifiers_table
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.names import check_stored_id
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.flows.data.catalogue import Listed
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.decisions.catalogue import Counts

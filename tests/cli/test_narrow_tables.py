@@ -13,7 +13,7 @@ from rich.console import Console, RenderableType
 from venn_admit.cli.tables.catalogue_tables import calibrations_tables, classifiers_table, generations_table
 from venn_admit.cli.tables.rows import cell
 from venn_admit.core.calibrators.settings import MethodSettings, make_settings, make_venn_abers_settings
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.flows.data.catalogue import Listed, ListedCalibrations
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.decisions.catalogue import Counts

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from venn_admit.core.copies import HeldOutDocument, shared_split, united
+from venn_admit.core.split_names import Split
 from venn_admit.core.splits import assign_splits
-from venn_admit.core.types import Split
 
 # The document of a point, and its content.
 a_point = st.tuples(st.sampled_from("abcdefgh"), st.sampled_from([bytes([number]) for number in range(3)]))

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from venn_admit.core.split_names import Split
 from venn_admit.core.splits import assign_splits, hash_keys
-from venn_admit.core.types import Split
 from venn_admit.errors import InvalidInputError
 
 any_keys = st.lists(st.text(), max_size=30)

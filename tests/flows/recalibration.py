@@ -7,7 +7,7 @@ import numpy as np
 from sqlalchemy import Row
 
 from tests.running import Bench, Golden
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, RecalibrationStep
 from venn_admit.flows.data.label import label

@@ -14,8 +14,8 @@ from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.copies import united
 from venn_admit.core.documents import document_codes
+from venn_admit.core.split_names import Split
 from venn_admit.core.splits import assign_splits
-from venn_admit.core.types import Split
 
 COPIES = 5
 LAW = Law(spread(0.5, 0.5), np.array([BELOW, BELOW]), documents=600)

@@ -16,7 +16,8 @@ from tests.plans.plans import buffers, explain, kinds, scans
 from venn_admit.core.calibrators.bands import BandRadius
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.snapshot_rows import join_rows, rows_of_split
-from venn_admit.core.types import CalibrationPoints, KnnParameters, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import CalibrationPoints, KnnParameters
 from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import connect, create_engine, transaction

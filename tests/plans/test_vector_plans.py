@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 from tests.conftest import fresh_database
 from tests.plans.plans import buffers, explain, scans
 from venn_admit.core.content import content_digests
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.store.database.engine import connect, create_engine, transaction
 from venn_admit.store.database.statements import statement
 from venn_admit.store.exemplars import classifiers, exemplars, storing, support

@@ -34,7 +34,7 @@ from venn_admit.core.monitoring.history import (
 from venn_admit.core.monitoring.partitions import CalibrationPartitions, PlacedPoints, map_rows, partition_map
 from venn_admit.core.monitoring.traffic import Accuracy, Comparison, Share, SharePair, Traffic
 from venn_admit.core.reasons import Reason
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.files.output.exports import finite_json
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.bands.part import BandsPart

@@ -12,7 +12,7 @@ from venn_admit.cli.tables.decision_tables import print_decision
 from venn_admit.cli.tables.summaries import ScoreSummary
 from venn_admit.core.monitoring.drift import OutcomeCounts
 from venn_admit.core.reasons import ADMITTED, Reason
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.flows.reports.gauges import WatchedFigures
 from venn_admit.http.metrics import Metrics
 from venn_admit.store.database.engine import connect

@@ -14,7 +14,8 @@ from tests import reference
 from tests.running import Arrays, Bench
 from tests.store.exemplars.test_exemplars import make_classifier, rows, store
 from venn_admit.core.approximation.knn import softmax
-from venn_admit.core.types import Float32Array, KnnParameters, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import Float32Array, KnnParameters
 from venn_admit.errors import DatabaseError
 from venn_admit.flows.calibration.calibrate import Calibrated
 from venn_admit.flows.data.export import Export

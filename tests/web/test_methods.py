@@ -12,7 +12,6 @@ from venn_admit.errors import NotReadyError
 from venn_admit.flows.reports import methods_table as flow
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import transaction
-from venn_admit.store.search.array_cache import ArrayCache
 from venn_admit.store.workspace import Workspace
 
 SIZE = 2**28
@@ -32,8 +31,7 @@ METHODS = (
 
 def within(visitor: Visitor, memory_budget: int) -> Workspace:
     """What the service works with, within other limits."""
-    home = visitor.runtime.settings.home
-    return replace(visitor.runtime, cache=ArrayCache(home / "cache", memory_budget=memory_budget))
+    return replace(visitor.runtime, memory_budget=memory_budget)
 
 
 def table(visitor: Visitor) -> flow.MethodsTable:

@@ -16,7 +16,7 @@ from venn_admit.flows.jobs.chunks import ChunkRunner
 from venn_admit.store.database.engine import at_once, transaction
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.search.array_cache import ArrayCache
-from venn_admit.store.work import jobs, leases
+from venn_admit.store.work import jobs, leases, new_jobs
 
 OTHER = "other"
 
@@ -49,7 +49,7 @@ def add(engine: Engine, kind: str, chunks: int, name: str = NAME) -> int:
         classifier = classifiers.by_name(connection, name)
         query = "SELECT id FROM exemplar WHERE classifier_id = :classifier ORDER BY id LIMIT :chunks"
         ids = [row.id for row in rows(engine, query, classifier=classifier.id, chunks=chunks)]
-        return jobs.add_job(
+        return new_jobs.add_job(
             connection,
             classifier,
             kind=kind,

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from venn_admit.core.types import HELD_OUT_SPLITS, Split
+from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
 
 
 @dataclass(frozen=True, slots=True)

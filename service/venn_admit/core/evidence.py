@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from venn_admit.core.method_names import VENN_ABERS, VENN_ADMIT
 from venn_admit.core.reasons import Reason
 
@@ -252,17 +249,6 @@ def value_of(field: Field, values: Any) -> Any:
         case Kind.REAL | Kind.UNBOUNDED:
             return None if math.isnan(values) else values
     return values
-
-
-def is_null(field: Field, values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which of the values of n points, as in `value_of`, stand for null, (n,)."""
-    if field.kind in (Kind.REAL, Kind.UNBOUNDED):
-        is_nan: NDArray[np.bool_] = np.isnan(values)
-        return is_nan
-    if field.kind is Kind.CLASS:
-        is_missing: NDArray[np.bool_] = values < 0
-        return is_missing
-    return np.zeros(len(values), dtype=np.bool_)
 
 
 def scalar_fields(fields: Iterable[Field]) -> tuple[Field, ...]:

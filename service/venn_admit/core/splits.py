@@ -12,7 +12,7 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.errors import InvalidInputError
 
 DEFAULT_KNN_SHARE = Decimal("0.10")

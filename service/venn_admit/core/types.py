@@ -7,7 +7,6 @@ number of points, N the number of training exemplars.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -20,20 +19,6 @@ FloatArray = npt.NDArray[np.float64]
 UNKNOWN_LABEL = -1
 NO_MATCH_COUNT = -1
 """Stands for q where there are no vectors, and so no neighbours; d is NaN then."""
-
-
-class Split(StrEnum):
-    """The purpose that an exemplar serves (docs/PROCEDURE.md, Data)."""
-
-    TRAIN = "train"
-    KNN = "knn"
-    MC = "mc"
-    VP = "vp"
-    SCORED = "scored"
-
-
-HELD_OUT_SPLITS = (Split.KNN, Split.MC, Split.VP)
-"""The splits into which held-out labelled exemplars are divided."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,6 +13,7 @@ from venn_admit.core.evaluation.points import OwnMethod
 from venn_admit.core.monitoring.drift import DecidedPoints
 from venn_admit.core.monitoring.partitions import PartitionMap, PlacedPoints, map_rows, partition_map
 from venn_admit.core.monitoring.traffic import Comparison
+from venn_admit.core.split_names import Split
 from venn_admit.core.types import (
     AdmitOutcome,
     BoolArray,
@@ -21,7 +22,6 @@ from venn_admit.core.types import (
     FloatArray,
     IntArray,
     SelectiveMethod,
-    Split,
 )
 from venn_admit.report.calibration.report import MethodPart
 from venn_admit.report.evaluation.dataset import ClassCoverage, class_coverage, worst_classes

@@ -14,7 +14,6 @@ from venn_admit.runtime.settings import Settings
 from venn_admit.store.database import schema
 from venn_admit.store.database.address import database_url
 from venn_admit.store.database.engine import check_server, connect, create_engine
-from venn_admit.store.search.array_cache import ArrayCache
 from venn_admit.store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -54,10 +53,10 @@ class Runtime(Workspace):
             idle_in_transaction_seconds=idle_in_transaction_seconds,
             pool_size=settings.database_pool_size,
         )
-        cache = ArrayCache(settings.home / "cache", memory_budget=settings.memory_budget_mb << 20)
         return cls(
             engine,
-            cache,
+            settings.home / "cache",
+            settings.memory_budget_mb << 20,
             chunk_rows=settings.chunk_rows,
             keep_calibrations=settings.keep_calibrations,
             device=settings.device,

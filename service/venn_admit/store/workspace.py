@@ -1,10 +1,14 @@
 """What one process works with, as one record: every use case is given it, and takes what it needs of it."""
 
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
-from venn_admit.store.search.array_cache import ArrayCache
+if TYPE_CHECKING:
+    from venn_admit.store.search.array_cache import ArrayCache
 
 
 @dataclass(frozen=True)
@@ -13,7 +17,8 @@ class Workspace:
 
     Attributes:
         engine: The database.
-        cache: Maps vectors, and keeps copies of the training exemplars.
+        cache_folder: Where copies of the training exemplars are kept.
+        memory_budget: Bytes that the temporary arrays of one computation, or reading a file, may take.
         chunk_rows: Rows of a job that one worker claims at a time.
         keep_calibrations: How many snapshots of a setting are kept, beside those that decisions or jobs refer to;
             None: all.
@@ -21,12 +26,15 @@ class Workspace:
     """
 
     engine: Engine
-    cache: ArrayCache
+    cache_folder: Path
+    memory_budget: int
     chunk_rows: int
     keep_calibrations: int | None
     device: str
 
-    @property
-    def memory_budget(self) -> int:
-        """Bytes that the temporary arrays of one computation, or reading a file, may take."""
-        return self.cache.memory_budget
+    @cached_property
+    def cache(self) -> "ArrayCache":
+        """Maps vectors, and keeps copies of the training exemplars."""
+        from venn_admit.store.search.array_cache import ArrayCache  # which brings NumPy
+
+        return ArrayCache(self.cache_folder, memory_budget=self.memory_budget)

@@ -14,6 +14,7 @@ from venn_admit.core.approximation.fit import KnnFit, LocalizerFit, fit_knn, fit
 from venn_admit.core.approximation.knn import knn_logits
 from venn_admit.core.approximation.localizer import localizer_logits
 from venn_admit.core.neighbours.search import exact_neighbours
+from venn_admit.core.split_names import Split
 from venn_admit.core.splits import assign_splits, hash_keys
 from venn_admit.core.types import (
     BoolArray,
@@ -22,7 +23,6 @@ from venn_admit.core.types import (
     IntArray,
     KnnParameters,
     Neighbours,
-    Split,
     Support,
     TrainingEpoch,
 )

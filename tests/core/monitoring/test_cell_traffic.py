@@ -9,7 +9,8 @@ from venn_admit.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.core.documents import Documents
 from venn_admit.core.monitoring.cells import CellView, compare_cells, traffic_parts
 from venn_admit.core.monitoring.drift import DecidedPoints
-from venn_admit.core.types import NO_MATCH_COUNT, Approximation, BoolArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import NO_MATCH_COUNT, Approximation, BoolArray
 
 CLASSES, EDGES = 3, (0, 1, 4)
 

@@ -14,7 +14,8 @@ from tests.plans.plans import explain, kinds, scans
 from tests.running import Bench, Golden
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.snapshot_rows import join_rows, rows_of_split
-from venn_admit.core.types import BoolArray, CalibrationPoints, IntArray, KnnParameters, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import BoolArray, CalibrationPoints, IntArray, KnnParameters
 from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError
 from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_approximations
 from venn_admit.flows.data.catalogue import find

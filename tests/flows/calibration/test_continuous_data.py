@@ -14,7 +14,7 @@ import pytest
 from tests.flows.recalibration import EDGE, QUIET, REQUEST, Due, age, more, only_request, outcomes
 from tests.from_scratch import current_points, store_again
 from tests.running import Bench, ChunkLimits, run_chunk, workspace
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.errors import DatabaseError, NotReadyError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration import recalibrate

@@ -8,7 +8,8 @@ import pytest
 
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, Arrays, Bench, Golden
-from venn_admit.core.types import HELD_OUT_SPLITS, KnnParameters, Split, TrainingEpoch
+from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
+from venn_admit.core.types import KnnParameters, TrainingEpoch
 from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration.fit import Fitted, fit_on_stored, request_neighbours, require_data

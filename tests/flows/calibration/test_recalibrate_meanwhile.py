@@ -26,7 +26,7 @@ from tests.flows.recalibration import (
 from tests.running import Bench, ChunkLimits, run_chunk, workspace
 from venn_admit.core.calibrators.bands import band_radius
 from venn_admit.core.calibrators.settings import make_settings
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.flows.calibration.calibrate import calibrate_on_stored
 from venn_admit.flows.calibration.recalibrate import (
     RecalibrationOutcome,

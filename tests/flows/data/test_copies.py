@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.running import Arrays, Bench
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.errors import Code, ConflictError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.files.sources import FileSource

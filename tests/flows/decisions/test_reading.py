@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from tests.flows.recalibration import QUIET, Due, age, give
 from tests.running import Bench, workspace
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.flows.data.catalogue import list_calibrations, list_classifiers, show
 from venn_admit.flows.data.export import Export, export
 from venn_admit.flows.decisions.replay import replay

@@ -10,10 +10,9 @@ from tests.workers.processes import wait_until
 from venn_admit import broker
 from venn_admit.flows.jobs import control
 from venn_admit.flows.jobs.control import relay
-from venn_admit.store.database.binary_copy import driver_cursor
-from venn_admit.store.database.engine import transaction
+from venn_admit.store.database.engine import driver_cursor, transaction
 from venn_admit.store.exemplars import classifiers, support
-from venn_admit.store.work import jobs, leases
+from venn_admit.store.work import jobs, leases, new_jobs
 
 CHUNKS = [0, 1, 2]
 RESEND_SECONDS = 60.0
@@ -32,7 +31,7 @@ def add_job(engine: Engine) -> int:
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, "reviews")
         ids = np.array(connection.execute(text("SELECT id FROM exemplar ORDER BY id")).scalars().all())
-        return jobs.add_job(
+        return new_jobs.add_job(
             connection, classifier, kind="approximate", exemplar_ids=ids, chunk_rows=1, knn_parameters_id=None
         )
 

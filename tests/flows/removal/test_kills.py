@@ -28,10 +28,9 @@ import sys
 from pathlib import Path
 from venn_admit.flows.removal import batches, delete, forget
 from venn_admit.store.database.engine import create_engine
-from venn_admit.store.search.array_cache import ArrayCache
 from venn_admit.store.workspace import Workspace
 
-workspace = Workspace(create_engine(sys.argv[1]), ArrayCache(Path(sys.argv[2])), 50, None, "cpu")
+workspace = Workspace(create_engine(sys.argv[1]), Path(sys.argv[2]), 1 << 30, 50, None, "cpu")
 batches.BATCH = 10
 print("ready", flush=True)
 signal.setitimer(signal.ITIMER_REAL, float(sys.argv[5]))

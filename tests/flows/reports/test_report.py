@@ -8,7 +8,8 @@ from tests.running import EXAMPLES, REVIEW_ETA_LOC, REVIEW_PARAMETERS, Arrays, B
 from venn_admit.cli.advice import command
 from venn_admit.core.monitoring.drift import discrepancies_of_documents, kolmogorov_smirnov
 from venn_admit.core.reasons import Reason
-from venn_admit.core.types import KnnParameters, Split, TrainingEpoch
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import KnnParameters, TrainingEpoch
 from venn_admit.errors import NotFoundError, NotReadyError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.data.export import Export

@@ -18,7 +18,7 @@ from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.loss import LossMatrix
 from venn_admit.core.calibrators.venn_abers.crossfit import crossfitted_lower, fold_of
 from venn_admit.core.evaluation.tallies import Verdict
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.flows.reports.folders import write_calibration_report
 from venn_admit.flows.reports.report import report as flow
 from venn_admit.report.calibration.advice import advice

@@ -25,17 +25,15 @@ from venn_admit.store.database.binary_copy import (
     Array,
     Bits,
     Column,
-    Cursor,
     FixedColumn,
     PackedBits,
     Vector,
     copy_in,
     copy_out,
     copy_out_packed,
-    driver_cursor,
     encode_rows,
 )
-from venn_admit.store.database.engine import connect, create_engine
+from venn_admit.store.database.engine import Cursor, connect, create_engine, driver_cursor
 
 WIDTH = 3
 BITS = 11  # more than a byte

@@ -11,7 +11,8 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from venn_admit.core.content import content_digests
-from venn_admit.core.types import Float32Array, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import Float32Array
 from venn_admit.errors import ConflictError, DatabaseError
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers, exemplars, storing, support

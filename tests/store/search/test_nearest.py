@@ -10,7 +10,8 @@ from sqlalchemy import Connection, Engine, text
 from tests.running import Golden
 from tests.store.exemplars.test_exemplars import rows, store
 from venn_admit.core.neighbours.search import exact_neighbours
-from venn_admit.core.types import Float32Array, IntArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers

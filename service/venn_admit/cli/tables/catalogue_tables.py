@@ -12,7 +12,7 @@ from venn_admit.core.calibrators.arguments import setting_words
 from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import MethodSettings, VennAbersSettings
 from venn_admit.core.method_names import VENN_ABERS
-from venn_admit.core.types import HELD_OUT_SPLITS, Split
+from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
 from venn_admit.flows.data.catalogue import Listed, ListedCalibrations, Shown
 from venn_admit.report.wording import held_out_accuracy_text, waiting_text
 from venn_admit.results import withheld_in

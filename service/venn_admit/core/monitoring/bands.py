@@ -22,7 +22,8 @@ from venn_admit.core.documents import Documents
 from venn_admit.core.monitoring.drift import DecidedPoints
 from venn_admit.core.monitoring.traffic import Comparison, Sides
 from venn_admit.core.reasons import ADMITTED
-from venn_admit.core.types import BoolArray, CalibrationPoints, Float32Array, FloatArray, IntArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import BoolArray, CalibrationPoints, Float32Array, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 
 

@@ -17,7 +17,8 @@ from venn_admit.core.documents import Documents
 from venn_admit.core.monitoring.drift import DecidedPoints
 from venn_admit.core.monitoring.partitions import DISTANCE_GROUPS
 from venn_admit.core.monitoring.traffic import Comparison, Sides
-from venn_admit.core.types import BoolArray, FloatArray, IntArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
 SCORE_GROUPS = 4
 """The number of groups of a score within a predicted class, which is cut at its quartiles over mc."""

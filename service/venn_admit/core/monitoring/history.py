@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from venn_admit.core.evaluation.tallies import Tally
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from venn_admit.core.documents import Documents
 from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, wilson_interval
 from venn_admit.core.monitoring.drift import LEVEL, DecidedPoints, OutcomeCounts, Shift, effective_size, outcomes, shift
 from venn_admit.core.reasons import ADMITTED
-from venn_admit.core.types import BoolArray, FloatArray, IntArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
 RECENT = 10_000
 """The number of exemplars of recent traffic that a report reads. A share of them is accurate to a hundredth, and

@@ -11,23 +11,16 @@ import structlog
 from sqlalchemy import Connection, Engine
 
 from venn_admit.core.approximation.knn import approximate
-from venn_admit.core.types import (
-    Approximation,
-    BoolArray,
-    Float32Array,
-    IntArray,
-    Neighbours,
-    Split,
-    join_approximations,
-)
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import Approximation, BoolArray, Float32Array, IntArray, Neighbours, join_approximations
 from venn_admit.errors import Code, ConflictError, DatabaseError, NotFoundError, NotReadyError
 from venn_admit.flows.jobs.chunks import ChunkWork
 from venn_admit.store.database.engine import connect, consistent_view, transaction
-from venn_admit.store.exemplars import approximations, classifiers, exemplars, neighbours, support
+from venn_admit.store.exemplars import approximations, classifiers, exemplars, neighbours, support, support_changes
 from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.exemplars.neighbours import StoredNeighbours
-from venn_admit.store.exemplars.support import SupportChanges
+from venn_admit.store.exemplars.support_changes import SupportChanges
 from venn_admit.store.search.support_files import CachedSupport
 from venn_admit.store.work import recalibrations
 from venn_admit.store.workspace import Workspace
@@ -139,7 +132,7 @@ def approximate_points(
         support.require_version(connection, classifier)
         known = neighbours.read(connection, classifier, exemplar_ids)
         oldest = int(known.support_version.min(initial=classifier.support_version))
-        changes = support.changes_after(connection, classifier, oldest)
+        changes = support_changes.after(connection, classifier, oldest)
         stored_ids, stored = (
             (exemplar_ids[:0], None)
             if parameters is None

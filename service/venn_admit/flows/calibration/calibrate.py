@@ -11,7 +11,8 @@ from venn_admit.core.calibrators.arguments import ALL_DECLARED, read_settings
 from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSettings, ScoreKind
 from venn_admit.core.calibrators.usable_bands import UsableShares, usable_shares
 from venn_admit.core.method_names import VENN_ADMIT
-from venn_admit.core.types import HELD_OUT_SPLITS, IntArray, Split
+from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
+from venn_admit.core.types import IntArray
 from venn_admit.errors import Code, NotReadyError, OutdatedError
 from venn_admit.flows.calibration.approximate import (
     held_classifier,

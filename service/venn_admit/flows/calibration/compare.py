@@ -19,7 +19,8 @@ from venn_admit.core.comparison.scored_splits import ScoredSplits
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.measures import measure_admission
 from venn_admit.core.method_names import VENN_ADMIT
-from venn_admit.core.types import Float32Array, IntArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.flows.calibration.approximate import held_classifier, points_to_approximate, take_in_waiting
 from venn_admit.flows.calibration.calibrate import (
     LackingPoints,

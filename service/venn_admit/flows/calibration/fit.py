@@ -13,7 +13,8 @@ from sqlalchemy import Connection, Engine
 from venn_admit.core.approximation.distance_tiles import pairwise_distances
 from venn_admit.core.approximation.knn import approximate
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel, fit_reliability
-from venn_admit.core.types import HELD_OUT_SPLITS, IntArray, KnnParameters, Neighbours, Split, TrainingEpoch
+from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
+from venn_admit.core.types import IntArray, KnnParameters, Neighbours, TrainingEpoch
 from venn_admit.errors import Code, InvalidInputError, NotReadyError
 from venn_admit.flows.calibration.approximate import (
     Approximated,

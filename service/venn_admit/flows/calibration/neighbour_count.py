@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from venn_admit.core.approximation.neighbour_counts import TRIED, TriedCount, choose, try_neighbour_counts
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.errors import ConflictError, InvalidInputError
 from venn_admit.flows.calibration.approximate import held_classifier, require_support, take_in_waiting
 from venn_admit.flows.calibration.fit import require_data

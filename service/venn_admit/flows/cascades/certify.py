@@ -13,7 +13,8 @@ from venn_admit.core.calibrators.certified.cascade import CascadePoints, certify
 from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.calibrators.settings import DEFAULT_ALPHA
 from venn_admit.core.documents import joined_codes
-from venn_admit.core.types import BoolArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import BoolArray
 from venn_admit.errors import ConflictError, NotReadyError
 from venn_admit.flows.calibration.calibrate import require_approximations, usable_parameters
 from venn_admit.flows.cascades.manage import OnReport, report_of

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
-from venn_admit.core.types import HELD_OUT_SPLITS, UNKNOWN_LABEL, Split
+from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
+from venn_admit.core.types import UNKNOWN_LABEL
 from venn_admit.errors import ConflictError
 from venn_admit.files.records import ExemplarBatch
 from venn_admit.flows.data.placing import Placement

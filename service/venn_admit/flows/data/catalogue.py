@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Row
 
-from venn_admit.store.calibrations import calibrators
+from venn_admit.store.calibrations import calibrators, listing
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.database.engine import connect, consistent_view
 from venn_admit.store.decisions import catalogue
@@ -142,7 +142,7 @@ def show_calibration(engine: Engine, name: str, calibration_id: int | None) -> t
         else:
             found = calibrations.of_any_generation(connection, classifier, calibration_id)
             classifier = classifiers.by_id(connection, found.classifier_id)
-        (row,) = calibrations.summaries(connection, classifier, limit=1, calibration_id=found.id)
+        (row,) = listing.summaries(connection, classifier, limit=1, calibration_id=found.id)
         settings = {setting.id: setting for setting in calibrators.of_classifier(connection, classifier)}
         return row, settings[row.setting]
 
@@ -152,17 +152,15 @@ def list_calibrations(engine: Engine, name: str, *, limit: int, before: int | No
 
     Raises NotFoundError.
     """
-    from venn_admit.store.calibrations import calibrations, in_use  # which bring what computes certificates
-
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         return ListedCalibrations(
             classifier,
             calibrators.of_classifier(connection, classifier),
-            calibrations.summaries(connection, classifier, limit=limit, before=before),
-            [CalibrationUse(**row._mapping) for row in in_use.uses(connection, classifier, limit=limit)],
-            in_use.withheld(connection, classifier),
-            [CertificateLook(**row._mapping) for row in in_use.looks(connection, classifier)],
+            listing.summaries(connection, classifier, limit=limit, before=before),
+            [CalibrationUse(**row._mapping) for row in listing.uses(connection, classifier, limit=limit)],
+            listing.withheld(connection, classifier),
+            [CertificateLook(**row._mapping) for row in listing.looks(connection, classifier)],
         )
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from sqlalchemy import Connection, Engine
 
 from venn_admit.core.approximation.knn import network_prediction
-from venn_admit.core.types import IntArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import IntArray
 from venn_admit.errors import Code, ConflictError, InvalidInputError
 from venn_admit.files.records import ExemplarBatch
 from venn_admit.files.sources import ExemplarSource

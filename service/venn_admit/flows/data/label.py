@@ -7,17 +7,17 @@ from functools import partial
 
 from sqlalchemy import Connection, Engine
 
-from venn_admit.core.types import HELD_OUT_SPLITS, Split
+from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
 from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError
 from venn_admit.files.label_sources import LabelSource
 from venn_admit.files.labels import LabelRows, LabelRules
 from venn_admit.flows.data.placing import Placement, document_keys
 from venn_admit.store.database.engine import transaction
-from venn_admit.store.exemplars import classifiers, exemplars, labels, support
+from venn_admit.store.exemplars import classifiers, exemplars, labels, support_changes
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.exemplars.copies import StoredCopy
 from venn_admit.store.exemplars.labels import LabelEvent, LabelledExemplar
-from venn_admit.store.exemplars.support import SupportChange
+from venn_admit.store.exemplars.support_changes import SupportChange
 from venn_admit.store.work import recalibrations
 from venn_admit_client.records import Labelling
 
@@ -162,7 +162,7 @@ def _record(connection: Connection, source: LabelSource, changes: _Changes, plac
         labels.record(connection, events, source=source.name)
     of_support = _support_changes(before, events)
     if of_support:
-        support.change(connection, changes.classifier, of_support)
+        support_changes.record(connection, changes.classifier, of_support)
     gathered = placement.finish()
     for external_id, event in changes.events.items():
         key = changes.stored[external_id].document_id or external_id

@@ -10,7 +10,8 @@ from sqlalchemy import Engine, Row
 
 from venn_admit.core.monitoring.drift import DecidedPoints
 from venn_admit.core.monitoring.traffic import RECENT
-from venn_admit.core.types import IntArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import IntArray
 from venn_admit.errors import Code, InvalidInputError, NotFoundError
 from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.database.engine import consistent_view

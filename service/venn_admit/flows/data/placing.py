@@ -11,8 +11,8 @@ from functools import partial
 from sqlalchemy import Connection
 
 from venn_admit.core.copies import HeldOutDocument, shared_split
+from venn_admit.core.split_names import Split
 from venn_admit.core.splits import assign_splits
-from venn_admit.core.types import Split
 from venn_admit.errors import Code, ConflictError
 from venn_admit.files.records import ExemplarBatch
 from venn_admit.store.exemplars import copies

@@ -20,7 +20,7 @@ from venn_admit.methods.method import AppliedPolicy, CellBasis, PointsToDecide, 
 from venn_admit.methods.registry import load_snapshot
 from venn_admit.store.database.engine import connect, consistent_view
 from venn_admit.store.decisions import decisions
-from venn_admit.store.exemplars import classifiers, exemplars, forgotten, support
+from venn_admit.store.exemplars import classifiers, exemplars, forgotten, support_changes
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.support_files import CachedSupport
 from venn_admit.store.workspace import Workspace
@@ -220,7 +220,7 @@ def _search_again(workspace: Workspace, classifier: Classifier, snapshot: Snapsh
 def _support_at(engine: Engine, now: CachedSupport, classifier: Classifier, version: int) -> CachedSupport:
     """Return the training exemplars as they were at a version: later changes are undone, and later ones left out."""
     with connect(engine) as connection:
-        changes = support.changes_after(connection, classifier, version)
+        changes = support_changes.after(connection, classifier, version)
         # The newest change comes first, so the oldest counts; -1 means that it was not a training exemplar before.
         label_then = dict(zip(changes.exemplar_ids.tolist(), changes.labels_before.tolist(), strict=True))
         if not label_then:

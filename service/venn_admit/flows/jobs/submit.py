@@ -10,7 +10,7 @@ from venn_admit.core.types import IntArray
 from venn_admit.errors import JobError
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.work import jobs
+from venn_admit.store.work import jobs, new_jobs
 from venn_admit.store.workspace import Workspace
 
 # Sends the chunks of a recorded job to workers. Raises BrokerError.
@@ -68,14 +68,14 @@ class Submission:
         require_full_match: bool | None = None,
         last_ids: IntArray | None = None,
     ) -> int:
-        """Record a job as `jobs.add_job` does; it is sent once the transaction is committed.
+        """Record a job as `new_jobs.add_job` does; it is sent once the transaction is committed.
 
         Raises TooManyJobsError if the requester has as many as it may have.
         """
         if self.requester is not None:
             jobs.lock_requester(self.connection, self.requester.identity)
             self.requester.require_room(self.connection)
-        job_id = jobs.add_job(
+        job_id = new_jobs.add_job(
             self.connection,
             classifier,
             kind=kind,

@@ -15,7 +15,8 @@ from venn_admit.core.comparison.methods import ComparisonCalibration
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.calibration_data import crossfitted_localizer
 from venn_admit.core.evaluation.points import PredictedPoints
-from venn_admit.core.types import Approximation, Float32Array, FloatArray, IntArray, Split, join_approximations
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import Approximation, Float32Array, FloatArray, IntArray, join_approximations
 from venn_admit.errors import NotReadyError
 from venn_admit.flows.calibration.approximate import positions
 from venn_admit.methods.method import Snapshot

@@ -16,7 +16,7 @@ from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.report.calibration.cells.certified import labels_needed
 from venn_admit.report.calibration.common.watch import Watch
 from venn_admit.report.monitoring.report import GroupsBeside, MonitorReport
-from venn_admit.store.calibrations import calibrations, in_use, venn_abers
+from venn_admit.store.calibrations import calibrations, listing, venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.decisions import alarms, monitors
@@ -192,7 +192,7 @@ def _report(
         on_average=on_average,
         withheld={
             row.calibration: Withheld(row.in_use, row.points, row.share, row.share_in_use)
-            for row in in_use.withheld(connection, classifier)
+            for row in listing.withheld(connection, classifier)
             if row.calibration > calibration.id
         },
         groups=_groups(connection, calibration, monitor, state),

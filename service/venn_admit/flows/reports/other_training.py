@@ -13,7 +13,8 @@ from sqlalchemy import Connection
 from venn_admit.core.approximation.knn import approximate
 from venn_admit.core.budget import block_rows
 from venn_admit.core.neighbours.search import neighbours_without
-from venn_admit.core.types import Approximation, IntArray, Neighbours, Split, Support, join_approximations
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import Approximation, IntArray, Neighbours, Support, join_approximations
 from venn_admit.errors import Code, InvalidInputError, NotFoundError, NotReadyError, OutdatedError
 from venn_admit.files.label_values import ClassNumbers
 from venn_admit.flows.calibration.approximate import neighbours_in_order, positions

@@ -17,7 +17,7 @@ from venn_admit.flows.reports.monitor import read_monitor
 from venn_admit.methods.describing import CalibrationToDescribe
 from venn_admit.methods.registry import METHODS
 from venn_admit.report.calibration.report import Agreement, CalibrationReport, SnapshotFacts
-from venn_admit.store.calibrations import calibrations, in_use
+from venn_admit.store.calibrations import calibrations, listing
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions import cells, reports
@@ -54,9 +54,9 @@ def report(workspace: Workspace, name: str, *, calibration_id: int | None) -> Ca
         lost = forgotten.lost_points(connection, calibration.id)
         withheld = {
             row.calibration: Withheld(row.in_use, row.points, row.share, row.share_in_use)
-            for row in in_use.withheld(connection, classifier)
+            for row in listing.withheld(connection, classifier)
         }
-        looks = in_use.looks(connection, classifier)
+        looks = listing.looks(connection, classifier)
     return CalibrationReport(
         classifier=classifier.name,
         class_names=classifier.class_names,

@@ -22,7 +22,7 @@ from venn_admit.core.comparison.candidates import cross_fitted_settings
 from venn_admit.core.comparison.held_out import document_sample
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.measures import measure_admission
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.errors import InvalidInputError
 from venn_admit.flows.calibration.calibrate import require_classes
 from venn_admit.flows.calibration.compare import MOST_JUDGED, parameters_of_mc, read_mc

@@ -8,7 +8,8 @@ import numpy as np
 from sqlalchemy import Connection
 
 from venn_admit.core.monitoring.what_if import Flips, ViewChanges, count_flips, view_changes
-from venn_admit.core.types import Approximation, IntArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import Approximation, IntArray
 from venn_admit.flows.reports.other_training import OtherTraining, other_training, other_views
 from venn_admit.methods.method import Made, PointsToDecide, Snapshot
 from venn_admit.methods.registry import METHODS

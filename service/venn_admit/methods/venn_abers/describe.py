@@ -16,7 +16,8 @@ from venn_admit.core.evaluation.points import NETWORK, OwnMethod
 from venn_admit.core.monitoring.cells import CellView, cell_states, compare_cells, traffic_parts
 from venn_admit.core.monitoring.partitions import PlacedPoints
 from venn_admit.core.monitoring.what_if import SnapshotCount, SnapshotEffects, SnapshotFact
-from venn_admit.core.types import AdmitOutcome, SelectiveMethod, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import AdmitOutcome, SelectiveMethod
 from venn_admit.methods.describing import CalibrationToDescribe, Described, Judged, PointsToJudge, points_of_split
 from venn_admit.methods.method import PointsToDecide
 from venn_admit.methods.venn_abers.make import MadeByAbers

@@ -7,7 +7,8 @@ from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
-from venn_admit.core.types import BoolArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import BoolArray
 from venn_admit.errors import InvalidInputError
 from venn_admit.methods.venn_abers.make import PolicySplits
 from venn_admit.methods.venn_abers.split_points import read_knn, read_split

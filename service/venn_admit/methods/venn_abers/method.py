@@ -12,7 +12,7 @@ from venn_admit.core.approximation.localizer import LocalizerSupport
 from venn_admit.core.calibrators.settings import MethodSettings, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.cells import StepPlaces, cell_numbers
 from venn_admit.core.monitoring.what_if import SnapshotEffects
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.methods.describing import CalibrationToDescribe, Described, Judged, PointsToJudge, points_of_split
 from venn_admit.methods.method import DecideEach, Explained, Made, NotKeptError, PointsToDecide, Snapshot
 from venn_admit.methods.recent import Recent

@@ -17,7 +17,8 @@ from venn_admit.core.calibrators.venn_abers.decide import select, select_by_poli
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel, scored_points
 from venn_admit.core.evidence import VIEW
 from venn_admit.core.method_names import VENN_ABERS
-from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray, Selection, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray, Selection
 from venn_admit.methods.method import AppliedPolicy, Explained, PointsToDecide
 from venn_admit.methods.venn_abers.basis import cell_basis, score_features
 from venn_admit.store.calibrations import calibrations, venn_abers

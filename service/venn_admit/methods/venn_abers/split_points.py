@@ -14,13 +14,13 @@ from venn_admit.core.calibrators.venn_abers.cells import CellPoints, bins_of
 from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
 from venn_admit.core.calibrators.venn_abers.reliability import scored_points
 from venn_admit.core.comparison.held_out import HeldOutPoints, ViewedPoints
+from venn_admit.core.split_names import Split
 from venn_admit.core.types import (
     Approximation,
     BoolArray,
     CalibrationPoints,
     Float32Array,
     IntArray,
-    Split,
     join_approximations,
 )
 from venn_admit.errors import Code, NotReadyError

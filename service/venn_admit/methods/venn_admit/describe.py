@@ -24,7 +24,8 @@ from venn_admit.core.monitoring.bands import (
 )
 from venn_admit.core.monitoring.partitions import CalibrationPartitions, PlacedPoints, calibration_partitions
 from venn_admit.core.monitoring.what_if import SnapshotCount, SnapshotEffects, SnapshotFact
-from venn_admit.core.types import AdmitOutcome, AdmitSets, Approximation, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import AdmitOutcome, AdmitSets, Approximation
 from venn_admit.methods.describing import CalibrationToDescribe, Described, Judged, PointsToJudge, points_of_split
 from venn_admit.methods.venn_admit.make import MadeByAdmit
 from venn_admit.methods.venn_admit.snapshot import AdmitSnapshot

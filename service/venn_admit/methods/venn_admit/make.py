@@ -10,7 +10,8 @@ from venn_admit.core.calibrators.bands import BandRadius, band_radius, bin_of
 from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, join_points, join_rows, rows_of_split
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
-from venn_admit.core.types import CalibrationPoints, IntArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import CalibrationPoints, IntArray
 from venn_admit.errors import Code, NotReadyError
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.exemplars import approximations

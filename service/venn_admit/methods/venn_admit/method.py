@@ -13,7 +13,8 @@ from venn_admit.core.calibrators.bands import bin_of
 from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSettings
 from venn_admit.core.calibrators.venn_admit.decide import Localizer, decide_one
 from venn_admit.core.monitoring.what_if import SnapshotEffects
-from venn_admit.core.types import Approximation, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import Approximation
 from venn_admit.methods.describing import CalibrationToDescribe, Described, Judged, PointsToJudge, points_of_split
 from venn_admit.methods.method import DecideEach, Explained, Made, NotKeptError, PointsToDecide, Snapshot
 from venn_admit.methods.recent import Recent

@@ -8,7 +8,8 @@ from venn_admit.core.calibrators.venn_admit.decide import Decisions, Localizer, 
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.core.method_names import VENN_ADMIT
-from venn_admit.core.types import Approximation, Float32Array, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import Approximation, Float32Array
 from venn_admit.errors import InvalidInputError
 from venn_admit.methods.method import Explained, PointsToDecide
 from venn_admit.store.calibrations import calibrations

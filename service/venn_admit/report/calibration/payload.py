@@ -6,7 +6,7 @@ from venn_admit.advice import Render
 from venn_admit.core.monitoring.drift import QUANTILES, Discrepancies, OutcomeCounts, Shift, growth_p_value
 from venn_admit.core.monitoring.traffic import Accuracy, Comparison, SharePair, Traffic
 from venn_admit.core.reasons import Reason
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.common.coverage import coverage_payload
 from venn_admit.report.calibration.common.history import days_payload, history_payload

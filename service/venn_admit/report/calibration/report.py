@@ -14,7 +14,7 @@ from venn_admit.core.monitoring.history import Day, Inventory, PointChanges, Sna
 from venn_admit.core.monitoring.partitions import PartitionMap
 from venn_admit.core.monitoring.traffic import Traffic
 from venn_admit.core.reasons import Reason
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.report.calibration.common.watch import Watch
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
 from venn_admit.report.evaluation.dataset import ClassCoverage

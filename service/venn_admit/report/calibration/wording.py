@@ -10,7 +10,7 @@ from rich.text import Text
 
 from venn_admit.advice import Render
 from venn_admit.core.monitoring.drift import LEVEL, Discrepancies, growth_p_value
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.common.coverage import coverage_pictures, coverage_section
 from venn_admit.report.calibration.common.history import history_section

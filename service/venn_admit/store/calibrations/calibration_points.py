@@ -9,7 +9,8 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, changed_rows
 from venn_admit.core.method_names import VENN_ADMIT
-from venn_admit.core.types import NO_MATCH_COUNT, CalibrationPoints, IntArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import NO_MATCH_COUNT, CalibrationPoints, IntArray
 from venn_admit.store.database.binary_copy import (
     BOOL,
     FLOAT8,
@@ -20,10 +21,9 @@ from venn_admit.store.database.binary_copy import (
     FixedColumn,
     PackedBits,
     copy_in,
-    driver_cursor,
     read_columns,
 )
-from venn_admit.store.database.engine import unlimited
+from venn_admit.store.database.engine import driver_cursor, unlimited
 from venn_admit.store.database.statements import execute
 
 POINT: dict[str, FixedColumn] = {

@@ -11,7 +11,8 @@ from venn_admit.core.calibrators.bands import BandRadius
 from venn_admit.core.calibrators.certification import ClassKind, Kind, attributes_of
 from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSettings, VennAbersSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows
-from venn_admit.core.types import BoolArray, CalibrationPoints, IntArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import BoolArray, CalibrationPoints, IntArray
 from venn_admit.errors import Code, NotFoundError, NotReadyError, OutdatedError
 from venn_admit.store.calibrations import venn_abers
 from venn_admit.store.calibrations.calibration_points import (
@@ -285,27 +286,6 @@ def _unknown(classifier: Classifier, calibration_id: int) -> NotFoundError:
         classifier=classifier.name,
         calibration=calibration_id,
     )
-
-
-def summaries(
-    connection: Connection,
-    classifier: Classifier,
-    *,
-    limit: int,
-    before: int | None = None,
-    calibration_id: int | None = None,
-) -> Sequence[Row[Any]]:
-    """Return the newest snapshots of a classifier, newest first: setting, time, reason and number of points.
-
-    before: a snapshot; only older ones are wanted. calibration_id: the only one that is wanted.
-    """
-    parameters = {
-        "classifier_id": classifier.id,
-        "row_limit": limit,
-        "before": before,
-        "calibration_id": calibration_id,
-    }
-    return execute(connection, "calibrations.calibrations", **parameters).all()
 
 
 def _read(connection: Connection, calibration_id: int) -> Calibration | None:

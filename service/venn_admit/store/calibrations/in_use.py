@@ -1,9 +1,9 @@
 """Which snapshot a classifier decides with, since when, and why others are stored and not in use."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection
 
 from venn_admit.core.comparison.strength import AdmittedPoints, Strength
 from venn_admit.store.database.binary_copy import BOOL, INT8, read_columns
@@ -57,21 +57,3 @@ def add_use(
         reason=reason,
         **asked,
     )
-
-
-def uses(connection: Connection, classifier: Classifier, *, limit: int) -> Sequence[Row[Any]]:
-    """Return which snapshots were in use, the newest first: since and until when, who put them in use, and why."""
-    return execute(connection, "in_use.uses", name=classifier.name, row_limit=limit).all()
-
-
-def withheld(connection: Connection, classifier: Classifier) -> Sequence[Row[Any]]:
-    """Return what was found of the snapshots that are stored and were never put in use, the newest first."""
-    return execute(connection, "in_use.withheld", name=classifier.name).all()
-
-
-def looks(connection: Connection, classifier: Classifier) -> Sequence[Row[Any]]:
-    """Return every certificate that looked at the held-out labels of a classifier, each once, the newest first.
-
-    With each comes the confidence that it and those before it hold together.
-    """
-    return execute(connection, "certificates.looks", first_id=classifier.first_id).all()

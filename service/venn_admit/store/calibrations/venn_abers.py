@@ -22,7 +22,8 @@ from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, rows_digest
 from venn_admit.core.calibrators.venn_abers.steps import Steps
-from venn_admit.store.database.binary_copy import FLOAT8, INT4, FixedColumn, copy_in, driver_cursor, read_columns
+from venn_admit.store.database.binary_copy import FLOAT8, INT4, FixedColumn, copy_in, read_columns
+from venn_admit.store.database.engine import driver_cursor
 from venn_admit.store.database.statements import execute
 
 _COLUMNS: dict[str, FixedColumn] = {

@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import psycopg
 from sqlalchemy import Connection
 
 from venn_admit.core.content import bytes_of_rows
 from venn_admit.errors import DatabaseError
+from venn_admit.store.database.engine import Cursor, driver_cursor
 from venn_admit.store.database.statements import copy_query
-
-Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 _HEADER = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 _TRAILER = b"\xff\xff"
@@ -196,13 +194,6 @@ def encode_rows(
     return b"".join(itertools.chain.from_iterable(zip(count, *fields, strict=True)))
 
 
-def driver_cursor(connection: Connection) -> Cursor:
-    """Return a cursor of the driver in the connection's transaction, because SQLAlchemy has no COPY."""
-    driver_connection = connection.connection.driver_connection
-    assert isinstance(driver_connection, psycopg.Connection)
-    return driver_connection.cursor()
-
-
 def copy_in(
     cursor: Cursor,
     table: str,
@@ -269,11 +260,6 @@ def read_columns(
     block_rows = max(1, min(_READ_ROWS, _BLOCK_BYTES // _row_type(columns).itemsize))
     blocks = [none, *copy_out(driver_cursor(connection), copy_query(name), parameters, columns, block_rows)]
     return {column: np.concatenate([block[column] for block in blocks]) for column in columns}
-
-
-def unpacked_ids(packed: bytes | None) -> npt.NDArray[np.int64]:
-    """Return the ids, (n,), that a statement packed into one value with int8send; none for None."""
-    return np.frombuffer(packed or b"", dtype=">i8").astype(np.int64)
 
 
 def _decode(

@@ -22,6 +22,8 @@ from venn_admit.store.database.address import embedded_home, parse
 from venn_admit.store.database.driver_errors import shown_name, wrap_driver_errors
 from venn_admit.store.database.statements import execute
 
+Cursor = psycopg.Cursor[tuple[Any, ...]]
+
 SEARCH_PATH = "venn_admit,public"
 MINIMAL_SERVER = 15
 MINIMAL_PGVECTOR = (0, 7)
@@ -219,3 +221,10 @@ def _forget_inherited_connections() -> None:
 
 
 os.register_at_fork(after_in_child=_forget_inherited_connections)
+
+
+def driver_cursor(connection: Connection) -> Cursor:
+    """Return a cursor of the driver in the connection's transaction, because SQLAlchemy has no COPY."""
+    driver_connection = connection.connection.driver_connection
+    assert isinstance(driver_connection, psycopg.Connection)
+    return driver_connection.cursor()

@@ -6,12 +6,10 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-import numpy as np
 from sqlalchemy import Connection, CursorResult, Row, TextClause, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from venn_admit.core.evidence import EVIDENCE
-from venn_admit.core.types import IntArray
 
 _STREAM_ROWS = 4096
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
@@ -43,11 +41,6 @@ def statement(name: str) -> TextClause:
 def execute(connection: Connection, name: str, /, **parameters: Any) -> CursorResult[Any]:
     """Execute the statement `file.name`."""
     return connection.execute(statement(name), parameters)
-
-
-def execute_ids(connection: Connection, name: str, /, **parameters: Any) -> IntArray:
-    """Return the ids that the statement `file.name` selects, (n,) int64, in its order."""
-    return np.array(execute(connection, name, **parameters).scalars().all(), dtype=np.int64)
 
 
 @cache

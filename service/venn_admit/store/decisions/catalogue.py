@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars.classifiers import Classifier
 

@@ -8,25 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Row
 
-from venn_admit.core.evidence import EVIDENCE, PREDICTION, SHARED, VERDICT, VIEW, Field, Kind, is_null, value_of
+from venn_admit.core.evidence import EVIDENCE, PREDICTION, SHARED, VERDICT, VIEW, Field, Kind, value_of
 from venn_admit.core.reasons import ADMITTED, Reason
-from venn_admit.core.types import IntArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import IntArray
 from venn_admit.errors import Code, NotFoundError
-from venn_admit.store.database.binary_copy import (
-    BOOL,
-    FLOAT8,
-    INT4,
-    INT8,
-    TEXT,
-    Array,
-    Bits,
-    Column,
-    Values,
-    copy_in,
-    driver_cursor,
-    unpacked_ids,
-)
-from venn_admit.store.database.statements import execute, execute_ids, stream
+from venn_admit.store.database.binary_copy import BOOL, FLOAT8, INT4, INT8, TEXT, Array, Bits, Column, Values, copy_in
+from venn_admit.store.database.engine import driver_cursor
+from venn_admit.store.database.ids import execute_ids, unpacked_ids
+from venn_admit.store.database.statements import execute, stream
 from venn_admit.store.decisions import removal
 from venn_admit.store.decisions.removal import Why
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -122,7 +112,7 @@ def _copy(
 ) -> None:
     """Append rows: columns of their own, and those of the fields that there are values of."""
     known = [field for field in fields if field.name in values]
-    nulls = {field.name: is_null(field, values[field.name]) for field in known if field.nullable}
+    nulls = {field.name: _is_null(field, values[field.name]) for field in known if field.nullable}
     copy_in(
         driver_cursor(connection),
         table,
@@ -227,3 +217,14 @@ def page(connection: Connection, classifier: Classifier, wanted: DecisionFilter,
         return execute(connection, "decisions.page_of_decisions", **parameters).all()
     parameters["external_id"] = wanted.external_id
     return execute(connection, "decisions.page_of_exemplar", **parameters).all()
+
+
+def _is_null(field: Field, values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which of the values of n points, as in `value_of`, stand for null, (n,)."""
+    if field.kind in (Kind.REAL, Kind.UNBOUNDED):
+        is_nan: NDArray[np.bool_] = np.isnan(values)
+        return is_nan
+    if field.kind is Kind.CLASS:
+        is_missing: NDArray[np.bool_] = values < 0
+        return is_missing
+    return np.zeros(len(values), dtype=np.bool_)

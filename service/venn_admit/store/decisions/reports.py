@@ -19,7 +19,8 @@ from venn_admit.core.monitoring.history import (
 )
 from venn_admit.core.monitoring.traffic import RECENT
 from venn_admit.core.reasons import Reason
-from venn_admit.core.types import FloatArray, IntArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import FloatArray, IntArray
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.binary_copy import BOOL, INT4, INT8, FixedColumn, read_columns
 from venn_admit.store.database.statements import execute, filled, statement_names, stream

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from venn_admit.core.budget import block_rows
-from venn_admit.core.types import Approximation, BoolArray, IntArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import Approximation, BoolArray, IntArray
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.binary_copy import BOOL, INT4, INT8, FixedColumn, read_columns
-from venn_admit.store.database.statements import execute_ids
+from venn_admit.store.database.ids import execute_ids
 from venn_admit.store.exemplars.approximations import view_columns, view_of_decisions
 from venn_admit.store.exemplars.classifiers import Classifier
 

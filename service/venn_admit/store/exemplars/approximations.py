@@ -10,7 +10,8 @@ from sqlalchemy import Connection, Row
 
 from venn_admit.core.budget import block_rows
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
-from venn_admit.core.types import Approximation, IntArray, KnnParameters, Split, TrainingEpoch
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import Approximation, IntArray, KnnParameters, TrainingEpoch
 from venn_admit.store.database.binary_copy import (
     FLOAT8,
     INT4,
@@ -19,10 +20,11 @@ from venn_admit.store.database.binary_copy import (
     FixedColumn,
     copy_in,
     copy_out,
-    driver_cursor,
     read_columns,
 )
-from venn_admit.store.database.statements import copy_query, execute, execute_ids, statement, stream
+from venn_admit.store.database.engine import driver_cursor
+from venn_admit.store.database.ids import execute_ids
+from venn_admit.store.database.statements import copy_query, execute, statement, stream
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit_client.records import Fit
 

@@ -9,8 +9,9 @@ from sqlalchemy import Connection
 
 from venn_admit.core.content import content_digests
 from venn_admit.core.copies import HeldOutDocument
-from venn_admit.core.types import Split
-from venn_admit.store.database.statements import execute, execute_ids
+from venn_admit.core.split_names import Split
+from venn_admit.store.database.ids import execute_ids
+from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars import exemplars
 from venn_admit.store.exemplars.classifiers import Classifier
 

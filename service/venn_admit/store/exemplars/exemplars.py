@@ -8,7 +8,8 @@ import numpy as np
 from sqlalchemy import Connection, Row
 
 from venn_admit.core.copies import united
-from venn_admit.core.types import Float32Array, IntArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.store.database.binary_copy import (
     INT4,
     INT8,
@@ -17,11 +18,11 @@ from venn_admit.store.database.binary_copy import (
     Vector,
     copy_out,
     copy_out_packed,
-    driver_cursor,
     read_columns,
-    unpacked_ids,
 )
-from venn_admit.store.database.statements import copy_query, execute, execute_ids, stream
+from venn_admit.store.database.engine import driver_cursor
+from venn_admit.store.database.ids import execute_ids, unpacked_ids
+from venn_admit.store.database.statements import copy_query, execute, stream
 from venn_admit.store.exemplars import generations
 from venn_admit.store.exemplars.classifiers import Classifier, left_of
 

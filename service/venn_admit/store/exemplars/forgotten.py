@@ -15,7 +15,8 @@ from uuid import UUID
 from sqlalchemy import Connection, Row
 
 from venn_admit.core.types import IntArray
-from venn_admit.store.database.statements import execute, execute_ids
+from venn_admit.store.database.ids import execute_ids
+from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars.classifiers import Classifier
 
 # The tables that refer to exemplars, in the order in which their rows can be deleted, and that of exemplars itself.

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row
 
-from venn_admit.core.types import IntArray, Split
-from venn_admit.store.database.binary_copy import INT4, INT8, TEXT, FilledColumns, copy_in, driver_cursor
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import IntArray
+from venn_admit.store.database.binary_copy import INT4, INT8, TEXT, FilledColumns, copy_in
+from venn_admit.store.database.engine import driver_cursor
 from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars.classifiers import Classifier
 

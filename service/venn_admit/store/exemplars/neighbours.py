@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row
 
-from venn_admit.core.types import BoolArray, FloatArray, IntArray, Split
-from venn_admit.store.database.binary_copy import INT8, Array, FixedColumn, copy_in, driver_cursor, read_columns
-from venn_admit.store.database.statements import execute, execute_ids, stream
-from venn_admit.store.exemplars import support
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import BoolArray, FloatArray, IntArray
+from venn_admit.store.database.binary_copy import INT8, Array, FixedColumn, copy_in, read_columns
+from venn_admit.store.database.engine import driver_cursor
+from venn_admit.store.database.ids import execute_ids
+from venn_admit.store.database.statements import execute, stream
+from venn_admit.store.exemplars import support, support_changes
 from venn_admit.store.exemplars.classifiers import Classifier
 
 
@@ -59,7 +62,7 @@ def outdated_neighbours(connection: Connection, classifier: Classifier) -> IntAr
     if support.grew_after(connection, classifier, searched):
         parameters = {"classifier_id": classifier.id, "support_version": version}
         return execute_ids(connection, "approximations.outdated_neighbours", **parameters)
-    changed = support.changes_after(connection, classifier, searched).exemplar_ids.tolist()
+    changed = support_changes.after(connection, classifier, searched).exemplar_ids.tolist()
     parameters = {"neighbour_ids": changed, "support_version": version}
     return execute_ids(connection, "approximations.outdated_neighbours_holding", **parameters)
 

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 from sqlalchemy import Connection, Row
 
-from venn_admit.core.types import Float32Array, IntArray, Split
+from venn_admit.core.split_names import Split
+from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import Code, ConflictError, InvalidInputError
 from venn_admit.store.database.binary_copy import (
     BOOL,
@@ -21,9 +22,9 @@ from venn_admit.store.database.binary_copy import (
     FilledColumns,
     Vector,
     copy_in,
-    driver_cursor,
-    unpacked_ids,
 )
+from venn_admit.store.database.engine import driver_cursor
+from venn_admit.store.database.ids import unpacked_ids
 from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars import forgotten
 from venn_admit.store.exemplars.classifiers import Classifier

@@ -61,7 +61,7 @@ class ArrayCache:
     """
 
     def __init__(self, folder: Path, *, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> None:
-        self._folder = folder
+        self.folder = folder
         self.memory_budget = memory_budget
 
     def support(self, engine: Engine, classifier: Classifier) -> CachedSupport:
@@ -116,7 +116,7 @@ class ArrayCache:
 
         A process that has one open keeps its data until it closes it; the next look makes a new entry.
         """
-        return self._delete_outdated(engine, self._folder.glob("*-*"))
+        return self._delete_outdated(engine, self.folder.glob("*-*"))
 
     def _delete_outdated(self, engine: Engine, entries: Iterable[Path]) -> int:
         found = [entry for entry in entries if _REVISION.search(entry.name)]
@@ -131,7 +131,7 @@ class ArrayCache:
         self, engine: Engine, owner: str, revision: str, fill: Callable[[Path], None], read: Callable[[Path], _Read]
     ) -> _Read:
         for _ in range(_TRIES):
-            is_new = not (self._folder / f"{owner}-{revision}").is_dir()
+            is_new = not (self.folder / f"{owner}-{revision}").is_dir()
             folder = self._entry(owner, revision, fill)
             try:
                 found = read(folder)
@@ -140,15 +140,15 @@ class ArrayCache:
             if is_new:  # what it holds may have been removed while it was written, unseen by what removed that
                 self._delete_outdated(engine, [folder])
             return found
-        raise NotReadyError(f"{self._folder}: other processes replace {owner} faster than it can be read; try again")
+        raise NotReadyError(f"{self.folder}: other processes replace {owner} faster than it can be read; try again")
 
     def _entry(self, owner: str, revision: str, fill: Callable[[Path], None]) -> Path:
-        target = self._folder / f"{owner}-{revision}"
+        target = self.folder / f"{owner}-{revision}"
         if target.is_dir():
             _mark_used(target)
             return target
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise self._unwritable(error) from error
         with self._alone(f"{owner}-{revision[:8]}"):
@@ -161,7 +161,7 @@ class ArrayCache:
     @contextmanager
     def _alone(self, name: str) -> Iterator[None]:
         """Keep other processes from making the same entry, if possible: it only saves work."""
-        lock = self._folder / f".lock-{name}"
+        lock = self.folder / f".lock-{name}"
         with ExitStack() as held:
             with suppress(OSError):  # another process stands still, or the file system knows no locks
                 held.enter_context(file_lock(lock, patience_seconds=PATIENCE_SECONDS))
@@ -190,8 +190,8 @@ class ArrayCache:
     @contextmanager
     def _draft(self) -> Iterator[Path]:
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=self._folder))
+            self.folder.mkdir(parents=True, exist_ok=True)
+            draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=self.folder))
         except OSError as error:
             raise self._unwritable(error) from error
         # The process may end while a thread that it does not wait for writes.
@@ -213,19 +213,19 @@ class ArrayCache:
 
     def _unwritable(self, error: OSError) -> DatabaseError:
         return DatabaseError(
-            f"the cache folder {self._folder} cannot be written: {error}; set VENN_ADMIT_HOME to a writable folder"
+            f"the cache folder {self.folder} cannot be written: {error}; set VENN_ADMIT_HOME to a writable folder"
         )
 
     def _delete_least_used(self, owner: str) -> None:
         for entry in self._by_use(owner)[_KEPT:]:
             # A process that still maps an entry keeps its data until it releases it.
             shutil.rmtree(entry, ignore_errors=True)
-        for draft in self._folder.glob(".draft-*"):
+        for draft in self.folder.glob(".draft-*"):
             if time.time_ns() - _used_at(draft) > _ABANDONED_NS:  # left by a process that was killed
                 shutil.rmtree(draft, ignore_errors=True)
 
     def _by_use(self, owner: str) -> list[Path]:
-        return sorted(self._folder.glob(f"{owner}-*"), key=_used_at, reverse=True)
+        return sorted(self.folder.glob(f"{owner}-*"), key=_used_at, reverse=True)
 
 
 def _delete_own(draft: Path, process: int) -> None:

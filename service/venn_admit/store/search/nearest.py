@@ -19,16 +19,8 @@ from sqlalchemy import Connection
 from venn_admit.core.neighbours.distances import euclidean_distances, greatest_float32_distance, least_distance
 from venn_admit.core.types import Float32Array, FloatArray, IntArray, Neighbours, Support
 from venn_admit.errors import Code, InvalidInputError, NotReadyError
-from venn_admit.store.database.binary_copy import (
-    FLOAT8,
-    INT4,
-    INT8,
-    Array,
-    FixedColumn,
-    Vector,
-    copy_out,
-    driver_cursor,
-)
+from venn_admit.store.database.binary_copy import FLOAT8, INT4, INT8, Array, FixedColumn, Vector, copy_out
+from venn_admit.store.database.engine import driver_cursor
 from venn_admit.store.database.statements import copy_query
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search import hnsw

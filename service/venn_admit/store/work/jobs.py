@@ -5,15 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import numpy as np
 from sqlalchemy import Connection, Row
 
-from venn_admit.core.types import IntArray
 from venn_admit.errors import Code, NotFoundError
-from venn_admit.store.database.binary_copy import INT4, INT8, copy_in, driver_cursor
 from venn_admit.store.database.statements import execute
-from venn_admit.store.exemplars import support
-from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import messages
 
 # A claim is late if it has lasted this many times the median of the job's chunks that are done, and this many seconds.
@@ -51,58 +46,6 @@ class Progress:
     rows_done: int
     chunks_alive: int
     chunks_orphaned: int
-
-
-def add_job(
-    connection: Connection,
-    classifier: Classifier,
-    *,
-    kind: str,
-    exemplar_ids: IntArray,
-    chunk_rows: int,
-    knn_parameters_id: int | None,
-    completes_neighbours: bool = False,
-    calibration_id: int | None = None,
-    weighted: bool | None = None,
-    require_full_match: bool | None = None,
-    last_ids: IntArray | None = None,
-    requested_by: str | None = None,
-) -> int:
-    """Record a job with its rows, in the given order, and its chunks; a job without rows is done at once.
-
-    completes_neighbours: whether its rows are all those whose neighbours are out of date, so that none are once it is
-    done, as of the support version that `classifier` was read with. last_ids: further rows, for a chunk that waits
-    until all others are done; None: there is no such chunk. requested_by: the key or token, if that was over HTTP.
-    """
-    before_last = len(exemplar_ids)
-    rows = exemplar_ids if last_ids is None else np.concatenate([exemplar_ids, last_ids])
-    n = len(rows)
-    job_id: int = execute(
-        connection,
-        "jobs.add_job",
-        classifier_id=classifier.id,
-        kind=kind,
-        knn_parameters_id=knn_parameters_id,
-        calibration_id=calibration_id,
-        weighted=weighted,
-        require_full_match=require_full_match,
-        support_version=classifier.support_version if completes_neighbours else None,
-        row_count=n,
-        requested_by=requested_by,
-    ).scalar_one()
-    if n:
-        columns = {
-            "job_id": (INT8, np.full(n, job_id)),
-            "row_number": (INT4, np.arange(n)),
-            "exemplar_id": (INT8, rows),
-        }
-        copy_in(driver_cursor(connection), "job_row", columns)
-        execute(connection, "job_chunks.add_chunks", job_id=job_id, chunk_rows=chunk_rows, row_count=before_last)
-    if last_ids is not None:
-        execute(connection, "job_chunks.add_last_chunk", job_id=job_id, first_row=before_last, end_row=n)
-    if not before_last:
-        support.complete_neighbours(connection, job_id)
-    return job_id
 
 
 def mark_late(connection: Connection, job_id: int | None) -> None:

@@ -7,7 +7,8 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from venn_admit.core.types import IntArray
-from venn_admit.store.database.statements import execute, execute_ids
+from venn_admit.store.database.ids import execute_ids
+from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars import support
 from venn_admit.store.work import messages
 

@@ -8,8 +8,7 @@ from typing import Any
 import psycopg
 from sqlalchemy import Connection, Engine
 
-from venn_admit.store.database.binary_copy import driver_cursor
-from venn_admit.store.database.engine import connect
+from venn_admit.store.database.engine import connect, driver_cursor
 from venn_admit.store.database.statements import execute
 
 

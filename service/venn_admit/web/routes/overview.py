@@ -6,7 +6,7 @@ from starlette.concurrency import run_in_threadpool
 
 from venn_admit.api.models.classifiers import CalibrationToUse
 from venn_admit.api.routes.parts import ClassifierName
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.errors import InvalidInputError
 from venn_admit.flows.calibration.in_use import use
 from venn_admit.flows.data.catalogue import glance_at, glance_at_classifiers, holdings_of, list_calibrations

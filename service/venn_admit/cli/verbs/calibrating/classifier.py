@@ -188,7 +188,8 @@ def fit(
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.calibration_tables import chosen_line, tried_payload, tried_table
     from venn_admit.core.approximation.neighbour_counts import TriedCount
-    from venn_admit.core.types import Split, TrainingEpoch
+    from venn_admit.core.split_names import Split
+    from venn_admit.core.types import TrainingEpoch
     from venn_admit.files.text_files import read_parameters
     from venn_admit.flows.calibration.fit import adopt_parameters
     from venn_admit.flows.calibration.fit import fit as flow

@@ -10,7 +10,7 @@ from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.core.monitoring.bands import Shortfall
 from venn_admit.core.reasons import Reason
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.report.calibration.bands.wording import (
     BandsContents,
     budget_section,

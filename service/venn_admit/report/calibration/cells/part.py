@@ -11,7 +11,7 @@ from venn_admit.core.calibrators.promises import AskedPromise, Promised, promise
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.core.monitoring.cells import CellState
 from venn_admit.core.reasons import Reason
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.report.calibration.cells.average import average_payload, average_section, never_text
 from venn_admit.report.calibration.cells.certified import (
     certificate_payload,

@@ -5,7 +5,7 @@ from typing import Any
 
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.evaluation.tallies import Tally, Verdict
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Picture, Section, TextTable, listed, ratio_text
 from venn_admit.report.evaluation.dataset import MOST_CLASSES

@@ -6,7 +6,7 @@ from typing import Any
 
 from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE
 from venn_admit.core.monitoring.partitions import PartitionMap
-from venn_admit.core.types import Split
+from venn_admit.core.split_names import Split
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Section, TextTable, group_names, ratio_text
 from venn_admit.report.evaluation.evaluated import edge_names
