@@ -9,10 +9,11 @@ import griffe
 ROOT = Path(__file__).parents[2]
 
 
-def described(owner: griffe.Object, kind: str) -> list[str]:
-    """The names of the arguments or attributes that a docstring describes, in its order."""
+def described(owner: griffe.Object, kind: str) -> dict[str, str]:
+    """What a docstring says of arguments or attributes, by their names and in its order."""
     sections = owner.docstring.parse("google") if owner.docstring else []
-    return [entry.name.lstrip("*") for section in sections if section.kind.value == kind for entry in section.value]
+    entries = [entry for section in sections if section.kind.value == kind for entry in section.value]
+    return {entry.name.lstrip("*"): entry.description for entry in entries}
 
 
 def public(owner: griffe.Object) -> Iterator[griffe.Function | griffe.Class]:
@@ -27,10 +28,10 @@ def public(owner: griffe.Object) -> Iterator[griffe.Function | griffe.Class]:
             yield from public(member)
 
 
-def meant_everywhere(module: griffe.Module) -> set[str]:
-    """The arguments that the packages around a module describe, because they mean the same in all of their modules."""
-    own = set(described(module, "parameters"))
-    return own if module.parent is None else own | meant_everywhere(module.parent.module)
+def meant_everywhere(module: griffe.Module) -> dict[str, str]:
+    """What the packages around a module say of arguments, because they mean the same in all of their modules."""
+    own = described(module, "parameters")
+    return own if module.parent is None else meant_everywhere(module.parent.module) | own
 
 
 def used_elsewhere() -> set[str]:
@@ -49,18 +50,20 @@ def used_elsewhere() -> set[str]:
 def test_core_describes_every_argument_that_another_room_gives_and_no_other() -> None:
     core = griffe.load("venn_admit.core", search_paths=[ROOT / "service"])
     assert isinstance(core, griffe.Module)
-    assert {"alpha", "memory_budget"} <= meant_everywhere(core)
+    assert {"alpha", "memory_budget"} <= set(meant_everywhere(core))
     elsewhere, documented = used_elsewhere(), set()
     for found in public(core):
+        shared = meant_everywhere(found.module)
         if isinstance(found, griffe.Function):
             taken = [parameter.name for parameter in found.parameters if parameter.name not in {"self", "cls"}]
             words = described(found, "parameters")
             owner = found.parent.path if isinstance(found.parent, griffe.Class) else found.path
-            needed = set(taken) - meant_everywhere(found.module) if owner in elsewhere else set()
-            assert words == [name for name in taken if name in words or name in needed], found.path
+            needed = set(taken) - set(shared) if owner in elsewhere else set()
+            assert list(words) == [name for name in taken if name in words or name in needed], found.path
         else:
-            fields = described(found, "attributes")
-            assert fields == [name for name in found.members if name in fields], found.path
+            words = described(found, "attributes")
+            assert list(words) == [name for name in found.members if name in words], found.path
+        assert not [name for name, text in words.items() if shared.get(name) == text], (found.path, "said by its room")
         documented.add(found.path)
     assert {
         "venn_admit.core.types.Neighbours",

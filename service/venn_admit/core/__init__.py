@@ -3,19 +3,23 @@
 A routine raises InvalidInputError if an argument has another shape, dtype or range than its docstring says, or if
 arrays of the same points differ in length. Docstrings name what else is raised.
 
-These arguments mean the same everywhere. A docstring describes them again only if it has more to say.
+These arguments, and attributes of these names, mean the same everywhere. A docstring describes them again only if it
+has more to say.
 
 Args:
+    admitted: (n,) bool, whether each prediction is admitted.
     alpha: The error level, an exact decimal in (0, 1).
     arrays: Arrays by the names that messages use.
     cell_count: The number of cells.
-    class_count: C, the number of classes.
+    class_count: C >= 2, the number of classes.
     code: The code of a reason, or `ADMITTED`.
     columns: Arrays by the names that messages use.
-    confidence: In (0, 1).
+    confidence: 1 - eps, in (0, 1).
     correct: (n,) bool, whether each prediction is the label.
     decided: Recent traffic.
     dimension: D, the length of a vector.
+    distance: (n,) float64, finite, d.
+    document: As JSON holds it.
     document_keys: (n,), the document that each row belongs to.
     documents: The document of each point, if points of one document are not independent.
     eta_loc: The localizer's parameter, > 0, finite, in the units of the vectors; None with logits only.
@@ -26,18 +30,21 @@ Args:
     label: (n,) int64 in [0, C), y.
     label_count: > 0, the number of random labels so far: the points of mc over the share of labels that goes there.
     labels: (n,) int64 in [0, C), y.
+    localizer: Over the points, for weighted probabilities of Venn-ADMIT; None for plain ones.
     logits: (n, C), f or KNN(x), finite.
+    match_count: (n,) int64 in [0, K], q.
     max_epochs: >= 0.
     memory_budget: The approximate size of temporaries, in bytes.
     neighbour_count: K, the number of nearest training exemplars, at least 1; None if the classifier has logits only.
+    omega: Band radius, >= 0; may be inf.
     on_epoch: Called with each line of the log of a fit as soon as it is known.
     parts: At least one, of the same form.
     plan: The plan of a monitor.
     points: The points that something is computed for.
-    predicted: (n,) int64 in [0, C), the predictions that are decided on.
+    predicted: (n,) int64 in [0, C), yhat, the predictions that are decided on.
     q_bins: Lower edges of the bins of q, ascending, the first of them 0; the last bin is open above.
     resamples: The number of samples to draw.
-    right: (n,) bool, whether each prediction is the label.
+    right: (n,) bool, whether each prediction is the label, yhat = y.
     row_bytes: The bytes of temporaries for each row.
     row_keys: (n,), the name of each row within its document, all distinct there.
     rows: (m,) int64, the rows that are chosen.

@@ -213,11 +213,7 @@ EVIDENCE = {evidence.method: evidence for evidence in (ADMIT, ABERS)}
 
 
 def own_fields(stored: Mapping[str, Any]) -> tuple[Field, ...]:
-    """Return the fields of the method that made a decision, of which those of other methods are null or left out.
-
-    Args:
-        stored: The fields of a decision by name, as they are stored.
-    """
+    """Return the fields of the method that made a decision, of which those of other methods are null or left out."""
     return next((one.fields for one in EVIDENCE.values() if stored.get(one.fields[0].name) is not None), ())
 
 

@@ -20,9 +20,6 @@ _ROUNDED = 1e-3
 def are_probabilities(logits: npt.NDArray[np.floating[Any]]) -> bool:
     """Return whether each row lies in [0, 1] and sums to 1, within what float32 rounds off.
 
-    Args:
-        logits: (n, C).
-
     Examples:
         >>> are_probabilities(np.array([[0.25, 0.75], [1.0, 0.0]])), are_probabilities(np.array([[0.25, 0.7]]))
         (True, False)

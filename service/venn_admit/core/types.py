@@ -87,7 +87,6 @@ class Approximation:
     Attributes:
         logits: (n, C) float64, KNN(x).
         predicted: (n,) int64, the argmax of the logits; ties go to the lower class.
-        match_count: (n,) int64, q in [0, K].
         distance: (n,) float64, d >= 0, to the nearest training exemplar.
     """
 

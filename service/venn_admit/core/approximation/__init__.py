@@ -1,6 +1,6 @@
 """The approximations of the network: the KNN and the localizer, and how their parameters are fitted.
 
-These arguments mean the same in all of its modules.
+These arguments and attributes mean the same in all of its modules.
 
 Args:
     count: >= 1.

@@ -172,7 +172,6 @@ def localizer_rows(row_keys: Sequence[str], support_count: int, *, seed: int) ->
     not depend on the order of the rows.
 
     Args:
-        row_keys: (n,), all distinct.
         support_count: n_vp >= 1.
 
     Returns:

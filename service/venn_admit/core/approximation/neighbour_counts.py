@@ -25,7 +25,6 @@ class TriedCount:
     """What a number of neighbours makes of split knn.
 
     Attributes:
-        neighbour_count: K.
         discrepancies: Points of the development half on which KNN and network predict different classes.
         points: Points of the development half.
         full_matches: The share of all points of knn with q = K, between which q does not tell.
@@ -56,7 +55,6 @@ def try_neighbour_counts(
     Args:
         neighbours: (n, K), as many as the largest number that is tried.
         logits: (n, C) float32, f(x).
-        labels: (n,) int64.
         support: f(x_k) and labels of the training exemplars.
         counts: Numbers of neighbours, ascending.
 
@@ -82,10 +80,6 @@ def try_neighbour_counts(
 
 def separation(match_count: IntArray, right: BoolArray) -> float:
     """Return how well q tells right predictions from wrong ones, as `TriedCount` has it.
-
-    Args:
-        match_count: (n,) int64, q.
-        right: (n,) bool.
 
     Examples:
         >>> separation(np.array([0, 3, 5, 5]), np.array([False, True, True, False]))

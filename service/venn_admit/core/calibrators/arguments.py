@@ -27,9 +27,6 @@ _PROMISING = frozenset({"promise", "certify", "thresholds"})
 def about(name: str) -> str:
     """Return what a setting is and which method alone has it, if one has, without a full stop.
 
-    Args:
-        name: The setting.
-
     Examples:
         >>> about("kappa")
         'Venn-ADMIT only: least number of points of each class in a band'
@@ -39,11 +36,7 @@ def about(name: str) -> str:
 
 
 def documentation(name: str) -> str:
-    """Return what a setting is, which method has it, how it is given, and its default.
-
-    Args:
-        name: The setting.
-    """
+    """Return what a setting is, which method has it, how it is given, and its default."""
     given = ALL_DECLARED[name].given
     return f"{about(name)}; {given}." if given else f"{about(name)}."
 
@@ -54,9 +47,7 @@ def read_settings(
     """Return the settings that a user asks for, checked.
 
     Args:
-        method: `venn-admit` or `venn-abers`.
         given: Values by the names of settings, as `Declared.read` takes them; None for the default.
-        class_count: C.
         neighbour_count: K; None without vectors, which Venn-ADMIT needs.
 
     Raises:
@@ -109,7 +100,6 @@ def json_settings(settings: MethodSettings, *names: str) -> dict[str, Any]:
     """Return settings as JSON has them.
 
     Args:
-        settings: The settings.
         names: Those to return, in this order, if the method has them. All of its added ones follow.
     """
     return {
@@ -120,11 +110,7 @@ def json_settings(settings: MethodSettings, *names: str) -> dict[str, Any]:
 
 
 def asked_json(settings: MethodSettings) -> dict[str, Any]:
-    """Return what tells settings apart, as JSON has it, with null for what only another method has.
-
-    Args:
-        settings: The settings.
-    """
+    """Return what tells settings apart, as JSON has it, with null for what only another method has."""
     names = [name for name in ALL_DECLARED if name not in ("q_bins", "thresholds")]
     return {"method": settings.method, **dict.fromkeys(names), **json_settings(settings, *names)}
 
@@ -133,7 +119,6 @@ def setting_words(settings: MethodSettings, *names: str) -> dict[str, str]:
     """Return settings in words, by what sentences call them.
 
     Args:
-        settings: The settings.
         names: Those to return, in this order, if the method has them. Added ones follow if they do not have their
             default.
 
@@ -154,30 +139,17 @@ def _place(name: str, names: tuple[str, ...]) -> int:
 
 
 def called(name: str) -> str:
-    """Return what tables and sentences call a setting.
-
-    Args:
-        name: The setting.
-    """
+    """Return what tables and sentences call a setting."""
     return ALL_DECLARED[name].name or name
 
 
 def column_of(name: str) -> str:
-    """Return the name of the column that holds a setting in the database.
-
-    Args:
-        name: The setting.
-    """
+    """Return the name of the column that holds a setting in the database."""
     return ALL_DECLARED[name].column or name
 
 
 def value_text(name: str, value: Any) -> str:
-    """Return a value of a setting in words; several with commas between them.
-
-    Args:
-        name: The setting.
-        value: As the record of settings holds it.
-    """
+    """Return a value of a setting in words; several with commas between them."""
     plain = ALL_DECLARED[name].plain(value)
     form = {SettingKind.INTEGER: ",", SettingKind.NUMBER: "g"}.get(ALL_DECLARED[name].kind, "")
     return listed(plain) if isinstance(plain, list) else f"{plain:{form}}"
@@ -202,10 +174,6 @@ def arguments_for(settings: MethodSettings, neighbour_count: int | None) -> dict
 
     The method and its kappa or score are always among them, so that nothing else is chosen; others are left out if they
     have their default. Decimals stay decimals, and sequences are lists.
-
-    Args:
-        settings: The settings.
-        neighbour_count: K; None if the classifier has logits only.
 
     Examples:
         >>> arguments_for(make_settings(2, 5, kappa=100, q_bins=(0, 1)), 5)

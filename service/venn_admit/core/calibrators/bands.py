@@ -35,15 +35,8 @@ class BandRadius:
 def bin_of(match_count: IntArray, q_bins: tuple[int, ...]) -> IntArray:
     """Return the bin that each q falls in.
 
-    Args:
-        match_count: (n,) int64, q >= 0.
-        q_bins: Ascending lower edges, the first of them 0; the last bin is open above.
-
     Returns:
         (n,) int64 in [0, len(q_bins)).
-
-    Raises:
-        InvalidInputError: Some q lies below the first edge.
 
     Examples:
         >>> bin_of(np.array([0, 1, 5, 6, 25]), (0, 1, 6))
@@ -123,8 +116,6 @@ class WindowIndex:
         """Sort the points.
 
         Args:
-            group: (n,) int64, >= 0.
-            distance: (n,) float64, finite.
             *tie_breaks: (n,) each; the first counts most.
         """
         check_lengths(group=group, distance=distance)
@@ -140,14 +131,9 @@ class WindowIndex:
 
         Args:
             group: (m,) or (m, G) int64, >= 0.
-            distance: (m,) float64, finite.
-            omega: >= 0; may be inf.
 
         Returns:
             Two int64 arrays of the shape of `group`.
-
-        Raises:
-            InvalidInputError: omega is negative or NaN.
         """
         first, after = self._rank_bounds(distance, omega)
         if group.ndim == 2:
@@ -166,10 +152,6 @@ class WindowIndex:
         Args:
             groups: The groups of step 1, not empty.
             distance: (m,) float64, ascending.
-            omega: >= 0; may be inf.
-
-        Raises:
-            InvalidInputError: omega is negative or NaN.
         """
         first, after = self._rank_bounds(distance, omega)
         places = len(distance) + 1

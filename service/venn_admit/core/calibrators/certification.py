@@ -68,7 +68,6 @@ class PromisedClass:
     """A class of a kind: what a promise, its test and its lamp are about.
 
     Attributes:
-        kind: The kind.
         number: The number of the predicted or true class; None for a group of all classes.
         value: The attribute's value that its group has; None if the kind is not of groups.
     """
@@ -101,11 +100,7 @@ def class_from_document(document: Mapping[str, Any]) -> PromisedClass:
 
 
 def attributes_of(kinds: Sequence[Kind]) -> tuple[str, ...]:
-    """Return the attributes whose groups are asked for, each once, in the order of their names.
-
-    Args:
-        kinds: As `Certification` has them.
-    """
+    """Return the attributes whose groups are asked for, each once, in the order of their names."""
     return tuple(sorted({kind.attribute for kind in kinds if isinstance(kind, GroupKind)}))
 
 
@@ -113,9 +108,6 @@ def part_kind(kinds: Sequence[Kind]) -> Kind | None:
     """Return the kind whose classes are disjoint and imply all that is asked, so that each may have a chain of its own.
 
     A promise for each predicted class within each group holds for their sums too: for predicted classes and for groups.
-
-    Args:
-        kinds: As `Certification` has them.
 
     Returns:
         None if what is asked for is coupled, as by true classes or by several attributes.
@@ -147,7 +139,6 @@ class Certification:
     Attributes:
         kinds: The kinds of classes for which the promise shall hold, each once: in the order of `ClassKind`, then
             groups, then groups within predicted classes, by attribute.
-        confidence: 1 - eps, over the calibration data, an exact decimal in (0, 1).
         test: How documents of several points are tested.
     """
 
@@ -167,7 +158,6 @@ def make_certification(
 
     Args:
         kinds: Any of `predicted`, `true`, `group:COLUMN` and `predicted*group:COLUMN`, in any order.
-        confidence: As in `Certification`.
         test: `finite-sample` or `asymptotic`.
 
     Raises:

@@ -108,11 +108,7 @@ class Declared:
                 return str(given).strip()
 
     def plain(self, value: Any) -> Any:
-        """Return a value as an argument: texts, numbers and exact decimals, in a list if there are several.
-
-        Args:
-            value: As the record of settings holds it.
-        """
+        """Return a value as an argument: texts, numbers and exact decimals, in a list if there are several."""
         if value is None:
             return self.none
         one = str if self.kind is SettingKind.WORD else lambda each: each
@@ -136,22 +132,14 @@ class Declared:
         return made(made(map(one, each)) if self.rows else one(each) for each in value)
 
     def json(self, value: Any) -> Any:
-        """Return a value as JSON has it, where exact decimals are texts; an infinite number stays one.
-
-        Args:
-            value: As the record of settings holds it.
-        """
+        """Return a value as JSON has it, where exact decimals are texts; an infinite number stays one."""
         given = self.plain(value)
         if given is None or self.kind is not SettingKind.DECIMAL:
             return given
         return self._mapped(str, given, list)
 
     def canonical(self, value: Any) -> Any:
-        """Return what is the same for equal values, however they are written; digests are made of it.
-
-        Args:
-            value: As the record of settings holds it.
-        """
+        """Return what is the same for equal values, however they are written; digests are made of it."""
         plain = self.plain(value)
         if plain is None:
             return None

@@ -35,10 +35,6 @@ def sigmoid(value: FloatArray) -> FloatArray:
 def row_order(columns: FloatArray, outcome: BoolArray) -> IntArray:
     """Return an order of n rows that depends on their content alone; rows alike may change places.
 
-    Args:
-        columns: (p, n) float64.
-        outcome: (n,) bool.
-
     Returns:
         (n,) int64.
     """
@@ -47,11 +43,7 @@ def row_order(columns: FloatArray, outcome: BoolArray) -> IntArray:
 
 
 def enough_points(outcome: BoolArray) -> bool:
-    """Return whether there are enough points for a regression: 50, 5 of them right and 5 wrong.
-
-    Args:
-        outcome: (n,) bool.
-    """
+    """Return whether there are enough points for a regression: 50, 5 of them right and 5 wrong."""
     right = int(np.count_nonzero(outcome))
     return len(outcome) >= LEAST_POINTS and min(right, len(outcome) - right) >= LEAST_OF_EACH
 
@@ -139,7 +131,6 @@ def linear(columns: FloatArray, coefficients: FloatArray, intercept: FloatArray 
     """Return b + w_1 x_1 + w_2 x_2 + ..., added up in this order for every row.
 
     Args:
-        columns: (p, n) float64.
         coefficients: (p,) float64, or (p, n), those of each row.
         intercept: One, or (n,).
 

@@ -17,7 +17,6 @@ def check_loss(loss: LossMatrix, alpha: Decimal, class_count: int) -> None:
     Args:
         loss: (C, C), what it costs to predict a class; rows are true classes.
         alpha: The largest mean loss, in (0, 1).
-        class_count: C.
 
     Raises:
         InvalidInputError: It is none; the message says what was expected and received.

@@ -32,9 +32,6 @@ class OrderStatistics:
 
         Args:
             values: (n,) float64, finite.
-
-        Raises:
-            InvalidInputError: The values have another shape or are not finite.
         """
         if values.ndim != 1 or not np.isfinite(values).all():
             raise InvalidInputError("order statistics need a one-dimensional array of finite numbers")
@@ -52,9 +49,6 @@ class OrderStatistics:
 
         Returns:
             (m,) float64, values of the array itself, bit for bit.
-
-        Raises:
-            InvalidInputError: The arrays have other shapes or ranges.
         """
         self._check_windows(low, high, rank)
         index = rank - 1  # the number of values in the window below the one sought

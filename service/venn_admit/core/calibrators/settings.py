@@ -245,11 +245,7 @@ def make_settings(
     """Return checked settings. The defaults are the paper's: every q its own bin, threshold 1 - alpha for every class.
 
     Args:
-        class_count: C >= 2.
-        neighbour_count: K >= 1.
         alpha: As in `CalibratorSettings`, as are the others.
-        delta: As above.
-        kappa: As above.
         q_bins: None makes every q a bin of its own.
         thresholds: None makes every threshold 1 - alpha.
 
@@ -289,11 +285,9 @@ def make_venn_abers_settings(
     """Return checked settings.
 
     Args:
-        class_count: C >= 2.
         neighbour_count: K >= 1; None without vectors, where there is no q to divide into bins, and the score is the
             network's.
         alpha: As in `VennAbersSettings`, as are the others.
-        q_bins: As above.
         thresholds: None makes every threshold 1 - alpha.
         score: `network`, `reliability` or `auto`.
         certify: None without a certificate.
@@ -396,11 +390,6 @@ def _check_promise(promise: str, certify: Collection[str] | None, thresholds: tu
 
 def check_settings(settings: CalibratorSettings, *, class_count: int, neighbour_count: int) -> None:
     """Check that settings fit a classifier.
-
-    Args:
-        settings: The settings.
-        class_count: C.
-        neighbour_count: K.
 
     Raises:
         InvalidInputError: They do not fit; the message says what was expected and received.

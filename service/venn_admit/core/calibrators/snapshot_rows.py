@@ -86,11 +86,7 @@ def rows_of_split(
 
 
 def join_rows(parts: Sequence[CalibrationRows]) -> CalibrationRows:
-    """Return the rows of one or more parts, in their order.
-
-    Args:
-        parts: At least one.
-    """
+    """Return the rows of one or more parts, in their order."""
     return CalibrationRows(
         class_count=parts[0].class_count,
         exemplar_ids=np.concatenate([part.exemplar_ids for part in parts]),
@@ -102,11 +98,7 @@ def join_rows(parts: Sequence[CalibrationRows]) -> CalibrationRows:
 
 
 def join_points(parts: Sequence[CalibrationPoints]) -> CalibrationPoints:
-    """Return the points of one or more parts, in their order.
-
-    Args:
-        parts: At least one.
-    """
+    """Return the points of one or more parts, in their order."""
     return CalibrationPoints(
         label=np.concatenate([part.label for part in parts]),
         predicted=np.concatenate([part.predicted for part in parts]),

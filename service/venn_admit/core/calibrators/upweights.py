@@ -15,9 +15,6 @@ def upweights(category_weight: FloatArray) -> FloatArray:
     Returns:
         (m,) float64 in [1, inf].
 
-    Raises:
-        InvalidInputError: A weight is outside its range.
-
     Examples:
         >>> upweights(np.array([1.0, 0.5, 0.0])).tolist()
         [1.0, 2.0, inf]

@@ -1,6 +1,6 @@
 """The methods that an evaluation compares against: split conformal, LocalConf, APS and RAPS.
 
-These arguments mean the same in all of its modules.
+These arguments and attributes mean the same in all of its modules.
 
 Args:
     calibration: The points to calibrate on.
@@ -10,13 +10,16 @@ Args:
     held_out: Held-out data by split.
     judged: (m,) int64, the rows of the points to decide on; None for all of them.
     kinds: The kinds of classes that something was asked for.
-    localizer: Over the points, for weighted probabilities of Venn-ADMIT; None for plain ones.
+    kind: The kind of score.
     logits: (n, C) float32, C >= 2, f, finite; may be a memory map.
     mc: n points of `mc`, in any order.
     name: The name of a method.
     on_method: Called with the name of each method before it is computed.
     points: The points to decide on, none of them held out.
     promise: What is asked of the methods.
+    queries: (m, D) float32; may be a memory map.
     rule: The rule that gives a point its set.
+    score: (n,) float64, of the labels of the calibration points.
+    support: (n, D) float32, n >= 1, the calibration points; may be a memory map.
     vectors: (n, D) float32, of the points to decide on.
 """

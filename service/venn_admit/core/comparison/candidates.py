@@ -157,8 +157,6 @@ def cross_fitted_settings(
         neighbour_count: K; None if the classifier has logits only, of which all settings must be Venn-Abers with the
             network's score.
         reliability: The model of that score, which settings that ask for it or for `auto` need.
-        localizer: Over the points, for weighted probabilities of Venn-ADMIT; None for plain ones.
-        judged: (m,) int64, the rows of the points to decide on; None for all of them.
 
     Returns:
         A candidate for each of the settings, in their order; its settings have the score that was chosen.

@@ -42,7 +42,6 @@ def division_shares(
 
     Args:
         settings: Of Venn-ADMIT.
-        seed: The classifier's.
 
     Returns:
         Shares in [0, 1]; none if a division has too few points.

@@ -48,11 +48,6 @@ def local_thresholds(
     A result is independent, bit for bit, of the other queries. The computation goes in blocks of queries, of a
     share of the budget or, if that is more, 512 bytes per calibration point.
 
-    Args:
-        queries: (m, D) float32; may be a memory map.
-        support: (n, D) float32, n >= 1, the calibration points; may be a memory map.
-        score: (n,) float64, of the labels of the calibration points.
-
     Returns:
         (m,) float64.
 
@@ -107,10 +102,6 @@ class CorrectedLocal:
     ) -> None:
         """Weigh the calibration points by each other, n^2 distances in blocks of rows.
 
-        Args:
-            support: (n, D) float32, n >= 1, the calibration points; may be a memory map.
-            score: (n,) float64, V, of the labels of the calibration points.
-
         Raises:
             NotReadyError: There are no calibration points.
         """
@@ -131,7 +122,6 @@ class CorrectedLocal:
         A result is independent, bit for bit, of the other queries.
 
         Args:
-            queries: (m, D) float32; may be a memory map.
             logits: (m, C) float64, KNN(x), finite; may be a memory map.
 
         Returns:

@@ -35,7 +35,6 @@ class ComparisonPoints:
         network_logits: (n, C) float32, f.
         knn_logits: (n, C) float64, KNN(x); None if the classifier has logits only.
         vectors: (n, D) float32, r; None for the same reason.
-        draws: (n,) float64 in [0, 1), from `uniform_draws`.
     """
 
     network_logits: Float32Array

@@ -22,8 +22,6 @@ class ScoredSplits:
     What proposes a certificate is not evidence, so that the score is chosen by it too.
 
     Attributes:
-        keys: The document id of each point, or its external id if it has no document.
-        label: (n,) int64 in [0, C).
         logits: (n, C) float32, the network's.
         of_knn: (n,) bool.
         proposing: (n,) bool, as `proposing_rows` gives it; the others are evidence, unless they are of `knn`.
@@ -45,7 +43,6 @@ class ScoredSplits:
             knn: None if there are none.
             others: `mc`, or `mc` and `vp`.
             reliability: The model of that score; None if only the network's is asked for.
-            neighbour_count: K; None without vectors.
             groups: As in `LabelledCells`; None without any.
         """
         parts = list(others) if knn is None else [knn, *others]
@@ -59,11 +56,7 @@ class ScoredSplits:
         self._under: dict[ScoreKind, LabelledCells] = {}
 
     def cells(self, kind: ScoreKind) -> LabelledCells:
-        """Return all points under a score; that of `knn` is cross-fitted, because it is fitted there.
-
-        Args:
-            kind: The kind of score.
-        """
+        """Return all points under a score; that of `knn` is cross-fitted, because it is fitted there."""
         if kind not in self._under:
             score_by = partial(scored_points, kind, self._reliability, neighbour_count=self._neighbour_count)
             scored = [score_by(part.seen.network_logits, part.seen.view) for part in self._others]

@@ -14,7 +14,6 @@ class AdmittedPoints:
 
     Attributes:
         exemplar_ids: (n,) int64, each once.
-        admitted: (n,) bool.
     """
 
     exemplar_ids: IntArray

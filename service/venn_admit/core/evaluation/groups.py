@@ -46,10 +46,6 @@ def group_shares(
 
     Args:
         groups: The group of each of n points, by attribute; None for a point in none.
-        label: (n,) int64 in [0, C).
-        predicted: (n,) int64 in [0, C).
-        admitted: (n,) bool.
-        documents: Those of the points; None if no two share one.
         loss: (C, C) float64 >= 0, what errors cost by true and by predicted class, if the mean loss is promised.
     """
     found: list[GroupShare] = []

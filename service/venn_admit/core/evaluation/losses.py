@@ -49,10 +49,6 @@ def mean_losses(
 
     Args:
         matrix: (C, C) float64 >= 0, by true and by predicted class.
-        label: (n,) int64 in [0, C).
-        predicted: (n,) int64 in [0, C).
-        admitted: (n,) bool.
-        documents: Those of the points; None if no two share one.
     """
     classes = range(len(matrix))
 

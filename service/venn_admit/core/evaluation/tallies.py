@@ -45,8 +45,6 @@ def judge(interval: tuple[float, float], *, least: float, units: int) -> Verdict
     """Judge whether a figure is at least what is required, as far as its 95 % interval decides it.
 
     Args:
-        interval: Its lower and upper end.
-        least: What is required.
         units: The points that it rests on, or the documents that hold them; under `MINIMUM_TO_JUDGE` decide nothing.
 
     Examples:
@@ -221,7 +219,6 @@ def wilson_interval(
     Args:
         correct: Correct points.
         count: Points, of the same shape.
-        confidence: In (0, 1).
 
     Returns:
         The lower and the upper ends; [0, 1] if count is 0.

@@ -76,7 +76,6 @@ class Candidates:
 
     Attributes:
         owners: (M,) int64, the query of each pair.
-        rows: (M,) int64, the support row of each pair.
         bounds: (M,) float64, less than the computed bounds by their rounding.
         limits: (B,) float64. A row that is not listed for a query has a bound above the query's limit. The limit is
             -inf if too many rows had the same bound.

@@ -32,7 +32,6 @@ class NeighbourIndex:
         """Return the index of a support, which is read once.
 
         Args:
-            support: (N, D) float32 with N, D >= 1; may be a read-only memory map.
             precision: torch.bfloat16 or torch.float32 for `selecting`; by default the faster on this machine. Results
                 do not depend on it.
         """

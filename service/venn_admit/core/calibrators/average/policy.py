@@ -27,7 +27,6 @@ def wrong_from(wrong_score: FloatArray, score: FloatArray) -> IntArray:
     With n calibration points, wrong or not, the conformal p-value of a point is (1 + this) / (n + 1).
 
     Args:
-        wrong_score: (w,) float64, the scores of the calibration points that are wrong.
         score: (m,) float64.
 
     Returns:
@@ -50,10 +49,8 @@ def selection_threshold(
     compared, points of one score stay together, and no order matters.
 
     Args:
-        wrong_score: (w,) float64, the scores of the calibration points that are wrong.
         count: n >= w, the number of calibration points, wrong or not.
         batch_score: (m,) float64, the scores of the batch.
-        alpha: In (0, 1).
         further: Whether a point that is not there yet belongs to the batch. If it is admitted it scores at least t, so
             that both counts of the batch have one more.
 
@@ -137,7 +134,6 @@ class UnlabelledCells:
 
     Attributes:
         points: n points as Venn-Abers sees them, under the snapshot's score.
-        keys: The document id of each point, or its external id if it has no document.
     """
 
     points: CellPoints
@@ -205,11 +201,6 @@ def one_of_each_document(points: CellPoints, right: BoolArray, keys: Sequence[st
     Points of a document are not exchangeable with those of others, but the document's points that are drawn without
     their labels are. If points of a document and class have the same score, a wrong one counts.
 
-    Args:
-        points: The points.
-        right: (n,) bool, whether the prediction is right.
-        keys: The document id of each point, or its external id if it has no document.
-
     Returns:
         (n,) bool, all true if no two points share a document.
     """
@@ -235,11 +226,7 @@ def _scattered(bits: np.ndarray[Any, np.dtype[np.uint64]]) -> IntArray:
 
 
 def to_document(found: AveragePolicy) -> dict[str, Any]:
-    """Return a policy as values that JSON can hold; a threshold of null is never.
-
-    Args:
-        found: The policy.
-    """
+    """Return a policy as values that JSON can hold; a threshold of null is never."""
     return {"promise": str(AskedPromise.AVERAGE), **asdict(found), "alpha": str(found.alpha)} | {
         "classes": [asdict(one) for one in found.classes]
     }
@@ -247,9 +234,6 @@ def to_document(found: AveragePolicy) -> dict[str, Any]:
 
 def from_document(document: Mapping[str, Any]) -> AveragePolicy:
     """Return the policy that `to_document` made a document of.
-
-    Args:
-        document: As JSON holds it.
 
     Raises:
         InvalidInputError: A field is absent or unknown, or has a value that no policy has.

@@ -80,11 +80,7 @@ class CascadePoints:
         return CertificatePoints(self.score.ravel(), self.predicted.ravel(), label, document)
 
     def take(self, rows: BoolArray | IntArray) -> "CascadePoints":
-        """Return some of the points.
-
-        Args:
-            rows: (n,) bool, or the places of the points.
-        """
+        """Return some of the points."""
         return CascadePoints(self.score[:, rows], self.predicted[:, rows], self.label[rows], self.document[rows])
 
 
@@ -150,12 +146,10 @@ def certify_cascade(
     nor the numbers of their documents matter.
 
     Args:
-        proposing: Labelled points that serve no other end here; the scores may have been fitted on them.
         evidence: Labelled points, exchangeable with those to be served, on which no score was fitted.
         class_count: C >= 2, the same classes at all stages.
         alpha: In (0, 1).
         kinds: `predicted`, `true`, or both.
-        confidence: 1 - eps, in (0, 1).
         test: How documents of several points are tested, as in `certify`.
 
     Returns:
@@ -261,7 +255,6 @@ def plan_path(
 
     Args:
         proposing: Labelled points in canonical order.
-        shown: What the evidence can show.
         alpha: In (0, 1).
         kinds: Those of the classes that are promised something, predicted ones first.
         level: That of all tests together.

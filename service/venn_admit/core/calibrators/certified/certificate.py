@@ -133,9 +133,7 @@ class Certificate:
     """The outcome of a certification.
 
     Attributes:
-        confidence: 1 - eps, over the calibration data.
         kinds: The kinds of classes among whose admitted points 1 - alpha are right.
-        test: How documents of several points were tested.
         documents: The number of documents of evidence.
         points: The number of points in them.
         proposing: The number of points that fixed the order of the tests.
@@ -256,11 +254,7 @@ def needed_together(results: Sequence[ClassResult]) -> int | None:
 
 
 def to_document(certificate: Certificate) -> dict[str, Any]:
-    """Return a certificate as values that JSON can hold; a threshold of null is never.
-
-    Args:
-        certificate: The certificate.
-    """
+    """Return a certificate as values that JSON can hold; a threshold of null is never."""
     policy = certificate.policy
     return {
         "alpha": str(certificate.alpha),
@@ -323,11 +317,7 @@ def _aside_document(aside: SetAside) -> dict[str, Any]:
 
 
 def groups_document(policy: Policy) -> list[dict[str, Any]]:
-    """Return the thresholds of groups as values that JSON can hold.
-
-    Args:
-        policy: The policy.
-    """
+    """Return the thresholds of groups as values that JSON can hold."""
     return [{"attribute": of.attribute, "least": list(map(dict, of.least))} for of in policy.groups]
 
 
@@ -356,9 +346,6 @@ def _result_document(result: ClassResult) -> dict[str, Any]:
 
 def from_document(document: Mapping[str, Any]) -> Certificate:
     """Return the certificate that `to_document` made a document of, or the program before there were chains.
-
-    Args:
-        document: As JSON holds it.
 
     Raises:
         InvalidInputError: A field is absent or has a value that no certificate has.

@@ -54,20 +54,6 @@ def certify(
     numbered. A predicted class or a group that has no chance to pass is never admitted, nor is a point without an
     attribute that is asked for.
 
-    Args:
-        proposing: Labelled points that serve no other end here; the scores may have been fitted on them.
-        evidence: Labelled points, exchangeable with those to be decided on, on which neither the scores nor anything
-            else before was fitted.
-        class_count: C >= 2.
-        alpha: In (0, 1).
-        kinds: The classes for which it shall hold, as in `make_certification`; the points have the groups of each
-            attribute.
-        confidence: 1 - eps, in (0, 1).
-        test: How documents of several points are tested. `finite-sample` is valid at any number of documents;
-            `asymptotic` has more power, and is valid for very many only. With a loss, points are tested so too, unless
-            what they cost has one value for each class.
-        loss: As in `check_loss`; None for the 0/1 loss.
-
     Raises:
         InvalidInputError: An argument or an array is out of range, or there are fewer than two documents.
     """

@@ -84,11 +84,7 @@ class Order:
 
 
 def share_grid(alpha: float) -> FloatArray:
-    """Return the thresholds on g, from strict to liberal: equally spaced in logits, and 0.
-
-    Args:
-        alpha: In (0, 1).
-    """
+    """Return the thresholds on g, from strict to liberal: equally spaced in logits, and 0."""
     middle = math.log((1 - alpha) / alpha)
     grid = 1 / (1 + np.exp(-np.linspace(middle + STRICTEST, middle + MOST_LIBERAL, GRID_SIZE)))
     return np.append(grid, 0.0)
@@ -115,12 +111,11 @@ def plan_chains(
     kinds: Sequence[Kind],
     level: float,
 ) -> Plan:
-    """Return what is to be tested for kinds of classes; level: that of all tests together.
+    """Return what is to be tested for kinds of classes.
 
     Args:
         proposing: Labelled points in canonical order.
-        shown: What the evidence can show.
-        losses: What errors cost.
+        level: That of all tests together.
     """
     forecast = Forecast(proposing, fit_curves(proposing, len(losses.matrix)), losses, alpha, shown)
     finest = part_kind(kinds)

@@ -34,8 +34,6 @@ def group_thresholds(
 
     Args:
         parts: The groups that each policy covers, the predicted classes that it sets thresholds for, and these.
-        groups: The groups of each attribute.
-        class_count: C.
     """
     found = []
     for place, of in enumerate(groups):

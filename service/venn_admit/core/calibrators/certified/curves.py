@@ -35,7 +35,6 @@ class ShareCurves:
 
         Args:
             score: (n,) float64 in [0, 1].
-            predicted: (n,) int64 in [0, C).
         """
         return sigmoid(self.intercept[predicted] + self.slope[predicted] * logit(score))
 
@@ -57,9 +56,6 @@ def fit_curves(points: CertificatePoints, class_count: int) -> ShareCurves:
 
     A class with 50 points of which fewer than 5 are right or wrong, or whose share right falls with the score, has the
     score shifted to its share right, one right and one wrong point added; one with fewer points, the curve of all.
-
-    Args:
-        points: The points.
 
     Raises:
         NotReadyError: A regression found no minimum.

@@ -76,7 +76,6 @@ def documents_needed(
         deviation: s.
         boundary: The standard deviation that a test reckons with, that of a class which just falls short.
         bound: b.
-        level: 1 - confidence.
         bounded: As in `Evidence`.
 
     Examples:

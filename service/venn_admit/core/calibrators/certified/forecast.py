@@ -138,8 +138,6 @@ class Forecast:
         """Return by how much the loss must fall short of alpha, so that a class passes by standard errors.
 
         Args:
-            standard_errors: >= 0.
-            kind: The kind of the classes.
             admitted: (C, ...) float64, the admitted points of each class.
         """
         of_kind = self._clustering(kind)
@@ -267,8 +265,6 @@ def chance_of_points(count: int, mean: float, value: float, alpha: float, level:
         count: How many are admitted.
         mean: What one costs on average, which is nothing or one value.
         value: That value.
-        alpha: In (0, 1).
-        level: In (0, 1).
     """
     if value <= alpha:
         return 1.0 if count else 0.0
@@ -281,7 +277,6 @@ def chance_of_standard_errors(errors: float, level: float) -> float:
 
     Args:
         errors: The standard errors by which it is expected to.
-        level: In (0, 1).
     """
     return NormalDist().cdf(errors - NormalDist().inv_cdf(1 - level))
 
@@ -323,12 +318,7 @@ def _clustering(
 
 
 def confusion(points: CertificatePoints, class_count: int) -> FloatArray:
-    """Return how the errors of a predicted class are shared out to the true classes, (C, C) float64, each row 1 in all.
-
-    Args:
-        points: Labelled points.
-        class_count: C.
-    """
+    """Return how errors of a predicted class are shared out to the true classes, (C, C) float64, each row 1 in all."""
     wrong = points.predicted != points.label
     seen = np.zeros((class_count, class_count))
     np.add.at(seen, (points.predicted[wrong], points.label[wrong]), 1.0)

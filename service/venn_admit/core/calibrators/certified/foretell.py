@@ -53,13 +53,7 @@ def foretell(
     to the others is not foretold.
 
     Args:
-        proposing: As in `certify`.
-        documents: The number of documents of evidence that there will be.
-        points: The number of points in them.
-        class_count: C >= 2.
-        alpha: In (0, 1).
-        kinds: As in `certify`.
-        confidence: 1 - eps, in (0, 1).
+        points: The number of points in the documents.
 
     Raises:
         InvalidInputError: An argument or an array is out of range, or there are fewer than two documents.
@@ -100,13 +94,7 @@ def foretell_strongest(
     """Return what `certify_strongest` is expected to find, by its rule.
 
     Args:
-        proposing: As in `certify`.
-        documents: As in `foretell`.
-        points: As in `foretell`.
-        class_count: C >= 2.
-        alpha: In (0, 1).
-        by_softmax: As in `certify_strongest`, of the proposing points.
-        confidence: 1 - eps, in (0, 1).
+        points: The number of points in the documents.
     """
     both, predicted = (
         foretell(

@@ -43,12 +43,8 @@ def class_p_values(
     cost more than alpha has 0.
 
     Args:
-        excess: (documents, h) float64, as `document_excess` gives it.
-        admitted: (documents, h) int64, the admitted points of each document and class.
         known: (documents of `knn`, h) float64, the excess of the proposing documents.
         bound: (h,) float64, M times what one point exceeds alpha by at most.
-        ranges: What a point of each class can cost.
-        level: 1 - confidence, which bets aim at.
         generator: Seeded by the content of the evidence; every call must get one in the same state, so that all
             policies are tested with the same order of documents and the same uniform number.
 
@@ -72,7 +68,6 @@ def document_excess(admitted: IntArray, loss: FloatArray, most: IntArray, alpha:
     """The excess loss of each document, e - alpha a, where more than M admitted points count as M.
 
     Args:
-        admitted: (documents, h) int64, a.
         loss: (documents, h) float64, e.
         most: (h,) int64 > 0, M.
 
@@ -90,11 +85,6 @@ def document_excess(admitted: IntArray, loss: FloatArray, most: IntArray, alpha:
 def document_variance(excess: FloatArray, admitted: IntArray, ranges: LossRanges, alpha: float) -> FloatArray:
     """The variance of the excess over documents, at least the least of independent points whose mean loss is alpha.
 
-    Args:
-        excess: (documents, h) float64.
-        admitted: (documents, h) int64.
-        ranges: What a point of each class can cost.
-
     Returns:
         (h,) float64.
     """
@@ -104,13 +94,7 @@ def document_variance(excess: FloatArray, admitted: IntArray, ranges: LossRanges
 
 
 def boundary_deviation(excess: FloatArray, admitted: IntArray, ranges: LossRanges, alpha: float) -> FloatArray:
-    """The standard deviation of the excess that the finite-sample tests reckon with, (h,) float64.
-
-    Args:
-        excess: (documents, h) float64.
-        admitted: (documents, h) int64.
-        ranges: What a point of each class can cost.
-    """
+    """The standard deviation of the excess that the finite-sample tests reckon with, (h,) float64."""
     seen = VARIANCE_FACTOR * np.var(excess, axis=0, ddof=1)
     deviation: FloatArray = np.sqrt(np.maximum(seen, ranges.least_variance(alpha) * admitted.mean(axis=0)))
     return deviation
@@ -121,8 +105,6 @@ def binomial_tail(count: int, trials: int, probability: float) -> float:
 
     Args:
         count: In [0, trials].
-        trials: >= 0.
-        probability: In (0, 1).
 
     Examples:
         >>> round(binomial_tail(0, 29, 0.1), 4)
@@ -132,13 +114,7 @@ def binomial_tail(count: int, trials: int, probability: float) -> float:
 
 
 def binomial_tails(trials: int, probability: float, *, most: int) -> FloatArray:
-    """P(X <= k) for a binomial X and k = 0, ..., most, summed in logarithms, (most + 1,) float64.
-
-    Args:
-        trials: >= 0.
-        probability: In (0, 1).
-        most: In [0, trials].
-    """
+    """P(X <= k) for a binomial X and k = 0, ..., most, summed in logarithms, (most + 1,) float64."""
     k = np.arange(1, most + 1)
     ratios = np.log(trials - k + 1) - np.log(k) + math.log(probability) - math.log1p(-probability)
     logs = trials * math.log1p(-probability) + np.r_[0.0, np.cumsum(ratios)]
@@ -151,11 +127,6 @@ def binomial_tails(trials: int, probability: float, *, most: int) -> FloatArray:
 
 def largest_passing(trials: int, probability: float, level: float) -> int:
     """Return the largest k with P(X <= k) <= level for a binomial X; -1 if there is none.
-
-    Args:
-        trials: >= 0.
-        probability: In (0, 1).
-        level: In (0, 1).
 
     Examples:
         >>> [largest_passing(trials, 0.1, 0.05) for trials in (28, 29, 46)]

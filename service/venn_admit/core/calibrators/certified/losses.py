@@ -24,12 +24,7 @@ class Losses:
     matrix: FloatArray
 
     def of(self, label: IntArray, predicted: IntArray) -> FloatArray:
-        """Return the loss of each of n points, (n,) float64.
-
-        Args:
-            label: (n,) int64 in [0, C), the true class.
-            predicted: (n,) int64 in [0, C).
-        """
+        """Return the loss of each of n points, (n,) float64."""
         found: FloatArray = self.matrix[label, predicted]
         return found
 
@@ -77,7 +72,6 @@ def entries(matrix: FloatArray, column: tuple[Kind, int], points: CertificatePoi
     """Return those values of a matrix by true and predicted class that concern the points of a class that is asked for.
 
     Args:
-        matrix: (C, C) float64.
         column: The kind of the class, and its number.
         points: Points with the groups that there are.
     """
@@ -92,12 +86,7 @@ def entries(matrix: FloatArray, column: tuple[Kind, int], points: CertificatePoi
 
 
 def losses_of(loss: LossMatrix | None, class_count: int) -> Losses:
-    """Return a loss as arrays.
-
-    Args:
-        loss: (C, C), checked; None for the 0/1 loss.
-        class_count: C.
-    """
+    """Return a loss as arrays."""
     if loss is None:
         return Losses(None, 1.0 - np.eye(class_count))
     return Losses(loss, np.array(loss, dtype=np.float64))

@@ -21,7 +21,6 @@ class PointGroups:
     """The groups of an attribute to which n points belong.
 
     Attributes:
-        attribute: The name of the attribute.
         values: Its V values, each once, sorted.
         codes: (n,) int64 in [-1, V), the place of each point's value; -1 for a point without one.
     """
@@ -35,7 +34,6 @@ def groups_of(attribute: str, of_points: Sequence[str | None], values: Sequence[
     """Return the groups of points by the values of an attribute.
 
     Args:
-        attribute: Its name.
         of_points: (n,) the value of each point; None for a point without one.
         values: All that there are, sorted.
     """
@@ -49,8 +47,6 @@ class CertificatePoints:
 
     Attributes:
         score: (n,) float64 in [0, 1], which must not depend on the labels of these points if they are evidence.
-        predicted: (n,) int64 in [0, C), the predicted class.
-        label: (n,) int64 in [0, C), the true class.
         document: (n,) int64, the same number for the points of one document, and for no others.
         groups: The groups of each attribute that is asked for, in the order of their names.
     """
@@ -72,28 +68,16 @@ class CertificatePoints:
         return {of.attribute: [(*of.values, None)[code] for code in of.codes.tolist()] for of in self.groups}
 
     def take(self, rows: BoolArray | IntArray) -> "CertificatePoints":
-        """Return some of the points.
-
-        Args:
-            rows: (n,) bool, or the places of the points.
-        """
+        """Return some of the points."""
         groups = tuple(replace(of, codes=of.codes[rows]) for of in self.groups)
         return CertificatePoints(self.score[rows], self.predicted[rows], self.label[rows], self.document[rows], groups)
 
     def group(self, attribute: str) -> PointGroups:
-        """Return the groups of an attribute that is asked for.
-
-        Args:
-            attribute: Its name.
-        """
+        """Return the groups of an attribute that is asked for."""
         return _of_attribute(attribute, self.groups)
 
     def classes(self, kind: Kind) -> IntArray:
-        """Return the class of each point in a kind, as `classes_of` does.
-
-        Args:
-            kind: One that is asked for.
-        """
+        """Return the class of each point in a kind, as `classes_of` does."""
         return classes_of(kind, self.predicted, self.label, self.groups)
 
 
@@ -101,12 +85,6 @@ def classes_of(kind: Kind, predicted: IntArray, label: IntArray, groups: Sequenc
     """Return the class of each of n points in a kind, (n,) int64; -1 for a point that is in none.
 
     The class of value v within the predicted class c has the number c V + v.
-
-    Args:
-        kind: The kind.
-        predicted: (n,) int64 in [0, C).
-        label: (n,) int64 in [0, C).
-        groups: The groups of the points by the attributes of all kinds asked for.
     """
     if not isinstance(kind, GroupKind):
         return predicted if kind is ClassKind.PREDICTED else label
@@ -115,13 +93,7 @@ def classes_of(kind: Kind, predicted: IntArray, label: IntArray, groups: Sequenc
 
 
 def named_class(kind: Kind, number: int, groups: Sequence[PointGroups]) -> PromisedClass:
-    """Return the class that has a number in `classes_of`.
-
-    Args:
-        kind: The kind.
-        number: The number of the class.
-        groups: As in `classes_of`.
-    """
+    """Return the class that has a number in `classes_of`."""
     if not isinstance(kind, GroupKind):
         return PromisedClass(kind, number, None)
     values = _of_attribute(kind.attribute, groups).values
@@ -135,10 +107,6 @@ def _of_attribute(attribute: str, groups: Sequence[PointGroups]) -> PointGroups:
 
 def check_points(name: str, points: CertificatePoints, class_count: int) -> None:
     """Check some points.
-
-    Args:
-        name: What they are, for the message.
-        points: The points.
 
     Raises:
         InvalidInputError: Arrays differ in length, a value is out of range, or there are fewer than two documents.

@@ -29,7 +29,6 @@ class GroupThresholds:
     """The thresholds of the groups of an attribute.
 
     Attributes:
-        attribute: Its name.
         least: (C,) for each predicted class, the least value at which each group is admitted; a group that is not
             there is never admitted.
     """
@@ -57,9 +56,6 @@ class Policy:
 def each_threshold(policy: Policy) -> dict[tuple[int, str, str], float | None]:
     """Return every threshold by predicted class, attribute and group; both are empty for that of any group.
 
-    Args:
-        policy: The policy.
-
     Examples:
         >>> each_threshold(Policy((0.8, None), groups=(GroupThresholds("region", ({"north": 0.9}, {})),)))
         {(0, '', ''): 0.8, (1, '', ''): None, (0, 'region', 'north'): 0.9}
@@ -76,13 +72,7 @@ def each_threshold(policy: Policy) -> dict[tuple[int, str, str], float | None]:
 
 
 def least_values(predicted: IntArray, policy: Policy, attributes: Attributes) -> FloatArray:
-    """Return the least value at which each point is admitted, (n,) float64; inf for one that never is.
-
-    Args:
-        predicted: (n,) int64 in [0, C).
-        policy: The policy of C classes.
-        attributes: Those of the points; a point without one that the policy needs is not admitted.
-    """
+    """Return the least value at which each point is admitted, (n,) float64; inf for one that never is."""
     least = np.array([math.inf if one is None else one for one in policy.thresholds])[predicted]
     for of in policy.groups:
         values = attributes.get(of.attribute) or [None] * len(predicted)
@@ -95,7 +85,6 @@ def admitted_groups(policy: Policy, kinds: Sequence[Kind]) -> list[PromisedClass
     """Return the groups, and the predicted classes within groups, of which a policy admits anything.
 
     Args:
-        policy: The policy.
         kinds: What it was certified for; those of groups count.
 
     Examples:
@@ -115,13 +104,7 @@ def admitted_groups(policy: Policy, kinds: Sequence[Kind]) -> list[PromisedClass
 
 
 def are_covered(predicted: IntArray, policy: Policy, attributes: Attributes) -> BoolArray:
-    """Return which points are of a class that is never admitted, or of groups that are, (n,) bool.
-
-    Args:
-        predicted: (n,) int64 in [0, C).
-        policy: The policy of C classes.
-        attributes: As in `least_values`.
-    """
+    """Return which points are of a class that is never admitted, or of groups that are, (n,) bool."""
     never = np.array([one is None for one in policy.thresholds])[predicted]
     covered: BoolArray = never | np.isfinite(least_values(predicted, policy, attributes))
     return covered
@@ -132,9 +115,6 @@ def admit(value: FloatArray, predicted: IntArray, policy: Policy, attributes: At
 
     Args:
         value: (n,) float64, what the policy's thresholds bound; NaN is not admitted.
-        predicted: (n,) int64 in [0, C), the predicted class.
-        policy: The policy of C classes.
-        attributes: As in `least_values`; None for none.
 
     Returns:
         (n,) bool.

@@ -74,7 +74,6 @@ def best_choice(options: Options, limits: Limits) -> IntArray | None:
     """Return the best choice of options found.
 
     Args:
-        options: The options of C classes.
         limits: What the choice must keep.
 
     Returns:

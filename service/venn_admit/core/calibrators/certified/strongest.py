@@ -38,14 +38,7 @@ def certify_strongest(
     `certify`.
 
     Args:
-        proposing: As in `certify`.
-        evidence: As in `certify`.
-        class_count: C >= 2.
-        alpha: In (0, 1).
         by_softmax: How many points of the evidence the network's softmax at 1 - alpha admits, which promises nothing.
-        confidence: 1 - eps, in (0, 1).
-        test: How documents of several points are tested.
-        loss: As in `certify`.
 
     Returns:
         The certificate of the attempt that was chosen, with the chains of both. Without a promise for true classes,

@@ -144,8 +144,6 @@ def tallies(
 
     Args:
         points: In canonical order.
-        order: The policies.
-        losses: What errors cost.
         by_document: Whether documents are told apart.
     """
     policies = len(order.scores)

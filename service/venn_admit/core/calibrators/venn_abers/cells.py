@@ -32,20 +32,12 @@ class CellPoints:
     score: FloatArray
 
     def take(self, rows: IntArray | BoolArray) -> "CellPoints":
-        """Return some of the points.
-
-        Args:
-            rows: (m,) int64, row numbers, or (n,) bool.
-        """
+        """Return some of the points."""
         return CellPoints(self.predicted[rows], self.match_count[rows], self.score[rows])
 
 
 def join_points(parts: Sequence[CellPoints]) -> CellPoints:
-    """Return the points of several parts one after the other.
-
-    Args:
-        parts: At least one.
-    """
+    """Return the points of several parts one after the other."""
     return CellPoints(
         np.concatenate([part.predicted for part in parts]),
         np.concatenate([part.match_count for part in parts]),
@@ -83,7 +75,6 @@ class CellEvidence:
         upper_before: (m,) float64, p1 of that step, its first score left out.
         lower_after: (m,) float64, p0 of the next step; that of the point's own step if it is the last.
         upper_after: (m,) float64, p1 of that step, its first score left out.
-        bounds: The bounds of the points.
     """
 
     cell: IntArray
@@ -101,9 +92,6 @@ class CellEvidence:
 def bins_of(points: CellPoints, q_bins: tuple[int, ...]) -> IntArray:
     """Return the bin of each point's q, (n,) int64; a single bin holds every point, those too that have no q.
 
-    Args:
-        points: n points.
-
     Raises:
         InvalidInputError: There are several bins, and a point has no q.
     """
@@ -113,11 +101,7 @@ def bins_of(points: CellPoints, q_bins: tuple[int, ...]) -> IntArray:
 
 
 def cell_numbers(points: CellPoints, *, class_count: int, q_bins: tuple[int, ...]) -> IntArray:
-    """Return the number of each point's cell: that of its bin times C, plus the predicted class; (n,) int64.
-
-    Args:
-        points: n points.
-    """
+    """Return the number of each point's cell: that of its bin times C, plus the predicted class; (n,) int64."""
     return bins_of(points, q_bins) * class_count + points.predicted
 
 
@@ -137,11 +121,7 @@ class VennAbersIndex:
 
         Args:
             points: n points of `mc`; there may be none.
-            right: (n,) bool, yhat = y.
             q_bins: Ascending lower edges of the bins of q, the first of them 0; by default there is one bin.
-
-        Raises:
-            InvalidInputError: The points have other lengths or ranges.
         """
         check_lengths(points=points.predicted, right=right)
         self._class_count = class_count
@@ -163,9 +143,6 @@ class VennAbersIndex:
 
         Returns:
             (m,) int64 in [0, bins * C).
-
-        Raises:
-            InvalidInputError: The points have other lengths or ranges.
         """
         check_lengths(predicted=points.predicted, match_count=points.match_count, score=points.score)
         check_classes(self._class_count, {"predicted": points.predicted})
@@ -185,9 +162,6 @@ class VennAbersIndex:
             points: The m points.
             upweight: (m,) float64, w > 0 of each point, which is 1 / psi' as `upweights` gives it; None for plain
                 bounds. As w grows without limit, p0 falls to 0 and p1 rises to 1, the bounds for w = inf.
-
-        Raises:
-            InvalidInputError: The arrays have other lengths or ranges.
         """
         cell = self.cell(points)
         if upweight is not None:
@@ -199,9 +173,6 @@ class VennAbersIndex:
 
         Args:
             points: The m points.
-
-        Raises:
-            InvalidInputError: The arrays have other lengths or ranges.
         """
         cell, steps = self.cell(points), self.steps
         row, found = self._step_places.places.last_not_above(cell, points.score)
@@ -242,9 +213,6 @@ class VennAbersIndex:
 
         Args:
             points: The m points.
-
-        Raises:
-            InvalidInputError: The arrays have other lengths or ranges.
         """
         cell = self.cell(points)
         after = np.cumsum(self.cell_size)

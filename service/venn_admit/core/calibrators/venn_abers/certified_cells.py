@@ -30,8 +30,6 @@ class LabelledCells:
 
     Attributes:
         points: As Venn-Abers sees them, under the snapshot's score.
-        label: (n,) int64 in [0, C).
-        keys: The document id of each point, or its external id if it has no document.
         groups: The group of each point by the attributes that are asked for; None for a point in none.
     """
 
@@ -41,11 +39,7 @@ class LabelledCells:
     groups: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
 
     def take(self, rows: BoolArray) -> "LabelledCells":
-        """Return some of the points.
-
-        Args:
-            rows: (n,) bool.
-        """
+        """Return some of the points."""
         taken = np.flatnonzero(rows).tolist()
         groups = {name: [values[row] for row in taken] for name, values in self.groups.items()}
         return LabelledCells(self.points.take(rows), self.label[rows], [self.keys[row] for row in taken], groups)
@@ -57,9 +51,7 @@ def proposing_rows(keys: Sequence[str], of_knn: BoolArray, *, seed: int) -> Bool
     Too few are fewer than 50 points, or a single document.
 
     Args:
-        keys: The document id of each point, or its external id if it has no document.
         of_knn: (n,) bool, whether it is of `knn`, not of `mc` or `vp`.
-        seed: The classifier's seed.
 
     Returns:
         (n,) bool. Points of `knn` are never evidence.
@@ -83,9 +75,6 @@ def certify_cells(
     Args:
         cells: The points of `knn`, `mc` and `vp`.
         proposing: (n,) bool, as `proposing_rows` gives it; the others are evidence.
-        certification: What is asked for.
-        by_softmax: (n,) bool, which points the network's softmax at 1 - alpha admits, with a temperature that the
-            proposing points fit; needed for the strongest promise, and for none other.
 
     Raises:
         InvalidInputError: An array is out of range, or there are fewer than two documents.
@@ -119,9 +108,7 @@ def foretell_cells(
     Args:
         cells: The points that propose.
         settings: Those of a certificate, of classes alone, or of the strongest promise.
-        documents: The number of documents of evidence that there will be.
-        points: The number of points in them.
-        by_softmax: As in `certify_cells`.
+        points: The number of points in the documents.
     """
     if settings.promise is AskedPromise.STRONGEST:
         run = partial(foretell_strongest, by_softmax=int(np.count_nonzero(by_softmax)))

@@ -57,11 +57,6 @@ def crossfitted_points(
 
     Args:
         kind: The kind of score; that of the network sees no label.
-        logits: (n, C) float32, f.
-        view: The KNN's, of the same points; None without vectors, where the score is the network's.
-        label: (n,) int64 in [0, C).
-        keys: As in `fold_of`.
-        neighbour_count: K; None without vectors.
     """
     score_by = partial(scored_points, kind, neighbour_count=neighbour_count)
     if kind is ScoreKind.NETWORK:
@@ -90,15 +85,11 @@ def crossfitted_lower(
 
     Args:
         points: n labelled points, usually of `mc`.
-        right: (n,) bool, yhat = y.
         fold: (n,) int64, as `fold_of` gives it.
         upweight: (n,) float64, w of each point, where psi' is taken over the other folds; None for plain bounds.
 
     Returns:
         (n,) float64 in [0, 1].
-
-    Raises:
-        InvalidInputError: The arrays have other lengths or ranges.
     """
     check_lengths(points=points.predicted, right=right, fold=fold)
     lower = np.empty(len(right))
@@ -157,12 +148,7 @@ def cross_fit(
     Args:
         network: n points of `mc`, or of those that propose a certificate, with the `network` score.
         reliability: The same points with the `reliability` score.
-        right: (n,) bool, yhat = y.
-        keys: The document id of each point, or its external id if it has no document.
         settings: For the bins of q and the thresholds; their score is ignored.
-
-    Raises:
-        InvalidInputError: The arguments have other lengths or ranges.
     """
     fold = fold_of(keys, seed=seed)
     lower, admitted = {}, {}
@@ -187,10 +173,6 @@ def choose_score(
     Args:
         admitted_by_network: (n,) bool, whether p0 of `crossfitted_lower` reaches the threshold under this score.
         admitted_by_reliability: (n,) bool, the same by the reliability score.
-        keys: The document id of each point, or its external id if it has no document.
-
-    Raises:
-        InvalidInputError: The arguments have other lengths.
     """
     count = len(keys)
     if not len(admitted_by_network) == len(admitted_by_reliability) == count:

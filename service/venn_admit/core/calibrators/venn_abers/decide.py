@@ -19,14 +19,10 @@ def reaches_threshold(lower: FloatArray, predicted: IntArray, thresholds: Sequen
 
     Args:
         lower: (m,) float64 in [0, 1], p0.
-        predicted: (m,) int64 in [0, C), yhat.
         thresholds: (C,), t_c; None, which nothing reaches, for never.
 
     Returns:
         (m,) bool.
-
-    Raises:
-        InvalidInputError: The arrays have other lengths or ranges.
 
     Examples:
         >>> reaches_threshold(np.array([0.9, 0.9]), np.array([0, 1]), (Decimal("0.9"), Decimal("0.91"))).tolist()
@@ -44,17 +40,9 @@ def select(
 ) -> Selection:
     """Admit the predictions whose p0 reaches the threshold of their class.
 
-    Args:
-        bounds: The bounds of m points.
-        predicted: (m,) int64 in [0, C), yhat.
-        full_match: (m,) bool, q = K, if the others are to be rejected; None to admit them as well.
-
     Returns:
         The verdicts; the reason to reject is `Reason.PROBABILITY_BELOW_THRESHOLD`, or otherwise
         `Reason.MATCH_COUNT_BELOW_K`.
-
-    Raises:
-        InvalidInputError: The arrays have other lengths or ranges.
     """
     reached = reaches_threshold(bounds.lower, predicted, thresholds)
     return _selection(reached, Reason.PROBABILITY_BELOW_THRESHOLD, predicted, full_match)
@@ -72,21 +60,15 @@ def select_by_policy(
     """Admit the predictions that a policy admits, certified or on average; without one, none.
 
     Args:
-        bounds: The bounds of m points, plain.
         score: (m,) float64, their scores.
-        predicted: (m,) int64 in [0, C), yhat.
         policy: The policy of C classes; None if a certificate was asked for, and none passed.
         attributes: The groups of the points, if the policy is for groups.
-        full_match: As in `select`.
 
     Returns:
         The verdicts. Without a policy, the reason is `Reason.POLICY_NOT_CERTIFIED`, and for a group that the policy
         never admits `Reason.GROUP_NOT_CERTIFIED`; otherwise the reasons are those of `select`, or
         `Reason.SCORE_BELOW_THRESHOLD` if the policy bounds scores; a class that is never admitted has no threshold to
         reach.
-
-    Raises:
-        InvalidInputError: The arrays have other lengths or ranges.
     """
     if policy is None:
         check_lengths(lower=bounds.lower, predicted=predicted)

@@ -93,7 +93,6 @@ def first_where_not(low: IntArray, high: IntArray, holds: Callable[[IntArray], B
     """Return the first place in each range [low, high) where a condition fails, or the end of the range.
 
     Args:
-        low: (m,) int64.
         high: (m,) int64, >= low.
         holds: Takes one place for each of the m ranges and says whether the condition holds there. In each range, it
             holds up to some place and fails from there on. What it says of the end of a range is ignored.

@@ -97,13 +97,7 @@ def fit_reliability(
     A predicted class has a model of its own if at least 50 points are predicted as it, 5 of them right and 5 wrong. A
     model of all points serves the other classes, if all points together are as many.
 
-    Args:
-        logits: (n, C) float32, f, finite.
-        view: The KNN's, of the same points.
-        label: (n,) int64 in [0, C).
-
     Raises:
-        InvalidInputError: The arrays have other shapes or values.
         NotReadyError: The regression found no minimum.
     """
     check_lengths(logits=logits, view=view.predicted, label=label)
@@ -127,16 +121,8 @@ def reliability_score(
 ) -> FloatArray:
     """Return s of n points, each the same to the last bit whatever the others are.
 
-    Args:
-        model: As fitted.
-        logits: (n, C) float32, f, finite.
-        view: The KNN's, of the same points.
-
     Returns:
         (n,) float64 in [0, 1].
-
-    Raises:
-        InvalidInputError: The arrays have other shapes or values.
     """
     if not model.models:
         return network_score(logits)
@@ -191,15 +177,7 @@ def scored_points(
     *,
     neighbour_count: int | None,
 ) -> CellPoints:
-    """Return the network's predictions of n points, and how likely they are right by a kind of score.
-
-    Args:
-        kind: The kind of score.
-        model: The model of the reliability score; the network's needs none.
-        logits: (n, C) float32, f.
-        view: The KNN's, of the same points; None without vectors, where the score is the network's.
-        neighbour_count: K; None without vectors.
-    """
+    """Return the network's predictions of n points, and how likely they are right by a kind of score."""
     if kind is ScoreKind.NETWORK:
         score = network_score(logits)
     else:

@@ -28,14 +28,8 @@ _LEAST_PROBABILITY = 1e-12
 def network_score(logits: Float32Array) -> FloatArray:
     """Return s = softmax(f)_yhat of the network's prediction yhat, in float64.
 
-    Args:
-        logits: (n, C) float32, f, finite.
-
     Returns:
         (n,) float64 in [1 / C, 1].
-
-    Raises:
-        InvalidInputError: The logits have another shape or are not finite.
 
     Examples:
         >>> network_score(np.array([[0.0, 0.0], [0.0, 100.0]], dtype=np.float32)).tolist()
@@ -56,8 +50,6 @@ def reliability_features(
     where logit clips its argument to [1e-12, 1 - 1e-12], and p_(1) and p_(2) are the two largest probabilities.
 
     Args:
-        logits: (n, C) float32, f, finite.
-        view: The KNN's, of the same points.
         median_distance: m > 0.
 
     Returns:

@@ -49,9 +49,7 @@ class ScoreGroups:
         """Group points; their order does not matter.
 
         Args:
-            cell: (n,) int64, >= 0.
             score: (n,) float64, finite.
-            right: (n,) bool.
         """
         order = np.argsort(score)
         order = order[stable_cell_order(cell[order])]
@@ -102,20 +100,12 @@ class Steps:
     upper_above: FloatArray
 
     def take(self, rows: IntArray) -> "Steps":
-        """Return some rows.
-
-        Args:
-            rows: (m,) int64.
-        """
+        """Return some rows."""
         return Steps(self.cell[rows], self.score[rows], self.lower[rows], self.upper_at[rows], self.upper_above[rows])
 
 
 def plain_steps(groups: ScoreGroups) -> Steps:
-    """Return the plain bounds, in as few rows as hold them, in O(n log n).
-
-    Args:
-        groups: The groups of the calibration points.
-    """
+    """Return the plain bounds, in as few rows as hold them, in O(n log n)."""
     start = groups.start
     lower, upper = _plain_bounds(groups, start)
     if not len(lower):
@@ -170,7 +160,6 @@ def _least_later_lines(
     needed only of the other groups of hits alone, and only if the bounds on either side of them differ.
 
     Args:
-        groups: The groups of the calibration points.
         start: The start of the cells.
         quotient: T from R_j - R_i and N_j - N_i; any increasing function of it.
         extremes: What lies below and above all values of the quotient.
@@ -234,11 +223,7 @@ def _touching_lines(points: CumulativePoints, minorant: Minorant, groups: IntArr
 
 
 def stable_cell_order(cell: IntArray) -> IntArray:
-    """Return the rows in order of cell, and in their own order within a cell: (n,) int64.
-
-    Args:
-        cell: (n,) int64, >= 0.
-    """
+    """Return the rows in order of cell, and in their own order within a cell: (n,) int64."""
     # NumPy sorts narrow integers stably in linear time.
     return np.argsort(cell.astype(np.uint16) if cell.max(initial=0) < 2**16 else cell, kind="stable")
 
@@ -265,7 +250,6 @@ class ScorePlaces:
         """Return the last row of each point's cell whose score is not greater, and whether there is one.
 
         Args:
-            cell: (m,) int64, >= 0.
             score: (m,) float64, finite.
 
         Returns:

@@ -45,11 +45,7 @@ class WeightedLower:
 
     @classmethod
     def of(cls, groups: ScoreGroups) -> "WeightedLower":
-        """Prepare the groups: O(n log n), one pass of it point by point.
-
-        Args:
-            groups: The groups of the calibration points; for p1, mirrored.
-        """
+        """Prepare the groups: O(n log n), one pass of it point by point."""
         points = CumulativePoints.of(groups.size, groups.right, groups.start)
         minorant = Minorant.of(points)
         cell_first = np.concatenate([[0], np.repeat(minorant.cell_vertex[:-1], np.diff(points.start))])

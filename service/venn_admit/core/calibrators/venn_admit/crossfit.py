@@ -35,7 +35,6 @@ class PointsLocalizer:
     Attributes:
         vectors: Returns the vectors of some of the points, (m, D) float32, by their rows (m,) int64, in the order in
             which they are given; may return a memory map.
-        eta_loc: > 0, in the units of the vectors.
     """
 
     vectors: Callable[[IntArray], Float32Array]
@@ -78,14 +77,12 @@ def crossfitted_lower(
         fold: (n,) int64, the fold of each point; points of one document share a fold.
         settings: For alpha, delta and the bins of q; their kappa and thresholds are ignored.
         kappas: k numbers of points, each at least 1.
-        localizer: Over the points, for weighted probabilities; None for plain ones.
         judged: (m,) int64, the rows of the points to return; None for all of them.
 
     Returns:
         (k, m) float64 in [0, 1]; NaN for a point whose set is not a singleton.
 
     Raises:
-        InvalidInputError: The arrays have other lengths or ranges.
         NotReadyError: There are too few folds with points, or too few points in some of them for the band radius.
     """
     check_lengths(points=points.label, logits=logits, fold=fold)

@@ -73,11 +73,7 @@ def decide(
     """Decide on m points. The result of a point does not depend, to the last bit, on the points decided with it.
 
     Args:
-        admit: The ADMIT part of the snapshot.
-        venn: The Venn part of the snapshot.
         approximation: The approximation of the points, under the snapshot's parameters.
-        require_full_match: Whether points with q < K are rejected.
-        localizer: For weighted probabilities; None for plain ones.
     """
     predicted, match_count = approximation.predicted, approximation.match_count
     sets = admit.sets(approximation.logits, predicted, match_count, approximation.distance, memory_budget=memory_budget)
@@ -117,10 +113,7 @@ def decide_one(
 
     Args:
         approximation: The approximation of one point.
-        band_size: (C,) int64, n_c.
-        threshold_score: (C,) float64, the rank-th smallest score; inf if the rank exceeds n_c.
         category_count: (C,) int64, points of each label in the category that the prediction has as a singleton.
-        require_full_match: Whether a point with q < K is rejected.
     """
     predicted = approximation.predicted
     sets = admit_sets(

@@ -34,11 +34,6 @@ class AdmitIndex:
 
         Args:
             points: The points of `mc`.
-            class_count: C >= 2.
-            omega: Band radius, >= 0; may be inf.
-
-        Raises:
-            InvalidInputError: The points have other lengths or ranges.
         """
         check_calibration_points(points, class_count)
         self._class_count = class_count
@@ -61,15 +56,6 @@ class AdmitIndex:
 
         The computation goes in blocks of classes and of points, within the budget and O(n + m) bytes besides its
         result.
-
-        Args:
-            logits: (m, C) float64, finite, KNN(x).
-            predicted: (m,) int64 in [0, C), yhat.
-            match_count: (m,) int64, q.
-            distance: (m,) float64, d.
-
-        Raises:
-            InvalidInputError: The arrays have other shapes or values.
         """
         self._check_scored(logits, predicted, match_count, distance)
         band_size, threshold_score = self._threshold_scores(match_count, distance, memory_budget)
@@ -124,10 +110,6 @@ def admit_sets(
     """Return the ADMIT sets that follow from the band of each point, by the rule above.
 
     Args:
-        logits: (m, C) float64, finite, KNN(x).
-        predicted: (m,) int64 in [0, C), yhat.
-        band_size: (m, C) int64, n_c.
-        threshold_score: (m, C) float64, the rank-th smallest score; inf if the rank exceeds n_c.
         kappa: The least n_c at which a band is used.
     """
     included = np.empty(band_size.shape, dtype=np.bool_)
@@ -152,9 +134,6 @@ def smallest_class_count(band_size: IntArray) -> IntArray:
 
     A kappa above this number turns the point's set into all classes. Its maximum over points is thus the largest kappa
     that leaves any band in use.
-
-    Args:
-        band_size: (m, C) int64.
 
     Returns:
         (m,) int64.

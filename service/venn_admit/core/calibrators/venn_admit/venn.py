@@ -37,8 +37,6 @@ class Categories:
     Attributes:
         low: (m,) int64.
         high: (m,) int64.
-        size: (m,) int64, |T|.
-        correct: (m,) int64, #{j in T : y_j = yhat}.
     """
 
     low: IntArray
@@ -69,11 +67,6 @@ class VennIndex:
 
         Args:
             points: The points of `vp`.
-            singleton: (n,) bool, whether the ADMIT set of each point is a singleton.
-            omega: Band radius, >= 0.
-
-        Raises:
-            InvalidInputError: The points have other lengths or ranges.
         """
         check_calibration_points(points, class_count)
         check_lengths(points=points.label, singleton=singleton)
@@ -91,14 +84,7 @@ class VennIndex:
     def categories(
         self, singleton: BoolArray, predicted: IntArray, match_count: IntArray, distance: FloatArray
     ) -> Categories:
-        """Return the categories of m points.
-
-        Args:
-            singleton: (m,) bool, whether the ADMIT set of each point is a singleton.
-            predicted: (m,) int64 in [0, C), yhat.
-            match_count: (m,) int64, q.
-            distance: (m,) float64, finite, d.
-        """
+        """Return the categories of m points."""
         check_lengths(singleton=singleton, predicted=predicted, match_count=match_count, distance=distance)
         low, high = self._windows.windows(self._group(predicted, match_count), distance, self._omega)
         low, high = np.where(singleton, low, 0), np.where(singleton, high, 0)
@@ -123,14 +109,8 @@ def venn_probabilities(
     If psi' = 0, w is infinite, and the limits are lower 0 and upper 1.
 
     Args:
-        singleton: (m,) bool, whether the ADMIT set of each point is a singleton.
-        size: (m,) int64, |T|.
-        correct: (m,) int64, #{j in T : y_j = yhat}.
         category_weight: (m,) float64, psi' in [0, 1], or None for plain weights. It is ignored, as are the sizes, if
             the set is not a singleton.
-
-    Raises:
-        InvalidInputError: The arrays have other lengths, or a weight is outside its range.
     """
     check_lengths(singleton=singleton, size=size, correct=correct)
     upweight = np.ones(len(size))
@@ -160,15 +140,7 @@ def select(
     thresholds: tuple[Decimal, ...],
     require_full_match: bool,
 ) -> Selection:
-    """Admit the prediction of a singleton whose lower probability reaches the threshold of its class (section 6).
-
-    Args:
-        sets: ADMIT sets of m points.
-        probabilities: The probabilities of the same points.
-        predicted: (m,) int64, yhat.
-        match_count: (m,) int64, q.
-        require_full_match: Whether points with q < K are rejected ("q = K only").
-    """
+    """Admit the prediction of a singleton whose lower probability reaches the threshold of its class (section 6)."""
     check_lengths(singleton=sets.singleton, lower=probabilities.lower, predicted=predicted, match_count=match_count)
     threshold = np.array([float(threshold) for threshold in thresholds])
     rejections = {

@@ -94,7 +94,6 @@ def labelled_points(
         keys: The external id of each point, all different.
         document: (n,) int64, the number of its document, from 0 in the order in which documents count.
         match_count: (n,) int64, q in [0, K]; None if the classifier has logits only.
-        admitted: (n,) bool.
         groups: The groups of the points by each attribute that is asked for.
     """
     check_lengths(document=document, predicted=predicted, label=label, admitted=admitted)
@@ -132,10 +131,6 @@ def tally(points: LabelledPoints, group: IntArray, largest: IntArray) -> tuple[I
     """Count the admitted points of each document and group, at most M of them, the first by their draws.
 
     Returns all of them and the wrong ones among them, (documents, g) int64 each.
-
-    Args:
-        group: (n,) int64 in [-1, g); -1 for a point that is in none.
-        largest: (g,) int64 >= 1, M.
     """
     groups = len(largest)
     rows = np.flatnonzero(points.admitted & (group >= 0))
@@ -163,7 +158,6 @@ def counts_of_documents(document: IntArray, group: IntArray, groups: int) -> tup
 
     Args:
         document: (n,) int64, the document of each point of the calibration data, admitted or not.
-        group: (n,) int64 in [-1, g); -1 for a point that is in none.
 
     Returns:
         (g,) int64 each.

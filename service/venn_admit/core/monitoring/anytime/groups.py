@@ -75,8 +75,6 @@ def group_plan(calibration: LabelledPoints, kinds: Sequence[Kind], policy: Polic
 
     Args:
         calibration: The labelled points of a snapshot, with the groups of each attribute.
-        kinds: What its certificate was asked for.
-        policy: Its policy; None if none is certified.
     """
     classes: list[PromisedClass] = []
     largest, documents = [], []

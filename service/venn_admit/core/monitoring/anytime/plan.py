@@ -107,7 +107,6 @@ class MonitorPlan:
         """Return what the row of a lamp with a number is about.
 
         Args:
-            lamp: The lamp.
             number: In [0, C), [0, P) or, for groups, the place in their plan.
         """
         if lamp is Lamp.GROUPS:
@@ -133,8 +132,6 @@ def plan_of(
     Args:
         calibration: The labelled points of a snapshot, all documents of which come before the first that is watched.
         match_groups: The groups of q; 1 if the classifier has logits only.
-        kinds: What the snapshot's certificate was asked for.
-        policy: Its policy; None if none is certified.
     """
     rows, partitions = drawn(calibration), match_groups * class_count
     partition, wrong = calibration.partition[rows], calibration.wrong[rows]
