@@ -28,8 +28,5 @@ class Shell(Display, Protocol):
         Args:
             what: What it does, in words.
             then: What is to be done with its result before the request is fulfilled, such as writing a file.
-
-        Raises:
-            JobError: The job failed.
         """
         ...

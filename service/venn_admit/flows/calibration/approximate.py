@@ -120,7 +120,6 @@ def approximate_points(
     """Return the neighbours of n points, and their approximation under the parameters if they are given.
 
     Args:
-        classifier: The classifier, as it was read.
         exemplar_ids: (n,) int64, distinct.
         parameters: The parameters of the KNN; None: only neighbours.
 

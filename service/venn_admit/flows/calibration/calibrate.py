@@ -87,7 +87,6 @@ def settings_for(classifier: Classifier, method: str, given: Mapping[str, Any]) 
     """Return the settings that a user asks for, checked.
 
     Args:
-        method: `venn-admit` or `venn-abers`.
         given: Values by the names of settings, as text or as Python or JSON have them; None for the default.
 
     Raises:
@@ -211,13 +210,7 @@ def calibrate(
         settings: They fit the classifier, as those of `settings_for` do.
         reason: Why it is made, as it is kept with the snapshot.
         even_if_nearly_nothing_is_usable: Whether a setting that leaves nearly nothing to admit is stored all the same.
-        by: Who asks over HTTP; None: somebody else.
         dry_run: Whether to store no snapshot, and only to return what it would be.
-        on_stored: As in `calibrate_on_stored`.
-
-    Raises:
-        NotReadyError: Data or parameters are missing.
-        JobError: The job failed.
     """
     if classifier.knn is not None:
         shell.run_job(request_approximations(workspace, classifier.address), "Approximating")
@@ -269,13 +262,9 @@ def calibrate_on_stored(
     far less than the one in use, it may be stored and not put in use.
 
     Args:
-        settings: They fit the classifier.
         reason: Why the snapshot is made; it is stored.
-        by, dry_run: As in `calibrate`.
+        dry_run: As in `calibrate`.
         on_stored: Is called with the snapshot in the transaction that stores it, which is REPEATABLE READ.
-
-    Raises:
-        NotReadyError: Data or approximations are missing; nothing is stored.
     """
     with transaction(workspace.engine) as guard:
         classifier = classifiers.by_id(guard, classifier.id)

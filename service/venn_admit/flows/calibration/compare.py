@@ -69,16 +69,7 @@ def request_mc(workspace: Workspace, name: str, alpha: Decimal, *, send: Send | 
 
 
 def compare(workspace: Workspace, name: str, alpha: Decimal, *, shell: Shell) -> ComparedSettings:
-    """Bring the approximations of knn and mc up to date, and show what settings of each method admit.
-
-    Args:
-        shell: Sees the job through, if one is needed.
-
-    Raises:
-        InvalidInputError: Alpha is out of range.
-        NotReadyError: Data or parameters are missing.
-        JobError: The job failed.
-    """
+    """Bring the approximations of knn and mc up to date, and show what settings of each method admit."""
     name = find(workspace.engine, name).address
     job_id = request_mc(workspace, name, alpha)
     if job_id is not None:

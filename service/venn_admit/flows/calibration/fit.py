@@ -191,10 +191,6 @@ def fit(workspace: Workspace, name: str, *, shell: Shell, on_epoch: OnEpoch) -> 
 
     Args:
         on_epoch: Is given the model (`knn`, `localizer`) and each line of its training log.
-
-    Raises:
-        NotReadyError: Data are missing.
-        JobError: The job failed.
     """
     name = find(workspace.engine, name).address
     shell.run_job(request_neighbours(workspace, name), "Searching neighbours")

@@ -50,12 +50,9 @@ def create_generation(
     Args:
         dimension: D; None for that of the current generation.
         extractor: The version of what its vectors will come from; None: that which the first data state, if any.
-        by: Who asks over HTTP; None: somebody else.
-        on_stored: Is called with the generation in the transaction that stores it.
 
     Raises:
         InvalidInputError: A value is out of range, or D is given for a classifier with logits only.
-        NotFoundError: There is no such classifier.
         ConflictError: Another classifier has the name that the generation would have.
     """
     with transaction(engine) as connection:
@@ -103,12 +100,9 @@ def switch(
     Args:
         address: The generation, such as `reviews@2`.
         dry_run: Whether to return what would change, and change nothing.
-        by: Who asks over HTTP; None: somebody else.
-        on_stored: Is called with what changed, or would change, in the transaction that changes it.
 
     Raises:
         InvalidInputError: The name of the classifier is given, which says no generation.
-        NotFoundError: There is no such generation.
         NotReadyError: The generation has no calibration, or one by which everything would be rejected.
     """
     with transaction(engine) as connection:
@@ -145,15 +139,8 @@ def state_extractor(
 ) -> Classifier:
     """State which extractor the exemplars of a generation come from; once it has some, this cannot be changed.
 
-    Args:
-        name: The classifier's name, or a generation.
-        extractor: The version.
-        by: Who asks over HTTP; None: somebody else.
-        on_stored: Is called with the generation in the transaction that states it.
-
     Raises:
         InvalidInputError: It is not a valid version.
-        NotFoundError: There is no such classifier.
         ConflictError: The generation has exemplars, and has stated another one.
     """
     check_extractor(extractor)

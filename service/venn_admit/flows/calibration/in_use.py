@@ -127,14 +127,7 @@ def use(
     It waits until a calibration under the same setting that is under way is over. Using the one in use changes nothing.
 
     Args:
-        name: The name of the classifier.
         reason: Why, for the history.
-        by: Who asks over HTTP; None: somebody else.
-        on_stored: Is called in the transaction that puts it in use.
-
-    Raises:
-        NotFoundError: The name or number is not stored.
-        OutdatedError: Points of it were forgotten, so that nothing may be decided by it.
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)

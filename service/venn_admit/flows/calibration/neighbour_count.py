@@ -31,7 +31,6 @@ def choose_neighbour_count(workspace: Workspace, name: str, *, on_tried: Callabl
 
     Raises:
         ConflictError: The classifier has been fitted, or a job of it is under way: what is stored has its K.
-        NotReadyError: Data are missing.
         InvalidInputError: The classifier has no vectors.
     """
     from venn_admit.core.neighbours.on_device import neighbours_on

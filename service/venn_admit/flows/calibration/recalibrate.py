@@ -64,7 +64,6 @@ def recalibrate_due(
     died left waiting.
 
     Args:
-        app: The Celery application to send jobs by.
         quiet_seconds: A request is due once no other has come for this long,
         wait_seconds: or this long after the first.
     """
@@ -123,7 +122,6 @@ def recalibrate(
 
     Args:
         name: A classifier's name; None: all.
-        by: Who asks over HTTP; None: somebody else.
 
     Returns:
         The requests with their last steps; None if another process made the snapshot.

@@ -36,7 +36,6 @@ def create(
     """Register a classifier.
 
     Args:
-        name: Its name.
         class_names: The names of its C classes, in the order of the logits.
         seed: The seed of the split hash and of training.
         dimension: D, unless it has logits only.
@@ -45,7 +44,6 @@ def create(
         extractor: The version of what its vectors come from; None: that which the first data state, if any.
         knn_share: Share of held-out data in split knn.
         mc_share: Share in split mc.
-        on_stored: Is called with the classifier in the transaction that stores it.
 
     Raises:
         InvalidInputError: A value is out of range, or is given although there are no vectors.

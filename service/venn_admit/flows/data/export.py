@@ -76,13 +76,11 @@ def export(engine: Engine, name: str, what: Export, out: Path, *, calibration_id
     """Write one kind of what is stored for a classifier to `out`.
 
     Args:
-        what: What to write.
         out: The file; it appears complete or not at all.
         calibration_id: The snapshot for `calibration`, `parameters` and `policy`; None: the current one.
 
     Raises:
         InvalidInputError: The file cannot be written, or the snapshot has no policy.
-        NotReadyError: It does not exist yet.
     """
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)

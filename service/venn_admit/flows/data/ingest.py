@@ -54,8 +54,6 @@ def ingest(
             what lies in another of these. A classifier with logits only neither trains nor fits a KNN, so that it has
             no `train` and no `knn`.
         allow_training_rows: Whether exemplars may be held out that have the vector and logits of one that trains.
-        on_rows: Is told the rows of each batch.
-        on_stored: Is called with what became of the source, in the transaction that stores it.
 
     Raises:
         InvalidInputError: A row is invalid; the message names it, and nothing of the source is stored.

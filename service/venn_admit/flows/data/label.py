@@ -43,11 +43,9 @@ def label(
     this id, and each puts it to use by itself.
 
     Args:
-        source: The labels.
         selection: The selection of rows for which the source names none.
         retract: Whether an empty label takes the stored one back.
         join_train: Whether selected exemplars become training exemplars of the KNN.
-        on_stored: Is called with what became of the labels, in the transaction that stores them.
 
     Raises:
         InvalidInputError: The source is invalid, or exemplars are to train where there are no vectors.

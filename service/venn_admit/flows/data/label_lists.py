@@ -48,7 +48,6 @@ def known_label(engine: Engine, name: str, external_id: str) -> KnownLabel:
     """Return the label of an exemplar, and what taking it back would change.
 
     Raises:
-        NotFoundError: There is no such classifier, or no such exemplar of it.
         InvalidInputError: The exemplar has no label.
     """
     with consistent_view(engine) as connection:
@@ -128,12 +127,7 @@ def work_list(engine: Engine, name: str, *, limit: int, place: ChosenPlace | Non
     somebody chose to label are among them, with their label, because without them the sample would not be random.
 
     Args:
-        limit: The most points to return.
         place: Where they lie; only points without a label are wanted then. None: anywhere.
-
-    Raises:
-        NotFoundError: There is no such classifier.
-        NotReadyError: There is no calibration yet.
     """
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)

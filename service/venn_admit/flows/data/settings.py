@@ -63,14 +63,7 @@ def rename(
 
     Its generations are called by the new name too. Returns its settings as they are then.
 
-    Args:
-        name: Its name.
-        new: The new one.
-        check: Is given the settings as they are when nobody else can change them.
-        on_stored: Is called with the settings in the transaction that renames.
-
     Raises:
-        NotFoundError: No classifier is called `name`.
         InvalidInputError: `new` is not a valid name, or `name` is that of a generation that is not current.
         ConflictError: Another classifier is called `new`.
     """
@@ -102,14 +95,7 @@ def retire(
 
     Returns the settings of the classifier as they are then.
 
-    Args:
-        name: The name of the classifier.
-        calibrator_id: The setting.
-        check: Is given the settings as they are when nobody else can change them.
-        on_stored: Is called with the settings in the transaction that retires this one.
-
     Raises:
-        NotFoundError: The name or number is not stored.
         ConflictError: The setting is in use; decisions under it would no longer follow the data.
     """
     with transaction(engine) as connection:

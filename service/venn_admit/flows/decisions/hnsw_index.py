@@ -98,7 +98,6 @@ def audit(workspace: Workspace, name: str, *, sample: int, ef_searches: Sequence
 
     Raises:
         NotReadyError: There is no calibration, no point or no HNSW index.
-        OutdatedError: Points of the calibration were forgotten.
     """
     if sample < 1:
         raise InvalidInputError(f"expected a sample of at least 1 point, got {sample}")

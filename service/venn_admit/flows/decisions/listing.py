@@ -76,17 +76,10 @@ def least_admitted(
     """Return the least lower probability or score with which a snapshot admits a predicted class.
 
     Args:
-        engine: The engine of the database.
-        name: The name of the classifier.
         calibration_id: The snapshot, of any generation of the classifier.
-        predicted: The class.
-        attributes: Those of the point.
 
     Returns:
         None if it never admits the class, or the group that the point is of.
-
-    Raises:
-        NotFoundError: There is no such classifier or snapshot.
     """
     with consistent_view(engine) as connection:
         found = calibrations.of_any_generation(connection, classifiers.by_name(connection, name), calibration_id)

@@ -85,16 +85,10 @@ def request_score(
     Args:
         weighted: Whether probabilities are weighted by the localizer, or plain; None: as is usual for the method.
         require_full_match: Whether points with q < K are rejected.
-        calibration_id: The snapshot to use; None: the current one.
-        on_rows: Called with the number of rows of each batch that is stored.
-        send: As in `submit_job`.
-        requester: As in `submit_job`.
-        on_stored: Is called with the job in the transaction that records it.
 
     Raises:
         InvalidInputError: The source is invalid, or what is asked for needs vectors that the classifier does
             not have, or a certified calibration is asked for weights; nothing is stored then.
-        NotReadyError: There is no calibration yet.
         TooManyJobsError: The requester has as many unfinished jobs as it may have.
     """
     take_in_waiting(workspace.engine, name)

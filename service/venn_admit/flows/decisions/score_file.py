@@ -43,15 +43,10 @@ def score(
     """Store exemplars and decide on each.
 
     Args:
-        weighted: As in `request_score`.
-        require_full_match: As in `request_score`.
-        calibration_id: As in `request_score`.
         out: The file that the decisions are written to, .parquet or .csv; None: they are only stored.
 
     Raises:
         InvalidInputError: The source is invalid, or `out` cannot be written.
-        NotReadyError: There is no calibration yet.
-        JobError: The job failed.
     """
     shell.show(f"Storing {source.name}", source.count_rows())
     request = request_score(
@@ -78,8 +73,6 @@ def resume(engine: Engine, job_id: int, *, out: Path | None, shell: Shell) -> Sh
 
     Raises:
         InvalidInputError: It has no decisions to write, or `out` cannot be written.
-        NotFoundError: There is no such job.
-        JobError: The job failed.
     """
     if out is not None:
         require_scores(engine, job_id)

@@ -86,7 +86,6 @@ def check_document(
 
     Raises:
         InvalidInputError: There is no such row, or the file is invalid.
-        NotFoundError: There is no document of this id.
     """
     form = form_of(path)
     if form.is_text:
@@ -121,14 +120,11 @@ def inspect_document(
 
     Args:
         model: A layer whose exemplars are documents.
-        external_id: As in `check_document`.
-        row: As in `check_document`.
         training: Opens what the layer was trained on, for the nearest training tokens; None: without them.
         neighbour_count: How many training tokens are wanted for each token, >= 1.
 
     Raises:
         InvalidInputError: There is no such row, the exemplars of the layer are tokens, or states do not fit the layer.
-        NotFoundError: There is no document of this id.
         NotReadyError: Fewer training tokens are labelled than are wanted.
     """
     from venn_admit.layer.apply import check_origin, document_label

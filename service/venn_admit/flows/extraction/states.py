@@ -74,9 +74,6 @@ def open_states(
 
     Args:
         without: Digests of texts that are left out.
-
-    Raises:
-        InvalidInputError: Something is invalid.
     """
     if options.class_names:
         check_class_names(options.class_names)

@@ -37,12 +37,8 @@ class Extracted:
 def train_layer(states: OpenedStates, settings: MemorySettings, out: Path, resources: Resources) -> "Trained":
     """Train a memory layer and write it to a folder; go on if a training of the same data was interrupted.
 
-    Args:
-        out: The folder of the model.
-
     Raises:
         InvalidInputError: The settings do not fit the data, or the folder holds another model.
-        NotReadyError: There are too few labels.
     """
     from venn_admit.layer.training import train
 

@@ -100,13 +100,11 @@ def tune_encoder(
     Args:
         path: A file of labelled texts or words.
         options: How it is read; the encoder to start from.
-        settings: The settings of the layer.
         out: The folder of the new encoder, in which the states lie until it is complete.
         resources: Their folder is not used. What torch keeps for gradients comes on top of the budget.
 
     Raises:
         InvalidInputError: The file holds states, the settings do not fit the data, or the folder holds something else.
-        NotReadyError: There are too few labels.
     """
     if path.is_dir() or holds_states(path):
         raise InvalidInputError(f"{path}: expected texts, which an encoder is trained on, got states; name the texts")

@@ -90,7 +90,6 @@ def cancel(engine: Engine, job_id: int) -> None:
     """End a running job: no further chunk of it is claimed, and what is still computed of it does not count.
 
     Raises:
-        NotFoundError: There is no such job.
         JobError: The job is over.
     """
     with transaction(engine) as connection:
@@ -111,7 +110,6 @@ def reopen(engine: Engine, job_id: int) -> None:
     Raises:
         NotFoundError: There is no such job, or it was removed.
         ConflictError: The classifier is being deleted.
-        OutdatedError: Points of the calibration that the job decides by were forgotten.
     """
     with transaction(engine) as connection:
         job = jobs.unremoved(connection, job_id)
@@ -155,7 +153,6 @@ def await_job(
     """Wait for a job while workers compute it, and send lost messages again.
 
     Args:
-        app: The Celery application to send by.
         check_workers: Returns what is awaited if there is no worker, and None if there is one; raises if there will
             be none.
         on_progress: Called with the progress at each look.

@@ -71,7 +71,6 @@ def prune(
         origin: Who has it done, for the audit ledger.
         seconds: After which it ends, though there may be more to do; None: it ends when all is done.
         batch_rows: Rows of a job that one transaction deletes.
-        on_rows: Called with the number of rows of each transaction.
     """
     tally = _Tally(engine, batch_rows, on_rows, None if seconds is None else time.monotonic() + seconds, PATIENCE)
     _remove_all(tally, engine, kept_for, origin)
@@ -91,7 +90,6 @@ def delete_job(engine: Engine, job_id: int, *, name: str | None = None, origin: 
         origin: Who asks, for the audit ledger; None: the caller records it.
 
     Raises:
-        NotFoundError: There is no such job.
         JobError: It is running.
     """
     with transaction(engine) as connection:

@@ -22,7 +22,6 @@ def compute_next(
     """Compute the chunk that is next in turn, of whichever job, and return how many of its rows were completed.
 
     Args:
-        app: The Celery application that further messages are sent by.
         runner: Claims and computes chunks.
         sent: The chunk (job, ordinal) of the message that led here.
         headers: The headers of that message; its trace goes on if the chunk is of the same job.

@@ -82,7 +82,6 @@ def create(
 
     Raises:
         InvalidInputError: A value is out of range, or a generation is named rather than a classifier.
-        NotFoundError: There is no such classifier.
     """
     if not is_title(name, NAME_LENGTH_LIMIT):
         expected = f"1 to {NAME_LENGTH_LIMIT} printable characters, without spaces around them"

@@ -43,12 +43,10 @@ def delete(
     Args:
         name: The classifier's name, for all its generations; or NAME@NUMBER, for that one.
         dry_run: Whether to count only what would be deleted.
-        by: Who asks over HTTP; None: somebody else.
         on_rows: Called with the number of exemplars, or of rows that refer to none, of each transaction.
         on_stored: Is called with what was deleted in the last transaction.
 
     Raises:
-        NotFoundError: There is no such classifier or generation.
         ConflictError: The generation is current, it is a stage of a cascade, or jobs are running.
         DatabaseError: Others use the table of vectors without a pause; what is left is deleted by the next run.
     """

@@ -109,12 +109,9 @@ def evaluate(
     Args:
         source: The exemplars; None: all labelled ones that the calibration has decided on.
         title: What the report calls them; None: the name of the source, or the calibration.
-        calibration_id: The snapshot to use; None: the current one.
 
     Raises:
         InvalidInputError: There is nothing labelled, or the snapshot was made with all that is.
-        NotReadyError: There is no calibration yet.
-        JobError: The job failed.
     """
     if source is None:
         request = request_evaluation_of_decisions(workspace, name, calibration_id=calibration_id)

@@ -24,10 +24,6 @@ def write_evaluation(folder: Path, name: str, data: str, evaluation: DatasetRepo
     Args:
         folder: Where it goes; files of the same names are replaced.
         data: What it was evaluated on, in words.
-        evaluation: The evaluation.
-
-    Raises:
-        InvalidInputError: The folder cannot be written.
     """
     return _write_evaluation(folder, name, data, [evaluation], report_payload(evaluation))
 

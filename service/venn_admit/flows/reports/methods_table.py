@@ -62,13 +62,8 @@ class MethodsTable:
 def methods_table(workspace: Workspace, name: str, calibration_id: int | None) -> MethodsTable:
     """Return what the calibration's method and its rivals admit, each calibrated on other points than it decides on.
 
-    Args:
-        calibration_id: The snapshot; None: the current one.
-
     Raises:
-        NotFoundError: There is no such classifier or snapshot.
         NotReadyError: There is no snapshot yet, its points have other neighbours by now, or they take too much memory.
-        OutdatedError: Points of the snapshot were forgotten.
     """
     with consistent_view(workspace.engine) as connection:
         classifier = classifiers.by_name(connection, name)

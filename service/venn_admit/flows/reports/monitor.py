@@ -38,8 +38,6 @@ def update_monitor(engine: Engine, name: str, *, restart: bool = False) -> Monit
         restart: Whether to end its alarms and to start again, with the labels that come from now on.
 
     Raises:
-        NotFoundError: There is no such classifier.
-        NotReadyError: It has no calibration yet.
         InvalidInputError: Its calibration promises a mean loss.
     """
     with transaction(engine) as connection:

@@ -76,11 +76,7 @@ def send_alarms(engine: Engine, report: MonitorReport, url: str) -> list[str]:
 
 
 def write_metrics(report: MonitorReport, path: Path) -> None:
-    """Write the figures in the text format of Prometheus; the file appears complete.
-
-    Raises:
-        InvalidInputError: It cannot be written.
-    """
+    """Write the figures in the text format of Prometheus; the file appears complete."""
     with replacing(path) as file, writing(path):
         file.write(metrics_text(report).encode())
 

@@ -86,13 +86,11 @@ def other_training(
     """Return the changes that are asked for, checked.
 
     Args:
-        connection: A consistent view of the database.
         relabel: Class names or numbers, by the ids of training exemplars.
         leave_out: Ids of training exemplars.
 
     Raises:
         InvalidInputError: Nothing or too much is asked for, an exemplar does not train, or there is no such class.
-        NotFoundError: There is no such classifier or exemplar.
         NotReadyError: There is no calibration yet, or it is out of date.
     """
     asked = [*relabel, *leave_out]

@@ -154,9 +154,6 @@ def open_cell(
         row: Its group of q, from 0, as in the map.
         column: Its group of d, from 0, as in the map.
         after: Whether the last point of the page before is right, and its exemplar; None for the first page.
-
-    Raises:
-        NotFoundError: There is no such classifier, calibration or cell.
     """
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)

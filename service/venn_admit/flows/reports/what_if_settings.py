@@ -102,7 +102,6 @@ def what_if_settings(workspace: Workspace, name: str, varied: str, values: Seque
 
     Raises:
         InvalidInputError: There is no such part, or a value is invalid.
-        NotFoundError: There is no such classifier.
         NotReadyError: There is no calibration yet, data are missing, or the method cannot be cross-fitted.
         OutdatedError: Points of mc have no approximation yet.
     """

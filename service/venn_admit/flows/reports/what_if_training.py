@@ -56,8 +56,6 @@ def what_if_training(
         leave_out: Ids of training exemplars.
 
     Raises:
-        InvalidInputError: What is asked for cannot be.
-        NotFoundError: There is no such classifier or exemplar.
         NotReadyError: There is no calibration yet, it is out of date, or none could follow.
     """
     with consistent_view(workspace.engine) as connection:
