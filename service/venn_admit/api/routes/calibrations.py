@@ -17,13 +17,13 @@ from venn_admit.api.models.classifiers import (
 from venn_admit.api.models.common import LARGEST_KEY
 from venn_admit.api.routes.parts import (
     FIRST_PAGE,
+    OF_CLASSIFIER,
     CalibrationNumber,
     ClassifierName,
     Cursor,
     Limit,
+    Routes,
     finite,
-    problems,
-    router,
     runtime_of,
 )
 from venn_admit.api.waiting import WaitingForWorkers
@@ -33,7 +33,6 @@ from venn_admit.flows.calibration.in_use import Used, use
 from venn_admit.flows.data.catalogue import find, list_calibrations, show_calibration
 from venn_admit.flows.data.export import show_policy
 from venn_admit.http.advice import request_for
-from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.paging import key_before, page
 from venn_admit.http.paths import classifier_path
@@ -41,7 +40,7 @@ from venn_admit.results import calibrated_json, calibrations_json, in_use_json, 
 from venn_admit.store.access.keys import Scope
 from venn_admit_client.members import as_json
 
-routes = router("calibrations")
+routes = Routes("calibrations", OF_CLASSIFIER)
 
 KnownTag = Annotated[
     str | None,
@@ -56,13 +55,7 @@ _UNCHANGED: dict[int | str, dict[str, Any]] = {
 }
 
 
-@routes.get(
-    "/classifiers/{classifier}/calibrations",
-    name="list_calibrations",
-    response_model=Calibrations,
-    dependencies=[needs(Scope.READ)],
-    responses=problems(404),
-)
+@routes.answer("GET", "/calibrations", Scope.READ, Calibrations, 404, name="list_calibrations")
 def get_calibrations(
     request: Request, classifier: ClassifierName, limit: Limit = FIRST_PAGE, cursor: Cursor = None
 ) -> dict[str, Any]:
@@ -73,12 +66,7 @@ def get_calibrations(
     return finite({**payload, "calibrations": rows, "next_cursor": follows})
 
 
-@routes.get(
-    "/classifiers/{classifier}/calibration",
-    response_model=ShownCalibration,
-    dependencies=[needs(Scope.READ)],
-    responses={**problems(404, 409), **_UNCHANGED},
-)
+@routes.answer("GET", "/calibration", Scope.READ, ShownCalibration, 404, 409, responses=_UNCHANGED)
 def get_current_calibration(
     request: Request, response: Response, classifier: ClassifierName, if_none_match: KnownTag = None
 ) -> Any:
@@ -86,13 +74,7 @@ def get_current_calibration(
     return _shown(request, response, classifier, None, if_none_match)
 
 
-@routes.put(
-    "/classifiers/{classifier}/calibration",
-    name="use_calibration",
-    response_model=PutInUseAnswer,
-    dependencies=[needs(Scope.WRITE)],
-    responses=problems(404, 409, 413),
-)
+@routes.answer("PUT", "/calibration", Scope.WRITE, PutInUseAnswer, 404, 409, 413, name="use_calibration")
 def put_current_calibration(request: Request, classifier: ClassifierName, given: CalibrationToUse) -> dict[str, Any]:
     """Put a stored calibration in use, whatever it admits. Its setting is kept current from now on."""
 
@@ -110,12 +92,7 @@ def put_current_calibration(request: Request, classifier: ClassifierName, given:
     return answer(done)
 
 
-@routes.get(
-    "/classifiers/{classifier}/calibrations/{calibration}",
-    response_model=ShownCalibration,
-    dependencies=[needs(Scope.READ)],
-    responses={**problems(404), **_UNCHANGED},
-)
+@routes.answer("GET", "/calibrations/{calibration}", Scope.READ, ShownCalibration, 404, responses=_UNCHANGED)
 def get_calibration(
     request: Request,
     response: Response,
@@ -142,25 +119,13 @@ def _shown(request: Request, response: Response, classifier: str, number: int | 
     return finite({**as_json(row._mapping), "asked": setting_json(setting)})
 
 
-@routes.get(
-    "/classifiers/{classifier}/policy",
-    response_model=PolicyAnswer,
-    dependencies=[needs(Scope.READ)],
-    responses=problems(404, 409),
-)
+@routes.answer("GET", "/policy", Scope.READ, PolicyAnswer, 404, 409)
 def get_policy(request: Request, classifier: ClassifierName, calibration: CalibrationNumber = None) -> dict[str, Any]:
     """Show the policy of a calibration, certified or on average, and all that was tested."""
     return finite(show_policy(runtime_of(request).engine, classifier, calibration))
 
 
-@routes.post(
-    "/classifiers/{classifier}/calibrations",
-    name="calibrate",
-    status_code=201,
-    response_model=CalibratedAnswer,
-    dependencies=[needs(Scope.WRITE)],
-    responses=problems(404, 409, 413),
-)
+@routes.answer("POST", "/calibrations", Scope.WRITE, CalibratedAnswer, 404, 409, 413, name="calibrate", status_code=201)
 def post_calibration(
     request: Request, response: Response, classifier: ClassifierName, given: NewCalibration
 ) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from venn_admit.api.models.cascades import (
     StageAnswer,
     StageRequest,
 )
-from venn_admit.api.routes.parts import finite, problems, router, runtime_of
+from venn_admit.api.routes.parts import Routes, finite, problems, runtime_of
 from venn_admit.core.names import NAME_LENGTH_LIMIT, PRINTABLE
 from venn_admit.flows.cascades import manage, serve
 from venn_admit.flows.cascades.certify import certify
@@ -29,7 +29,7 @@ from venn_admit.store.access.keys import Scope
 from venn_admit_client.members import as_json
 from venn_admit_client.records import CascadeReport
 
-routes = router("cascades")
+routes = Routes("cascades")
 
 CascadeName = Annotated[
     str,

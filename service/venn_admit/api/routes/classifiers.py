@@ -17,12 +17,12 @@ from venn_admit.api.models.classifiers import (
 )
 from venn_admit.api.routes.parts import (
     FIRST_PAGE,
+    OF_CLASSIFIER,
     ClassifierName,
     Cursor,
     Limit,
+    Routes,
     finite,
-    problems,
-    router,
     runtime_of,
 )
 from venn_admit.flows.calibration.generations import (
@@ -35,7 +35,6 @@ from venn_admit.flows.calibration.generations import (
 from venn_admit.flows.data.catalogue import find, list_classifiers, show
 from venn_admit.flows.data.create import create
 from venn_admit.flows.keys.keys import Caller
-from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.paging import name_after, page
 from venn_admit.http.paths import classifier_path
@@ -43,11 +42,11 @@ from venn_admit.results import classifier_json, created_json, generations_json, 
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.exemplars.classifiers import Classifier
 
-routes = router("classifiers")
-generations = router("generations")
+routes = Routes("classifiers")
+generations = Routes("generations", OF_CLASSIFIER)
 
 
-@routes.get("/classifiers", name="list_classifiers", response_model=Classifiers, dependencies=[needs(Scope.READ)])
+@routes.answer("GET", "/classifiers", Scope.READ, Classifiers, name="list_classifiers")
 def get_classifiers(request: Request, limit: Limit = FIRST_PAGE, cursor: Cursor = None) -> dict[str, Any]:
     """List the classifiers that the key is for, by name."""
     caller: Caller = request.state.caller
@@ -58,13 +57,16 @@ def get_classifiers(request: Request, limit: Limit = FIRST_PAGE, cursor: Cursor 
     return finite({"classifiers": [listed_json(one) for one in rows], "next_cursor": follows})
 
 
-@routes.post(
+@routes.answer(
+    "POST",
     "/classifiers",
+    Scope.ADMIN,
+    CreatedClassifier,
+    409,
+    413,
     name="create_classifier",
     status_code=201,
-    response_model=CreatedClassifier,
-    dependencies=[needs(Scope.ADMIN, every_classifier=True)],
-    responses=problems(409, 413),
+    every_classifier=True,
 )
 def post_classifier(request: Request, response: Response, given: NewClassifier) -> dict[str, Any]:
     """Register a classifier."""
@@ -88,36 +90,20 @@ def headers_of(created: Classifier) -> dict[str, str]:
     return {"Location": classifier_path(created.name)}
 
 
-@routes.get(
-    "/classifiers/{classifier}",
-    response_model=ClassifierAnswer,
-    dependencies=[needs(Scope.READ)],
-    responses=problems(404),
-)
+@routes.answer("GET", "/classifiers/{classifier}", Scope.READ, ClassifierAnswer, 404)
 def get_classifier(request: Request, classifier: ClassifierName) -> dict[str, Any]:
     """Show a classifier: its data, settings, newest jobs and last decisions."""
     return finite(classifier_json(show(runtime_of(request).engine, classifier)))
 
 
-@generations.get(
-    "/classifiers/{classifier}/generations",
-    name="list_generations",
-    response_model=Generations,
-    dependencies=[needs(Scope.READ)],
-    responses=problems(404),
-)
+@generations.answer("GET", "/generations", Scope.READ, Generations, 404, name="list_generations")
 def get_generations(request: Request, classifier: ClassifierName) -> dict[str, Any]:
     """List the generations of a classifier, in the order of their numbers."""
     return finite(generations_json(list_generations(runtime_of(request).engine, classifier)))
 
 
-@generations.post(
-    "/classifiers/{classifier}/generations",
-    name="create_generation",
-    status_code=201,
-    response_model=CreatedClassifier,
-    dependencies=[needs(Scope.ADMIN)],
-    responses=problems(404, 409, 413),
+@generations.answer(
+    "POST", "/generations", Scope.ADMIN, CreatedClassifier, 404, 409, 413, name="create_generation", status_code=201
 )
 def post_generation(
     request: Request, response: Response, classifier: ClassifierName, given: NewGeneration
@@ -138,13 +124,7 @@ def post_generation(
     return created_json(made)
 
 
-@generations.put(
-    "/classifiers/{classifier}/generations/current",
-    name="switch_generation",
-    response_model=SwitchAnswer,
-    dependencies=[needs(Scope.ADMIN)],
-    responses=problems(404, 409, 413),
-)
+@generations.answer("PUT", "/generations/current", Scope.ADMIN, SwitchAnswer, 404, 409, 413, name="switch_generation")
 def put_current_generation(request: Request, classifier: ClassifierName, given: CurrentGeneration) -> dict[str, Any]:
     """Have the classifier's name stand for another generation from now on; switching back works the same way.
 
@@ -166,13 +146,7 @@ def _switched(switched: Switch) -> dict[str, Any]:
     return finite(switch_json(switched))
 
 
-@generations.put(
-    "/classifiers/{classifier}/extractor",
-    name="state_extractor",
-    response_model=CreatedClassifier,
-    dependencies=[needs(Scope.ADMIN)],
-    responses=problems(404, 409, 413),
-)
+@generations.answer("PUT", "/extractor", Scope.ADMIN, CreatedClassifier, 404, 409, 413, name="state_extractor")
 def put_extractor(request: Request, classifier: ClassifierName, given: StatedExtractor) -> dict[str, Any]:
     """State which extractor the vectors come from, or correct that while no exemplars are stored."""
     stated = state_extractor(

@@ -20,9 +20,9 @@ from venn_admit.api.routes.parts import (
     ClassifierName,
     Cursor,
     Limit,
+    Routes,
     finite,
     problems,
-    router,
     runtime_of,
 )
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
@@ -35,7 +35,7 @@ from venn_admit.results import decided_json, listed_decision_json, replayed_json
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.decisions.decisions import DecisionFilter
 
-routes = router("decisions")
+routes = Routes("decisions")
 
 DecisionNumber = Annotated[int, Path(ge=1, le=LARGEST_KEY, description="Number of a decision.", examples=[4711])]
 

@@ -8,26 +8,19 @@ from starlette.concurrency import run_in_threadpool
 
 from venn_admit.api.incoming import exemplar_source, label_source
 from venn_admit.api.models.exemplars import HowToRecord, HowToStore, IngestedAnswer, Labelled, NewExemplars, NewLabels
-from venn_admit.api.routes.parts import ClassifierName, problems, router, runtime_of
+from venn_admit.api.routes.parts import OF_CLASSIFIER, OF_FILES, ClassifierName, Routes, runtime_of
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.ingest import ingest
 from venn_admit.flows.data.label import label
-from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.uploads import EXEMPLAR_FILES, LABEL_FILES, body_of, received
 from venn_admit.store.access.keys import Scope
 from venn_admit_client.members import as_json
 
-routes = router("exemplars and labels")
+routes = Routes("exemplars and labels", OF_CLASSIFIER)
 
 
-@routes.post(
-    "/classifiers/{classifier}/exemplars",
-    name="store_exemplars",
-    response_model=IngestedAnswer,
-    dependencies=[needs(Scope.WRITE)],
-    responses=problems(404, 409, 413),
-)
+@routes.answer("POST", "/exemplars", Scope.WRITE, IngestedAnswer, 404, 409, 413, name="store_exemplars")
 def post_exemplars(request: Request, classifier: ClassifierName, given: NewExemplars) -> dict[str, Any]:
     """Store labelled exemplars: all of them, or none if one is refused. Sending them again is a no-op."""
     runtime = runtime_of(request)
@@ -44,12 +37,13 @@ def post_exemplars(request: Request, classifier: ClassifierName, given: NewExemp
     return as_json(stored)
 
 
-@routes.post(
-    "/classifiers/{classifier}/exemplars/file",
+@routes.answer(
+    "POST",
+    "/exemplars/file",
+    Scope.WRITE,
+    IngestedAnswer,
+    *OF_FILES,
     name="store_exemplar_file",
-    response_model=IngestedAnswer,
-    dependencies=[needs(Scope.WRITE)],
-    responses=problems(404, 408, 409, 413, 415, 429),
     openapi_extra=body_of(EXEMPLAR_FILES),
 )
 async def post_exemplar_file(
@@ -76,13 +70,7 @@ async def post_exemplar_file(
         return as_json(await run_in_threadpool(stored))
 
 
-@routes.post(
-    "/classifiers/{classifier}/labels",
-    name="record_labels",
-    response_model=Labelled,
-    dependencies=[needs(Scope.WRITE)],
-    responses=problems(404, 409, 413),
-)
+@routes.answer("POST", "/labels", Scope.WRITE, Labelled, 404, 409, 413, name="record_labels")
 def post_labels(request: Request, classifier: ClassifierName, given: NewLabels) -> dict[str, Any]:
     """Record labels of stored exemplars; the next recalibration uses them."""
     runtime = runtime_of(request)
@@ -98,12 +86,13 @@ def post_labels(request: Request, classifier: ClassifierName, given: NewLabels) 
     return as_json(done)
 
 
-@routes.post(
-    "/classifiers/{classifier}/labels/file",
+@routes.answer(
+    "POST",
+    "/labels/file",
+    Scope.WRITE,
+    Labelled,
+    *OF_FILES,
     name="record_label_file",
-    response_model=Labelled,
-    dependencies=[needs(Scope.WRITE)],
-    responses=problems(404, 408, 409, 413, 415, 429),
     openapi_extra=body_of(LABEL_FILES),
 )
 async def post_label_file(

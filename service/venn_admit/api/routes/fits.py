@@ -15,11 +15,11 @@ from venn_admit.api.models.fits import (
 )
 from venn_admit.api.routes.jobs import JobNumber, send_submitted
 from venn_admit.api.routes.parts import (
+    OF_CLASSIFIER,
     CalibrationNumber,
     ClassifierName,
+    Routes,
     finite,
-    problems,
-    router,
     runtime_of,
 )
 from venn_admit.api.waiting import WaitingForWorkers, require_worker
@@ -30,7 +30,6 @@ from venn_admit.flows.calibration.recalibrate import recalibrate
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.export import show_parameters
 from venn_admit.flows.jobs.listing import show_job
-from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.guards.running_jobs import refusing_too_many_jobs, requester_of
 from venn_admit.http.paths import job_path
@@ -38,17 +37,10 @@ from venn_admit.results import recalibrated_json
 from venn_admit.store.access.keys import Scope
 from venn_admit_client.members import as_json
 
-routes = router("fits")
+routes = Routes("fits", OF_CLASSIFIER)
 
 
-@routes.post(
-    "/classifiers/{classifier}/fit",
-    name="fit",
-    status_code=202,
-    response_model=SubmittedFit,
-    dependencies=[needs(Scope.WRITE)],
-    responses=problems(404, 409),
-)
+@routes.answer("POST", "/fit", Scope.WRITE, SubmittedFit, 404, 409, name="fit", status_code=202)
 def post_fit(request: Request, response: Response, classifier: ClassifierName) -> dict[str, Any]:
     """Have workers fit the KNN approximation, the localizer and the reliability score on split knn.
 
@@ -77,12 +69,7 @@ def _submitted(fit: FitRequest) -> dict[str, Any]:
     return {"job": fit.job_id, "rows": fit.rows}
 
 
-@routes.get(
-    "/classifiers/{classifier}/jobs/{job}/fit",
-    response_model=FittedAnswer,
-    dependencies=[needs(Scope.READ)],
-    responses=problems(404, 409),
-)
+@routes.answer("GET", "/jobs/{job}/fit", Scope.READ, FittedAnswer, 404, 409)
 def get_fit(request: Request, classifier: ClassifierName, job: JobNumber) -> dict[str, Any]:
     """Show what a job that is done has fitted."""
     engine = runtime_of(request).engine
@@ -90,13 +77,7 @@ def get_fit(request: Request, classifier: ClassifierName, job: JobNumber) -> dic
     return finite(as_json(show_fit(engine, job)))
 
 
-@routes.get(
-    "/classifiers/{classifier}/parameters",
-    response_model=ParametersAnswer,
-    response_model_exclude_unset=True,
-    dependencies=[needs(Scope.READ)],
-    responses=problems(404, 409),
-)
+@routes.answer("GET", "/parameters", Scope.READ, ParametersAnswer, 404, 409, response_model_exclude_unset=True)
 def get_parameters(
     request: Request, classifier: ClassifierName, calibration: CalibrationNumber = None
 ) -> dict[str, Any]:
@@ -104,14 +85,7 @@ def get_parameters(
     return finite(show_parameters(runtime_of(request).engine, classifier, calibration))
 
 
-@routes.post(
-    "/classifiers/{classifier}/parameters",
-    name="use_parameters",
-    status_code=201,
-    response_model=AdoptedParameters,
-    dependencies=[needs(Scope.WRITE)],
-    responses=problems(404, 413),
-)
+@routes.answer("POST", "/parameters", Scope.WRITE, AdoptedParameters, 404, 413, name="use_parameters", status_code=201)
 def post_parameters(request: Request, classifier: ClassifierName, given: NewParameters) -> dict[str, Any]:
     """Use parameters that were fitted elsewhere, instead of fitting."""
     found = given_parameters("body", given.model_dump())
@@ -130,13 +104,8 @@ def _adopted(adopted: Adopted) -> dict[str, Any]:
     return {"knn_parameters": adopted.parameters.id, "recalibrations_due": adopted.recalibrations}
 
 
-@routes.post(
-    "/classifiers/{classifier}/recalibrate",
-    name="recalibrate",
-    response_model=Recalibrations,
-    response_model_exclude_unset=True,
-    dependencies=[needs(Scope.WRITE)],
-    responses=problems(404, 409),
+@routes.answer(
+    "POST", "/recalibrate", Scope.WRITE, Recalibrations, 404, 409, name="recalibrate", response_model_exclude_unset=True
 )
 def post_recalibrate(request: Request, classifier: ClassifierName) -> dict[str, Any]:
     """Recalibrate now, under every setting that is not retired, if labels or data have arrived.

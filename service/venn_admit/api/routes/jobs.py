@@ -14,12 +14,13 @@ from venn_admit.api.models.decisions import HowToScore
 from venn_admit.api.models.operation import Jobs, ShownJobAnswer, SubmittedJob
 from venn_admit.api.routes.parts import (
     FIRST_PAGE,
+    OF_CLASSIFIER,
+    OF_FILES,
     ClassifierName,
     Cursor,
     Limit,
+    Routes,
     finite,
-    problems,
-    router,
     runtime_of,
 )
 from venn_admit.errors import BrokerError
@@ -29,7 +30,7 @@ from venn_admit.flows.jobs.control import cancel
 from venn_admit.flows.jobs.listing import list_jobs, progress, show_job
 from venn_admit.flows.jobs.removal import delete_job as remove_job
 from venn_admit.flows.jobs.submit import require_room
-from venn_admit.http.guards.guard import is_still_accepted, needs
+from venn_admit.http.guards.guard import is_still_accepted
 from venn_admit.http.guards.idempotency import keeper_of, keeping
 from venn_admit.http.guards.running_jobs import refusing_too_many_jobs, requester_of
 from venn_admit.http.paging import key_before, page
@@ -40,18 +41,12 @@ from venn_admit.results import job_json, rows_json
 from venn_admit.store.access.keys import Scope
 from venn_admit_client.codes import Problem
 
-routes = router("jobs")
+routes = Routes("jobs", OF_CLASSIFIER)
 
 JobNumber = Annotated[int, Path(ge=1, le=LARGEST_KEY, description="Number of a job.", examples=[12])]
 
 
-@routes.get(
-    "/classifiers/{classifier}/jobs",
-    name="list_jobs",
-    response_model=Jobs,
-    dependencies=[needs(Scope.READ)],
-    responses=problems(404),
-)
+@routes.answer("GET", "/jobs", Scope.READ, Jobs, 404, name="list_jobs")
 def get_jobs(
     request: Request, classifier: ClassifierName, limit: Limit = FIRST_PAGE, cursor: Cursor = None
 ) -> dict[str, Any]:
@@ -61,12 +56,7 @@ def get_jobs(
     return finite({"jobs": rows_json(rows), "next_cursor": follows})
 
 
-@routes.get(
-    "/classifiers/{classifier}/jobs/{job}",
-    response_model=ShownJobAnswer,
-    dependencies=[needs(Scope.READ)],
-    responses=problems(404),
-)
+@routes.answer("GET", "/jobs/{job}", Scope.READ, ShownJobAnswer, 404)
 def get_job(
     request: Request,
     classifier: ClassifierName,
@@ -77,12 +67,7 @@ def get_job(
     return finite(job_json(found))
 
 
-@routes.delete(
-    "/classifiers/{classifier}/jobs/{job}",
-    response_model=ShownJobAnswer,
-    dependencies=[needs(Scope.ADMIN)],
-    responses=problems(404, 409),
-)
+@routes.answer("DELETE", "/jobs/{job}", Scope.ADMIN, ShownJobAnswer, 404, 409)
 def delete_job(request: Request, classifier: ClassifierName, job: JobNumber) -> dict[str, Any]:
     """Remove a job that is over: its rows, its chunks, and the decisions that no other job asks for.
 
@@ -106,14 +91,16 @@ _EVENT = {
 }
 
 
-@routes.get(
-    "/classifiers/{classifier}/jobs/{job}/events",
-    response_class=Response,
-    dependencies=[needs(Scope.READ)],
+@routes.answer(
+    "GET",
+    "/jobs/{job}/events",
+    Scope.READ,
+    None,
+    404,
+    429,
     responses={
         200: {"description": "The events.", "content": {MEDIA_TYPE: {"schema": _EVENT}}},
         204: {"description": "The job is over, and its end was sent before."},
-        **problems(404, 429),
     },
 )
 async def get_job_events(
@@ -143,13 +130,14 @@ _BLOCK_BYTES = 1 << 20
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 
 
-@routes.post(
-    "/classifiers/{classifier}/jobs",
+@routes.answer(
+    "POST",
+    "/jobs",
+    Scope.SCORE,
+    SubmittedJob,
+    *OF_FILES,
     name="score_file",
     status_code=202,
-    response_model=SubmittedJob,
-    dependencies=[needs(Scope.SCORE)],
-    responses=problems(404, 408, 409, 413, 415, 429),
     openapi_extra=body_of(EXEMPLAR_FILES),
 )
 async def post_job(
@@ -198,14 +186,15 @@ def _submitted(submitted: ScoreRequest) -> dict[str, Any]:
     }
 
 
-@routes.get(
-    "/classifiers/{classifier}/jobs/{job}/scores",
-    response_class=Response,
-    dependencies=[needs(Scope.READ)],
-    responses={
-        200: {"description": "The decisions.", "content": {PARQUET: _BINARY, ARROW_STREAM: _BINARY}},
-        **problems(404, 406, 409),
-    },
+@routes.answer(
+    "GET",
+    "/jobs/{job}/scores",
+    Scope.READ,
+    None,
+    404,
+    406,
+    409,
+    responses={200: {"description": "The decisions.", "content": {PARQUET: _BINARY, ARROW_STREAM: _BINARY}}},
 )
 def get_scores(
     request: Request,
@@ -231,13 +220,7 @@ def get_scores(
     return StreamingResponse(_blocks(file), media_type=kind, headers={"Content-Length": str(size)})
 
 
-@routes.post(
-    "/classifiers/{classifier}/jobs/{job}/cancel",
-    name="cancel_job",
-    response_model=ShownJobAnswer,
-    dependencies=[needs(Scope.WRITE)],
-    responses=problems(404, 409),
-)
+@routes.answer("POST", "/jobs/{job}/cancel", Scope.WRITE, ShownJobAnswer, 404, 409, name="cancel_job")
 def post_cancel(request: Request, classifier: ClassifierName, job: JobNumber) -> dict[str, Any]:
     """End a running job: what is done stays, and chunks that are being computed do not count."""
     engine = runtime_of(request).engine

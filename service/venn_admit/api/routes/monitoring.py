@@ -6,30 +6,24 @@ from fastapi import Request
 
 from venn_admit.api.models.operation import Alarms, Monitor, Report
 from venn_admit.api.routes.parts import (
+    OF_CLASSIFIER,
     CalibrationNumber,
     ClassifierName,
+    Routes,
     finite,
-    problems,
-    router,
     runtime_of,
 )
 from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.flows.reports.report import report
 from venn_admit.http.advice import request_for
-from venn_admit.http.guards.guard import needs
 from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.monitoring.payload import monitor_payload
 from venn_admit.store.access.keys import Scope
 
-routes = router("reports and monitors")
+routes = Routes("reports and monitors", OF_CLASSIFIER)
 
 
-@routes.get(
-    "/classifiers/{classifier}/report",
-    response_model=Report,
-    dependencies=[needs(Scope.READ)],
-    responses=problems(404, 409),
-)
+@routes.answer("GET", "/report", Scope.READ, Report, 404, 409)
 def get_report(request: Request, classifier: ClassifierName, calibration: CalibrationNumber = None) -> dict[str, Any]:
     """Show the state of a calibration: what it can admit, drift, discrepancies, and which labels it lacks."""
     runtime = runtime_of(request)
@@ -37,12 +31,7 @@ def get_report(request: Request, classifier: ClassifierName, calibration: Calibr
     return finite(calibration_payload(found, request_for))
 
 
-@routes.get(
-    "/classifiers/{classifier}/monitor",
-    response_model=Monitor,
-    dependencies=[needs(Scope.READ)],
-    responses=problems(404, 409),
-)
+@routes.answer("GET", "/monitor", Scope.READ, Monitor, 404, 409)
 def get_monitor(request: Request, classifier: ClassifierName) -> dict[str, Any]:
     """Show whether the promise still holds, by random labels of decided points; look as often as you like.
 
@@ -51,13 +40,7 @@ def get_monitor(request: Request, classifier: ClassifierName) -> dict[str, Any]:
     return finite(monitor_payload(update_monitor(runtime_of(request).engine, classifier)))
 
 
-@routes.get(
-    "/classifiers/{classifier}/alarms",
-    name="list_alarms",
-    response_model=Alarms,
-    dependencies=[needs(Scope.READ)],
-    responses=problems(404, 409),
-)
+@routes.answer("GET", "/alarms", Scope.READ, Alarms, 404, 409, name="list_alarms")
 def get_alarms(request: Request, classifier: ClassifierName) -> dict[str, Any]:
     """List the alarms and notices that stand, after the monitor was brought up to date."""
     payload = monitor_payload(update_monitor(runtime_of(request).engine, classifier))

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 
 from venn_admit import broker
 from venn_admit.api.models.operation import AuditEvents, Live, Ready
-from venn_admit.api.routes.parts import FIRST_PAGE, Cursor, Limit, finite, problems, router, runtime_of
+from venn_admit.api.routes.parts import FIRST_PAGE, Cursor, Limit, Routes, finite, problems, runtime_of
 from venn_admit.errors import VennAdmitError
 from venn_admit.flows.jobs.listing import live_workers
 from venn_admit.flows.keys.keys import list_events
@@ -27,7 +27,7 @@ _WORDS = {True: "ready", False: "failed"}
 log = structlog.get_logger()
 
 routes = APIRouter(route_class=GuardedRoute, tags=["operation"], generate_unique_id_function=lambda route: route.name)
-audit = router("audit")
+audit = Routes("audit")
 
 
 @routes.get("/health/live", name="get_liveness", response_model=Live)

@@ -1,16 +1,19 @@
 """What routes have in common: the runtime, parameters, and how errors are documented."""
 
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.types import DecoratedCallable
 
 from venn_admit.api.models.common import LARGEST_KEY, ProblemAnswer
 from venn_admit.core.names import NAME_LENGTH_LIMIT, PRINTABLE
 from venn_admit.files.output.exports import finite_json
-from venn_admit.http.guards.guard import GuardedRoute
+from venn_admit.http.guards.guard import GuardedRoute, needs
 from venn_admit.http.paging import DEFAULT_PAGE, LARGEST_PAGE
 from venn_admit.http.problems import MEDIA_TYPE
 from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.access.keys import Scope
 
 ClassifierName = Annotated[
     str,
@@ -36,6 +39,8 @@ CalibrationNumber = Annotated[
     int | None,
     Query(ge=1, le=LARGEST_KEY, description="Number of a calibration; left out: the current one.", examples=[7]),
 ]
+OF_CLASSIFIER = "/classifiers/{classifier}"
+OF_FILES = (404, 408, 409, 413, 415, 429)  # the problems of a route that takes a file
 FIRST_PAGE = DEFAULT_PAGE
 
 _DESCRIPTIONS = {
@@ -65,15 +70,47 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def router(tag: str) -> APIRouter:
-    """Return a router whose routes check keys first, and may fail as every guarded route may."""
-    return APIRouter(
-        prefix="/v1",
-        route_class=GuardedRoute,
-        tags=[tag],
-        responses=problems(401, 403, 422, 429, 503),
-        generate_unique_id_function=lambda route: route.name,
-    )
+class Routes(APIRouter):
+    """Routes that check the key first, and may fail as every guarded route may."""
+
+    def __init__(self, tag: str, below: str = "") -> None:
+        """Make routes that the document lists under a tag, and whose paths all begin alike."""
+        super().__init__(
+            prefix=f"/v1{below}",
+            route_class=GuardedRoute,
+            tags=[tag],
+            responses=problems(401, 403, 422, 429, 503),
+            generate_unique_id_function=lambda route: route.name,
+        )
+
+    def answer(
+        self,
+        method: str,
+        path: str,
+        scope: Scope,
+        model: Any,
+        *statuses: int,
+        every_classifier: bool = False,
+        stores: bool = True,
+        decides: bool = False,
+        responses: Mapping[int | str, dict[str, Any]] | None = None,
+        **more: Any,
+    ) -> Callable[[DecoratedCallable], DecoratedCallable]:
+        """Answer requests of keys that the guard of `needs` lets through.
+
+        Args:
+            method: The method of the requests.
+            path: Their path below that which all begin with.
+            scope: As in `needs`, as are `every_classifier`, `stores` and `decides`.
+            model: What the answer is; None: it is not JSON.
+            statuses: Those of the problems that may arise here, beside those of every route.
+            responses: What else the document says of answers, by their status.
+            more: What else FastAPI takes.
+        """
+        more |= {"response_class": Response} if model is None else {"response_model": model}
+        guard = needs(scope, every_classifier=every_classifier, stores=stores, decides=decides)
+        documented = {**(responses or {}), **problems(*statuses)}
+        return self.api_route(path, methods=[method], dependencies=[guard], responses=documented, **more)
 
 
 def runtime_of(request: Request) -> Runtime:

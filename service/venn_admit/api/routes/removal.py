@@ -8,24 +8,17 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 
 from venn_admit.api.models.exemplars import DeletedClassifier, ExemplarsToForget, ForgottenExemplars
-from venn_admit.api.routes.parts import ClassifierName, problems, router, runtime_of
+from venn_admit.api.routes.parts import OF_CLASSIFIER, ClassifierName, Routes, runtime_of
 from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
-from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.store.access.keys import Scope
 from venn_admit_client.members import as_json
 
-routes = router("removal")
+routes = Routes("removal", OF_CLASSIFIER)
 
 
-@routes.post(
-    "/classifiers/{classifier}/exemplars/forget",
-    name="forget_exemplars",
-    response_model=ForgottenExemplars,
-    dependencies=[needs(Scope.ADMIN)],
-    responses=problems(404, 409, 413),
-)
+@routes.answer("POST", "/exemplars/forget", Scope.ADMIN, ForgottenExemplars, 404, 409, 413, name="forget_exemplars")
 def post_forget(request: Request, classifier: ClassifierName, given: ExemplarsToForget) -> dict[str, Any]:
     """Remove all that is stored of exemplars, in every generation, for good; sending it again changes nothing.
 
@@ -47,12 +40,7 @@ def post_forget(request: Request, classifier: ClassifierName, given: ExemplarsTo
     return as_json(done)
 
 
-@routes.delete(
-    "/classifiers/{classifier}",
-    response_model=DeletedClassifier,
-    dependencies=[needs(Scope.ADMIN)],
-    responses=problems(404, 409),
-)
+@routes.answer("DELETE", "", Scope.ADMIN, DeletedClassifier, 404, 409)
 def delete_classifier(
     request: Request,
     classifier: ClassifierName,

@@ -9,9 +9,8 @@ from fastapi import Header, Path, Request, Response
 
 from venn_admit.api.models.classifiers import NewName, SettingsAnswer
 from venn_admit.api.models.common import LARGEST_INTEGER
-from venn_admit.api.routes.parts import ClassifierName, finite, problems, router, runtime_of
+from venn_admit.api.routes.parts import OF_CLASSIFIER, ClassifierName, Routes, finite, runtime_of
 from venn_admit.flows.data.settings import Check, ClassifierSettings, rename, retire, show_settings
-from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.paths import classifier_path
 from venn_admit.http.problems import Refused
@@ -19,7 +18,7 @@ from venn_admit.results import settings_json
 from venn_admit.store.access.keys import Scope
 from venn_admit_client.codes import Problem
 
-routes = router("settings")
+routes = Routes("settings", OF_CLASSIFIER)
 
 SeenTag = Annotated[
     str | None,
@@ -35,23 +34,14 @@ _TAG: dict[int | str, dict[str, Any]] = {
 }
 
 
-@routes.get(
-    "/classifiers/{classifier}/settings",
-    response_model=SettingsAnswer,
-    dependencies=[needs(Scope.READ)],
-    responses={**problems(404), **_TAG},
-)
+@routes.answer("GET", "/settings", Scope.READ, SettingsAnswer, 404, responses=_TAG)
 def get_settings(request: Request, response: Response, classifier: ClassifierName) -> dict[str, Any]:
     """Show what can be changed of a classifier; a change must name the ETag in If-Match."""
     return _answer(response, show_settings(runtime_of(request).engine, classifier), _headers)
 
 
-@routes.patch(
-    "/classifiers/{classifier}/settings",
-    name="rename_classifier",
-    response_model=SettingsAnswer,
-    dependencies=[needs(Scope.ADMIN)],
-    responses={**problems(404, 409, 412, 413, 428), **_TAG},
+@routes.answer(
+    "PATCH", "/settings", Scope.ADMIN, SettingsAnswer, 404, 409, 412, 413, 428, name="rename_classifier", responses=_TAG
 )
 def patch_settings(
     request: Request, response: Response, classifier: ClassifierName, given: NewName, if_match: SeenTag = None
@@ -67,12 +57,17 @@ def patch_settings(
     return _answer(response, renamed, _headers_of_renamed)
 
 
-@routes.delete(
-    "/classifiers/{classifier}/settings/{setting}",
+@routes.answer(
+    "DELETE",
+    "/settings/{setting}",
+    Scope.WRITE,
+    SettingsAnswer,
+    404,
+    409,
+    412,
+    428,
     name="retire_setting",
-    response_model=SettingsAnswer,
-    dependencies=[needs(Scope.WRITE)],
-    responses={**problems(404, 409, 412, 428), **_TAG},
+    responses=_TAG,
 )
 def delete_setting(
     request: Request,
