@@ -44,10 +44,7 @@ def approximate(neighbours: Neighbours, support: Support, parameters: KnnParamet
 
 
 def network_prediction(logits: Float32Array | FloatArray) -> IntArray:
-    """Return the predicted class, yhat = argmax over classes; ties go to the lower class.
-
-    Returns:
-        (n,) int64 in [0, C).
+    """Return the predicted class, yhat = argmax over classes; ties go to the lower class; (n,) int64 in [0, C).
 
     Examples:
         >>> network_prediction(np.array([[0.5, 2.0, 2.0]])).tolist()
@@ -59,10 +56,7 @@ def network_prediction(logits: Float32Array | FloatArray) -> IntArray:
 
 
 def softmax(logits: Float32Array | FloatArray) -> FloatArray:
-    """Return pi = softmax over classes, in float64.
-
-    Returns:
-        (n, C) float64 in [0, 1]; each row sums to one.
+    """Return pi = softmax over classes, in float64: (n, C) float64 in [0, 1]; each row sums to one.
 
     Examples:
         >>> softmax(np.array([[1000.0, 1000.0]])).tolist()
@@ -97,14 +91,11 @@ def calibration_points(view: Approximation, labels: IntArray) -> CalibrationPoin
 
 
 def neighbour_weights(distances: FloatArray, eta: float) -> FloatArray:
-    """Return w_k = softmax over k of -dist_k / eta (eq. 2).
+    """Return w_k = softmax over k of -dist_k / eta (eq. 2), (n, K) float64; each row descends and sums to one.
 
     Args:
         distances: (n, K) float64, >= 0, ascending in each row.
         eta: Temperature > 0, in units of distance.
-
-    Returns:
-        (n, K) float64; each row descends and sums to one.
     """
     # The nearest distance is subtracted before the division, so that no eta is too small; a far neighbour may weigh 0.
     with np.errstate(over="ignore"):

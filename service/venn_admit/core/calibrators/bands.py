@@ -33,10 +33,7 @@ class BandRadius:
 
 
 def bin_of(match_count: IntArray, q_bins: tuple[int, ...]) -> IntArray:
-    """Return the bin that each q falls in.
-
-    Returns:
-        (n,) int64 in [0, len(q_bins)).
+    """Return the bin that each q falls in, (n,) int64 in [0, len(q_bins)).
 
     Examples:
         >>> bin_of(np.array([0, 1, 5, 6, 25]), (0, 1, 6))
@@ -91,13 +88,10 @@ class WindowRuns:
     point_count: int
 
     def spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Repeat a value of each run at every point of the run.
+        """Repeat a value of each run at every point of the run, (m, G).
 
         Args:
             values: (r,).
-
-        Returns:
-            (m, G).
         """
         return np.repeat(values, self.length).reshape(-1, self.point_count + 1)[:, :-1].T
 

@@ -19,13 +19,10 @@ _RESOLUTION = 1e-12  # of objective and parameters, below which rounding decides
 
 
 def sigmoid(value: FloatArray) -> FloatArray:
-    """Return 1 / (1 + exp(-x)) without overflow.
+    """Return 1 / (1 + exp(-x)) without overflow, (n,) float64 in [0, 1].
 
     Args:
         value: (n,) float64.
-
-    Returns:
-        (n,) float64 in [0, 1].
     """
     small = np.exp(-np.abs(value))
     found: FloatArray = np.where(value >= 0, 1.0, small) / (1.0 + small)
@@ -33,11 +30,7 @@ def sigmoid(value: FloatArray) -> FloatArray:
 
 
 def row_order(columns: FloatArray, outcome: BoolArray) -> IntArray:
-    """Return an order of n rows that depends on their content alone; rows alike may change places.
-
-    Returns:
-        (n,) int64.
-    """
+    """Return an order of n rows that depends on their content alone; rows alike may change places; (n,) int64."""
     order: IntArray = np.lexsort((*columns[::-1], outcome))
     return order
 
@@ -128,14 +121,11 @@ def _derivatives(design: FloatArray, outcome: BoolArray, parameters: FloatArray)
 
 
 def linear(columns: FloatArray, coefficients: FloatArray, intercept: FloatArray | float) -> FloatArray:
-    """Return b + w_1 x_1 + w_2 x_2 + ..., added up in this order for every row.
+    """Return b + w_1 x_1 + w_2 x_2 + ..., added up in this order for every row: (n,) float64.
 
     Args:
         coefficients: (p,) float64, or (p, n), those of each row.
         intercept: One, or (n,).
-
-    Returns:
-        (n,) float64.
     """
     total = np.zeros(columns.shape[1]) + intercept
     for column, coefficient in zip(columns, coefficients, strict=True):

@@ -135,12 +135,9 @@ def set_sizes(logits: Float32Array, draws: FloatArray, temperature: float, rules
 
 
 def adaptive_sets(logits: Float32Array, draws: FloatArray, temperature: float, rule: AdaptiveRule) -> BoolArray:
-    """Return the sets of n points; each holds argmax f, ties going to the lower class.
+    """Return the sets of n points; each holds argmax f, ties going to the lower class; (n, C) bool.
 
     The set of a point is the same whatever batch it is in.
-
-    Returns:
-        (n, C) bool.
 
     Examples:
         >>> logits = np.log(np.array([[6, 3, 1]], dtype=np.float32))

@@ -54,14 +54,11 @@ class HeldOut:
 
 
 def document_sample(keys: Sequence[str], *, seed: int, most: int) -> IntArray:
-    """Return whole documents, at least one, with about `most` points if there are more.
+    """Return whole documents, at least one, with about `most` points if there are more: (m,) int64, ascending rows.
 
     Args:
         seed: The classifier's seed; the same points are taken whatever their order.
         most: The number of points.
-
-    Returns:
-        (m,) int64, ascending rows.
     """
     if len(keys) <= most:
         return np.arange(len(keys))

@@ -117,15 +117,12 @@ class CorrectedLocal:
             self._below[place[row]], self._all[place[row]] = weight[: fewer[row]].sum(), weight.sum()
 
     def sets(self, queries: Float32Array, logits: FloatArray) -> BoolArray:
-        """Return the sets of some points, each with its prediction argmax pi.
+        """Return the sets of some points, each with its prediction argmax pi: (m, C) bool.
 
         A result is independent, bit for bit, of the other queries.
 
         Args:
             logits: (m, C) float64, KNN(x), finite; may be a memory map.
-
-        Returns:
-            (m, C) bool.
         """
         check_lengths(queries=queries, logits=logits)
         included = np.zeros(logits.shape, dtype=np.bool_)

@@ -22,15 +22,12 @@ from venn_admit.errors import InvalidInputError
 
 
 def wrong_from(wrong_score: FloatArray, score: FloatArray) -> IntArray:
-    """Return how many wrong calibration points score at least as high as each of m points.
+    """Return how many wrong calibration points score at least as high as each of m points, (m,) int64 in [0, w].
 
     With n calibration points, wrong or not, the conformal p-value of a point is (1 + this) / (n + 1).
 
     Args:
         score: (m,) float64.
-
-    Returns:
-        (m,) int64 in [0, w].
 
     Examples:
         >>> wrong_from(np.array([0.2, 0.7]), np.array([0.9, 0.7, 0.1])).tolist()

@@ -111,13 +111,10 @@ def are_covered(predicted: IntArray, policy: Policy, attributes: Attributes) -> 
 
 
 def admit(value: FloatArray, predicted: IntArray, policy: Policy, attributes: Attributes | None = None) -> BoolArray:
-    """Return which points a policy admits.
+    """Return which points a policy admits, (n,) bool.
 
     Args:
         value: (n,) float64, what the policy's thresholds bound; NaN is not admitted.
-
-    Returns:
-        (n,) bool.
 
     Raises:
         InvalidInputError: The arrays differ in length, or a class is unknown to the policy.

@@ -25,13 +25,10 @@ FOLD_COUNT = 5
 
 
 def fold_of(keys: Sequence[str], *, seed: int) -> IntArray:
-    """Return the fold of each point, a function of its key and the seed alone.
+    """Return the fold of each point, a function of its key and the seed alone: (n,) int64 in [0, FOLD_COUNT).
 
     Args:
         keys: The document id of each point, or its external id if it has no document; equal keys share a fold.
-
-    Returns:
-        (n,) int64 in [0, FOLD_COUNT).
 
     Examples:
         >>> fold_of(["review-1", "review-2", "review-1"], seed=0).tolist()
@@ -81,15 +78,12 @@ def crossfitted_lower(
     q_bins: tuple[int, ...] = (0,),
     upweight: FloatArray | None = None,
 ) -> FloatArray:
-    """Return p0 of each point, from the points of the other folds.
+    """Return p0 of each point, from the points of the other folds: (n,) float64 in [0, 1].
 
     Args:
         points: n labelled points, usually of `mc`.
         fold: (n,) int64, as `fold_of` gives it.
         upweight: (n,) float64, w of each point, where psi' is taken over the other folds; None for plain bounds.
-
-    Returns:
-        (n,) float64 in [0, 1].
     """
     check_lengths(points=points.predicted, right=right, fold=fold)
     lower = np.empty(len(right))

@@ -13,16 +13,13 @@ from venn_admit.core.types import BoolArray, FloatArray, IntArray, Selection
 
 
 def reaches_threshold(lower: FloatArray, predicted: IntArray, thresholds: Sequence[Decimal | None]) -> BoolArray:
-    """Return whether p0 reaches the threshold of the predicted class, p0 >= t_yhat.
+    """Return whether p0 reaches the threshold of the predicted class, p0 >= t_yhat: (m,) bool.
 
     Both are numbers rounded once to float64, which keeps equal numbers equal.
 
     Args:
         lower: (m,) float64 in [0, 1], p0.
         thresholds: (C,), t_c; None, which nothing reaches, for never.
-
-    Returns:
-        (m,) bool.
 
     Examples:
         >>> reaches_threshold(np.array([0.9, 0.9]), np.array([0, 1]), (Decimal("0.9"), Decimal("0.91"))).tolist()

@@ -90,15 +90,12 @@ class Minorant:
 
 
 def first_where_not(low: IntArray, high: IntArray, holds: Callable[[IntArray], BoolArray]) -> IntArray:
-    """Return the first place in each range [low, high) where a condition fails, or the end of the range.
+    """Return the first place in each range [low, high) where a condition fails, or the end of the range: (m,) int64.
 
     Args:
         high: (m,) int64, >= low.
         holds: Takes one place for each of the m ranges and says whether the condition holds there. In each range, it
             holds up to some place and fails from there on. What it says of the end of a range is ignored.
-
-    Returns:
-        (m,) int64.
     """
     for _ in range(int((high - low).max(initial=0)).bit_length()):
         middle = (low + high) >> 1

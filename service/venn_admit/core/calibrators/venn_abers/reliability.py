@@ -119,11 +119,7 @@ def fit_reliability(
 def reliability_score(
     model: ReliabilityModel, logits: Float32Array, view: Approximation, *, neighbour_count: int
 ) -> FloatArray:
-    """Return s of n points, each the same to the last bit whatever the others are.
-
-    Returns:
-        (n,) float64 in [0, 1].
-    """
+    """Return s of n points, each the same to the last bit whatever the others are: (n,) float64 in [0, 1]."""
     if not model.models:
         return network_score(logits)
     class_count = logits.shape[1]

@@ -26,10 +26,7 @@ _LEAST_PROBABILITY = 1e-12
 
 
 def network_score(logits: Float32Array) -> FloatArray:
-    """Return s = softmax(f)_yhat of the network's prediction yhat, in float64.
-
-    Returns:
-        (n,) float64 in [1 / C, 1].
+    """Return s = softmax(f)_yhat of the network's prediction yhat, in float64: (n,) float64 in [1 / C, 1].
 
     Examples:
         >>> network_score(np.array([[0.0, 0.0], [0.0, 100.0]], dtype=np.float32)).tolist()

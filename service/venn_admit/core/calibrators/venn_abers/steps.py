@@ -153,7 +153,7 @@ def _least_later_lines(
     quotient: Callable[[IntArray, IntArray], FloatArray],
     extremes: tuple[float, float],
 ) -> FloatArray:
-    """The least T_j with j >= k, for each group k.
+    """The least T_j with j >= k, for each group k: (G,) float64.
 
     T falls from a group to a next one without hits, and rises from a group to a next one of hits alone. So the least
     T_j beyond k is found among the groups j that are not of hits alone and precede none without hits. T_k itself is
@@ -163,9 +163,6 @@ def _least_later_lines(
         start: The start of the cells.
         quotient: T from R_j - R_i and N_j - N_i; any increasing function of it.
         extremes: What lies below and above all values of the quotient.
-
-    Returns:
-        (G,) float64.
     """
     points = CumulativePoints.of(groups.size, groups.right, start)
     minorant = Minorant.of(points)
@@ -196,15 +193,12 @@ def _least_later_lines(
 
 
 def _touching_lines(points: CumulativePoints, minorant: Minorant, groups: IntArray) -> tuple[IntArray, IntArray]:
-    """R_j - R_i and N_j - N_i for some groups j and the vertex i that attains T_j with w = 1.
+    """R_j - R_i and N_j - N_i for some groups j and the vertex i that attains T_j with w = 1: two arrays (m,) int64.
 
     Args:
         points: The points of all groups.
         minorant: The minorant of the points.
         groups: (m,) int64, ascending.
-
-    Returns:
-        Two arrays (m,) int64.
     """
     total, hits = points.total[groups + 1], points.hits[groups + 1]
     block_first = np.searchsorted(minorant.vertex, groups, side="right") - 1

@@ -130,13 +130,10 @@ def admit_sets(
 
 
 def smallest_class_count(band_size: IntArray) -> IntArray:
-    """Return the fewest points that any class has in the band of each point, min_c n_c.
+    """Return the fewest points that any class has in the band of each point, min_c n_c: (m,) int64.
 
     A kappa above this number turns the point's set into all classes. Its maximum over points is thus the largest kappa
     that leaves any band in use.
-
-    Returns:
-        (m,) int64.
     """
     fewest: IntArray = band_size.min(axis=1)
     return fewest
