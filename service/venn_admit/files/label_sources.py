@@ -16,11 +16,9 @@ class LabelSource(Protocol):
     @property
     def name(self) -> str:
         """What is recorded as the source of the labels."""
-        ...
 
     def read(self, rules: LabelRules) -> LabelRows:
         """Read all rows; errors are those of `read_labels`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

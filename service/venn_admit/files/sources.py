@@ -34,11 +34,9 @@ class ExemplarSource(Protocol):
     @property
     def name(self) -> str:
         """What is recorded as the source of the exemplars."""
-        ...
 
     def count_rows(self) -> int | None:
         """Return the number of rows if it is known before they are read. InvalidInputError as in `batches`."""
-        ...
 
     def batches(
         self, *, dimension: int | None, class_count: int, class_names: Sequence[str]
@@ -53,7 +51,6 @@ class ExemplarSource(Protocol):
         Raises:
             InvalidInputError: The content is invalid; the message names the row (counted from 0) and column.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,9 @@ class Display(Protocol):
 
     def show(self, what: str, total: int | None = None) -> None:
         """Show what is done from now on, and of how many rows if that is known."""
-        ...
 
     def advance(self, rows: int) -> None:
         """Show that this number of rows more are done."""
-        ...
 
 
 class Shell(Display, Protocol):
@@ -29,4 +27,3 @@ class Shell(Display, Protocol):
             what: What it does, in words.
             then: What is to be done with its result before the request is fulfilled, such as writing a file.
         """
-        ...

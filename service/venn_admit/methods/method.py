@@ -27,11 +27,9 @@ class Made(Protocol):
     @property
     def rows(self) -> CalibrationRows:
         """The points of the snapshot."""
-        ...
 
     def store(self, connection: Connection, calibration_id: int) -> None:
         """Store what the snapshot has besides its points."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,23 +134,19 @@ class Snapshot(Protocol):
     @property
     def needs_logits(self) -> bool:
         """Whether points are decided by the network's logits."""
-        ...
 
     @property
     def parameters(self) -> StoredParameters:
         """The parameters to approximate points with, if there are vectors."""
-        ...
 
     def decide(self, points: PointsToDecide, *, require_full_match: bool) -> Decided:
         """Decide on m points, each the same to the last bit whatever the others are.
 
         require_full_match: whether points with q < K are rejected.
         """
-        ...
 
     def explain(self, points: PointsToDecide, *, require_full_match: bool) -> Explained:
         """Decide on one point as `decide` does, and say what the decision rests on."""
-        ...
 
 
 class NotKeptError(Exception):
@@ -170,7 +164,6 @@ class PointDecider(Protocol):
         connection: a consistent view, in which the calibration is the current one. It must be closed by the time of the
         decisions, which may need another one. None: NotKeptError is raised unless all of it was read before.
         """
-        ...
 
 
 class DecideEach(Protocol):
@@ -188,7 +181,6 @@ class Method(Protocol):
     @property
     def weighted_by_default(self) -> bool:
         """Whether decisions are weighted by the localizer unless plain ones are asked for."""
-        ...
 
     def make(
         self,
@@ -209,7 +201,6 @@ class Method(Protocol):
             InvalidInputError: The settings need vectors, and there are none.
             NotReadyError: These data do not allow one.
         """
-        ...
 
     def compare(
         self,
@@ -225,7 +216,6 @@ class Method(Protocol):
 
         connection: a consistent view, in which the calibration is the current one.
         """
-        ...
 
     def ready(
         self,
@@ -241,26 +231,21 @@ class Method(Protocol):
 
         calibration: the one that it would follow. weighted: whether it is to decide with weights too.
         """
-        ...
 
     def load(self, workspace: Workspace, classifier: Classifier, calibration_id: int) -> Snapshot:
         """Read a calibration as it was when it was made, ready to decide with."""
-        ...
 
     def point_decider(self, workspace: Workspace) -> PointDecider:
         """Return what decides on one point at once."""
-        ...
 
     def judge(self, snapshot: Snapshot, points: PointsToJudge) -> Judged:
         """Return what a snapshot of this method makes of labelled points that it has decided on, for an evaluation.
 
         points: with the decisions that are usual for the method.
         """
-        ...
 
     def describe(self, workspace: Workspace, connection: Connection, given: CalibrationToDescribe) -> Described:
         """Return what this method adds to the report on a calibration of its own.
 
         connection: a consistent view.
         """
-        ...

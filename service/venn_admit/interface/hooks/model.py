@@ -25,17 +25,14 @@ class Model(Protocol):
     @property
     def name(self) -> str:
         """What messages call it."""
-        ...
 
     @property
     def vector_name(self) -> str:
         """What messages call its vectors."""
-        ...
 
     @property
     def parameters(self) -> Parameters | None:
         """The names of what it takes; None if it takes one thing only."""
-        ...
 
     def are_rows(self, data: Any) -> bool:
         """Whether data are rows, which are to be divided into batches, and not batches.
@@ -43,7 +40,6 @@ class Model(Protocol):
         Raises:
             InvalidInputError: They are neither.
         """
-        ...
 
     def outputs(self, arguments: Arguments, mask: Any) -> Outputs:
         """Run it on a batch; mask: which positions of a sequence count, or None.
@@ -51,7 +47,6 @@ class Model(Protocol):
         Raises:
             InvalidInputError: The output has no vectors or no logits.
         """
-        ...
 
     def class_numbers(self, labels: Sequence[Any], first_row: int) -> Sequence[Any]:
         """Return the labels of the rows from `first_row` on as a classifier knows them.
@@ -59,11 +54,9 @@ class Model(Protocol):
         Raises:
             InvalidInputError: The model knows no such class.
         """
-        ...
 
     def check_classes(self, class_names: Sequence[str]) -> None:
         """Raise InvalidInputError if its classes cannot be those of a classifier, in the same order."""
-        ...
 
 
 def two_logits(margins: Floats) -> Floats:

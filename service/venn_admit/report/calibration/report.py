@@ -27,89 +27,69 @@ class MethodPart(Protocol):
     @property
     def promised(self) -> Promised:
         """What the calibration promises."""
-        ...
 
     @property
     def certified(self) -> str | None:
         """What the certificate in use promises, in a sentence; None without one."""
-        ...
 
     @property
     def reference(self) -> Split:
         """The split of the calibration data that recent traffic is compared with."""
-        ...
 
     @property
     def admitted_of_reference(self) -> int:
         """The number of its points that plain probabilities would admit, each decided on without itself."""
-        ...
 
     @property
     def weighted(self) -> WeightedShare | None:
         """What would be admitted of a sample of its points with weights; None if decisions are plain by default."""
-        ...
 
     @property
     def compared(self) -> tuple[str, ...]:
         """The names of the quantities and shares that recent traffic is compared by."""
-        ...
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
         """Why a point may be rejected by this method, in the order shown."""
-        ...
 
     def settings_text(self) -> str:
         """Return how the calibration was made, as parts of a sentence."""
-        ...
 
     def settings_payload(self) -> dict[str, Any]:
         """Return the same for programs."""
-        ...
 
     def sections(self, report: "CalibrationReport") -> list[Section]:
         """Return what calibrates."""
-        ...
 
     def rejected_of_reference(self, report: "CalibrationReport") -> Mapping[Reason, int]:
         """Return how many points of the reference would be rejected, by the reasons for which that is known."""
-        ...
 
     def traffic_tables(self, report: "CalibrationReport") -> tuple[TextTable, ...]:
         """Return tables of recent traffic by parts, beside the comparison that all methods have."""
-        ...
 
     def traffic_notes(self) -> tuple[str, ...]:
         """Return notes on the comparison with the reference."""
-        ...
 
     def budget(self, report: "CalibrationReport") -> Section:
         """Return the labels that are lacking."""
-        ...
 
     def unlocks(self, report: "CalibrationReport") -> list[Unlock]:
         """Return what further labels would unlock, fewest labels first."""
-        ...
 
     def rejections(self, report: "CalibrationReport", render: Render) -> Iterator[Finding]:
         """Yield why too little can be admitted, if so."""
-        ...
 
     def again(self, report: "CalibrationReport") -> Step:
         """Return the step that calibrates once more under the same settings."""
-        ...
 
     def payload(self, report: "CalibrationReport") -> dict[str, Any]:
         """Return what the sections and the budget show, for programs."""
-        ...
 
     def drift_payload(self, report: "CalibrationReport") -> dict[str, Any]:
         """Return what the tables of recent traffic show, for programs."""
-        ...
 
     def pictures(self, report: "CalibrationReport") -> tuple[Picture, ...]:
         """Return the charts of the page, the most telling first."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
