@@ -120,52 +120,35 @@ __all__ = [
 ]
 
 _HOMES = {
-    name: home
-    for home, names in {
-        "venn_admit.interface.cascade": ("Cascade",),
-        "venn_admit.interface.classifier": ("Classifier",),
-        "venn_admit.interface.comparison": (
-            "ClassShare",
-            "Comparison",
-            "ForetoldOutcome",
-            "SettingOutcome",
-            "SettingsWhatIf",
-        ),
-        "venn_admit.interface.connection": ("Connection", "connect"),
-        "venn_admit.interface.examples": ("example_data", "example_texts"),
-        "venn_admit.interface.hooks.hook": ("Hook", "hook"),
-        "venn_admit.interface.hooks.outputs": ("HookedBatches",),
-        "venn_admit.interface.reports": ("Evaluation", "Evaluations", "Monitor", "Report", "TrainingWhatIf"),
-        "venn_admit_client.records": (
-            "Alarm",
-            "Calibration",
-            "CascadeClass",
-            "CascadeDecision",
-            "CascadeReport",
-            "CascadeStage",
-            "Certificate",
-            "CertifiedClass",
-            "Decision",
-            "Deletion",
-            "Fit",
-            "Forgetting",
-            "Ingestion",
-            "Labelling",
-            "Neighbour",
-            "PutInUse",
-            "Served",
-            "ServedStage",
-            "SetAside",
-            "Weaker",
-            "Withheld",
-        ),
-    }.items()
-    for name in names
+    "Cascade": "cascade",
+    "Classifier": "classifier",
+    "ClassShare": "comparison",
+    "Comparison": "comparison",
+    "ForetoldOutcome": "comparison",
+    "SettingOutcome": "comparison",
+    "SettingsWhatIf": "comparison",
+    "Connection": "connection",
+    "connect": "connection",
+    "example_data": "examples",
+    "example_texts": "examples",
+    "Hook": "hooks.hook",
+    "hook": "hooks.hook",
+    "HookedBatches": "hooks.outputs",
+    "Evaluation": "reports",
+    "Evaluations": "reports",
+    "Monitor": "reports",
+    "Report": "reports",
+    "TrainingWhatIf": "reports",
 }
+"""The modules of the interface that the other names are from, which are neither errors nor records."""
 
 
 def __getattr__(name: str) -> Any:
     """Import a name when it is first used: the command line, which is below this package, starts faster without."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES.get(name, "venn_admit.errors")), name)
+    if name in _HOMES:
+        home = f"venn_admit.interface.{_HOMES[name]}"
+    else:
+        home = "venn_admit.errors" if name.endswith("Error") else "venn_admit_client.records"
+    return getattr(import_module(home), name)
