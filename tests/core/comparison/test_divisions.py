@@ -1,5 +1,6 @@
 """The share admitted by divisions of the same points, against a loop, and that neither order nor company shows."""
 
+from dataclasses import replace
 from decimal import Decimal
 from math import ceil
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.guarantees.test_coverage import CLASS_COUNT, NEIGHBOUR_COUNT, Points, draw_points
-from venn_admit.core.calibrators.settings import CalibratorSettings, make_settings
+from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.comparison.divisions import DIVISIONS, division_shares
 from venn_admit.core.comparison.held_out import HeldOutPoints, ViewedPoints
 from venn_admit.core.splits import hash_keys
@@ -66,10 +67,14 @@ def loop_share(points: Points, first: IntArray, second: IntArray, judged: IntArr
     return admitted / len(judged)
 
 
-@pytest.mark.parametrize("settings", [SETTINGS], ids=str)
-def test_shares_are_those_of_a_loop(settings: CalibratorSettings) -> None:
+def shares(points: HeldOutPoints, seed: int) -> tuple[float, ...]:
+    (found,) = division_shares(points, [SETTINGS], class_count=CLASS_COUNT, seed=seed)
+    return found
+
+
+def test_shares_are_those_of_a_loop() -> None:
     held_out, points = drawn(1500)
-    found = division_shares(held_out, settings, class_count=CLASS_COUNT, seed=7)
+    found = shares(held_out, 7)
     assert len(found) == DIVISIONS
     part = hash_keys(held_out.keys, seed=7, purpose="division") % 5
     judged, others = np.flatnonzero(part == 0), np.flatnonzero(part != 0)
@@ -82,11 +87,25 @@ def test_shares_are_those_of_a_loop(settings: CalibratorSettings) -> None:
 
 
 def test_the_order_of_points_does_not_matter_and_the_seed_does() -> None:
-    expected = division_shares(drawn(600)[0], SETTINGS, class_count=CLASS_COUNT, seed=7)
+    expected = shares(drawn(600)[0], 7)
     turned = drawn(600, np.random.default_rng(0).permutation(600))[0]
-    assert division_shares(turned, SETTINGS, class_count=CLASS_COUNT, seed=7) == expected
-    assert division_shares(turned, SETTINGS, class_count=CLASS_COUNT, seed=8) != expected
+    assert shares(turned, 7) == expected
+    assert shares(turned, 8) != expected
+
+
+def test_settings_are_as_they_are_alone() -> None:
+    points = drawn(600)[0]
+    varied = [
+        SETTINGS,
+        replace(SETTINGS, kappa=5),
+        replace(SETTINGS, delta=0.5),
+        replace(SETTINGS, thresholds=(Decimal("0.8"),) * CLASS_COUNT),
+        replace(SETTINGS, q_bins=(0,)),
+    ]
+    together = division_shares(points, varied, class_count=CLASS_COUNT, seed=7)
+    assert together == [division_shares(points, [one], class_count=CLASS_COUNT, seed=7)[0] for one in varied]
+    assert len(set(together)) == len(varied)
 
 
 def test_too_few_points_have_no_shares() -> None:
-    assert division_shares(drawn(2)[0], SETTINGS, class_count=CLASS_COUNT, seed=7) == ()
+    assert shares(drawn(2)[0], 7) == ()

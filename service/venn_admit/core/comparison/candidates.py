@@ -5,7 +5,6 @@ lower probabilities, and every kappa of Venn-ADMIT uses the same folds. Nothing 
 by it is fixed before `vp` is looked at (docs/PROCEDURE.md, section 10).
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -33,7 +32,7 @@ from venn_admit.core.calibrators.venn_abers.crossfit import choose_score, fold_o
 from venn_admit.core.calibrators.venn_abers.crossfit import crossfitted_lower as abers_lower
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel, scored_points
-from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
+from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer, alike
 from venn_admit.core.calibrators.venn_admit.crossfit import crossfitted_lower as admit_lower
 from venn_admit.core.comparison.held_out import HeldOutPoints
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
@@ -185,12 +184,9 @@ def _by_bands(
     if not settings:
         return []
     points, predicted = calibration_points(mc.seen.knn, mc.label), mc.seen.knn.predicted[judged]
-    alike: dict[tuple[Decimal, float, tuple[int, ...]], list[int]] = defaultdict(list)
-    for number, one in enumerate(settings):
-        alike[one.alpha, one.delta, one.q_bins].append(number)
     step = block_rows(memory_budget, 8 * len(fold))
     admitted: dict[int, BoolArray] = {}
-    for numbers in alike.values():
+    for numbers in alike(settings):
         kappas = sorted({settings[number].kappa for number in numbers})
         for start in range(0, len(kappas), step):
             block = kappas[start : start + step]

@@ -108,6 +108,15 @@ def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> Compar
         memory_budget=workspace.memory_budget,
     )
     documents = documents_of([mc.keys[row] for row in judged])
+    shares = iter(
+        division_shares(
+            mc,
+            [one.settings for one in found.found if isinstance(one.settings, CalibratorSettings)],
+            class_count=classifier.class_count,
+            seed=classifier.seed,
+            memory_budget=workspace.memory_budget,
+        )
+    )
     splits = ScoredSplits(
         of_knn,
         [mc],
@@ -128,15 +137,7 @@ def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> Compar
             ComparedSetting(
                 one.settings,
                 measure_admission(mc.label[judged], one.predicted, one.admitted, classifier.class_count, documents),
-                division_shares(
-                    mc,
-                    one.settings,
-                    class_count=classifier.class_count,
-                    seed=classifier.seed,
-                    memory_budget=workspace.memory_budget,
-                )
-                if isinstance(one.settings, CalibratorSettings)
-                else (),
+                next(shares) if isinstance(one.settings, CalibratorSettings) else (),
             )
             for one in found.found
         ),

@@ -6,8 +6,10 @@ neither that point nor the scored ones. So no label bears on the decision on its
 category bears on its own set.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import combinations
 
 import numpy as np
@@ -54,6 +56,14 @@ class _Sets:
     smallest: IntArray
 
 
+def alike(settings: Sequence[CalibratorSettings]) -> list[list[int]]:
+    """The numbers of the settings whose sets are the same, kappa aside, in groups."""
+    found: dict[tuple[Decimal, float, tuple[int, ...]], list[int]] = defaultdict(list)
+    for number, one in enumerate(settings):
+        found[one.alpha, one.delta, one.q_bins].append(number)
+    return list(found.values())
+
+
 def crossfitted_lower(
     points: CalibrationPoints,
     logits: FloatArray,
@@ -92,7 +102,7 @@ def crossfitted_lower(
             f"cross-fitting needs documents of mc in at least {LEAST_FOLDS} folds, got them in {len(numbers)}; "
             "ingest more held-out data"
         )
-    work = _CrossFit(points, logits, replace(settings, kappa=1), class_count, localizer, memory_budget)
+    work = AdmitParts(points, logits, settings, class_count, localizer, memory_budget)
     rows_judged = np.arange(len(fold)) if judged is None else judged
     is_judged = np.zeros(len(fold), dtype=np.bool_)
     is_judged[rows_judged] = True
@@ -118,8 +128,15 @@ def crossfitted_lower(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _CrossFit:
-    """What the folds of one `mc` are made from; kappa in the settings is 1."""
+class AdmitParts:
+    """What parts of one `mc` say of each other: some serve as `mc`, and others as `vp`.
+
+    Attributes:
+        points: n points of `mc`.
+        logits: (n, C) float64, finite, KNN(x).
+        settings: For alpha, delta and the bins of q; their kappa and thresholds are ignored.
+        localizer: Over the points, for weighted probabilities; None for plain ones.
+    """
 
     points: CalibrationPoints
     logits: FloatArray
@@ -129,7 +146,11 @@ class _CrossFit:
     memory_budget: int
 
     def index(self, rows: IntArray) -> tuple[AdmitIndex, float]:
-        """The index of the ADMIT sets that some points make as `mc`, and the radius of their bands."""
+        """Return the index of the ADMIT sets that some points make as `mc`, and the radius of their bands.
+
+        Raises:
+            NotReadyError: The points are too few for the radius, or it is 0.
+        """
         reference = _take(self.points, rows)
         omega = band_radius(reference, self.settings.delta).omega
         if omega == 0:
@@ -137,7 +158,8 @@ class _CrossFit:
                 "the band radius is 0, because all points of mc that have q > 0 and are predicted correctly lie at the "
                 "same distance to training; check whether the vectors are the right ones"
             )
-        return AdmitIndex(reference, class_count=self.class_count, settings=self.settings, omega=omega), omega
+        settings = replace(self.settings, kappa=1)
+        return AdmitIndex(reference, class_count=self.class_count, settings=settings, omega=omega), omega
 
     def sets(self, index: AdmitIndex, rows: IntArray) -> _Sets:
         """The sets of m points, in blocks."""
