@@ -54,7 +54,7 @@ class Law:
     weak: int = 0
     mean: float = 0.1
     size: int = 1
-    documents: int = 600
+    documents: int = 400
     dependence: float = 0.0
     draws: int = 150
     strongest: bool = False
@@ -105,7 +105,7 @@ RARE = np.array([[0, 0.9, 0.1], [0.5, 0, 0.5], [0.5, 0.5, 0]])
 AT_THE_END = 0.2 * float(SPREAD @ GOOD) / 1.9
 LAWS = {
     "two classes": Law(TWO, FLIP),
-    "two classes, the cheap errors": Law(TWO, FLIP, weak=1),
+    "two classes, the cheap errors": Law(TWO, FLIP, weak=1, documents=600),
     "two classes, just above": Law(TWO, FLIP, mean=0.1005),
     "two classes, documents": Law(TWO, FLIP, size=6, documents=150, dependence=0.5, draws=100),
     "two classes, both kinds": Law(TWO, FLIP, BOTH, draws=100),

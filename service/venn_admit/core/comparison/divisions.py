@@ -43,6 +43,8 @@ def division_shares(
     Returns:
         Shares in [0, 1]; none if a division has too few points.
     """
+    if not settings:
+        return []
     shares: list[tuple[float, ...]] = [()] * len(settings)
     of_document = hash_keys(mc.keys, seed=seed, purpose="division")
     judged = np.flatnonzero(of_document % _PARTS == 0)

@@ -12,6 +12,7 @@ Markov's, Chebyshev's and Chernoff's inequalities*.
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -23,6 +24,8 @@ VARIANCE_FACTOR = 1.6
 """How much the variance seen is enlarged in a bet: errors vary more at the boundary of the hypothesis than below."""
 LARGEST_STEP_COUNT = 2000
 """Bets are renewed at most this often; beyond, several documents share one."""
+_LOOK = 16
+"""After how many batches it is looked whether anybody still plays."""
 
 
 def class_p_values(
@@ -116,8 +119,9 @@ def binomial_tail(count: int, trials: int, probability: float) -> float:
 def binomial_tails(trials: int, probability: float, *, most: int) -> FloatArray:
     """P(X <= k) for a binomial X and k = 0, ..., most, summed in logarithms, (most + 1,) float64."""
     k = np.arange(1, most + 1)
-    ratios = np.log(trials - k + 1) - np.log(k) + math.log(probability) - math.log1p(-probability)
-    logs = trials * math.log1p(-probability) + np.r_[0.0, np.cumsum(ratios)]
+    logs = np.zeros(most + 1)
+    np.cumsum(np.log(trials - k + 1) - np.log(k) + math.log(probability) - math.log1p(-probability), out=logs[1:])
+    logs += trials * math.log1p(-probability)
     largest = float(logs.max())
     tails: FloatArray = np.minimum(1.0, np.cumsum(np.exp(logs - largest)) * math.exp(largest))
     if most == trials:
@@ -125,6 +129,7 @@ def binomial_tails(trials: int, probability: float, *, most: int) -> FloatArray:
     return tails
 
 
+@lru_cache(maxsize=1 << 14)  # a forecast asks for the same numbers of points again and again
 def largest_passing(trials: int, probability: float, level: float) -> int:
     """Return the largest k with P(X <= k) <= level for a binomial X; -1 if there is none.
 
@@ -167,32 +172,41 @@ def betting_p_values(
     step = math.ceil(count / LARGEST_STEP_COUNT)
     counted = np.minimum(differences, bound)
     batches = [counted[start : start + step] for start in range(0, count, step)]
-    spread, largest_bet = _spread(batches, known, bound, count, step), 1 / bound
+    spread, largest_bet = _spread(counted, known, bound, step), 1 / bound
     wealth, most = np.ones(width), np.ones(width)
     with np.errstate(divide="ignore"):  # of the logarithm of nothing
-        for batch, spread_to_end in zip(batches, spread, strict=True):
-            bet = np.minimum(_boldness(level * wealth) / spread_to_end, largest_bet)
-            bet[most * level >= 1] = 0.0
+        for number, (batch, spread_to_end) in enumerate(zip(batches, spread, strict=True)):
+            plays = most * level < 1
+            if number % _LOOK == 0 and not plays.any():
+                break
+            bet = np.minimum(_boldness(level * wealth) / spread_to_end, largest_bet) * plays
             kept = np.maximum(1 - bet * batch, 0.0)
-            wealth = wealth * (kept[0] if len(kept) == 1 else np.prod(kept, axis=0))
+            wealth = wealth * (kept[0] if step == 1 else np.prod(kept, axis=0))
             most = np.maximum(most, wealth)
     at_end = np.divide(uniform, wealth, out=np.ones(width), where=wealth >= 1)
     return np.minimum(1 / most, at_end)
 
 
-def _spread(batches: list[FloatArray], known: FloatArray, bound: FloatArray, count: int, step: int) -> FloatArray:
+def _spread(counted: FloatArray, known: FloatArray, bound: FloatArray, step: int) -> FloatArray:
     """Sqrt(v r) before each batch, (batches, h); v is estimated from the known documents and the batches before."""
-    before = batches[:-1]
+    count = len(counted)
     # One after the other, as the game goes on.
-    total = np.add.accumulate([known.sum(axis=0), *(batch.sum(axis=0) for batch in before)], axis=0)
-    squares = np.add.accumulate(
-        [np.square(known).sum(axis=0), *(np.square(batch).sum(axis=0) for batch in before)], axis=0
+    total, squares = (
+        np.add.accumulate(np.vstack([of_known.sum(axis=0), _batch_sums(of_counted, step)]), axis=0)
+        for of_known, of_counted in ((known, counted), (np.square(known), np.square(counted)))
     )
-    passed = step * np.arange(len(batches))[:, np.newaxis]
+    passed = step * np.arange(len(total))[:, np.newaxis]
     seen = len(known) + passed
     variance = np.maximum(squares / seen - np.square(total / seen), np.square(bound) * 1e-12) * VARIANCE_FACTOR
     spread: FloatArray = np.sqrt(variance * (count - passed))
     return spread
+
+
+def _batch_sums(values: FloatArray, step: int) -> FloatArray:
+    """The sums of all batches but the last, (batches - 1, h)."""
+    if step == 1:
+        return values[:-1]
+    return np.array([values[start : start + step].sum(axis=0) for start in range(0, len(values) - step, step)])
 
 
 def _boldness(part_of_goal: FloatArray) -> FloatArray:
