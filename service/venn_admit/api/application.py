@@ -31,8 +31,8 @@ from venn_admit.api.routes import (
 )
 from venn_admit.api.routes.parts import problems
 from venn_admit.core.calibrators.promises import CERTIFIED_SENTENCE, Promised
+from venn_admit.http.guards.guard import describe_guards
 from venn_admit.http.guards.ledger import Ledger
-from venn_admit.http.guards.openapi import describe_guards
 from venn_admit.http.guards.rates import Concurrency, Rates
 from venn_admit.http.guards.token_settings import accepted_tokens
 from venn_admit.http.headers import Surroundings

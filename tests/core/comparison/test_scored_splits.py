@@ -10,8 +10,7 @@ from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.venn_abers.crossfit import fold_of
 from venn_admit.core.calibrators.venn_abers.reliability import fit_reliability, reliability_score
 from venn_admit.core.calibrators.venn_abers.scores import network_score
-from venn_admit.core.comparison.held_out import HeldOutPoints
-from venn_admit.core.comparison.scored_splits import ScoredSplits
+from venn_admit.core.comparison.held_out import HeldOutPoints, ScoredSplits
 from venn_admit.core.types import FloatArray
 
 RNG = np.random.default_rng(8)

@@ -18,7 +18,7 @@ from venn_admit.core.calibrators.certified.strongest import gives_way
 from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.certified_cells import foretell_cells
-from venn_admit.core.comparison.scored_splits import ScoredSplits
+from venn_admit.core.comparison.held_out import ScoredSplits
 from venn_admit.core.method_names import VENN_ABERS
 from venn_admit.core.types import BoolArray
 

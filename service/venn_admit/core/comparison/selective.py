@@ -22,8 +22,7 @@ from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel, fit_reliability, scored_points
 from venn_admit.core.checks import check_lengths
 from venn_admit.core.comparison.confidence import fit_temperature, guaranteed_risk, scaled_confidence
-from venn_admit.core.comparison.held_out import HeldOut, ViewedPoints
-from venn_admit.core.comparison.scored_splits import ScoredSplits
+from venn_admit.core.comparison.held_out import HeldOut, ScoredSplits, ViewedPoints
 from venn_admit.core.types import BoolArray, FloatArray, IntArray, SelectiveMethod
 
 SOFTMAX = "softmax >= 1 - alpha"

@@ -14,8 +14,7 @@ from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.core.comparison.candidates import cross_fitted_candidates
 from venn_admit.core.comparison.divisions import division_shares
 from venn_admit.core.comparison.foretold import foretold_candidates
-from venn_admit.core.comparison.held_out import HeldOutPoints, document_sample
-from venn_admit.core.comparison.scored_splits import ScoredSplits
+from venn_admit.core.comparison.held_out import HeldOutPoints, ScoredSplits, document_sample
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.measures import measure_admission
 from venn_admit.core.method_names import VENN_ADMIT

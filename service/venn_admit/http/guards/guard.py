@@ -1,16 +1,16 @@
-"""What key a route needs, which is checked before anything else of a request is read."""
+"""What key a route needs, which is checked before anything else of a request is read, and documented."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
 
-from fastapi import Depends, Request, Response, Security, params
+from fastapi import APIRouter, Depends, Request, Response, Security, params
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from venn_admit.flows.keys.keys import KEY_PREFIX, Caller, Refusal, authenticate, is_for
 from venn_admit.flows.keys.sessions import caller_of
 from venn_admit.http.bodies import JsonRequest
-from venn_admit.http.guards.idempotency import answer_once
+from venn_admit.http.guards.idempotency import LONGEST_KEY, answer_once
 from venn_admit.http.guards.ledger import Asked, Ledger
 from venn_admit.http.guards.rates import Rates
 from venn_admit.http.limits import skip_unused
@@ -189,3 +189,33 @@ def _unauthenticated(detail: str, *, known: bool) -> Refused:
 
 def _forbidden(detail: str) -> Refused:
     return Refused(403, Problem.FORBIDDEN, detail)
+
+
+IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "A name for this request, such as a random UUID: if it is sent again, it is answered again, and "
+    "nothing is done twice.",
+    "schema": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": LONGEST_KEY + 2,
+        "pattern": rf'^("[!#-~]{{1,{LONGEST_KEY}}}"|[!#-~]{{1,{LONGEST_KEY}}})$',
+        "title": "Idempotency-Key",
+        "examples": ["5e1c7f0a-6f2e-4a9b-9f0d-1a2b3c4d5e6f"],
+    },
+}
+
+
+def describe_guards(document: dict[str, Any], routers: Iterable[APIRouter]) -> None:
+    """Add to a document what the guards of its routes read, and the scope that each needs, as a role of the key."""
+    for route in (route for router in routers for route in router.routes):
+        assert isinstance(route, GuardedRoute)
+        guard = guard_of(route)
+        for method in route.methods or ():
+            described = document["paths"][route.path][method.lower()]
+            if guard is not None:
+                described["security"] = [{SCHEME: [str(guard.scope)]}]
+            if stores(route):
+                described.setdefault("parameters", []).append(IDEMPOTENCY_KEY)

@@ -19,7 +19,7 @@ from venn_admit.core.calibrators.venn_abers.cells import VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.certified_cells import certify_cells
 from venn_admit.core.calibrators.venn_abers.crossfit import ScoreChoice, cross_fit
 from venn_admit.core.calibrators.venn_abers.steps import Steps
-from venn_admit.core.comparison.scored_splits import ScoredSplits
+from venn_admit.core.comparison.held_out import ScoredSplits
 from venn_admit.core.split_names import Split
 from venn_admit.core.types import BoolArray
 from venn_admit.errors import Code, NotReadyError

@@ -8,8 +8,8 @@ import pytest
 
 from tests.core.calibrators.certified.test_strongest import BOTH, LAWS, PREDICTED, TENTH, drawn
 from venn_admit.core.calibrators.certified.certify import certify
-from venn_admit.core.calibrators.certified.foretell import foretell, foretell_strongest
 from venn_admit.core.calibrators.certified.policies import admit
+from venn_admit.core.calibrators.certified.strongest import foretell, foretell_strongest
 
 
 @pytest.mark.parametrize("law", ["reviews", "one in ten", "four, overconfident", "ten classes", "tokens"])

@@ -16,12 +16,11 @@ from typing import Self
 import numpy as np
 
 from venn_admit.core.calibrators.certification import ClassKind, GroupKind, Kind, part_kind
-from venn_admit.core.calibrators.certified.coverage import Coverage, covers, group_thresholds
 from venn_admit.core.calibrators.certified.curves import fit_curves
 from venn_admit.core.calibrators.certified.evidence import Evidence
 from venn_admit.core.calibrators.certified.forecast import Column, Forecast
 from venn_admit.core.calibrators.certified.losses import Losses
-from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.certified.points import CertificatePoints, Coverage, covers, group_thresholds
 from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.calibrators.certified.search import TOLERANCE, Limits, best_choice
 from venn_admit.core.types import BoolArray, FloatArray, IntArray

@@ -9,9 +9,8 @@ import numpy as np
 from venn_admit.core.calibrators.certification import Certification
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.certify import certify
-from venn_admit.core.calibrators.certified.foretell import Foretold, foretell, foretell_strongest
 from venn_admit.core.calibrators.certified.points import CertificatePoints, groups_of
-from venn_admit.core.calibrators.certified.strongest import certify_strongest
+from venn_admit.core.calibrators.certified.strongest import Foretold, certify_strongest, foretell, foretell_strongest
 from venn_admit.core.calibrators.logistic import LEAST_POINTS
 from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import VennAbersSettings
