@@ -16,37 +16,41 @@ from venn_admit.api.models.decisions import (
 )
 from venn_admit.api.routes.parts import (
     FIRST_PAGE,
+    OF_CLASSIFIER,
     CalibrationNumber,
     ClassifierName,
     Cursor,
     Limit,
     Routes,
     finite,
-    problems,
     runtime_of,
 )
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.flows.decisions.listing import find_decision, list_decisions, show_decision
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.http.bodies import MEDIA_TYPE
-from venn_admit.http.guards.guard import needs
 from venn_admit.http.paging import key_before, page
 from venn_admit.results import decided_json, listed_decision_json, replayed_json, shown_decision_json
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.decisions.decisions import DecisionFilter
 
-routes = Routes("decisions")
+routes = Routes("decisions", OF_CLASSIFIER)
 
 DecisionNumber = Annotated[int, Path(ge=1, le=LARGEST_KEY, description="Number of a decision.", examples=[4711])]
 
 
-@routes.post(
-    "/classifiers/{classifier}/decide",
+@routes.answer(
+    "POST",
+    "/decide",
+    Scope.SCORE,
+    DecidedPointsAnswer,
+    404,
+    409,
+    413,
     name="decide",
-    response_model=DecidedPointsAnswer,
+    stores=False,
+    decides=True,
     response_model_exclude_unset=True,
-    dependencies=[needs(Scope.SCORE, stores=False, decides=True)],
-    responses=problems(404, 409, 413),
 )
 def post_decide(request: Request, classifier: ClassifierName, given: DecideRequest) -> Response:
     """Decide on points at once, all by the current calibration, and say why; nothing is stored."""
@@ -64,13 +68,7 @@ def post_decide(request: Request, classifier: ClassifierName, given: DecideReque
     return Response(msgspec.json.encode(finite(answer)), media_type=MEDIA_TYPE)
 
 
-@routes.get(
-    "/classifiers/{classifier}/decisions",
-    name="list_decisions",
-    response_model=DecisionsAnswer,
-    dependencies=[needs(Scope.READ)],
-    responses=problems(404),
-)
+@routes.answer("GET", "/decisions", Scope.READ, DecisionsAnswer, 404, name="list_decisions")
 def get_decisions(
     request: Request,
     classifier: ClassifierName,
@@ -99,25 +97,22 @@ def get_decisions(
     return finite({"decisions": listed, "next_cursor": follows})
 
 
-@routes.get(
-    "/classifiers/{classifier}/decisions/{decision}",
-    response_model=ShownDecisionAnswer,
-    response_model_exclude_unset=True,
-    dependencies=[needs(Scope.READ)],
-    responses=problems(404),
-)
+@routes.answer("GET", "/decisions/{decision}", Scope.READ, ShownDecisionAnswer, 404, response_model_exclude_unset=True)
 def get_decision(request: Request, classifier: ClassifierName, decision: DecisionNumber) -> dict[str, Any]:
     """Show a stored decision with its evidence and the nearest training exemplars."""
     return finite(shown_decision_json(show_decision(runtime_of(request).engine, classifier, decision)))
 
 
-@routes.post(
-    "/classifiers/{classifier}/decisions/{decision}/replay",
+@routes.answer(
+    "POST",
+    "/decisions/{decision}/replay",
+    Scope.READ,
+    ReplayedAnswer,
+    404,
+    409,
     name="replay_decision",
-    response_model=ReplayedAnswer,
+    stores=False,
     response_model_exclude_unset=True,
-    dependencies=[needs(Scope.READ, stores=False)],
-    responses=problems(404, 409),
 )
 def post_replay(request: Request, classifier: ClassifierName, decision: DecisionNumber) -> dict[str, Any]:
     """Compute a stored decision again from its snapshot, and show what it rests on; nothing is stored."""

@@ -14,14 +14,7 @@ from venn_admit.api.models.fits import (
     SubmittedFit,
 )
 from venn_admit.api.routes.jobs import JobNumber, send_submitted
-from venn_admit.api.routes.parts import (
-    OF_CLASSIFIER,
-    CalibrationNumber,
-    ClassifierName,
-    Routes,
-    finite,
-    runtime_of,
-)
+from venn_admit.api.routes.parts import OF_CLASSIFIER, CalibrationNumber, ClassifierName, Routes, finite, runtime_of
 from venn_admit.api.waiting import WaitingForWorkers, require_worker
 from venn_admit.errors import NotReadyError
 from venn_admit.files.text_files import given_parameters

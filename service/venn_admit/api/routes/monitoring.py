@@ -5,14 +5,7 @@ from typing import Any
 from fastapi import Request
 
 from venn_admit.api.models.operation import Alarms, Monitor, Report
-from venn_admit.api.routes.parts import (
-    OF_CLASSIFIER,
-    CalibrationNumber,
-    ClassifierName,
-    Routes,
-    finite,
-    runtime_of,
-)
+from venn_admit.api.routes.parts import OF_CLASSIFIER, CalibrationNumber, ClassifierName, Routes, finite, runtime_of
 from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.flows.reports.report import report
 from venn_admit.http.advice import request_for

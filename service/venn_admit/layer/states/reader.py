@@ -9,14 +9,7 @@ import numpy as np
 from venn_admit.core.types import IntArray
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.inputs import input_error
-from venn_admit.layer.states.index import (
-    INDEX_NAME,
-    UNFINISHED_NAME,
-    Kind,
-    StateDocument,
-    StatesIndex,
-    read_index,
-)
+from venn_admit.layer.states.index import INDEX_NAME, UNFINISHED_NAME, Kind, StateDocument, StatesIndex, read_index
 from venn_admit.layer.states.shard import Shard
 
 

@@ -19,13 +19,7 @@ from venn_admit.methods.recent import Recent
 from venn_admit.methods.shared_passes import MOST_SUPPORTS, SharedWeights
 from venn_admit.methods.venn_abers.describe import compare, describe, judge
 from venn_admit.methods.venn_abers.make import MadeByAbers, make
-from venn_admit.methods.venn_abers.snapshot import (
-    AbersContext,
-    AbersSnapshot,
-    indexed,
-    load_snapshot,
-    read_context,
-)
+from venn_admit.methods.venn_abers.snapshot import AbersContext, AbersSnapshot, indexed, load_snapshot, read_context
 from venn_admit.store.calibrations import venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.exemplars.approximations import Replacements, StoredParameters

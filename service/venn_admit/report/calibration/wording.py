@@ -20,13 +20,7 @@ from venn_admit.report.calibration.report import Agreement, CalibrationReport
 from venn_admit.report.calibration.sections import Picture, Section, TextTable, listed
 from venn_admit.report.calibration.traffic_wording import traffic_section
 from venn_admit.report.evaluation.wording import share_text
-from venn_admit.report.wording import (
-    copies_apart_text,
-    copies_text,
-    time_text,
-    training_copies_text,
-    waiting_text,
-)
+from venn_admit.report.wording import copies_apart_text, copies_text, time_text, training_copies_text, waiting_text
 from venn_admit_client.records import looks_text
 
 LEAST_WORDS = 8

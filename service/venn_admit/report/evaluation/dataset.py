@@ -29,12 +29,7 @@ from venn_admit.core.evaluation.measures import (
     point_accuracy,
 )
 from venn_admit.core.evaluation.partitions import PartitionTable, partition_table
-from venn_admit.core.evaluation.points import (
-    WEIGHTED_ADMIT,
-    EvaluationPoints,
-    PredictedPoints,
-    standard_methods,
-)
+from venn_admit.core.evaluation.points import WEIGHTED_ADMIT, EvaluationPoints, PredictedPoints, standard_methods
 from venn_admit.core.evaluation.tallies import Tally, Verdict
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError

@@ -10,13 +10,7 @@ import numpy as np
 from sqlalchemy import Connection, Row
 
 from venn_admit.core.monitoring.drift import DecidedPoints, Discrepancies, discrepancies_of_documents
-from venn_admit.core.monitoring.history import (
-    Day,
-    Inventory,
-    LabelSelection,
-    PointChanges,
-    SnapshotChange,
-)
+from venn_admit.core.monitoring.history import Day, Inventory, LabelSelection, PointChanges, SnapshotChange
 from venn_admit.core.monitoring.traffic import RECENT
 from venn_admit.core.reasons import Reason
 from venn_admit.core.split_names import Split

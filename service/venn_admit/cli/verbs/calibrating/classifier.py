@@ -6,14 +6,7 @@ from typing import Annotated
 import typer
 
 from venn_admit.cli.advice import due_lines
-from venn_admit.cli.options import (
-    AllowTrainingRows,
-    Json,
-    Name,
-    OwnExtractor,
-    Stating,
-    with_records,
-)
+from venn_admit.cli.options import AllowTrainingRows, Json, Name, OwnExtractor, Stating, with_records
 from venn_admit.cli.output import print_result, shown, warn
 from venn_admit.cli.waiting import Waiting
 from venn_admit.errors import InvalidInputError

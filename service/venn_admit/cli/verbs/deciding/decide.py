@@ -5,14 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from venn_admit.cli.options import (
-    Deciding,
-    Json,
-    Name,
-    Stating,
-    numbers,
-    with_records,
-)
+from venn_admit.cli.options import Deciding, Json, Name, Stating, numbers, with_records
 from venn_admit.cli.output import print_result
 from venn_admit.errors import InvalidInputError
 

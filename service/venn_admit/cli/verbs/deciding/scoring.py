@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from venn_admit.cli.options import (
-    NOTHING_STATED,
-    Calibration,
-    Deciding,
-    Json,
-    Name,
-    Stating,
-    with_records,
-)
+from venn_admit.cli.options import NOTHING_STATED, Calibration, Deciding, Json, Name, Stating, with_records
 from venn_admit.cli.output import print_result, shown
 from venn_admit.cli.waiting import Showing, Waiting
 from venn_admit.errors import InvalidInputError, VennAdmitError

@@ -5,13 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from venn_admit.core.calibrators.certified.points import CertificatePoints
-from venn_admit.core.calibrators.logistic import (
-    LEAST_POINTS,
-    enough_points,
-    fit_logistic,
-    row_order,
-    sigmoid,
-)
+from venn_admit.core.calibrators.logistic import LEAST_POINTS, enough_points, fit_logistic, row_order, sigmoid
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
 _LEAST = 1e-12
