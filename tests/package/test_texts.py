@@ -46,7 +46,7 @@ LACKING = tuple(
     CertifiedClass(kind, name, group, is_promised, 0.1, 0.8, 0.5, None, needed)
     for kind, name, group, is_promised, needed in (
         ("predicted", "no", None, True, None),
-        ("true", "yes", None, False, 1200),
+        ("true", "yes", None, False, 1234),
         ("group:site", None, "north", False, None),
     )
 )

@@ -12,7 +12,16 @@ from .calibrations import (
     thresholds_text,
 )
 from .cascades import CascadeClass, CascadeDecision, CascadeReport, CascadeStage, Served, ServedStage
-from .certificates import Certificate, CertificateLook, CertifiedClass, Policy, SetAside, looks_text
+from .certificates import (
+    Certificate,
+    CertificateLook,
+    CertifiedClass,
+    Policy,
+    SetAside,
+    count_text,
+    labels_needed_text,
+    looks_text,
+)
 from .data import Deletion, Forgetting, Ingestion, Labelling, Registered
 from .decisions import Decision, Neighbour, Replay, StoredDecision
 from .reports import Alarm, Monitor, Report
@@ -48,6 +57,8 @@ __all__ = [
     "StoredDecision",
     "Weaker",
     "Withheld",
+    "count_text",
+    "labels_needed_text",
     "looks_text",
     "q_bins_text",
     "thresholds_text",

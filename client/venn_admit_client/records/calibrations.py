@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from venn_admit_client.members import member, record
 
-from .certificates import Certificate, CertifiedClass
+from .certificates import Certificate, CertifiedClass, labels_needed_text
 
 _MOST_BINS = 6
 _MOST_LACKING = 5
@@ -281,10 +281,7 @@ def _kinds_text(certificate: Certificate) -> str:
 
 
 def _lacking_text(lacking: CertifiedClass) -> str:
-    labels = (
-        "no number of labels would do" if lacking.labels_needed is None else f"about {lacking.labels_needed:,} labels"
-    )
-    return f"{_class_name(lacking)} ({labels})"
+    return f"{_class_name(lacking)} ({labels_needed_text(lacking.labels_needed)})"
 
 
 def _class_name(one: CertifiedClass) -> str:

@@ -138,3 +138,21 @@ def looks_text(looks: int, joint_confidence: Decimal) -> str:
         return f"{they} looked at the labels of mc and vp: too many for any confidence that all hold together."
     what = "it holds" if looks == 1 else "all hold together"
     return f"{they} looked at the labels of mc and vp; {what} with confidence {joint_confidence}."
+
+
+def count_text(count: float) -> str:
+    """Return an estimated number with two digits.
+
+    >>> [count_text(count) for count in (7, 1234)]
+    ['7', '1,200']
+    """
+    return f"{int(float(f'{count:.2g}')):,}"
+
+
+def labels_needed_text(needed: int | None) -> str:
+    """Return how many labels would do.
+
+    >>> labels_needed_text(1234), labels_needed_text(None)
+    ('about 1,200 labels', 'no number of labels would do')
+    """
+    return "no number of labels would do" if needed is None else f"about {count_text(needed)} labels"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from venn_admit_client.records import CascadeClass, CascadeReport
+from venn_admit_client.records import CascadeClass, CascadeReport, labels_needed_text
 
 
 def stage_rows(found: CascadeReport) -> list[Sequence[str | int | None]]:
@@ -50,11 +50,9 @@ def promise_sentence(found: CascadeReport) -> list[str]:
     kinds = " and of each ".join(f"{kind} class" for kind in found.kinds)
     promised = f"at least {1 - found.alpha:f} right of what is served of each {kinds}"
     if not found.is_certified:
-        needed = (
-            "no number of labels would do"
-            if found.labels_needed is None
-            else (f"about {found.labels_needed:,} labels of evidence would do instead of {found.points:,}")
-        )
+        needed = labels_needed_text(found.labels_needed)
+        if found.labels_needed is not None:
+            needed += f" of evidence would do instead of {found.points:,}"
         lines = [
             f"Nothing is certified, so every point is left to {'a person' if _has_person(found) else 'you'}: "
             f"{promised} could not be shown; {needed}."

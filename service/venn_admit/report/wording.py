@@ -33,24 +33,6 @@ def class_text(of: PromisedClass, class_names: Sequence[str]) -> str:
     return ", ".join(parts)
 
 
-def count_text(count: int) -> str:
-    """Return an estimated number with two digits.
-
-    >>> [count_text(count) for count in (7, 1234)]
-    ['7', '1,200']
-    """
-    return f"{int(float(f'{count:.2g}')):,}"
-
-
-def labels_needed_text(needed: int | None) -> str:
-    """Return how many labels would do.
-
-    >>> labels_needed_text(1234), labels_needed_text(None)
-    ('about 1,200 labels', 'no number of labels would do')
-    """
-    return "no number of labels would do" if needed is None else f"about {count_text(needed)} labels"
-
-
 def waiting_text(waiting: int) -> str:
     """Return what is said of training exemplars that wait.
 

@@ -24,6 +24,7 @@ from venn_admit.core.checks import check_lengths
 from venn_admit.core.comparison.confidence import fit_temperature, guaranteed_risk, scaled_confidence
 from venn_admit.core.comparison.held_out import HeldOut, ScoredSplits, ViewedPoints
 from venn_admit.core.types import BoolArray, FloatArray, IntArray, SelectiveMethod
+from venn_admit_client.records import labels_needed_text
 
 SOFTMAX = "softmax >= 1 - alpha"
 GUARANTEED = "SGR"
@@ -198,7 +199,7 @@ class _VennAbers:
         asked = f"{asked}, score {kind}"
         if certificate.policy is None:
             needed = certificate.labels_needed
-            more = "" if needed is None else f"; about {needed:,} labels would do, at the rates seen"
+            more = "" if needed is None else f"; {labels_needed_text(needed)} would do, at the rates seen"
             return np.zeros(len(predicted), dtype=np.bool_), f"{asked}, no policy passed{more}"
         return self._admitted(points, predicted, certificate.policy, asked)
 

@@ -7,6 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from venn_admit.report.evaluation.wording import share_text
+from venn_admit_client.records import count_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -112,4 +113,4 @@ def labels_text(labels: float) -> str:
     >>> [labels_text(labels) for labels in (7.2, 9894.98, 214_491.0, float("inf"))]
     ['7', '9,900', '210,000', 'unknown']
     """
-    return f"{float(f'{labels:.2g}'):,.0f}" if isfinite(labels) else "unknown"
+    return count_text(labels) if isfinite(labels) else "unknown"

@@ -9,7 +9,8 @@ from rich.text import Text
 from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, LEVEL, Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading
 from venn_admit.report.monitoring.report import MonitorReport, RowName
-from venn_admit.report.wording import class_text, labels_needed_text, listed_text
+from venn_admit.report.wording import class_text, listed_text
+from venn_admit_client.records import labels_needed_text
 
 _SHARES = {
     Lamp.PROMISE: "share right of the admitted, by predicted class",

@@ -10,7 +10,8 @@ from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.calibrators.certified.strongest import LEAST_PART
 from venn_admit.report.calibration.sections import Section, TextTable, ratio_text
 from venn_admit.report.evaluation.wording import score_text, share_text
-from venn_admit.report.wording import MOST_LISTED, class_text, count_text, listed_text
+from venn_admit.report.wording import MOST_LISTED, class_text, listed_text
+from venn_admit_client.records import count_text
 
 MOST_CLASSES = 20
 """At most this many classes of both kinds are shown: those with the largest p-values."""
