@@ -18,11 +18,6 @@ from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, Verdict
 from venn_admit.report.charts import looks
 from venn_admit.report.charts.charts import (
     CHARTS,
-    coverage_figure,
-    heatmap_figure,
-    methods_figure,
-    reliability_figure,
-    risk_figure,
     save_charts,
     save_png,
     to_svg,
@@ -51,13 +46,13 @@ def test_every_chart_is_saved(which: str, request: pytest.FixtureRequest, tmp_pa
 
 
 def test_the_same_report_gives_the_same_bytes(sentiment: DatasetReport, tmp_path: Path) -> None:
-    first, second = (save_png(coverage_figure(sentiment), tmp_path / name).read_bytes() for name in ("a", "b"))
+    first, second = (save_png(CHARTS["coverage"](sentiment), tmp_path / name).read_bytes() for name in ("a", "b"))
     assert first == second
-    assert to_svg(coverage_figure(sentiment), "x", "l") == to_svg(coverage_figure(sentiment), "x", "l")
+    assert to_svg(CHARTS["coverage"](sentiment), "x", "l") == to_svg(CHARTS["coverage"](sentiment), "x", "l")
 
 
 def test_svg_keeps_names_of_any_script_as_text_for_the_browser_to_draw(many_scripts: DatasetReport) -> None:
-    svg = to_svg(coverage_figure(many_scripts), "x", "l")
+    svg = to_svg(CHARTS["coverage"](many_scripts), "x", "l")
     words = {element.text for element in ET.fromstring(svg).iter("text")}
     assert {*SCRIPTS[:3], SCRIPTS[-1]} <= words
     assert "评价: Share right among admitted points, as more are admitted" in words
@@ -78,11 +73,11 @@ def test_a_name_that_no_font_can_draw_gives_way_to_the_number_of_its_class(
 
 def test_a_name_that_looks_like_an_attribute_is_left_as_it_is(hostile: DatasetReport) -> None:
     named = replace(hostile, name='a id="b" url(#c) xmlns="d"')
-    assert f"{named.name}: Share right" in to_svg(coverage_figure(named), "x", "l")
+    assert f"{named.name}: Share right" in to_svg(CHARTS["coverage"](named), "x", "l")
 
 
 def test_svg_is_an_element_without_outside_reference(hostile: DatasetReport) -> None:
-    svg = to_svg(coverage_figure(hostile), "left", 'a "label" <here>')
+    svg = to_svg(CHARTS["coverage"](hostile), "left", 'a "label" <here>')
     root = ET.fromstring(svg)
     assert (root.tag, root.get("role"), root.get("aria-label")) == ("svg", "img", 'a "label" <here>')
     assert "http" not in svg
@@ -95,7 +90,7 @@ def test_svg_is_an_element_without_outside_reference(hostile: DatasetReport) -> 
 
 
 def test_the_dot_lies_where_the_table_says(sentiment: DatasetReport) -> None:
-    figure = coverage_figure(sentiment)
+    figure = CHARTS["coverage"](sentiment)
     left = figure.axes[0]
     dots = {tuple(np.ravel(line.get_xydata())) for line in left.lines if line.get_marker() in {"o", "X"}}
     tallies = sentiment.method("Venn-ADMIT weighted").per_true_class
@@ -107,7 +102,7 @@ def test_the_dot_lies_where_the_table_says(sentiment: DatasetReport) -> None:
 def test_the_mark_shows_the_verdict(two_class_report: Build) -> None:
     # True rare 12 of 62 misses 0.9, predicted rare 12 of 12 cannot tell, true common 95 of 95 meets it.
     report = two_class_report([(0, 0, 12), (0, 1, 50), (1, 1, 95)])
-    left, right, *_ = coverage_figure(report).axes
+    left, right, *_ = CHARTS["coverage"](report).axes
 
     def looks_of(axes: Axes) -> dict[float, tuple[object, bool]]:
         single = [line for line in axes.lines if line.get_marker() in {"o", "X"}]
@@ -129,7 +124,7 @@ def bands(axes: Axes) -> list[list[tuple[float, float]]]:
 @pytest.mark.parametrize("which", ["sentiment", "of_documents"])
 def test_curves_have_a_band_of_their_intervals(which: str, request: pytest.FixtureRequest) -> None:
     report: DatasetReport = request.getfixturevalue(which)
-    left, right, *_ = coverage_figure(report).axes
+    left, right, *_ = CHARTS["coverage"](report).axes
     for axes, curves, of_class in (
         (left, report.coverage.curves_by_true_class, report.coverage.bands_by_true_class),
         (right, report.coverage.curves_by_predicted_class, report.coverage.bands_by_predicted_class),
@@ -146,7 +141,7 @@ def test_curves_have_a_band_of_their_intervals(which: str, request: pytest.Fixtu
 
 
 def test_of_many_classes_one_band_is_drawn_and_an_interval_at_each_mark(hostile: DatasetReport) -> None:
-    left, *_ = coverage_figure(hostile).axes
+    left, *_ = CHARTS["coverage"](hostile).axes
     assert len(bands(left)) == 1
     bars = [one.get_segments()[0] for one in left.collections if isinstance(one, LineCollection)]
     tallies = [hostile.method("Venn-ADMIT weighted").per_true_class[c] for c in hostile.shown_classes()]
@@ -174,7 +169,7 @@ def shares(axes: Axes) -> list[tuple[float, float, object, bool]]:
 
 
 def test_methods_that_matter_have_a_row_with_what_they_admit_and_how_much_is_right(selective: DatasetReport) -> None:
-    admitted, overall, true, predicted = methods_figure(selective).axes
+    admitted, overall, true, predicted = CHARTS["methods"](selective).axes
     rows = methods_that_matter(selective)
     names = [label.get_text() for label in admitted.get_yticklabels()]
     assert names == [row.name for row in rows]
@@ -197,7 +192,7 @@ def test_methods_that_matter_have_a_row_with_what_they_admit_and_how_much_is_rig
 
 
 def test_risk_is_drawn_against_coverage_with_what_is_admitted(selective: DatasetReport) -> None:
-    figure = risk_figure(selective)
+    figure = CHARTS["risk"](selective)
     (axes,) = figure.axes
     curves = [line for line in axes.lines if len(np.asarray(line.get_xdata())) > 2]
     assert len(curves) == len(selective.risk_curves)
@@ -228,7 +223,7 @@ def test_risk_is_drawn_against_coverage_with_what_is_admitted(selective: Dataset
 def test_the_worst_class_is_one_with_enough_points(two_class_report: Build) -> None:
     # True rare 4 of 9, which is too few to judge; true common 90 of 95.
     report = two_class_report([(0, 0, 4), (0, 1, 5), (1, 1, 90), (1, 0, 5), (1, -1, 5)])
-    _, _, true, _ = methods_figure(report).axes
+    _, _, true, _ = CHARTS["methods"](report).axes
     assert {share for _, share, _, _ in shares(true)} >= {90 / 95}
     assert 4 / 9 not in {share for _, share, _, _ in shares(true)}
 
@@ -237,28 +232,28 @@ def test_too_few_points_do_not_set_the_limits(two_class_report: Build) -> None:
     # True rare: 1 of 8, which no axis needs to reach down to. True common: 90 of 92.
     report = two_class_report([(0, 0, 1), (0, 1, 7), (1, 1, 190), (1, 0, 2)])
     alone = two_class_report([(1, 1, 190), (1, 0, 2)])
-    few, judged = methods_figure(report), methods_figure(alone)
+    few, judged = CHARTS["methods"](report), CHARTS["methods"](alone)
     least, _ = few.axes[1].get_xlim()
     assert least == pytest.approx(judged.axes[1].get_xlim()[0], abs=0.06)
     # Predicted rare, 1 of 3, is the worst class of no method; of few points, it is drawn only if all are.
-    everything = methods_figure(two_class_report([(0, 0, 1), (0, 1, 7)]))
+    everything = CHARTS["methods"](two_class_report([(0, 0, 1), (0, 1, 7)]))
     assert everything.axes[1].get_xlim()[0] <= 1 / 8
 
 
 def test_too_few_are_hollow_and_no_admitted_point_is_no_mark(
     of_few_documents: DatasetReport, two_class_report: Build
 ) -> None:
-    for axes in methods_figure(of_few_documents).axes[1:]:
+    for axes in CHARTS["methods"](of_few_documents).axes[1:]:
         found = shares(axes)
         assert len(found) == len(methods_that_matter(of_few_documents))
         assert all((x, hollow) == (1.0, True) for _, x, _, hollow in found)
         assert all((line.get_alpha() or 1) < 1 for line in axes.lines if line.get_marker() == "o")
-    overall = methods_figure(two_class_report([(0, -1, 30), (1, -1, 30)])).axes[1]
+    overall = CHARTS["methods"](two_class_report([(0, -1, 30), (1, -1, 30)])).axes[1]
     assert [(x, marker) for _, x, marker, _ in shares(overall)] == [(0.5, "X")]
 
 
 def test_reliability_has_a_panel_a_bound(of_documents: DatasetReport) -> None:
-    lower, below, upper, _ = reliability_figure(of_documents).axes
+    lower, below, upper, _ = CHARTS["reliability"](of_documents).axes
     assert below.get_xlabel() == "lower probability of the predicted class"
     for axes, measured in ((lower, of_documents.reliability_lower), (upper, of_documents.reliability_upper)):
         expected = {
@@ -272,7 +267,7 @@ def test_reliability_has_a_panel_a_bound(of_documents: DatasetReport) -> None:
 
 def test_cells_of_the_heat_map_say_how_many(sentiment: DatasetReport) -> None:
     assert sentiment.grid is not None
-    words = [text.get_text() for text in heatmap_figure(sentiment).axes[0].texts]
+    words = [text.get_text() for text in CHARTS["heatmap"](sentiment).axes[0].texts]
     assert len(words) == sentiment.grid.count.size
     for count, correct in zip(sentiment.grid.count.flat, sentiment.grid.correct.flat, strict=True):
         if count >= 10:

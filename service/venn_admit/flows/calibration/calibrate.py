@@ -21,7 +21,7 @@ from venn_admit.flows.calibration.approximate import (
     take_in_waiting,
 )
 from venn_admit.flows.calibration.in_use import FarLess, follow, put_in_use_unless_far_less
-from venn_admit.flows.jobs.submit import Send, Submission, submit_job
+from venn_admit.flows.jobs.submit import Submission, submit_job
 from venn_admit.flows.keys.keys import Caller, asked_by
 from venn_admit.flows.shell import Shell
 from venn_admit.methods.method import Made
@@ -108,14 +108,14 @@ def settings_for(classifier: Classifier, method: str, given: Mapping[str, Any]) 
 OnStored = Callable[[Connection, Calibrated], object]
 
 
-def request_approximations(workspace: Workspace, name: str, *, send: Send | None = None) -> int:
+def request_approximations(workspace: Workspace, name: str) -> int:
     """Submit the job that brings mc and vp up to date under the current parameters, and return its key.
 
-    send: as in `submit_job`. Raises NotReadyError before the first fit, and InvalidInputError if the classifier has
-    logits only, of which there is nothing to bring up to date.
+    Raises NotReadyError before the first fit, and InvalidInputError if the classifier has logits only, of which there
+    is nothing to bring up to date.
     """
     take_in_waiting(workspace.engine, name)
-    with submit_job(workspace, send) as submission:
+    with submit_job(workspace) as submission:
         connection = submission.connection
         classifier = held_classifier(connection, classifiers.by_name(connection, name))
         classifiers.require_vectors(classifier, "an approximation")

@@ -30,7 +30,7 @@ from venn_admit.flows.calibration.calibrate import (
     usable_parameters,
 )
 from venn_admit.flows.data.catalogue import find
-from venn_admit.flows.jobs.submit import Send, submit_job
+from venn_admit.flows.jobs.submit import submit_job
 from venn_admit.flows.shell import Shell
 from venn_admit.methods.registry import METHODS
 from venn_admit.methods.venn_abers.split_points import read_knn, read_split
@@ -45,15 +45,14 @@ MOST_JUDGED = 10_000
 """About how many points are decided on if there are more: weights take the distance of each to all others."""
 
 
-def request_mc(workspace: Workspace, name: str, alpha: Decimal, *, send: Send | None = None) -> int | None:
+def request_mc(workspace: Workspace, name: str, alpha: Decimal) -> int | None:
     """Submit the job that brings knn and mc up to date under the current parameters, and return its key, if one is due.
 
-    send: as in `submit_job`. Raises InvalidInputError for alpha, and NotReadyError before the first fit or if data are
-    missing.
+    Raises InvalidInputError for alpha, and NotReadyError before the first fit or if data are missing.
     """
     check_alpha(alpha)
     take_in_waiting(workspace.engine, name)
-    with submit_job(workspace, send) as submission:
+    with submit_job(workspace) as submission:
         connection = submission.connection
         classifier = held_classifier(connection, classifiers.by_name(connection, name))
         parameters = usable_parameters(connection, classifier)

@@ -27,7 +27,7 @@ from venn_admit.flows.calibration.approximate import (
 )
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.jobs.chunks import ChunkWork
-from venn_admit.flows.jobs.submit import Requester, Send, Submission, submit_job
+from venn_admit.flows.jobs.submit import Requester, Submission, submit_job
 from venn_admit.flows.shell import Shell
 from venn_admit.store.database.engine import connect, consistent_view, transaction
 from venn_admit.store.exemplars import approximations, classifiers, exemplars, forgotten, neighbours, support
@@ -109,13 +109,13 @@ class ComputedFit:
         return bool(trained) or exemplars.count_stored(connection, self.point_ids) < len(self.point_ids)
 
 
-def request_neighbours(workspace: Workspace, name: str, *, send: Send | None = None) -> int:
+def request_neighbours(workspace: Workspace, name: str) -> int:
     """Submit the job that finds the neighbours a fit needs, and return its key.
 
-    send: as in `submit_job`. Raises NotReadyError if data are missing, InvalidInputError if there are no vectors.
+    Raises NotReadyError if data are missing, InvalidInputError if there are no vectors.
     """
     take_in_waiting(workspace.engine, name)
-    with submit_job(workspace, send) as submission:
+    with submit_job(workspace) as submission:
         classifier = _fittable(submission, name)
         return submission.add_job(
             classifier,

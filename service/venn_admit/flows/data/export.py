@@ -1,6 +1,6 @@
 """Writing what is stored to files that other programs can read."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -90,11 +90,11 @@ def export(engine: Engine, name: str, what: Export, out: Path, *, calibration_id
         if what is Export.POLICY:
             write_json(out, policy_document(connection, classifier, calibration_id))
             return Exported(1)
-        schema, rows, columns = _table(connection, classifier, what, calibration_id)
+        schema, rows = _table(connection, classifier, what, calibration_id)
         count = 0
         with TableWriter(out, schema) as writer:
             for block in rows:
-                writer.write({name: [value(row) for row in block] for name, value in columns.items()})
+                writer.write({name: _column(name, block) for name in schema.names})
                 count += len(block)
         if what is not Export.CALIBRATION:
             return Exported(count)
@@ -102,76 +102,33 @@ def export(engine: Engine, name: str, what: Export, out: Path, *, calibration_id
         return Exported(count, forgotten.lost_points(connection, calibration.id).total)
 
 
-Columns = dict[str, Callable[[Row[Any]], Any]]
+_ATTRIBUTES = {"predicted_by_network": "network_predicted", "q": "match_count", "d": "distance", "set": "admit_set"}
+"""What rows call the columns that have another name in files."""
+
+
+def _column(name: str, rows: Sequence[Row[Any]]) -> list[Any]:
+    values = [getattr(row, _ATTRIBUTES.get(name, name)) for row in rows]
+    return [None if one is None else classes_of(one) for one in values] if name == "set" else values
 
 
 def _table(
     connection: Connection, classifier: Classifier, what: Export, calibration_id: int | None
-) -> tuple[pa.Schema, Iterator[Sequence[Row[Any]]], Columns]:
+) -> tuple[pa.Schema, Iterator[Sequence[Row[Any]]]]:
     match what:
         case Export.EXEMPLARS:
-            return (
-                EXEMPLARS_SCHEMA,
-                exemplars.export_rows(connection, classifier),
-                {
-                    "external_id": lambda row: row.external_id,
-                    "split": lambda row: row.split,
-                    "label": lambda row: row.label,
-                    "predicted_by_network": lambda row: row.network_predicted,
-                },
-            )
+            return EXEMPLARS_SCHEMA, exemplars.export_rows(connection, classifier)
         case Export.UNLABELLED:
             calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
-            return (
-                UNLABELLED_SCHEMA,
-                reports.unlabelled_rows(connection, classifier, calibration),
-                {
-                    "external_id": lambda row: row.external_id,
-                    "document_id": lambda row: row.document_id,
-                    "predicted_by_network": lambda row: row.network_predicted,
-                },
-            )
+            return UNLABELLED_SCHEMA, reports.unlabelled_rows(connection, classifier, calibration)
         case Export.NEIGHBOURS:
             classifiers.require_vectors(classifier, "a neighbour list")
-            return (
-                NEIGHBOURS_SCHEMA,
-                neighbours.export_rows(connection, classifier),
-                {
-                    "external_id": lambda row: row.external_id,
-                    "neighbour_ids": lambda row: row.neighbour_ids,
-                    "distances": lambda row: row.distances,
-                },
-            )
+            return NEIGHBOURS_SCHEMA, neighbours.export_rows(connection, classifier)
         case Export.APPROXIMATIONS:
             classifiers.require_vectors(classifier, "an approximation")
-            return (
-                APPROXIMATIONS_SCHEMA,
-                approximations.export_rows(connection, classifier),
-                {
-                    "external_id": lambda row: row.external_id,
-                    "split": lambda row: row.split,
-                    "logits": lambda row: row.logits,
-                    "predicted": lambda row: row.predicted,
-                    "q": lambda row: row.match_count,
-                    "d": lambda row: row.distance,
-                },
-            )
+            return APPROXIMATIONS_SCHEMA, approximations.export_rows(connection, classifier)
         case Export.CALIBRATION:
             calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
-            return (
-                CALIBRATION_SCHEMA,
-                calibrations.export_rows(connection, calibration),
-                {
-                    "external_id": lambda row: row.external_id,
-                    "split": lambda row: row.split,
-                    "label": lambda row: row.label,
-                    "predicted": lambda row: row.predicted,
-                    "q": lambda row: row.match_count,
-                    "d": lambda row: row.distance,
-                    "score": lambda row: row.score,
-                    "set": lambda row: None if row.admit_set is None else classes_of(row.admit_set),
-                },
-            )
+            return CALIBRATION_SCHEMA, calibrations.export_rows(connection, calibration)
     raise AssertionError(f"no table for {what}")
 
 

@@ -95,7 +95,9 @@ class Submission:
 
 
 @contextmanager
-def submit_job(workspace: Workspace, send: Send | None, *, requester: Requester | None = None) -> Iterator[Submission]:
+def submit_job(
+    workspace: Workspace, send: Send | None = None, *, requester: Requester | None = None
+) -> Iterator[Submission]:
     """Record jobs in the block, in one transaction, and send them after it.
 
     If the block fails, nothing is stored; if `send` fails, the jobs stay recorded.

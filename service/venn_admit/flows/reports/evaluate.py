@@ -18,7 +18,7 @@ from venn_admit.files.sources import ExemplarSource
 from venn_admit.flows.calibration.approximate import require_support
 from venn_admit.flows.data.ingest import store_scored
 from venn_admit.flows.decisions.score import add_score_job
-from venn_admit.flows.jobs.submit import Send, Submission, submit_job
+from venn_admit.flows.jobs.submit import Submission, submit_job
 from venn_admit.flows.reports.held_out import comparison_calibration, predicted_calibration_data, read_held_out
 from venn_admit.flows.shell import Shell
 from venn_admit.methods.describing import PointsToJudge
@@ -54,14 +54,13 @@ def request_evaluation_of_source(
     *,
     calibration_id: int | None,
     on_rows: Callable[[int], None] = lambda _: None,
-    send: Send | None = None,
 ) -> EvaluationRequest:
     """Store a source's exemplars and submit the job that scores its labelled rows, recorded in the same transaction.
 
-    calibration_id: the snapshot to use; None: the current one. send: as in `submit_job`. Raises InvalidInputError if
-    no row has a label, or if the snapshot was made with all that have; nothing is stored then.
+    calibration_id: the snapshot to use; None: the current one. Raises InvalidInputError if no row has a
+    label, or if the snapshot was made with all that have; nothing is stored then.
     """
-    with submit_job(workspace, send) as submission:
+    with submit_job(workspace) as submission:
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, calibration_id)
@@ -74,14 +73,14 @@ def request_evaluation_of_source(
 
 
 def request_evaluation_of_decisions(
-    workspace: Workspace, name: str, *, calibration_id: int | None, send: Send | None = None
+    workspace: Workspace, name: str, *, calibration_id: int | None
 ) -> EvaluationRequest:
     """Submit the job that completes a calibration's labelled decisions, which were made under whichever options.
 
-    calibration_id, send: as above. Raises InvalidInputError where no labelled exemplar was scored with it, or the
+    calibration_id: as above. Raises InvalidInputError where no labelled exemplar was scored with it, or the
     snapshot was made with all that were.
     """
-    with submit_job(workspace, send) as submission:
+    with submit_job(workspace) as submission:
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, calibration_id)

@@ -4,6 +4,7 @@ import re
 import warnings
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import partial
 from html import escape
 from io import StringIO
 from itertools import repeat
@@ -35,31 +36,6 @@ SHEET_WIDTH = 17.0
 
 TABLE_WIDTH = 10.4
 """Inches of the table that stands beside a chart on it."""
-
-
-def methods_figure(report: DatasetReport) -> Figure:
-    """What each method admits, and how much of it is right, over all and for its worst class."""
-    return _single(report, "methods", draw_methods, (9.5, 4.2))
-
-
-def coverage_figure(report: DatasetReport) -> Figure:
-    """Coverage against admitted share, per true class and per predicted class."""
-    return _single(report, "coverage", _draw_coverage, (9.5, 5.0))
-
-
-def reliability_figure(report: DatasetReport) -> Figure:
-    """Lower and upper probability against observed frequency, with intervals and the counts behind them."""
-    return _single(report, "reliability", draw_reliability, (9.5, 5.8))
-
-
-def risk_figure(report: DatasetReport) -> Figure:
-    """Risk against coverage, of every method that ranks its predictions."""
-    return _single(report, "risk", draw_risk, (8.6, 6.0))
-
-
-def heatmap_figure(report: DatasetReport) -> Figure:
-    """Accuracy over q by d, with counts."""
-    return _single(report, "heatmap", draw_heatmap, (7.6, 4.8))
 
 
 def summary_figure(report: DatasetReport) -> Figure:
@@ -100,12 +76,32 @@ def summary_figure(report: DatasetReport) -> Figure:
     return figure
 
 
+def _draw_coverage(figure: FigureBase, report: DatasetReport) -> None:
+    draw_coverage(figure, report.coverage, report.class_names, report.alpha)
+
+
+def _single(name: str, draw: Callable[..., None], inches: tuple[float, float], report: DatasetReport) -> Figure:
+    with drawing_fonts():
+        figure = Figure(figsize=inches, layout="constrained")
+        draw(figure, report)
+        figure.suptitle(f"{report.name}: {TITLES[name]}", fontsize=12, fontweight="bold", parse_math=False)
+    return figure
+
+
+_DRAWN: dict[str, tuple[Callable[..., None], tuple[float, float]]] = {
+    # What each method admits, and how much of it is right, over all and for its worst class.
+    "methods": (draw_methods, (9.5, 4.2)),
+    # Coverage against admitted share, per true class and per predicted class.
+    "coverage": (_draw_coverage, (9.5, 5.0)),
+    # Risk against coverage, of every method that ranks its predictions.
+    "risk": (draw_risk, (8.6, 6.0)),
+    # Lower and upper probability against observed frequency, with intervals and the counts behind them.
+    "reliability": (draw_reliability, (9.5, 5.8)),
+    # Accuracy over q by d, with counts.
+    "heatmap": (draw_heatmap, (7.6, 4.8)),
+}
 CHARTS: dict[str, Callable[[DatasetReport], Figure]] = {
-    "methods": methods_figure,
-    "coverage": coverage_figure,
-    "risk": risk_figure,
-    "reliability": reliability_figure,
-    "heatmap": heatmap_figure,
+    **{name: partial(_single, name, *drawn) for name, drawn in _DRAWN.items()},
     "summary": summary_figure,
 }
 
@@ -163,18 +159,4 @@ def class_coverage_figure(coverage: ClassCoverage, class_names: Sequence[str], a
     with drawing_fonts():
         figure = Figure(figsize=(9.5, 4.8), layout="constrained")
         draw_coverage(figure, coverage, class_names, alpha)
-    return figure
-
-
-def _draw_coverage(figure: FigureBase, report: DatasetReport) -> None:
-    draw_coverage(figure, report.coverage, report.class_names, report.alpha)
-
-
-def _single(
-    report: DatasetReport, name: str, draw: Callable[[FigureBase, DatasetReport], None], inches: tuple[float, float]
-) -> Figure:
-    with drawing_fonts():
-        figure = Figure(figsize=inches, layout="constrained")
-        draw(figure, report)
-        figure.suptitle(f"{report.name}: {TITLES[name]}", fontsize=12, fontweight="bold", parse_math=False)
     return figure

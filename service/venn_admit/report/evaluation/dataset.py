@@ -142,7 +142,6 @@ def build_dataset_report(
     points: EvaluationPoints,
     neighbour_count: int | None,
     alpha: Decimal,
-    match_bins: tuple[int, ...] | None = None,
     parameters: tuple[tuple[str, str], ...] = (),
     left_out: int = 0,
     calibration: EvaluatedCalibration | None = None,
@@ -150,9 +149,8 @@ def build_dataset_report(
 ) -> DatasetReport:
     """Measure an evaluation set.
 
-    neighbour_count: K; None, as is the view of the points, if the classifier has logits only. match_bins: lower edges
-    of the bins of q in the heat map. parameters, left_out, calibration: as in `DatasetReport`. loss: (C, C), what
-    errors cost, if the calibration promises the mean loss.
+    neighbour_count: K; None, as is the view of the points, if the classifier has logits only. parameters, left_out,
+    calibration: as in `DatasetReport`. loss: (C, C), what errors cost, if the calibration promises the mean loss.
     """
     if len(class_names) != points.class_count:
         raise InvalidInputError(
@@ -191,7 +189,7 @@ def build_dataset_report(
             points.knn.distance,
             correct,
             neighbour_count,
-            match_bins or default_match_bins(neighbour_count),
+            default_match_bins(neighbour_count),
         ),
         set_methods=tuple(row.name for row in methods[: len(methods) - len(points.selective)]),
         risk_curves=_risk_curves(points),

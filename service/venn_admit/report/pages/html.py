@@ -16,16 +16,7 @@ from venn_admit.report.calibration.common.partition_map import map_table
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Picture
 from venn_admit.report.calibration.wording import advice_text, heading, pictures, sections, settings_text
-from venn_admit.report.charts.charts import (
-    charts_of,
-    coverage_figure,
-    heatmap_figure,
-    methods_figure,
-    reliability_figure,
-    risk_figure,
-    save_charts,
-    to_svg,
-)
+from venn_admit.report.charts.charts import CHARTS, charts_of, save_charts, to_svg
 from venn_admit.report.charts.looks import CHART_COLOURS
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.sets import are_alike, sets_table
@@ -54,33 +45,33 @@ from venn_admit.report.evaluation.wording import (
 
 FIGURES = {
     "methods": (
-        methods_figure,
+        CHARTS["methods"],
         "What the methods that matter admit, and how much of it is right: of all that is admitted, and of the class on "
         "which the method does worst. A disc meets the dotted target, because its whole interval lies at or above it; "
         "a cross misses it; a ring cannot tell.",
     ),
     "coverage": (
-        coverage_figure,
+        CHARTS["coverage"],
         "Share right against admitted share. From the left, points are admitted in the order of their lower "
         "probability, the highest first; a curve shows the share right among those admitted so far, and a band its "
         "interval. A mark is what the method of the calibration admits: full if its interval meets the dotted target, "
         "a cross if it misses it, a ring if it cannot tell.",
     ),
     "risk": (
-        risk_figure,
+        CHARTS["risk"],
         "Share wrong against the share admitted. From the left, points are admitted in the order of a method's own "
         "confidence, the highest first; a lower curve ranks better, and the area under it sums that up. A mark is what "
         "the method admits, with its interval: at or below the dotted line it keeps the target over all, which "
         "says nothing of each class.",
     ),
     "reliability": (
-        reliability_figure,
+        CHARTS["reliability"],
         "Venn probabilities against observed frequency. Each mark is a bin of points with a similar probability: the "
         "lower should not lie clearly below the diagonal, the upper not clearly above. Bins of too few points are "
         "small and grey. The lower panels show how many points a bin holds.",
     ),
     "heatmap": (
-        heatmap_figure,
+        CHARTS["heatmap"],
         "Accuracy of every prediction by q and d, none rejected. Upwards, more of the nearest neighbours agree; to the "
         "right, the point is further from the training data.",
     ),

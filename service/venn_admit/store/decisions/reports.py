@@ -103,14 +103,7 @@ def inventory(connection: Connection, classifier: Classifier) -> Inventory:
 
 def snapshot_origin(connection: Connection, calibration: Calibration) -> SnapshotOrigin:
     row = execute(connection, "reports.snapshot_origin", calibration_id=calibration.id).one()
-    return SnapshotOrigin(
-        created_at=row.created_at,
-        reason=row.reason,
-        state=row.state,
-        dev_count=row.dev_count,
-        dev_discrepancies=row.dev_discrepancies,
-        parameters_are_current=row.parameters_are_current,
-    )
+    return SnapshotOrigin(**row._mapping)
 
 
 def quartiles(connection: Connection, calibration: Calibration) -> FloatArray | None:

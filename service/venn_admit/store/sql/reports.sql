@@ -79,7 +79,6 @@ SELECT
     calibration.created_at,
     calibration.reason,
     calibration.state,
-    knn_parameters.origin,
     knn_parameters.dev_count,
     knn_parameters.dev_discrepancies,
     knn_parameters.is_current AS parameters_are_current

@@ -64,7 +64,11 @@ class BandsPart(BandsContents):
         )
 
     def settings_payload(self) -> dict[str, Any]:
-        return settings_payload(self)
+        return {
+            **json_settings(self.settings, "alpha", "delta", "kappa", "thresholds", "q_bins"),
+            "s_hat": self.radius.s_hat,
+            "omega": self.radius.omega,
+        }
 
     def sections(self, report: CalibrationReport) -> list[Section]:
         return [partitions_section(report, self)]
@@ -122,7 +126,27 @@ class BandsPart(BandsContents):
         return report.step(Verb.CALIBRATE, settings=self.settings, neighbour_count=self.neighbour_count)
 
     def payload(self, report: CalibrationReport) -> dict[str, Any]:
-        return bands_payload(report, self)
+        budget = self.lacking
+        return {
+            "partitions": _partitions(report, self),
+            "vp_admitted": self.admitted_of_vp,
+            "weights": {
+                "points": self.weighted.points,
+                "admitted_plain": self.weighted.plain,
+                "admitted_weighted": self.weighted.admitted,
+                "right_weighted": self.weighted.right,
+            },
+            "label_budget": None
+            if budget is None
+            else {
+                "kappa": budget.kappa,
+                "per_bin": [
+                    {"q": self.bin_names[number], **_shortfall(report, found)}
+                    for number, found in budget.per_bin.items()
+                ],
+                "all": _shortfall(report, budget.overall),
+            },
+        }
 
     def drift_payload(self, report: CalibrationReport) -> dict[str, Any]:  # noqa: ARG002 - bands have none
         return {}
@@ -132,40 +156,6 @@ class BandsPart(BandsContents):
 
         figure = partial(partitions_figure, self.partitions, self.bin_names, self.neighbour_count)
         return (Picture("partitions", CAPTION, figure),)
-
-
-def settings_payload(part: BandsContents) -> dict[str, Any]:
-    """Return how the calibration was made."""
-    settings = part.settings
-    return {
-        **json_settings(settings, "alpha", "delta", "kappa", "thresholds", "q_bins"),
-        "s_hat": part.radius.s_hat,
-        "omega": part.radius.omega,
-    }
-
-
-def bands_payload(report: CalibrationReport, part: BandsContents) -> dict[str, Any]:
-    """Return the partitions, what is admitted of vp, plainly and of a sample with weights, and the label budget."""
-    budget = part.lacking
-    return {
-        "partitions": _partitions(report, part),
-        "vp_admitted": part.admitted_of_vp,
-        "weights": {
-            "points": part.weighted.points,
-            "admitted_plain": part.weighted.plain,
-            "admitted_weighted": part.weighted.admitted,
-            "right_weighted": part.weighted.right,
-        },
-        "label_budget": None
-        if budget is None
-        else {
-            "kappa": budget.kappa,
-            "per_bin": [
-                {"q": part.bin_names[number], **_shortfall(report, found)} for number, found in budget.per_bin.items()
-            ],
-            "all": _shortfall(report, budget.overall),
-        },
-    }
 
 
 def _partitions(report: CalibrationReport, part: BandsContents) -> dict[str, Any]:

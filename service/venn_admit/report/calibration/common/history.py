@@ -1,6 +1,7 @@
 """What calibrations changed, one after another, and what happened day by day, as a picture."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from venn_admit.core.monitoring.history import Day, SnapshotChange
@@ -119,14 +120,4 @@ def days_picture(days: Sequence[Day]) -> Picture:
 
 def days_payload(days: Sequence[Day]) -> list[dict[str, Any]]:
     """Return the days for programs."""
-    return [
-        {
-            "day": day.day.isoformat(),
-            "decisions": day.decisions,
-            "decided": day.decided,
-            "admitted": day.admitted,
-            "labels": day.labels,
-        }
-        for day in days
-        if day.decisions or day.labels
-    ]
+    return [{**asdict(day), "day": day.day.isoformat()} for day in days if day.decisions or day.labels]
