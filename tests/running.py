@@ -92,7 +92,9 @@ def workspace(
 ) -> Workspace:
     """What a use case works with; without a cache, it is one that must stay unused."""
     cache = ArrayCache(Path(os.devnull)) if cache is None else cache
-    return Workspace(engine, cache.folder, cache.memory_budget, chunk_rows, keep_calibrations, device)
+    made = Workspace(engine, cache.folder, cache.memory_budget, chunk_rows, keep_calibrations, device)
+    vars(made)["cache"] = cache  # this one, which may be of a kind of its own
+    return made
 
 
 def chunk_ordinals(engine: Engine, job_id: int) -> list[int]:
