@@ -38,7 +38,7 @@ from venn_admit.store.work import jobs, leases
 SMALL = 16 << 20
 """The least that the settings take."""
 
-CLASSES, DIMENSION, HELD_OUT, SCORED = 100, 8, 12_000, 800
+CLASSES, DIMENSION, HELD_OUT, SCORED = 100, 8, 8_000, 800
 
 _Result = TypeVar("_Result")
 
