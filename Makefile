@@ -85,11 +85,10 @@ lint: $(VENV)/.dev ## style, types, import directions, SQL, what migrations lock
 lint-types:
 	$(BIN)/mypy
 
-lint-others:
+lint-others: $(VENV)/.sql
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/sqlfluff lint $(SQL)
 	$(BIN)/alembic upgrade head --sql | $(BIN)/squawk
 	$(BIN)/python -m tests.docs.wording
 
@@ -139,4 +138,9 @@ $(VENV)/.bench: $(VENV)/.installed
 
 $(VENV)/.dev: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
+	touch $@
+
+# Reading SQL takes longest of what lint does, types aside: only files that changed since all were right are read again.
+$(VENV)/.sql: $(VENV)/.dev pyproject.toml $(shell find $(SQL) -name '*.sql')
+	$(BIN)/sqlfluff lint $(if $(filter-out %.sql,$?),$(SQL),$?)
 	touch $@
