@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import make_url
 
 from tests.conftest import fresh_database
+from tests.counting import traffic
 from tests.flows.cascades.bundled import STAGES, Reviews, calibrate, prepare, reviews
 from tests.running import Arrays, Bench
 from venn_admit.core.calibrators.settings import make_venn_abers_settings
@@ -159,6 +160,23 @@ def test_one_point_is_served_as_a_job_serves_it(bench: Bench, data: Reviews) -> 
         last = answers[-1]
         assert last.served == found.served[row]
         assert (last.stage if last.served is not None else last.next_stage) == found.stage[row]
+
+
+def test_looking_a_cascade_up_takes_one_statement_whatever_its_stages(bench: Bench, data: Reviews) -> None:
+    manage.create(bench.engine, "alone", [("small", 0.0)])
+    scorer = PointScorer(bench.workspace())
+    point = GivenPoint(None, data.scored["small"]["f"][0])
+    scorer.score_each("small", [point], neighbours=0)
+    with traffic(bench.engine) as of_classifier:
+        scorer.score_each("small", [point], neighbours=0)
+    with traffic(bench.engine) as of_cascade:
+        decide(bench.engine, scorer, "reviews", 1, point)
+    with traffic(bench.engine) as listed:
+        assert len(manage.every(bench.engine)) == 2
+    # The cascade, the calibration that decided, and its score.
+    assert of_cascade.statements == of_classifier.statements + 3
+    # All stages, and all certificates.
+    assert listed.statements == 2
 
 
 def test_the_view_says_what_the_report_says(bench: Bench) -> None:

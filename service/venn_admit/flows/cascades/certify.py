@@ -17,7 +17,7 @@ from venn_admit.core.split_names import Split
 from venn_admit.core.types import BoolArray
 from venn_admit.errors import ConflictError, NotReadyError
 from venn_admit.flows.calibration.calibrate import require_approximations, usable_parameters
-from venn_admit.flows.cascades.manage import OnReport, report_of
+from venn_admit.flows.cascades.manage import OnReport, reported
 from venn_admit.methods.venn_abers.held_out import RankedHeldOut, held_out_points
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.cascades import cascades
@@ -92,7 +92,7 @@ def certify(
     with transaction(workspace.engine) as connection:
         cascade = cascades.by_name(connection, name)
         cascades.add_calibration(connection, cascade, certificate, stages)
-        report = report_of(cascade, cascades.newest_calibration(connection, cascade))
+        report = reported(connection, name)
         on_stored(connection, report)
     return report
 

@@ -11,7 +11,7 @@ from venn_admit.core.evaluation.tallies import wilson_interval
 from venn_admit.errors import ConflictError, InvalidInputError
 from venn_admit.flows.data.create import check_part_of_paths
 from venn_admit.store.cascades import cascades
-from venn_admit.store.cascades.cascades import Cascade, CascadeCalibration, CertifiedStage, StoredStage
+from venn_admit.store.cascades.cascades import Cascade, CascadeCalibration, StoredStage
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.exemplars import classifiers
 from venn_admit_client.records import CascadeClass, CascadeReport, CascadeStage
@@ -59,7 +59,8 @@ def create(
             for place, (stage, cost) in enumerate(stages, 1)
         ]
         _check([one for one, _ in found if one is not None])
-        report = report_of(cascades.add(connection, name, found), None)
+        cascades.add(connection, name, found)
+        report = reported(connection, name)
         on_stored(connection, report)
     return report
 
@@ -80,33 +81,39 @@ def _check(found: Sequence[classifiers.Classifier]) -> None:
 def show(engine: Engine, name: str) -> CascadeReport:
     """Return how a cascade stands. Raises NotFoundError."""
     with consistent_view(engine) as connection:
-        found = cascades.by_name(connection, name)
-        return report_of(found, cascades.newest_calibration(connection, found))
+        return reported(connection, name)
 
 
 def every(engine: Engine) -> list[CascadeReport]:
     """Return how all cascades stand, by name."""
     with consistent_view(engine) as connection:
-        return [report_of(one, cascades.newest_calibration(connection, one)) for one in cascades.every(connection)]
+        found = cascades.every(connection)
+        certificates = cascades.certificates(connection, found)
+        return [_report(one, certificates.get(one.id)) for one in found]
+
+
+def reported(connection: Connection, name: str) -> CascadeReport:
+    """Return how a cascade stands; it waits for nobody. Raises NotFoundError."""
+    found = cascades.by_name(connection, name)
+    return _report(found, cascades.certificates(connection, [found]).get(found.id))
 
 
 def delete(engine: Engine, name: str, *, on_stored: OnReport = lambda *_: None) -> CascadeReport:
     """Delete a cascade with its certificates, and return what it was; its classifiers stay. Raises NotFoundError."""
     with transaction(engine) as connection:
-        found = cascades.by_name(connection, name)
-        report = report_of(found, cascades.newest_calibration(connection, found))
-        cascades.delete(connection, found)
+        report = reported(connection, name)
+        cascades.delete(connection, name)
         on_stored(connection, report)
     return report
 
 
-def report_of(cascade: Cascade, calibration: CascadeCalibration | None) -> CascadeReport:
-    """Return how a cascade stands by its newest certificate."""
+def _report(cascade: Cascade, calibration: CascadeCalibration | None) -> CascadeReport:
+    """How a cascade stands by the certificate that it serves by."""
     if calibration is None:
         return CascadeReport(
             cascade=cascade.name,
             classes=cascade.class_names,
-            stages=tuple(_stage(stage, None, None, single_points=True) for stage in cascade.stages),
+            stages=tuple(_stage(stage, None, single_points=True) for stage in cascade.stages),
             number=None,
             certified_at=None,
             alpha=None,
@@ -124,12 +131,9 @@ def report_of(cascade: Cascade, calibration: CascadeCalibration | None) -> Casca
             cost_of_last=cascade.stages[-1].cost,
         )
     certificate, single_points = calibration.certificate, calibration.certificate.single_points
-    served = sum(sum(one.served) for one in calibration.stages)
-    of_stages = [*calibration.stages, *[None] * (len(cascade.stages) - len(calibration.stages))]
-    stages = tuple(
-        _stage(stage, of, certificate.points - served, single_points=single_points)
-        for stage, of in zip(cascade.stages, of_stages, strict=True)
-    )
+    served = sum(sum(stage.certified.served) for stage in cascade.stages if stage.certified is not None)
+    left = certificate.points - served
+    stages = tuple(_stage(stage, left, single_points=single_points) for stage in cascade.stages)
     total = math.fsum(stage.cost * (stage.reached or 0) for stage in stages)
     # All classes are tested together.
     needed = None if certificate.policy is not None else certificate.chains[0].closest.documents_needed
@@ -156,7 +160,8 @@ def report_of(cascade: Cascade, calibration: CascadeCalibration | None) -> Casca
     )
 
 
-def _stage(stage: StoredStage, of: CertifiedStage | None, left: int | None, *, single_points: bool) -> CascadeStage:
+def _stage(stage: StoredStage, left: int | None, *, single_points: bool) -> CascadeStage:
+    of = stage.certified
     if stage.classifier is None:
         return CascadeStage(stage.place, None, stage.cost, None, left, left, ())
     if of is None:

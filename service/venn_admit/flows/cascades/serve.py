@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from venn_admit.core.calibrators.certified.policies import Policy, admit
+from venn_admit.core.calibrators.certified.policies import admit
 from venn_admit.errors import Code, InvalidInputError, NotReadyError, OutdatedError
 from venn_admit.files.output.exports import SERVED_SCHEMA
 from venn_admit.files.output.tables import TableWriter
@@ -21,7 +21,7 @@ from venn_admit.flows.shell import Shell
 from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.cascades import cascades
-from venn_admit.store.cascades.cascades import Cascade, CascadeCalibration, ScoreVersion, StoredStage
+from venn_admit.store.cascades.cascades import Cascade, CertifiedStage, ScoreVersion, StoredStage
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions import decisions
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -31,49 +31,59 @@ from venn_admit_client.records import CascadeDecision, Served, ServedStage
 
 
 @dataclass(frozen=True, slots=True)
-class Certified:
-    """A cascade with the certificate that it serves by."""
+class Asked:
+    """A stage of a certified cascade that is a classifier."""
 
     cascade: Cascade
-    calibration: CascadeCalibration
+    place: int
+    classifier: Classifier
+    certified: CertifiedStage
 
-    def policy(self, place: int) -> Policy:
-        """Return the policy of a stage; place: from 1."""
-        return self.calibration.stages[place - 1].policy
+    @property
+    def following(self) -> StoredStage | None:
+        """The stage that gets what this one rejects; None if it is the last."""
+        return self.cascade.stages[self.place] if self.place < len(self.cascade.stages) else None
 
-    def after(self, place: int) -> StoredStage | None:
-        """Return the stage that gets what this one rejects; None if it is the last."""
-        return self.cascade.stages[place] if place < len(self.cascade.stages) else None
-
-    def require_same_score(self, connection: Connection, place: int, calibration: Calibration) -> None:
-        """Raise OutdatedError unless a calibration has the score that the policy of a stage bounds; place: from 1."""
-        classifier = self.cascade.classifiers[place - 1]
-        wanted = self.calibration.stages[place - 1].version
+    def require_same_score(self, connection: Connection, calibration: Calibration) -> None:
+        """Raise OutdatedError unless a calibration has the score that the policy of the stage bounds."""
         if calibration.has_score:
             found = ScoreVersion(venn_abers.score_of(connection, calibration.id), calibration.knn_parameters_id)
-            if found == wanted:
+            if found == self.certified.version:
                 return
         raise OutdatedError(
-            f"calibration {calibration.id} of {classifier.name!r} has another score than when the cascade "
-            f"{self.cascade.name!r} was certified, with calibration {self.calibration.stages[place - 1].calibration_id}"
-            ": certify the cascade again, or put that one in use",
+            f"calibration {calibration.id} of {self.classifier.name!r} has another score than when the cascade "
+            f"{self.cascade.name!r} was certified, with calibration {self.certified.calibration_id}: certify the "
+            "cascade again, or put that one in use",
             code=Code.CASCADE_OUTDATED,
             cascade=self.cascade.name,
-            classifier=classifier.name,
+            classifier=self.classifier.name,
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """A cascade that serves by a certificate, and its stages that are classifiers."""
+
+    cascade: Cascade
+    certificate: int
+    asked: tuple[Asked, ...]
+
+
 def certified(connection: Connection, name: str) -> Certified:
-    """Return a cascade and its newest certificate; NotFoundError or NotReadyError if there is none."""
+    """Return a cascade that is certified; NotFoundError or NotReadyError if there is none."""
     cascade = cascades.by_name(connection, name)
-    calibration = cascades.newest_calibration(connection, cascade)
-    if calibration is None:
+    if cascade.calibration_id is None:
         raise NotReadyError(
             f"the cascade {name!r} serves nothing before it is certified: certify it first",
             code=Code.CASCADE_NOT_CERTIFIED,
             cascade=name,
         )
-    return Certified(cascade, calibration)
+    asked = tuple(
+        Asked(cascade, stage.place, stage.classifier, stage.certified)
+        for stage in cascade.stages
+        if stage.classifier is not None and stage.certified is not None
+    )
+    return Certified(cascade, cascade.calibration_id, asked)
 
 
 def score(
@@ -103,11 +113,11 @@ def score(
         found = certified(connection, name)
         places = range(len(earlier_jobs) + 1, len(earlier_jobs) + len(sources) + 1)
         _require_stages(found, places.stop - 1)
-        scoring = [found.cascade.classifiers[place - 1] for place in places]
-        for place, classifier in zip(places, scoring, strict=True):
-            found.require_same_score(connection, place, calibrations.latest(connection, classifier))
+        scoring = [found.asked[place - 1] for place in places]
+        for one in scoring:
+            one.require_same_score(connection, calibrations.latest(connection, one.classifier))
     done = list(earlier_jobs)
-    for classifier, source in zip(scoring, sources, strict=True):
+    for classifier, source in zip((one.classifier for one in scoring), sources, strict=True):
         shell.show(f"Storing {source.name}", source.count_rows())
         request = request_score(
             workspace,
@@ -124,7 +134,7 @@ def score(
 
 
 def _require_stages(found: Certified, count: int) -> None:
-    most = len(found.cascade.classifiers)
+    most = len(found.asked)
     if not 1 <= count <= most:
         raise InvalidInputError(
             f"expected scores of the first stages of {found.cascade.name!r}, 1 to {most} of them, got {count}"
@@ -157,19 +167,19 @@ def served(engine: Engine, name: str, job_ids: Sequence[int]) -> Served:
     with consistent_view(engine) as connection:
         found = certified(connection, name)
         _require_stages(found, len(job_ids))
-        scored = [_read(connection, found, place, job_id) for place, job_id in enumerate(job_ids, 1)]
+        scored = [_read(connection, one, job_id) for one, job_id in zip(found.asked, job_ids, strict=False)]
     return _served(found, scored)
 
 
-def _read(connection: Connection, found: Certified, place: int, job_id: int) -> _Answers:
-    job, classifier = jobs.unremoved(connection, job_id), found.cascade.classifiers[place - 1]
+def _read(connection: Connection, asked: Asked, job_id: int) -> _Answers:
+    job, classifier = jobs.unremoved(connection, job_id), asked.classifier
     if job.classifier_id != classifier.id:
         raise InvalidInputError(
-            f"job {job_id}: expected one of {classifier.name!r}, stage {place} of {found.cascade.name!r}, got one of "
-            "another classifier; name the jobs in the order of the stages"
+            f"job {job_id}: expected one of {classifier.name!r}, stage {asked.place} of {asked.cascade.name!r}, got "
+            "one of another classifier; name the jobs in the order of the stages"
         )
     assert job.calibration_id is not None, "a job that scores names a calibration"
-    found.require_same_score(connection, place, calibrations.by_id(connection, classifier, job.calibration_id))
+    asked.require_same_score(connection, calibrations.by_id(connection, classifier, job.calibration_id))
     rows = [row for block in decisions.job_rows(connection, job_id) for row in block]
     counts = Counter(row.external_id for row in rows)
     for twice, count in counts.most_common(1):
@@ -179,7 +189,7 @@ def _read(connection: Connection, found: Certified, place: int, job_id: int) -> 
             )
     predicted = np.array([row.predicted for row in rows], dtype=np.int64)
     score = np.array([row.score for row in rows], dtype=np.float64)
-    answered = zip(rows, predicted.tolist(), admit(score, predicted, found.policy(place)).tolist(), strict=True)
+    answered = zip(rows, predicted.tolist(), admit(score, predicted, asked.certified.policy).tolist(), strict=True)
     return {row.external_id: classifier.class_names[said] if is_served else None for row, said, is_served in answered}
 
 
@@ -208,7 +218,7 @@ def _served(found: Certified, scored: Sequence[_Answers]) -> Served:
     answers |= dict.fromkeys(reaching, (None, None))
     ids = tuple(scored[0])
     return Served(
-        certificate=found.calibration.id,
+        certificate=found.certificate,
         ids=ids,
         served=tuple(answers[one][1] for one in ids),
         stage=tuple(answers[one][0] for one in ids),
@@ -245,24 +255,24 @@ def decide(
     """
     with consistent_view(engine) as connection:
         found = certified(connection, name)
-        if not 1 <= place <= len(found.cascade.classifiers):
-            raise InvalidInputError(
-                f"stage: expected 1 to {len(found.cascade.classifiers)}, a classifier of {name!r}, got {place}"
-            )
-    classifier: Classifier = found.cascade.classifiers[place - 1]
+    if not 1 <= place <= len(found.asked):
+        raise InvalidInputError(f"stage: expected 1 to {len(found.asked)}, a classifier of {name!r}, got {place}")
+    asked = found.asked[place - 1]
+    classifier, policy, following = asked.classifier, asked.certified.policy, asked.following
     (decided,) = scorer.score_each(classifier.address, [point], neighbours=0, stated=stated)
     with consistent_view(engine) as connection:
-        found.require_same_score(connection, place, calibrations.by_id(connection, classifier, decided.calibration_id))
+        asked.require_same_score(connection, calibrations.by_id(connection, classifier, decided.calibration_id))
     predicted, score = decided.fields["predicted"], decided.fields["score"]
-    is_served = bool(admit(np.array([score]), np.array([predicted]), found.policy(place))[0])
-    after = None if is_served else found.after(place)
+    is_served = bool(admit(np.array([score]), np.array([predicted]), policy)[0])
+    if is_served:
+        following = None
     return CascadeDecision(
-        certificate=found.calibration.id,
+        certificate=found.certificate,
         stage=place,
         predicted=classifier.class_names[predicted],
         score=score,
-        threshold=found.policy(place).thresholds[predicted],
+        threshold=policy.thresholds[predicted],
         served=classifier.class_names[predicted] if is_served else None,
-        next_stage=None if after is None else after.place,
-        next_classifier=None if after is None or after.classifier is None else after.classifier.name,
+        next_stage=None if following is None else following.place,
+        next_classifier=None if following is None or following.classifier is None else following.classifier.name,
     )

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from itertools import groupby
+from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 from sqlalchemy.exc import IntegrityError
 
 from venn_admit.core.calibrators.certified.certificate import Certificate, from_document, to_document
@@ -16,35 +18,6 @@ from venn_admit.errors import Code, ConflictError, NotFoundError
 from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
-
-
-@dataclass(frozen=True, slots=True)
-class StoredStage:
-    """A stage of a cascade. place: from 1. classifier: None for a person. cost: of a point that reaches it."""
-
-    place: int
-    classifier: Classifier | None
-    cost: float
-
-
-@dataclass(frozen=True, slots=True)
-class Cascade:
-    """Classifiers that are asked one after the other; a person may be the last stage."""
-
-    id: int
-    name: str
-    created_at: datetime
-    stages: tuple[StoredStage, ...]
-
-    @property
-    def classifiers(self) -> tuple[Classifier, ...]:
-        """Those of the stages, in order."""
-        return tuple(stage.classifier for stage in self.stages if stage.classifier is not None)
-
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        """The names of the classes, which all stages have."""
-        return self.classifiers[0].class_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +44,58 @@ class CertifiedStage:
 
 
 @dataclass(frozen=True, slots=True)
-class CascadeCalibration:
-    """The newest certificate of a cascade.
+class StoredStage:
+    """A stage of a cascade.
 
-    looks: how many certificates of it looked at labels. joint_confidence: that all of them hold together.
+    place: from 1. classifier: None for a person. cost: of a point that reaches it. certified: by the certificate that
+    the cascade serves by; None for a person, and if there is none.
+    """
+
+    place: int
+    classifier: Classifier | None
+    cost: float
+    certified: CertifiedStage | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cascade:
+    """Classifiers that are asked one after the other; a person may be the last stage.
+
+    calibration_id: the certificate that it serves by; None if it has none.
+    """
+
+    id: int
+    name: str
+    created_at: datetime
+    calibration_id: int | None
+    stages: tuple[StoredStage, ...]
+
+    @property
+    def classifiers(self) -> tuple[Classifier, ...]:
+        """Those of the stages, in order."""
+        return tuple(stage.classifier for stage in self.stages if stage.classifier is not None)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The names of the classes, which all stages have."""
+        return self.classifiers[0].class_names
+
+
+@dataclass(frozen=True, slots=True)
+class CascadeCalibration:
+    """A certificate of a cascade in full.
+
+    looks: how many certificates of the cascade looked at labels. joint_confidence: that all of them hold together.
     """
 
     id: int
     created_at: datetime
     certificate: Certificate
-    stages: tuple[CertifiedStage, ...]
     looks: int
     joint_confidence: Decimal
 
 
-def add(connection: Connection, name: str, stages: Sequence[tuple[Classifier | None, float]]) -> Cascade:
+def add(connection: Connection, name: str, stages: Sequence[tuple[Classifier | None, float]]) -> None:
     """Store a cascade, whose stages have been checked; ConflictError if the name is taken."""
     try:
         cascade_id: int = execute(connection, "cascades.add_cascade", name=name).scalar_one()
@@ -102,37 +112,50 @@ def add(connection: Connection, name: str, stages: Sequence[tuple[Classifier | N
             classifier_id=None if classifier is None else classifier.id,
             cost=cost,
         )
-    return by_name(connection, name)
 
 
 def by_name(connection: Connection, name: str) -> Cascade:
     """Return a cascade; NotFoundError if there is none of this name."""
-    row = execute(connection, "cascades.cascade", name=name).one_or_none()
-    if row is None:
+    found = _read(connection, name)
+    if not found:
         raise NotFoundError(f"there is no cascade {name!r}", code=Code.UNKNOWN_CASCADE, cascade=name)
-    return Cascade(row.id, row.name, row.created_at, _stages(connection, row.id))
+    return found[0]
 
 
 def every(connection: Connection) -> list[Cascade]:
     """Return all cascades, in the order of their names."""
-    rows = execute(connection, "cascades.cascades").all()
-    return [Cascade(row.id, row.name, row.created_at, _stages(connection, row.id)) for row in rows]
+    return _read(connection, None)
 
 
-def _stages(connection: Connection, cascade_id: int) -> tuple[StoredStage, ...]:
-    return tuple(
-        StoredStage(
-            row.place,
-            None if row.classifier_id is None else classifiers.by_id(connection, row.classifier_id),
-            row.cost,
+def _read(connection: Connection, name: str | None) -> list[Cascade]:
+    found = []
+    for _, of_cascade in groupby(execute(connection, "cascades.stages", name=name), lambda row: row.cascade_id):
+        rows = list(of_cascade)
+        first = rows[0]
+        stages = tuple(map(_stage, rows))
+        found.append(
+            Cascade(first.cascade_id, first.cascade, first.cascade_created_at, first.cascade_calibration_id, stages)
         )
-        for row in execute(connection, "cascades.stages", cascade_id=cascade_id).all()
-    )
+    return found
 
 
-def delete(connection: Connection, cascade: Cascade) -> None:
+def _stage(row: Row[Any]) -> StoredStage:
+    certified = None
+    if row.calibration_id is not None:
+        certified = CertifiedStage(
+            calibration_id=row.calibration_id,
+            version=ScoreVersion(ScoreKind(row.score), row.knn_parameters_id),
+            policy=Policy(tuple(row.thresholds)),
+            reached=row.reached,
+            served=tuple(row.served),
+            right=tuple(row.served_right),
+        )
+    return StoredStage(row.place, None if row.id is None else classifiers.classifier_of(row), row.cost, certified)
+
+
+def delete(connection: Connection, name: str) -> None:
     """Delete a cascade with its certificates."""
-    execute(connection, "cascades.delete_cascade", cascade_id=cascade.id)
+    execute(connection, "cascades.delete_cascade", name=name)
 
 
 def require_none_of(connection: Connection, generations: Sequence[Classifier]) -> None:
@@ -178,27 +201,13 @@ def add_calibration(
         )
 
 
-def newest_calibration(connection: Connection, cascade: Cascade) -> CascadeCalibration | None:
-    """Return the certificate by which a cascade serves; None if it has none."""
-    row = execute(connection, "cascades.newest_calibration", cascade_id=cascade.id).one_or_none()
-    if row is None:
-        return None
-    stages = execute(connection, "cascades.calibration_stages", cascade_calibration_id=row.id).all()
-    return CascadeCalibration(
-        row.id,
-        row.created_at,
-        from_document(row.document),
-        tuple(
-            CertifiedStage(
-                calibration_id=of.calibration_id,
-                version=ScoreVersion(ScoreKind(of.score), of.knn_parameters_id),
-                policy=Policy(tuple(of.thresholds)),
-                reached=of.reached,
-                served=tuple(of.served),
-                right=tuple(of.served_right),
-            )
-            for of in stages
-        ),
-        row.looks,
-        row.joint_confidence,
-    )
+def certificates(connection: Connection, of: Sequence[Cascade]) -> dict[int, CascadeCalibration]:
+    """Return the certificates that cascades serve by, by the key of the cascade."""
+    cascade_of = {cascade.calibration_id: cascade.id for cascade in of if cascade.calibration_id is not None}
+    rows = execute(connection, "cascades.certificates", calibration_ids=list(cascade_of)) if cascade_of else ()
+    return {
+        cascade_of[row.id]: CascadeCalibration(
+            row.id, row.created_at, from_document(row.document), row.looks, row.joint_confidence
+        )
+        for row in rows
+    }

@@ -5,7 +5,7 @@ The name of a classifier stands for its current generation, and NAME@NUMBER for 
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -88,12 +88,14 @@ def require_vectors(classifier: Classifier, what: str) -> KnnSize:
     return classifier.knn
 
 
+_COLUMNS = tuple(field.name for field in fields(Classifier) if field.name not in ("knn", "class_names"))
+
+
 def classifier_of(row: Row[Any]) -> Classifier:
-    """Return the generation of a row of `classifier_row_v1`."""
-    columns = dict(row._mapping)
-    dimension, neighbour_count = columns.pop("dimension"), columns.pop("neighbour_count")
-    knn = None if dimension is None else KnnSize(dimension, neighbour_count)
-    return Classifier(**{**columns, "class_names": tuple(row.class_names), "knn": knn})
+    """Return the generation of a row that has the columns of `classifier_row_v1`."""
+    knn = None if row.dimension is None else KnnSize(row.dimension, row.neighbour_count)
+    columns = {name: row._mapping[name] for name in _COLUMNS}
+    return Classifier(class_names=tuple(row.class_names), knn=knn, **columns)
 
 
 def create(

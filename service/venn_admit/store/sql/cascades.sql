@@ -1,3 +1,6 @@
+-- All columns of a classifier are asked for by `*` of a view alone: those of a versioned view do not change.
+-- noqa: disable=AM04
+
 -- name: add_cascade
 -- Store a cascade without stages.
 INSERT INTO classifier_cascade (name)
@@ -9,33 +12,38 @@ RETURNING id;
 INSERT INTO cascade_stage (cascade_id, place, classifier_id, cost)
 VALUES (:cascade_id, :place, :classifier_id, :cost);
 
--- name: cascades
--- Every cascade, by name.
-SELECT
-    id,
-    name,
-    created_at
-FROM classifier_cascade
-ORDER BY name;
-
--- name: cascade
--- A cascade; no row if there is none of this name.
-SELECT
-    id,
-    name,
-    created_at
-FROM classifier_cascade
-WHERE name = :name;
-
 -- name: stages
--- The stages of a cascade, in order.
+-- The stages of a cascade, or of all by name, each with its classifier and with what the newest certificate says of it;
+-- no row if there is no cascade of this name.
 SELECT
-    place,
-    classifier_id,
-    cost
-FROM cascade_stage
-WHERE cascade_id = :cascade_id
-ORDER BY place;
+    cascade.id AS cascade_id,
+    cascade.name AS cascade,
+    cascade.created_at AS cascade_created_at,
+    newest.id AS cascade_calibration_id,
+    stage.place,
+    stage.cost,
+    certified.calibration_id,
+    certified.score,
+    certified.knn_parameters_id,
+    certified.thresholds,
+    certified.reached,
+    certified.served,
+    certified.served_right,
+    classifier.*
+FROM classifier_cascade AS cascade
+INNER JOIN cascade_stage AS stage ON cascade.id = stage.cascade_id
+LEFT JOIN classifier_row_v1 AS classifier ON stage.classifier_id = classifier.id
+LEFT JOIN LATERAL (
+    SELECT max(certificate.id) AS id
+    FROM cascade_calibration AS certificate
+    WHERE certificate.cascade_id = cascade.id
+) AS newest ON TRUE
+LEFT JOIN cascade_calibration_stage AS certified
+    ON
+        newest.id = certified.cascade_calibration_id
+        AND stage.place = certified.place
+WHERE CAST(:name AS text) IS NULL OR cascade.name = :name
+ORDER BY cascade.name, stage.place;
 
 -- name: of_classifiers
 -- The first cascade that has one of these generations as a stage; no row if none has.
@@ -51,7 +59,7 @@ LIMIT 1;
 -- name: delete_cascade
 -- Delete a cascade with its stages and certificates.
 DELETE FROM classifier_cascade
-WHERE id = :cascade_id;
+WHERE name = :name;
 
 -- name: add_calibration
 -- Store a certificate of a cascade.
@@ -84,31 +92,20 @@ VALUES (
     :served_right ::integer[]
 );
 
--- name: newest_calibration
--- The newest certificate of a cascade, how many there are, and the confidence that all of them hold together; no row if
--- it has none.
+-- name: certificates
+-- Certificates in full, each with the number of those of its cascade, and the confidence that all of these hold together.
 SELECT
-    id,
-    created_at,
-    document,
-    count(*) OVER () AS looks,
-    greatest(0, 1 - sum(1 - confidence) OVER ()) AS joint_confidence
-FROM cascade_calibration
-WHERE cascade_id = :cascade_id
-ORDER BY id DESC
-LIMIT 1;
-
--- name: calibration_stages
--- What the stages serve of the evidence of a certificate, in order.
-SELECT
-    place,
-    calibration_id,
-    score,
-    knn_parameters_id,
-    thresholds,
-    reached,
-    served,
-    served_right
-FROM cascade_calibration_stage
-WHERE cascade_calibration_id = :cascade_calibration_id
-ORDER BY place;
+    newest.id,
+    newest.created_at,
+    newest.document,
+    looks.looks,
+    looks.joint_confidence
+FROM cascade_calibration AS newest
+CROSS JOIN LATERAL (
+    SELECT
+        count(*) AS looks,
+        greatest(0, 1 - sum(1 - certificate.confidence)) AS joint_confidence
+    FROM cascade_calibration AS certificate
+    WHERE certificate.cascade_id = newest.cascade_id
+) AS looks
+WHERE newest.id = ANY(:calibration_ids ::bigint[]);
