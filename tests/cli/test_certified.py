@@ -10,7 +10,7 @@ import pytest
 from tests.cli import samples
 from tests.cli.program import Program
 from tests.cli.samples import CLASS_NAMES, NAME
-from venn_admit.core.calibrators.certified.certificate import from_document
+from venn_admit.core.calibrators.certified.document import from_document
 from venn_admit.core.calibrators.promises import Promised
 
 ABERS = ("calibrate", NAME, "--method", "venn-abers", "--alpha", "0.1", "--score", "network")

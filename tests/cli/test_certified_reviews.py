@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.running import EXAMPLES, REVIEW_ETA_LOC, REVIEW_PARAMETERS
-from venn_admit.core.calibrators.certified.certificate import from_document
+from venn_admit.core.calibrators.certified.document import from_document
 from venn_admit.core.calibrators.certified.policies import admit
 from venn_admit.core.calibrators.settings import make_venn_abers_settings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints

@@ -9,7 +9,7 @@ import pytest
 from tests.cli import samples
 from tests.cli.program import Program
 from tests.cli.samples import CLASS_NAMES, NAME
-from venn_admit.core.calibrators.certified.certificate import from_document
+from venn_admit.core.calibrators.certified.document import from_document
 
 LOSS = "0,1,0.5;2,0,1;0.25,1,0"
 CERTIFY = ("calibrate", NAME, "--score", "network", "--certify", "predicted,true", "--alpha", "0.1")

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from venn_admit.core.calibrators.certification import ClassKind
-from venn_admit.core.calibrators.certified.cascade import CascadePoints, certify_cascade
+from venn_admit.core.calibrators.certified.cascade import certify_cascade
+from venn_admit.core.calibrators.certified.cascade_points import CascadePoints
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.policies import Policy
 

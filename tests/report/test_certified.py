@@ -10,8 +10,9 @@ from rich.console import Console
 
 from tests.core.calibrators.certified.laws import graded_points, points_of, with_groups
 from venn_admit.core.calibrators.certification import ClassKind
-from venn_admit.core.calibrators.certified.certificate import Certificate, from_document
+from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.certify import certify
+from venn_admit.core.calibrators.certified.document import from_document
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.strongest import certify_strongest
 from venn_admit.report.calibration.cells.certified import (

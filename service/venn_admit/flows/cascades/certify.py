@@ -9,7 +9,8 @@ from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.arguments import ALL_DECLARED
 from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, DocumentTest
-from venn_admit.core.calibrators.certified.cascade import CascadePoints, certify_cascade, serve, stage_policies
+from venn_admit.core.calibrators.certified.cascade import certify_cascade
+from venn_admit.core.calibrators.certified.cascade_points import CascadePoints, serve, stage_policies
 from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.calibrators.settings import DEFAULT_ALPHA
 from venn_admit.core.documents import joined_codes

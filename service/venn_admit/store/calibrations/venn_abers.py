@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 from venn_admit.core.calibrators.average import policy as average
 from venn_admit.core.calibrators.average.policy import AveragePolicy
 from venn_admit.core.calibrators.certification import Kind, parse_kind
-from venn_admit.core.calibrators.certified.certificate import (
-    Certificate,
+from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.calibrators.certified.document import (
     from_document,
     groups_document,
     policy_from_document,

@@ -11,7 +11,8 @@ from typing import Any
 from sqlalchemy import Connection, Row
 from sqlalchemy.exc import IntegrityError
 
-from venn_admit.core.calibrators.certified.certificate import Certificate, from_document, to_document
+from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.calibrators.certified.document import from_document, to_document
 from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.errors import Code, ConflictError, NotFoundError

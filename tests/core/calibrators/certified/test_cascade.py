@@ -10,14 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venn_admit.core.calibrators.certification import ClassKind
-from venn_admit.core.calibrators.certified.cascade import (
-    CascadePoints,
-    certify_cascade,
-    serve,
-    stage_policies,
-)
-from venn_admit.core.calibrators.certified.certificate import Certificate, from_document, to_document
+from venn_admit.core.calibrators.certified.cascade import certify_cascade
+from venn_admit.core.calibrators.certified.cascade_points import CascadePoints, serve, stage_policies
+from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.certify import certify
+from venn_admit.core.calibrators.certified.document import from_document, to_document
 from venn_admit.core.types import FloatArray
 from venn_admit.errors import InvalidInputError
 

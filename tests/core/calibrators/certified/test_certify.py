@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from tests.core.calibrators.certified.laws import graded_points, points_of
 from venn_admit.core.calibrators.certification import ClassKind, DocumentTest
-from venn_admit.core.calibrators.certified.certificate import Certificate, from_document, to_document
+from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.certify import certify
+from venn_admit.core.calibrators.certified.document import from_document, to_document
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.policies import Bounded, Policy, admit
 from venn_admit.errors import InvalidInputError

@@ -11,8 +11,9 @@ import pytest
 
 from tests.core.calibrators.certified.laws import graded_points, points_of, with_groups
 from venn_admit.core.calibrators.certification import make_certification, part_kind
-from venn_admit.core.calibrators.certified.certificate import Certificate, ClassResult, from_document, to_document
+from venn_admit.core.calibrators.certified.certificate import Certificate, ClassResult
 from venn_admit.core.calibrators.certified.certify import certify
+from venn_admit.core.calibrators.certified.document import from_document, to_document
 from venn_admit.core.calibrators.certified.points import MOST_VALUES, CertificatePoints, PointGroups
 from venn_admit.core.calibrators.certified.policies import Policy, admit, are_covered
 from venn_admit.errors import InvalidInputError

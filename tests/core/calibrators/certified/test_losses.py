@@ -11,8 +11,9 @@ from scipy import stats
 
 from tests.core.calibrators.certified.laws import graded_points, points_of
 from venn_admit.core.calibrators.certification import ClassKind, DocumentTest
-from venn_admit.core.calibrators.certified.certificate import Certificate, from_document, to_document
+from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.certify import certify
+from venn_admit.core.calibrators.certified.document import from_document, to_document
 from venn_admit.core.calibrators.certified.points import CertificatePoints, canonical
 from venn_admit.core.calibrators.certified.policies import admit
 from venn_admit.core.calibrators.loss import LossMatrix, check_loss, is_zero_one

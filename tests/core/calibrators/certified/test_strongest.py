@@ -10,8 +10,9 @@ import pytest
 import venn_admit
 from tests.core.calibrators.certified.laws import graded_points, network_points
 from venn_admit.core.calibrators.certification import ClassKind
-from venn_admit.core.calibrators.certified.certificate import Certificate, SetAside, from_document, to_document
+from venn_admit.core.calibrators.certified.certificate import Certificate, SetAside
 from venn_admit.core.calibrators.certified.certify import certify
+from venn_admit.core.calibrators.certified.document import from_document, to_document
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.policies import admit
 from venn_admit.core.calibrators.certified.strongest import LEAST_PART, certify_strongest

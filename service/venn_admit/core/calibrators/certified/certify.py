@@ -5,6 +5,7 @@ Sources: docs/PROCEDURE.md, section 9; docs/explanation/certificate.md.
 
 from collections.abc import Collection
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 
@@ -22,9 +23,9 @@ from venn_admit.core.calibrators.certified.evidence import Evidence
 from venn_admit.core.calibrators.certified.losses import losses_of
 from venn_admit.core.calibrators.certified.points import CertificatePoints, canonical, check_points, named_class
 from venn_admit.core.calibrators.certified.policies import Policy, admit
-from venn_admit.core.calibrators.certified.testing import ChainSetting, run_chains
+from venn_admit.core.calibrators.certified.testing import ChainSetting, capped_documents, run_chains
 from venn_admit.core.calibrators.loss import LossMatrix, check_loss
-from venn_admit.core.types import IntArray
+from venn_admit.core.types import BoolArray
 from venn_admit.errors import InvalidInputError
 
 
@@ -114,9 +115,6 @@ def _certificate(
             steps.append((order, step.thresholds))
     evidence = setting.evidence
     policy = joined_policy(steps, evidence, class_count) if certified else None
-    admitted = np.zeros(len(evidence.score), dtype=np.bool_)
-    if policy is not None:
-        admitted = admit(evidence.score, evidence.predicted, policy, evidence.attributes)
     return Certificate(
         alpha=alpha,
         confidence=confidence,
@@ -125,32 +123,15 @@ def _certificate(
         documents=setting.shown.documents,
         points=setting.shown.points,
         proposing=len(setting.proposing.score),
-        capped=_capped(setting, policy, kinds),
+        capped=0 if policy is None else capped_documents(setting, kinds, partial(_admitted, policy)),
         loss=setting.losses.given,
         policy=policy,
-        admitted=int(np.count_nonzero(admitted)),
+        admitted=0 if policy is None else int(np.count_nonzero(_admitted(policy, evidence))),
         classes=tuple(certified),
         lacking=tuple(lacking),
         chains=tuple(chain for _, chain in tested),
     )
 
 
-def _capped(setting: ChainSetting, policy: Policy | None, kinds: tuple[Kind, ...]) -> int:
-    """The number of documents of evidence of which more points of a class are admitted than of any proposing one."""
-    if policy is None or setting.shown.single_points:
-        return 0
-    capped = np.zeros(setting.shown.documents, dtype=np.bool_)
-
-    def counts(points: CertificatePoints, kind: Kind, total: int) -> IntArray:
-        classes = points.classes(kind)
-        rows = admit(points.score, points.predicted, policy, points.attributes) & (classes >= 0)
-        found = np.zeros((points.document_count, total), dtype=np.int64)
-        np.add.at(found, (points.document[rows], classes[rows]), 1)
-        return found
-
-    both = setting.proposing, setting.evidence
-    for kind in kinds:
-        total = 1 + max(int(points.classes(kind).max()) for points in both)
-        of_known, of_evidence = (counts(points, kind, total) for points in both)
-        capped |= (of_evidence > np.maximum(of_known.max(axis=0, initial=0), 1)).any(axis=1)
-    return int(np.count_nonzero(capped))
+def _admitted(policy: Policy, points: CertificatePoints) -> BoolArray:
+    return admit(points.score, points.predicted, policy, points.attributes)

@@ -4,13 +4,13 @@ Source: Bretz, Maurer, Brannath & Posch (2009), *A graphical approach to sequent
 procedures*; docs/explanation/certificate.md.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 
 import numpy as np
 
-from venn_admit.core.calibrators.certification import DocumentTest
+from venn_admit.core.calibrators.certification import DocumentTest, Kind
 from venn_admit.core.calibrators.certified.certificate import Chain, ClassResult, TriedPolicy
 from venn_admit.core.calibrators.certified.chains import Order, finite_thresholds
 from venn_admit.core.calibrators.certified.evidence import Evidence, documents_needed
@@ -23,7 +23,7 @@ from venn_admit.core.calibrators.certified.hypothesis_tests import (
 )
 from venn_admit.core.calibrators.certified.losses import Losses, LossRanges
 from venn_admit.core.calibrators.certified.points import CertificatePoints, named_class
-from venn_admit.core.types import FloatArray, IntArray
+from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
 TOGETHER_BYTES = 8 << 20
 """Policies of documents are tested together whose counts take about as much."""
@@ -167,6 +167,8 @@ def tallies(
         admitted, loss, wrong, costly = admitted.copy(), loss.copy(), wrong.copy(), costly.copy()
         for by_step, sign in moves:
             moving = by_step[step]
+            if not len(moving):
+                continue
             total += sign * len(moving)
             for column in columns:
                 rows = moving[column[moving] >= 0]
@@ -176,6 +178,34 @@ def tallies(
                 np.add.at(wrong, column[rows], sign)
                 np.add.at(costly, column[rows], sign * (loss_of[rows] > 0))
         yield PolicyTally(total, admitted, loss, wrong, costly)
+
+
+def capped_documents(
+    setting: ChainSetting, kinds: Sequence[Kind], admitted: Callable[[CertificatePoints], BoolArray]
+) -> int:
+    """Return how many documents of evidence have more admitted points of a class than any proposing document has.
+
+    Args:
+        setting: What a policy was tested under.
+        kinds: Those of the classes that are promised something.
+        admitted: Says which of some points the policy admits, (n,) bool.
+    """
+    if setting.shown.single_points:
+        return 0
+    capped = np.zeros(setting.shown.documents, dtype=np.bool_)
+    both = [(points, admitted(points)) for points in (setting.proposing, setting.evidence)]
+    for kind in kinds:
+        total = 1 + max(int(points.classes(kind).max()) for points, _ in both)
+        counts = []
+        for points, is_admitted in both:
+            classes = points.classes(kind)
+            rows = is_admitted & (classes >= 0)
+            found = np.zeros((points.document_count, total), dtype=np.int64)
+            np.add.at(found, (points.document[rows], classes[rows]), 1)
+            counts.append(found)
+        of_known, of_evidence = counts
+        capped |= (of_evidence > np.maximum(of_known.max(axis=0, initial=0), 1)).any(axis=1)
+    return int(np.count_nonzero(capped))
 
 
 def _by_step(steps: IntArray, policies: int) -> list[IntArray]:

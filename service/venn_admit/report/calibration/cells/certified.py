@@ -5,7 +5,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from venn_admit.core.calibrators.certification import ClassKind, GroupKind, Kind, kind_place
-from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult, SetAside, to_document
+from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult, SetAside
+from venn_admit.core.calibrators.certified.document import to_document
 from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.calibrators.certified.strongest import LEAST_PART
 from venn_admit.report.calibration.sections import Section, TextTable, ratio_text
