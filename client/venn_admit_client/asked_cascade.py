@@ -1,7 +1,7 @@
 """What a program does with a cascade, in its own process and over HTTP."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -32,7 +32,6 @@ class CascadeInterface(ABC):
         """The names of its C classes, which all stages have."""
         return self._found.classes
 
-    @abstractmethod
     def calibrate(
         self,
         *,
@@ -40,23 +39,32 @@ class CascadeInterface(ABC):
         certify: Sequence[str] | str | None = None,
         confidence: Decimal | str | float | None = None,
         test: str | None = None,
+        progress: Callable[[int, int], object] | None = None,
     ) -> CascadeReport:
         """Certify it on the labels that all classifiers hold out, by the scores of their calibrations in use.
 
         With the confidence, at least 1 - alpha are right of what all classifiers together serve of each class that is
-        promised something. It serves by the newest certificate.
+        promised something. It serves by the newest certificate. Workers compute it as a job, if there are any.
 
         Args:
             alpha: The share that may be wrong, in (0, 1); 0.1 by default.
             certify: The classes that are promised something, `predicted`, `true` or both; predicted ones by default.
             confidence: 1 - eps, in (0, 1); 0.95 by default.
             test: How documents of several points are tested, `finite-sample` or `asymptotic`; the former by default.
+            progress: As in `Classifier.score`.
 
         Raises:
             InvalidInputError: A value is out of range, or a calibration has no score that can be certified.
-            NotReadyError: A classifier is not calibrated, or too few points are held out at all stages.
-            ConflictError: A point has different labels at two stages.
+            NotReadyError: A classifier is not calibrated.
+            JobError: Too few points are held out at all stages, or a point has different labels at two.
         """
+        given = {"alpha": alpha, "certify": certify, "confidence": confidence, "test": test}
+        return self._calibrate(given, progress=progress)
+
+    @abstractmethod
+    def _calibrate(
+        self, given: Mapping[str, Any], *, progress: Callable[[int, int], object] | None
+    ) -> CascadeReport: ...
 
     @abstractmethod
     def report(self) -> CascadeReport:
@@ -92,7 +100,6 @@ class CascadeInterface(ABC):
             OutdatedError: A job scored by another score than the one that was certified.
         """
 
-    @abstractmethod
     def decide(
         self,
         stage: int,
@@ -116,6 +123,10 @@ class CascadeInterface(ABC):
             NotReadyError: It is not certified yet.
             OutdatedError: The classifier has another score than when it was certified.
         """
+        return self._decide(stage, vector, logits, extractor=extractor, probabilities=probabilities)
+
+    @abstractmethod
+    def _decide(self, stage: int, vector: Any, logits: Any, **stated: Any) -> CascadeDecision: ...
 
     @abstractmethod
     def delete(self) -> None:

@@ -1,7 +1,6 @@
 """A cascade of the service: its certificate, and what it serves."""
 
-from collections.abc import Callable, Sequence
-from decimal import Decimal
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .asked_cascade import CascadeInterface
@@ -10,6 +9,7 @@ from .inputs import floats
 from .jobs import await_job
 from .members import from_json
 from .records import CascadeDecision, CascadeReport, Served
+from .settings import settings_json
 from .tables import arrow, exemplar_body
 from .transport import Transport
 
@@ -27,23 +27,11 @@ class Cascade(CascadeInterface):
         super().__init__(found)
         self._transport = transport
 
-    def calibrate(
-        self,
-        *,
-        alpha: Decimal | str | float | None = None,
-        certify: Sequence[str] | str | None = None,
-        confidence: Decimal | str | float | None = None,
-        test: str | None = None,
-    ) -> CascadeReport:
-        kinds = [part.strip() for part in certify.split(",")] if isinstance(certify, str) else certify
-        given = {
-            "alpha": None if alpha is None else str(alpha),
-            "certify": None if kinds is None else list(kinds),
-            "confidence": None if confidence is None else str(confidence),
-            "test": test,
-        }
-        body = {name: value for name, value in given.items() if value is not None}
-        return from_json(CascadeReport, self._transport.post("cascades", self.name, "calibrations", body=body))
+    def _calibrate(self, given: Mapping[str, Any], *, progress: Callable[[int, int], object] | None) -> CascadeReport:
+        body = {name: value for name, value in settings_json(given).items() if value is not None}
+        submitted = self._transport.post("cascades", self.name, "calibrations", body=body)
+        await_job(self._transport, submitted["classifier"], submitted["job"], progress)
+        return self.report()
 
     def report(self) -> CascadeReport:
         return from_json(CascadeReport, self._transport.get("cascades", self.name))
@@ -65,18 +53,10 @@ class Cascade(CascadeInterface):
         body = {"jobs": list(jobs)}
         return from_json(Served, self._transport.post("cascades", self.name, "served", body=body))
 
-    def decide(
-        self,
-        stage: int,
-        vector: Any = None,
-        *,
-        logits: Any,
-        extractor: str | None = None,
-        probabilities: bool | None = None,
-    ) -> CascadeDecision:
+    def _decide(self, stage: int, vector: Any, logits: Any, **stated: Any) -> CascadeDecision:
         one, own = floats(vector, "vector", None, ndim=1), floats(logits, "logits", len(self.classes), ndim=1)
         point = {"vector": None if one is None else one.tolist(), "logits": None if own is None else own.tolist()}
-        body = {"stage": stage, "point": point, "extractor": extractor, "probabilities": probabilities}
+        body = {"stage": stage, "point": point, **stated}
         return from_json(CascadeDecision, self._transport.post("cascades", self.name, "decide", body=body))
 
     def delete(self) -> None:

@@ -1,8 +1,6 @@
 """A classifier of the service: storing its data, calibrating, and deciding on its predictions."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from math import isfinite
-from operator import index
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from .jobs import await_job, check_out, decisions_of
 from .members import from_json
 from .records import Calibration, Decision, Fit, Forgetting, Ingestion, Labelling, PutInUse
 from .results import Decisions
+from .settings import settings_json
 from .stored import StoredClassifier
 from .tables import Body, arrow, exemplar_body, label_body
 
@@ -86,8 +85,7 @@ class Classifier(StoredClassifier):
         return from_json(Fit, self._transport.get(*self._path("jobs", job, "fit")))
 
     def _calibrate(self, method: str, given: Mapping[str, Any], *, dry_run: bool) -> Calibration:
-        settings = {name: None if value is None else _SENT.get(name, str)(value) for name, value in given.items()}
-        body = {"method": method, "dry_run": dry_run, **settings}
+        body = {"method": method, "dry_run": dry_run, **settings_json(given)}
         return answers.calibration_of(self._transport.post(*self._path("calibrations"), body=body))
 
     def recalibrate(self) -> list[int]:
@@ -222,23 +220,3 @@ class Classifier(StoredClassifier):
 
 def _stated(rows: Rows) -> dict[str, Any]:
     return {"source": rows.source, "extractor": rows.extractor, "probabilities": rows.probabilities}
-
-
-def _whole(value: Any) -> Any:
-    """Return a whole number of whatever type as JSON has it; anything else as it is, which the service refuses."""
-    return value if isinstance(value, float) else index(value)
-
-
-def _number(value: Any) -> float | str:
-    return float(value) if isfinite(value) else str(float(value))
-
-
-# How a request has the settings of a calibration that are no texts.
-_SENT: Mapping[str, Callable[[Any], Any]] = {
-    "thresholds": lambda given: list(map(str, given)),
-    "q_bins": lambda given: list(map(_whole, given)),
-    "delta": _number,
-    "kappa": _whole,
-    "loss": lambda given: [list(map(str, row)) for row in given],
-    "certify": lambda given: given.split(",") if isinstance(given, str) else list(given),
-}

@@ -35,16 +35,16 @@ Progress = Callable[[int, int], object]
 class Rows:
     """Exemplars as a program has them, by the names of `ingest`: `data`, or arrays and lists of n rows."""
 
-    data: Any
-    vectors: Any
-    logits: Any
-    labels: Any
-    ids: Any
-    documents: Any
-    attributes: Any
-    source: str | None
-    extractor: str | None
-    probabilities: bool | None
+    data: Any = None
+    vectors: Any = None
+    logits: Any = None
+    labels: Any = None
+    ids: Any = None
+    documents: Any = None
+    attributes: Any = None
+    source: str | None = None
+    extractor: str | None = None
+    probabilities: bool | None = None
 
 
 class ClassifierInterface(ABC):

@@ -11,6 +11,7 @@ import venn_admit.core.neighbours.on_device
 import venn_admit.flows.computing  # noqa: F401
 from venn_admit import broker, telemetry
 from venn_admit.flows.calibration.recalibrate import recalibrate_due
+from venn_admit.flows.cascades.certify import certify_due
 from venn_admit.flows.jobs.chunks import ChunkRunner
 from venn_admit.flows.jobs.control import relay
 from venn_admit.flows.jobs.removal import prune as remove_old_jobs
@@ -48,14 +49,15 @@ def add_tasks(app: Celery, runtime: Runtime) -> None:
 
     @app.task(name=broker.RECALIBRATE, shared=False, Request=AttentiveRequest)
     def recalibrate() -> int:
-        """Take the recalibrations that are due one step further, and return how many."""
+        """Take the recalibrations that are due one step further, have cascades follow, and return how many."""
         steps = recalibrate_due(
             runtime,
             app,
             quiet_seconds=settings.recalibrate_quiet_seconds,
             wait_seconds=settings.recalibrate_wait_seconds,
         )
-        return len(steps)
+        certificates = certify_due(runtime, runtime.send)
+        return len(steps) + len(certificates)
 
     @app.task(name=broker.MONITOR, shared=False, Request=AttentiveRequest)
     def monitor() -> int:

@@ -18,6 +18,8 @@ class CascadeClass:
         low: Lower end of the 95 % interval of the share right, by Wilson; None if documents have several points.
         high: Upper end.
         threshold: Least score at which a stage serves it; None for never, and for classes of the whole cascade.
+        labels_needed: The labels of evidence with which it alone is likely to be promised something, at the rates seen;
+            None if no number would do, and for a class of a stage.
     """
 
     kind: str = member("predicted")
@@ -27,6 +29,7 @@ class CascadeClass:
     low: float | None = member(0.895)
     high: float | None = member(0.959)
     threshold: float | None = member(0.81)
+    labels_needed: int | None = member(None)
 
     @property
     def share(self) -> float | None:

@@ -4,6 +4,7 @@ from structlog.typing import FilteringBoundLogger
 
 from venn_admit.flows.calibration.approximate import ApproximateChunks
 from venn_admit.flows.calibration.fit import FitChunks
+from venn_admit.flows.cascades.certify import CertifyChunks
 from venn_admit.flows.decisions.score import ScoreChunks
 from venn_admit.flows.jobs.chunks import ChunkRunner, ChunkSettings, ComputeChunk
 from venn_admit.store.workspace import Workspace
@@ -15,6 +16,7 @@ def job_kinds(workspace: Workspace) -> dict[str, ComputeChunk]:
         "approximate": ApproximateChunks(workspace),
         "score": ScoreChunks(workspace),
         "fit": FitChunks(workspace),
+        "certify": CertifyChunks(workspace),
     }
 
 

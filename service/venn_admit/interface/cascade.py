@@ -1,12 +1,11 @@
 """A cascade: its certificate, and what it serves."""
 
-from collections.abc import Callable, Sequence
-from decimal import Decimal
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from venn_admit.files.records import Stated
 from venn_admit.flows.cascades import manage, serve
-from venn_admit.flows.cascades.certify import certify as certify_flow
+from venn_admit.flows.cascades.certify import certify
 from venn_admit.flows.decisions.score_one import GivenPoint, as_logits
 from venn_admit.interface.advice import advising
 from venn_admit.interface.inputs import exemplar_source, vector_of
@@ -26,16 +25,8 @@ class Cascade(CascadeInterface):
         self._runtime = runtime
 
     @advising()
-    def calibrate(
-        self,
-        *,
-        alpha: Decimal | str | float | None = None,
-        certify: Sequence[str] | str | None = None,
-        confidence: Decimal | str | float | None = None,
-        test: str | None = None,
-    ) -> CascadeReport:
-        given = {"alpha": alpha, "certify": certify, "confidence": confidence, "test": test}
-        return certify_flow(self._runtime, self.name, given=given)
+    def _calibrate(self, given: Mapping[str, Any], *, progress: Callable[[int, int], object] | None) -> CascadeReport:
+        return certify(self._runtime, self.name, given=given, shell=ProcessShell(self._runtime, progress))
 
     @advising()
     def report(self) -> CascadeReport:
@@ -43,9 +34,8 @@ class Cascade(CascadeInterface):
 
     @advising()
     def score(self, *data: Any, progress: Callable[[int, int], object] | None = None) -> Served:
-        none = (None,) * 9
-        sources = [exemplar_source(Rows(one, *none), memory_budget=self._runtime.memory_budget) for one in data]
-        found, _ = serve.score(self._runtime, self.name, sources, shell=ProcessShell(self._runtime).following(progress))
+        sources = [exemplar_source(Rows(one), memory_budget=self._runtime.memory_budget) for one in data]
+        found, _ = serve.score(self._runtime, self.name, sources, shell=ProcessShell(self._runtime, progress))
         return found
 
     @advising()
@@ -53,22 +43,14 @@ class Cascade(CascadeInterface):
         return serve.served(self._runtime.engine, self.name, jobs)
 
     @advising()
-    def decide(
-        self,
-        stage: int,
-        vector: Any = None,
-        *,
-        logits: Any,
-        extractor: str | None = None,
-        probabilities: bool | None = None,
-    ) -> CascadeDecision:
+    def _decide(self, stage: int, vector: Any, logits: Any, **stated: Any) -> CascadeDecision:
         given = GivenPoint(
             None if vector is None else vector_of(vector, None), vector_of(logits, len(self.classes), "logits")
         )
-        (point,) = as_logits([given], probabilities)
+        (point,) = as_logits([given], stated["probabilities"])
         # What stands for logits is one by now.
-        stated = None if extractor is None else Stated(extractor, probabilities=False)
-        return serve.decide(self._runtime.engine, self._runtime.point_scorer, self.name, stage, point, stated=stated)
+        source = None if stated["extractor"] is None else Stated(stated["extractor"], probabilities=False)
+        return serve.decide(self._runtime.engine, self._runtime.point_scorer, self.name, stage, point, stated=source)
 
     @advising()
     def delete(self) -> None:

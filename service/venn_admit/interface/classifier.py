@@ -292,10 +292,7 @@ class Classifier(ClassifierInterface):
 
         if not sets:
             raise InvalidInputError("expected at least one set to evaluate, got none; name it and its data")
-        sources = {
-            name: self._source(Rows(data, None, None, None, None, None, None, name, None, None))
-            for name, data in sets.items()
-        }
+        sources = {name: self._source(Rows(data, source=name)) for name, data in sets.items()}
         found = evaluate_sets(
             self._runtime, self._stored.address, sources, calibration_id=calibration, shell=self._shell
         )

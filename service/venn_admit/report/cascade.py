@@ -2,14 +2,32 @@
 
 from collections.abc import Sequence
 
+from venn_admit.report.wording import listed_text
 from venn_admit_client.records import CascadeClass, CascadeReport, labels_needed_text
+
+CASCADE_COLUMNS = ("cascade", "stages", "certificate", "served", "cost a point", "last stage alone")
+STAGE_COLUMNS = ("stage", "classifier", "class", "reached", "served", "right of served", "from score", "cost a point")
+
+
+def cascade_rows(found: Sequence[CascadeReport]) -> list[tuple[str, ...]]:
+    """Return the rows of the table of cascades, whose columns are `CASCADE_COLUMNS`."""
+    return [
+        (
+            one.cascade,
+            ", ".join(stage.classifier or "person" for stage in one.stages),
+            "" if one.number is None else str(one.number) if one.is_certified else f"{one.number}, nothing certified",
+            "" if not one.points else f"{(one.served or 0) / one.points:.3f}",
+            "" if one.cost is None else f"{one.cost:.4g}",
+            f"{one.cost_of_last:.4g}",
+        )
+        for one in found
+    ]
 
 
 def stage_rows(found: CascadeReport) -> list[Sequence[str | int | None]]:
     """Return the rows of the table of stages: each stage and, below it, the classes that it serves; then all stages.
 
-    The columns are the stage, its classifier, the class, the points that reach the stage and that it serves, the share
-    right of these, the score from which it serves the class, and what a point costs.
+    The columns are `STAGE_COLUMNS`: points reach a stage, and of those that it serves, a share is right.
     """
     rows: list[Sequence[str | int | None]] = []
     for stage in found.stages:
@@ -50,12 +68,9 @@ def promise_sentence(found: CascadeReport) -> list[str]:
     kinds = " and of each ".join(f"{kind} class" for kind in found.kinds)
     promised = f"at least {1 - found.alpha:f} right of what is served of each {kinds}"
     if not found.is_certified:
-        needed = labels_needed_text(found.labels_needed)
-        if found.labels_needed is not None:
-            needed += f" of evidence would do instead of {found.points:,}"
         lines = [
             f"Nothing is certified, so every point is left to {'a person' if _has_person(found) else 'you'}: "
-            f"{promised} could not be shown; {needed}."
+            f"{promised} could not be shown. {_needed_text(found)}"
         ]
     else:
         lines = [
@@ -73,6 +88,22 @@ def promise_sentence(found: CascadeReport) -> list[str]:
             f"{found.joint_confidence:f} at least."
         )
     return lines
+
+
+def _needed_text(found: CascadeReport) -> str:
+    """What it would take, as a sentence, and which classes are the reason."""
+    if found.labels_needed is None:
+        hopeless = [one for one in found.promised if one.labels_needed is None]
+        # One that is never served is no obstacle to others.
+        named = [f"{one.kind} {one.label}" for one in hopeless if one.served] or [
+            f"{one.kind} {one.label}" for one in hopeless
+        ]
+        return f"No number of labels would do, at the rates seen of {listed_text(named)}."
+    most = max(found.promised, key=lambda one: one.labels_needed or 0)
+    return (
+        f"All classes must pass together: {labels_needed_text(found.labels_needed)} of evidence would do instead "
+        f"of {found.points:,}, because of {most.kind} {most.label}."
+    )
 
 
 def _has_person(found: CascadeReport) -> bool:

@@ -8,8 +8,12 @@ import numpy.typing as npt
 from tests.running import EXAMPLES, Arrays, Bench
 from venn_admit.core.types import Float32Array
 from venn_admit.flows.calibration.calibrate import calibrate_on_stored, settings_for
+from venn_admit.flows.cascades.certify import request_certificate
+from venn_admit.flows.cascades.manage import show
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import create
+from venn_admit.flows.jobs.chunks import compute_job
+from venn_admit_client.records import CascadeReport
 
 CLASSES = ("negative", "positive")
 DIMENSIONS = 16
@@ -63,3 +67,9 @@ def prepare(bench: Bench, held_out: dict[str, Arrays], names: tuple[str, ...] = 
 def calibrate(bench: Bench, name: str, method: str = "venn-abers", **given: object) -> None:
     known = find(bench.engine, name)
     calibrate_on_stored(bench.workspace(), known, settings_for(known, method, given), reason="test")
+
+
+def certify(bench: Bench, name: str, **given: object) -> CascadeReport:
+    """Certify a cascade in a job, whose chunk is computed here; JobError if it fails."""
+    compute_job(bench.engine, bench.runner(), request_certificate(bench.workspace(), name, given=given).job_id)
+    return show(bench.engine, name)

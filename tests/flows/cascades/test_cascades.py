@@ -2,30 +2,44 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from celery import Celery
 from sqlalchemy import make_url
 
 from tests.conftest import fresh_database
 from tests.counting import traffic
-from tests.flows.cascades.bundled import STAGES, Reviews, calibrate, prepare, reviews
+from tests.flows.cascades.bundled import STAGES, Reviews, calibrate, certify, prepare, reviews
 from tests.running import Arrays, Bench
 from venn_admit.core.calibrators.settings import make_venn_abers_settings
 from venn_admit.core.calibrators.venn_abers.certified_cells import proposing_rows
-from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError, NotReadyError, OutdatedError
+from venn_admit.errors import (
+    Code,
+    ConflictError,
+    InvalidInputError,
+    JobError,
+    NotFoundError,
+    NotReadyError,
+    OutdatedError,
+)
 from venn_admit.files.sources import FileSource
+from venn_admit.flows.calibration.recalibrate import recalibrate_due
 from venn_admit.flows.cascades import manage
-from venn_admit.flows.cascades.certify import certify
+from venn_admit.flows.cascades.certify import certify_due, request_certificate
 from venn_admit.flows.cascades.serve import decide, served
 from venn_admit.flows.data.create import create
 from venn_admit.flows.decisions.score import request_score
 from venn_admit.flows.decisions.score_one import GivenPoint, PointScorer
+from venn_admit.flows.jobs.chunks import compute_job
+from venn_admit.flows.jobs.control import cancel, reopen
 from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
 from venn_admit.methods.venn_abers.held_out import require_fixed_score
+from venn_admit.report.cascade import promise_sentence
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import connect, create_engine
 from venn_admit.store.exemplars import classifiers
@@ -46,7 +60,7 @@ def prepared(
         bench = Bench(engine, tmp_path_factory.mktemp("cascade"))
         prepare(bench, data.held_out)
         manage.create(engine, "reviews", STAGES)
-        certify(bench.workspace(), "reviews", given={})
+        certify(bench, "reviews")
         engine.dispose()
         yield make_url(url).database or ""
 
@@ -179,8 +193,77 @@ def test_looking_a_cascade_up_takes_one_statement_whatever_its_stages(bench: Ben
     assert listed.statements == 2
 
 
+def certificates(bench: Bench) -> list[tuple[bool, bool]]:
+    """Which certificates of the cascade there are, the newest first: whether certified, and whether withheld."""
+    return [(one.is_certified, one.is_withheld) for one in manage.history(bench.engine, "reviews")]
+
+
+def test_a_job_can_be_cancelled_and_resumed(bench: Bench) -> None:
+    before = manage.show(bench.engine, "reviews")
+    submitted = request_certificate(bench.workspace(), "reviews", given={"alpha": "0.2"})
+    cancel(bench.engine, submitted.job_id)
+    with pytest.raises(JobError, match="cancelled"):
+        compute_job(bench.engine, bench.runner(), submitted.job_id)
+    assert manage.show(bench.engine, "reviews") == before
+    reopen(bench.engine, submitted.job_id)
+    bench.run(submitted.job_id)
+    found = manage.show(bench.engine, "reviews")
+    assert (str(found.alpha), found.looks) == ("0.2", before.looks + 1)
+    bench.run(submitted.job_id)
+    assert manage.show(bench.engine, "reviews") == found, "what is done is not done again"
+
+
+def test_a_job_whose_cascade_is_deleted_says_so(bench: Bench) -> None:
+    submitted = request_certificate(bench.workspace(), "reviews", given={})
+    manage.delete(bench.engine, "reviews")
+    with pytest.raises(ConflictError, match=rf"running: {submitted.job_id} \(certify\)"):
+        delete(bench.workspace(), "small")
+    with pytest.raises(JobError, match=f"the cascade that job {submitted.job_id} certifies was deleted"):
+        compute_job(bench.engine, bench.runner(), submitted.job_id)
+
+
+def test_a_cascade_follows_data_that_arrive_at_its_stages(bench: Bench, data: Reviews) -> None:
+    sent: list[int] = []
+    follow = partial(certify_due, bench.workspace(), sent.append)
+    assert follow() == []
+    calibrate(bench, "small", alpha="0.2")
+    assert follow() == [], "another setting is no other data"
+    calibrate(bench, "small")
+    for name in ("small", "large"):
+        arriving = {key: values.copy() for key, values in data.scored[name].items()}
+        bench.ingest(name, bench.write(f"{name} arriving.npz", arriving), "held-out")
+        assert follow() == [], "a recalibration is due first"
+        recalibrate_due(
+            bench.workspace(), Celery(broker="memory://", set_as_current=False), quiet_seconds=0, wait_seconds=0
+        )
+    (submitted,) = follow()
+    assert sent == [submitted.job_id]
+    assert follow() == [], "it is under way"
+    points = manage.show(bench.engine, "reviews").points
+    assert points is not None
+    bench.run(submitted.job_id)
+    found = manage.show(bench.engine, "reviews")
+    assert found.points is not None
+    assert found.points > points
+    assert certificates(bench) == [(True, False), (True, False)]
+    assert follow() == []
+
+
+def test_what_nobody_asked_for_is_withheld_if_it_serves_far_less(bench: Bench) -> None:
+    before = manage.show(bench.engine, "reviews")
+    submitted = request_certificate(bench.workspace(), "reviews", given={"alpha": "0.001"})
+    with bench.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE venn_admit.cascade_request SET is_scheduled = TRUE")
+    bench.run(submitted.job_id)
+    assert certificates(bench) == [(False, True), (True, False)]
+    found = manage.show(bench.engine, "reviews")
+    assert replace(found, looks=1, joint_confidence=before.joint_confidence) == before
+    assert found.looks == 2
+    assert not certify(bench, "reviews", alpha="0.001").is_certified, "what is asked for is in use"
+
+
 def test_the_view_says_what_the_report_says(bench: Bench) -> None:
-    certify(bench.workspace(), "reviews", given={"confidence": "0.9"})
+    certify(bench, "reviews", confidence="0.9")
     report = manage.show(bench.engine, "reviews")
     assert (report.looks, str(report.joint_confidence)) == (2, "0.85")
     rows = bench.rows("SELECT * FROM report.cascade_stage_v1 WHERE is_current ORDER BY stage, class")
@@ -243,7 +326,7 @@ def test_nothing_is_served_before_there_is_a_certificate(bench: Bench, data: Rev
 
 
 def test_without_a_policy_every_point_is_left(bench: Bench, data: Reviews) -> None:
-    report = certify(bench.workspace(), "reviews", given={"alpha": "0.001"})
+    report = certify(bench, "reviews", alpha="0.001")
     assert not report.is_certified
     assert report.served == 0
     assert report.cost == pytest.approx(321.0)
@@ -251,6 +334,24 @@ def test_without_a_policy_every_point_is_left(bench: Bench, data: Reviews) -> No
     found = served(bench.engine, "reviews", jobs)
     assert set(found.served) == {None}
     assert set(found.stage) == {3}
+
+
+def test_true_classes_say_which_labels_they_would_take(bench: Bench) -> None:
+    report = certify(bench, "reviews", certify="predicted,true")
+    assert not report.is_certified
+    needed = [one.labels_needed for one in report.promised]
+    assert report.labels_needed == max(one for one in needed if one is not None)
+    hardest = max(report.promised, key=lambda one: one.labels_needed or 0)
+    said = promise_sentence(report)[0]
+    assert (
+        f"labels of evidence would do instead of {report.points:,}, because of {hardest.kind} {hardest.label}" in said
+    )
+    hopeless = tuple(replace(one, labels_needed=None) for one in report.promised)
+    never = replace(report, labels_needed=None, promised=hopeless)
+    assert (
+        f"No number of labels would do, at the rates seen of predicted {report.classes[0]}, "
+        in promise_sentence(never)[0]
+    )
 
 
 def test_jobs_that_do_not_belong_together_are_refused(bench: Bench, data: Reviews) -> None:
@@ -291,13 +392,13 @@ def test_a_recalibration_by_the_same_score_changes_nothing(bench: Bench, data: R
     again = scores(bench, "small", data.scored["small"])
     assert served(bench.engine, "reviews", [again]) == before
     calibrate(bench, "small", promise="pointwise", score="network")
-    assert certify(bench.workspace(), "reviews", given={}).is_certified
+    assert certify(bench, "reviews").is_certified
 
 
 def test_a_calibration_without_a_score_that_labels_may_test_is_refused(bench: Bench, edge: Bench) -> None:
     manage.create(edge.engine, "cascade", [("edge", 0.0)])
     with pytest.raises(InvalidInputError, match="made by venn-admit, does not have: calibrate it by venn-abers"):
-        certify(edge.workspace(), "cascade", given={})
+        certify(edge, "cascade")
     with connect(bench.engine) as connection:
         classifier = classifiers.by_name(connection, "small")
         calibration = calibrations.latest(connection, classifier)
@@ -330,20 +431,18 @@ def test_labels_that_stages_do_not_share_are_refused(empty: Bench, data: Reviews
     small, large = (take(data.held_out[name], data.held_out[name]["id"].tolist()[:400]) for name in ("small", "large"))
     prepare(empty, {"small": small, "large": {**large, "y": np.r_[1 - large["y"][:1], large["y"][1:]]}})
     manage.create(empty.engine, "reviews", STAGES)
-    with pytest.raises(
-        ConflictError, match=f"exemplar '{large['id'][0]}' has another label at 'large' than at 'small'"
-    ):
-        certify(empty.workspace(), "reviews", given={})
+    with pytest.raises(JobError, match=f"exemplar '{large['id'][0]}' has another label at 'large' than at 'small'"):
+        certify(empty, "reviews")
 
 
 def test_stages_without_a_point_in_common_are_refused(empty: Bench, data: Reviews) -> None:
     small, large = (take(data.held_out[name], data.held_out[name]["id"].tolist()[:300]) for name in ("small", "large"))
     prepare(empty, {"small": small, "large": {**large, "id": np.char.add("other-", large["id"])}})
     manage.create(empty.engine, "reviews", STAGES)
-    with pytest.raises(NotReadyError, match="hold out no labelled exemplar of the same id"):
-        certify(empty.workspace(), "reviews", given={})
+    with pytest.raises(JobError, match="hold out no labelled exemplar of the same id"):
+        certify(empty, "reviews")
     manage.create(empty.engine, "one", [("small", 0.0)])
     for given, saying in (({"confidence": "2"}, "confidence"), ({"certify": "group:x"}, "leave groups out")):
         with pytest.raises(InvalidInputError, match=saying):
-            certify(empty.workspace(), "one", given=given)
-    assert certify(empty.workspace(), "one", given={}).points is not None
+            certify(empty, "one", **given)
+    assert certify(empty, "one").points is not None

@@ -10,12 +10,12 @@ import pytest
 from sqlalchemy import Engine, make_url, text
 
 from tests.conftest import administration, fresh_database
+from tests.flows.cascades.bundled import certify
 from tests.roles import RELATIONS, as_role
 from tests.running import Bench, Golden
 from venn_admit.errors import DatabaseError, NotFoundError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.cascades import manage as cascade
-from venn_admit.flows.cascades.certify import certify
 from venn_admit.flows.data.label import label
 from venn_admit.flows.keys.keys import create
 from venn_admit.flows.reports.monitor import update_monitor
@@ -81,7 +81,7 @@ def bench(server_url: str, template_database: str, tmp_path_factory: pytest.Temp
             connection.execute(text(ALARM))
         create(engine, "somebody", scope=Scope.READ)
         cascade.create(engine, "cascade", (("edge", 1.0), ("person", 5.0)))
-        certify(found.workspace(), "cascade", given={})
+        certify(found, "cascade")
         yield found
         engine.dispose()
 

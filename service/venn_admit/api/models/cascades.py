@@ -16,6 +16,9 @@ from venn_admit.api.models.common import (
     answer_of,
 )
 from venn_admit.api.models.decisions import Point
+from venn_admit.core.calibrators.cascade_settings import DEFAULT_KINDS, DEFAULT_TEST
+from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE
+from venn_admit.core.calibrators.settings import DEFAULT_ALPHA
 from venn_admit.flows.cascades.manage import MOST_STAGES
 from venn_admit_client.records import CascadeDecision, CascadeReport, Served
 
@@ -47,18 +50,24 @@ class CascadeSettings(Given):
     """What is asked of a certificate of a cascade."""
 
     alpha: Decimals = Field(
-        default="0.1", description="Share of what is served of each class that may be wrong.", examples=["0.1"]
+        default=str(DEFAULT_ALPHA),
+        description="Share of what is served of each class that may be wrong.",
+        examples=["0.1"],
     )
     certify: list[Literal["predicted", "true"]] = Field(
-        default=["predicted"],
+        default=[kind.value for kind in DEFAULT_KINDS],
         min_length=1,
         max_length=2,
         description="Classes that are promised something: predicted ones, true ones, or both.",
         examples=[["predicted"]],
     )
-    confidence: Decimals = Field(default="0.95", description="Confidence of the certificate.", examples=["0.95"])
+    confidence: Decimals = Field(
+        default=str(DEFAULT_CONFIDENCE), description="Confidence of the certificate.", examples=["0.95"]
+    )
     test: Literal["finite-sample", "asymptotic"] = Field(
-        default="finite-sample", description="How documents of several points are tested.", examples=["finite-sample"]
+        default=DEFAULT_TEST.value,
+        description="How documents of several points are tested.",
+        examples=["finite-sample"],
     )
 
 
@@ -80,6 +89,14 @@ class StageRequest(StatedInRequest, Given):
         description="The stage, which all before have rejected the point at.", examples=[1]
     )
     point: Point = Field(description="As the classifier of the stage has it.")
+
+
+class SubmittedCertificate(Model):
+    """A job that was recorded, in which workers certify a cascade."""
+
+    job: int = Field(description="Its number.", examples=[12])
+    classifier: str = Field(description="The classifier of the first stage, whose job it is.", examples=["small"])
+    rows: int = Field(description="Exemplars that this classifier holds out.", examples=[3600])
 
 
 CascadeAnswer: Any = answer_of(CascadeReport, "CascadeAnswer")

@@ -17,14 +17,19 @@ from venn_admit.api.models.cascades import (
     ServedAnswer,
     StageAnswer,
     StageRequest,
+    SubmittedCertificate,
 )
+from venn_admit.api.routes.jobs import send_submitted
 from venn_admit.api.routes.parts import Routes, finite, problems, runtime_of
+from venn_admit.api.waiting import require_worker
 from venn_admit.core.names import NAME_LENGTH_LIMIT, PRINTABLE
 from venn_admit.flows.cascades import manage, serve
-from venn_admit.flows.cascades.certify import certify
+from venn_admit.flows.cascades.certify import SubmittedCertificate as Submitted
+from venn_admit.flows.cascades.certify import request_certificate
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
-from venn_admit.http.paths import cascade_path
+from venn_admit.http.guards.running_jobs import refusing_too_many_jobs, requester_of
+from venn_admit.http.paths import cascade_path, job_path
 from venn_admit.store.access.keys import Scope
 from venn_admit_client.members import as_json
 from venn_admit_client.records import CascadeReport
@@ -99,14 +104,45 @@ def delete_cascade(request: Request, cascade: CascadeName) -> dict[str, Any]:
 @routes.post(
     "/cascades/{cascade}/calibrations",
     name="calibrate_cascade",
-    response_model=CascadeAnswer,
+    status_code=202,
+    response_model=SubmittedCertificate,
     dependencies=[needs(Scope.WRITE, every_classifier=True)],
     responses=problems(404, 409, 413),
 )
-def post_calibration(request: Request, cascade: CascadeName, given: CascadeSettings) -> dict[str, Any]:
-    """Certify a cascade on the labels that all of its classifiers hold out; it serves by the newest certificate."""
-    done = certify(runtime_of(request), cascade, given=given.model_dump(), on_stored=keeping(request, _payload))
-    return _payload(done)
+def post_calibration(
+    request: Request, response: Response, cascade: CascadeName, given: CascadeSettings
+) -> dict[str, Any]:
+    """Have workers certify a cascade on the labels that all of its classifiers hold out.
+
+    The answer comes at once; the cascade serves by the certificate as soon as the job is done.
+    """
+    submitted = submit_certificate(request, cascade, given)
+    response.headers.update(_job_headers(submitted))
+    return _submitted(submitted)
+
+
+def submit_certificate(request: Request, cascade: str, given: CascadeSettings) -> Submitted:
+    """Record the job that certifies a cascade, and send it."""
+    runtime = runtime_of(request)
+    require_worker(runtime)
+    with refusing_too_many_jobs():
+        submitted = request_certificate(
+            runtime,
+            cascade,
+            given=given.model_dump(),
+            requester=requester_of(runtime, request.state.caller),
+            on_stored=keeping(request, _submitted, _job_headers),
+        )
+    send_submitted(request, submitted.job_id)
+    return submitted
+
+
+def _submitted(submitted: Submitted) -> dict[str, Any]:
+    return {"job": submitted.job_id, "classifier": submitted.classifier, "rows": submitted.rows}
+
+
+def _job_headers(submitted: Submitted) -> dict[str, str]:
+    return {"Location": job_path(submitted.classifier, submitted.job_id)}
 
 
 @routes.post(

@@ -7,33 +7,19 @@ from rich.console import RenderableType
 
 from venn_admit.cli.output import shown
 from venn_admit.cli.tables.rows import table
-from venn_admit.report.cascade import promise_sentence, stage_rows
+from venn_admit.report.cascade import CASCADE_COLUMNS, STAGE_COLUMNS, cascade_rows, promise_sentence, stage_rows
 from venn_admit_client.records import CascadeReport, Served
-
-_STAGES = ("stage", "classifier", "class", "reached", "served", "right of served", "from score", "cost a point")
 
 
 def cascade_lines(found: CascadeReport) -> list[RenderableType]:
     """Return how a cascade stands."""
-    stages = table(_STAGES, stage_rows(found), title=found.cascade, right=_STAGES[3:])
+    stages = table(STAGE_COLUMNS, stage_rows(found), title=found.cascade, right=STAGE_COLUMNS[3:])
     return [stages, *promise_sentence(found)]
 
 
 def cascades_table(found: Sequence[CascadeReport]) -> RenderableType:
     """Return a table of cascades."""
-    columns = ("cascade", "stages", "certificate", "served", "cost a point", "last stage alone")
-    rows = [
-        (
-            one.cascade,
-            ", ".join(stage.classifier or "person" for stage in one.stages),
-            "" if one.number is None else str(one.number) if one.is_certified else f"{one.number}, nothing certified",
-            "" if not one.points else f"{(one.served or 0) / one.points:.3f}",
-            "" if one.cost is None else f"{one.cost:.4g}",
-            f"{one.cost_of_last:.4g}",
-        )
-        for one in found
-    ]
-    return table(columns, rows, right=columns[3:])
+    return table(CASCADE_COLUMNS, cascade_rows(found), right=CASCADE_COLUMNS[3:])
 
 
 def served_lines(name: str, found: Served, jobs: Sequence[int], out: Path) -> list[RenderableType]:

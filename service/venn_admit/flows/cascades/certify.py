@@ -1,35 +1,203 @@
 """Certifying a cascade on the labels that all of its classifiers hold out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import structlog
 from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.arguments import ALL_DECLARED
-from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, DocumentTest
+from venn_admit.core.calibrators.cascade_settings import make_cascade_settings
 from venn_admit.core.calibrators.certified.cascade import certify_cascade
 from venn_admit.core.calibrators.certified.cascade_points import CascadePoints, serve, stage_policies
+from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.policies import Policy
-from venn_admit.core.calibrators.settings import DEFAULT_ALPHA
+from venn_admit.core.comparison.strength import Strength
 from venn_admit.core.documents import joined_codes
 from venn_admit.core.split_names import Split
 from venn_admit.core.types import BoolArray
-from venn_admit.errors import ConflictError, NotReadyError
+from venn_admit.errors import (
+    ConflictError,
+    DatabaseError,
+    InvalidInputError,
+    NotFoundError,
+    NotReadyError,
+    OutdatedError,
+)
 from venn_admit.flows.calibration.calibrate import require_approximations, usable_parameters
-from venn_admit.flows.cascades.manage import OnReport, reported
-from venn_admit.methods.venn_abers.held_out import RankedHeldOut, held_out_points
+from venn_admit.flows.cascades.manage import show
+from venn_admit.flows.jobs.chunks import ChunkWork
+from venn_admit.flows.jobs.submit import Requester, Send, Submission, submit_job
+from venn_admit.flows.shell import Shell
+from venn_admit.methods.venn_abers.held_out import RankedHeldOut, held_out_points, require_fixed_score
 from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.cascades import cascades
-from venn_admit.store.cascades.cascades import Cascade, CertifiedStage, ScoreVersion
-from venn_admit.store.database.engine import consistent_view, transaction
+from venn_admit.store.cascades.cascades import Cascade, CascadeRequest, CertifiedStage, ScoreVersion
+from venn_admit.store.database.engine import connect, consistent_view
+from venn_admit.store.exemplars import exemplars
+from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace
 from venn_admit_client.records import CascadeReport
 
-SETTINGS = ("alpha", "certify", "confidence", "test")
-"""What can be asked of a certificate, as settings of a calibration."""
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class SubmittedCertificate:
+    """A job that was recorded, of a classifier, and its rows."""
+
+    job_id: int
+    classifier: str
+    rows: int
+
+
+def request_certificate(
+    workspace: Workspace,
+    name: str,
+    *,
+    given: Mapping[str, Any],
+    requester: Requester | None = None,
+    on_stored: Callable[[Connection, SubmittedCertificate], object] = lambda *_: None,
+) -> SubmittedCertificate:
+    """Record a job that certifies a cascade by the scores of the calibrations in use; it serves by the newest.
+
+    The job is one of the first stage's classifier, and its rows are what that one holds out.
+
+    Args:
+        name: Its name.
+        given: Those of `make_cascade_settings`, as the settings of a calibration are given; None for the default.
+        requester: As in `submit_job`.
+        on_stored: Is called with the job in the transaction that records it.
+
+    Raises:
+        NotFoundError: There is no such cascade.
+        InvalidInputError: An argument is out of range, or a calibration has no score that can be certified.
+        NotReadyError: A classifier is not calibrated.
+        OutdatedError: Data changed at a stage and its approximations did not follow yet.
+        TooManyJobsError: The requester has as many unfinished jobs as it may have.
+    """
+    asked = {name: ALL_DECLARED[name].read(name, value) for name, value in given.items() if value is not None}
+    request = CascadeRequest(name, make_cascade_settings(**asked), is_scheduled=False)
+    with submit_job(workspace, None, requester=requester) as submission:
+        submitted = _submit(submission, request)
+        on_stored(submission.connection, submitted)
+    return submitted
+
+
+def _submit(submission: Submission, request: CascadeRequest) -> SubmittedCertificate:
+    connection = submission.connection
+    cascade = cascades.by_name(connection, request.cascade)
+    for classifier in cascade.classifiers:
+        _require_certifiable(connection, classifier)
+    first = cascade.classifiers[0]
+    rows = np.concatenate([exemplars.split_keys(connection, first, split).ids for split in (Split.MC, Split.VP)])
+    job_id = submission.add_job(first, kind="certify", exemplar_ids=rows[:0], knn_parameters_id=None, last_ids=rows)
+    cascades.add_request(connection, job_id, cascade, request.settings, is_scheduled=request.is_scheduled)
+    return SubmittedCertificate(job_id, first.address, len(rows))
+
+
+def certify(workspace: Workspace, name: str, *, given: Mapping[str, Any], shell: Shell) -> CascadeReport:
+    """Certify a cascade as `request_certificate` does, and return how it stands then.
+
+    Args:
+        name: Its name.
+        given: As in `request_certificate`.
+        shell: Sees the job through.
+
+    Raises:
+        JobError: The job failed: too few points are held out at all stages, or one has different labels at two.
+    """
+    shell.run_job(request_certificate(workspace, name, given=given).job_id, f"Certifying {name}")
+    return show(workspace.engine, name)
+
+
+def certify_due(workspace: Workspace, send: Send) -> list[SubmittedCertificate]:
+    """Record jobs that certify cascades again whose stages were recalibrated with other data, and return them.
+
+    What cannot be certified as it stands is logged, and looked at again. send: as in `submit_job`.
+    """
+    with connect(workspace.engine) as connection:
+        due = cascades.due(connection)
+    submitted = []
+    for request in due:
+        try:
+            with submit_job(workspace, send) as submission:
+                submitted.append(_submit(submission, request))
+        except (DatabaseError, InvalidInputError, NotFoundError, NotReadyError, OutdatedError) as error:
+            log.warning("a cascade cannot be certified again", cascade=request.cascade, error=str(error))
+    return submitted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComputedCertificate:
+    """A certificate that was computed, and what each stage serves by it."""
+
+    request: CascadeRequest
+    certificate: Certificate
+    stages: Sequence[CertifiedStage]
+
+    def apply(self, connection: Connection) -> None:
+        """Store it; it is withheld if nobody asked for it and it serves far less than the one before."""
+        cascade = cascades.by_name(connection, self.request.cascade)
+        before = cascades.certificates(connection, [cascade]).get(cascade.id)
+        cascades.add_calibration(
+            connection,
+            cascade,
+            self.certificate,
+            self.stages,
+            is_withheld=self.request.is_scheduled and before is not None and self._is_far_less(before.certificate),
+        )
+
+    def _is_far_less(self, before: Certificate) -> bool:
+        return Strength(0, self.certificate.share or 0.0, before.share or 0.0).is_far_less
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CertifyChunks:
+    """Computes the chunk of a job that certifies a cascade, on one view of the data of all stages."""
+
+    workspace: Workspace
+
+    def __call__(self, work: ChunkWork) -> ComputedCertificate:
+        """Return the certificate.
+
+        Raises:
+            NotFoundError: The cascade was deleted meanwhile.
+            NotReadyError: A classifier is not calibrated, or too few points are held out at all stages.
+            ConflictError: A point has different labels at two stages.
+        """
+        with consistent_view(self.workspace.engine) as connection:
+            request = cascades.request_of(connection, work.job.id)
+            cascade = cascades.by_name(connection, request.cascade)
+            own = [_read(connection, of, self.workspace.memory_budget) for of in cascade.classifiers]
+        points, proposing = _joined(cascade, [one.points for one in own])
+        asked, class_count = request.settings.asked, len(cascade.class_names)
+        certificate = certify_cascade(
+            points.take(proposing),
+            points.take(~proposing),
+            class_count=class_count,
+            alpha=request.settings.alpha,
+            kinds=asked.kinds,
+            confidence=asked.confidence,
+            test=asked.test,
+        )
+        policies = stage_policies(certificate.policy or Policy((None,) * (len(own) * class_count)), class_count)
+        stages = [
+            CertifiedStage(
+                calibration_id=one.calibration_id,
+                version=one.version,
+                policy=of_stage,
+                reached=counts.reached,
+                served=tuple(counts.served.tolist()),
+                right=tuple(counts.right.tolist()),
+            )
+            for one, of_stage, counts in zip(own, policies, serve(points.take(~proposing), policies), strict=True)
+        ]
+        return ComputedCertificate(request, certificate, stages)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,66 +209,11 @@ class _Own:
     version: ScoreVersion
 
 
-def certify(
-    workspace: Workspace,
-    name: str,
-    *,
-    given: Mapping[str, Any],
-    on_stored: OnReport = lambda *_: None,
-) -> CascadeReport:
-    """Certify a cascade by the scores of the calibrations in use, and have it serve by the certificate from now on.
-
-    Args:
-        name: Its name.
-        given: Those of `SETTINGS`, as the settings of a calibration are given; None for the default.
-        on_stored: Is called with the report in the transaction that stores the certificate.
-
-    Raises:
-        NotFoundError: There is no such cascade.
-        InvalidInputError: An argument is out of range, or a calibration has no score that can be certified.
-        NotReadyError: A classifier is not calibrated, or too few points are held out at all stages.
-        OutdatedError: Data changed at a stage and its approximations did not follow yet.
-        ConflictError: A point has different labels at two stages.
-    """
-    asked = {name: ALL_DECLARED[name].read(name, value) for name, value in given.items() if value is not None}
-    with consistent_view(workspace.engine) as connection:
-        cascade = cascades.by_name(connection, name)
-        own = [_read(connection, of, workspace.memory_budget) for of in cascade.classifiers]
-    points, proposing = _joined(cascade, [one.points for one in own])
-    certificate = certify_cascade(
-        points.take(proposing),
-        points.take(~proposing),
-        class_count=len(cascade.class_names),
-        alpha=asked.get("alpha", DEFAULT_ALPHA),
-        kinds=asked.get("certify", (ClassKind.PREDICTED,)),
-        confidence=asked.get("confidence", DEFAULT_CONFIDENCE),
-        test=asked.get("test", DocumentTest.FINITE_SAMPLE),
-    )
-    policy = certificate.policy or Policy((None,) * (len(own) * len(cascade.class_names)))
-    policies = stage_policies(policy, len(cascade.class_names))
-    served = serve(points.take(~proposing), policies)
-    stages = [
-        CertifiedStage(
-            calibration_id=one.calibration_id,
-            version=one.version,
-            policy=of_stage,
-            reached=counts.reached,
-            served=tuple(counts.served.tolist()),
-            right=tuple(counts.right.tolist()),
-        )
-        for one, of_stage, counts in zip(own, policies, served, strict=True)
-    ]
-    with transaction(workspace.engine) as connection:
-        cascade = cascades.by_name(connection, name)
-        cascades.add_calibration(connection, cascade, certificate, stages)
-        report = reported(connection, name)
-        on_stored(connection, report)
-    return report
-
-
-def _read(connection: Connection, classifier: Classifier, memory_budget: int) -> _Own:
+def _require_certifiable(connection: Connection, classifier: Classifier) -> tuple[Calibration, StoredParameters | None]:
+    """The calibration of a stage and its parameters, if the score is one that can be certified on current data."""
     calibration = calibrations.latest(connection, classifier)
     calibrations.require_whole(connection, classifier, calibration)
+    require_fixed_score(connection, classifier, calibration)
     parameters = usable_parameters(connection, classifier)
     if parameters is not None:
         if parameters.id != calibration.knn_parameters_id:
@@ -109,6 +222,11 @@ def _read(connection: Connection, classifier: Classifier, memory_budget: int) ->
                 "it again first"
             )
         require_approximations(connection, classifier, (Split.MC, Split.VP), parameters, leave_out=True)
+    return calibration, parameters
+
+
+def _read(connection: Connection, classifier: Classifier, memory_budget: int) -> _Own:
+    calibration, parameters = _require_certifiable(connection, classifier)
     points = held_out_points(connection, classifier, calibration, parameters, memory_budget)
     return _Own(points, calibration.id, ScoreVersion(points.kind, calibration.knn_parameters_id))
 

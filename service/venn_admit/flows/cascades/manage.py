@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, Row
 
-from venn_admit.core.calibrators.certified.certificate import ClassResult
+from venn_admit.core.calibrators.certified.certificate import Certificate, ClassResult
 from venn_admit.core.evaluation.tallies import wilson_interval
 from venn_admit.errors import ConflictError, InvalidInputError
 from venn_admit.flows.data.create import check_part_of_paths
@@ -17,6 +19,7 @@ from venn_admit.store.exemplars import classifiers
 from venn_admit_client.records import CascadeClass, CascadeReport, CascadeStage
 
 MOST_STAGES = 20
+SHOWN_CERTIFICATES = 10
 PERSON = "person"
 """What stands for a person where a stage is named."""
 
@@ -98,6 +101,15 @@ def reported(connection: Connection, name: str) -> CascadeReport:
     return _report(found, cascades.certificates(connection, [found]).get(found.id))
 
 
+def history(engine: Engine, name: str) -> Sequence[Row[Any]]:
+    """Return the newest certificates of a cascade, the newest first, and what each serves of its evidence.
+
+    Raises NotFoundError.
+    """
+    with consistent_view(engine) as connection:
+        return cascades.history(connection, cascades.by_name(connection, name), limit=SHOWN_CERTIFICATES)
+
+
 def delete(engine: Engine, name: str, *, on_stored: OnReport = lambda *_: None) -> CascadeReport:
     """Delete a cascade with its certificates, and return what it was; its classifiers stay. Raises NotFoundError."""
     with transaction(engine) as connection:
@@ -151,7 +163,7 @@ def _report(cascade: Cascade, calibration: CascadeCalibration | None) -> Cascade
         points=certificate.points,
         documents=certificate.documents,
         served=served,
-        promised=tuple(_promised(one, cascade.class_names, single_points=single_points) for one in results),
+        promised=tuple(_promised(one, cascade.class_names, certificate) for one in results),
         labels_needed=None if needed is None else certificate.points_in(needed),
         looks=calibration.looks,
         joint_confidence=calibration.joint_confidence,
@@ -177,16 +189,25 @@ def _stage(stage: StoredStage, left: int | None, *, single_points: bool) -> Casc
     )
 
 
-def _promised(result: ClassResult, class_names: Sequence[str], *, single_points: bool) -> CascadeClass:
+def _promised(result: ClassResult, class_names: Sequence[str], certificate: Certificate) -> CascadeClass:
     assert result.number is not None, "a cascade promises nothing of groups"
-    name = class_names[result.number]
-    return _class(str(result.kind), name, result.admitted, result.right, single_points=single_points, threshold=None)
+    needed = result.documents_needed
+    return replace(
+        _class(
+            str(result.kind),
+            class_names[result.number],
+            result.admitted,
+            result.right,
+            single_points=certificate.single_points,
+        ),
+        labels_needed=None if needed is None else certificate.points_in(needed),
+    )
 
 
 def _class(
-    kind: str, name: str, served: int, right: int, *, single_points: bool, threshold: float | None
+    kind: str, name: str, served: int, right: int, *, single_points: bool, threshold: float | None = None
 ) -> CascadeClass:
     low = high = None
     if single_points:
         low, high = (float(end) for end in wilson_interval(np.int64(right), np.int64(served)))
-    return CascadeClass(kind, name, served, right, low, high, threshold)
+    return CascadeClass(kind, name, served, right, low, high, threshold, labels_needed=None)

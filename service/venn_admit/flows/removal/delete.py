@@ -22,7 +22,7 @@ from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace
 from venn_admit_client.records import Deletion
 
-_KINDS = ("approximate", "score", "fit")
+_KINDS = ("approximate", "score", "fit", "certify")
 _TRIES = 50
 _PAUSE_SECONDS = 0.2
 

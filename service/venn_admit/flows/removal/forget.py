@@ -38,7 +38,7 @@ MOST_IDS = 100_000
 
 _SHOWN_IDS = 5
 # Jobs of these kinds compute from, or for, single exemplars as they were when the job was recorded.
-_DISTURBED = ("score", "fit")
+_DISTURBED = ("score", "fit", "certify")
 # How long waiting for such jobs holds new ones back at most: less than these wait for a lock, ...
 _HOLD_SECONDS = 10.0
 # ... and then lets them come for this long; it also looks this often whether the jobs are over.

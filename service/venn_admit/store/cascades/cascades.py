@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Row
 from sqlalchemy.exc import IntegrityError
 
+from venn_admit.core.calibrators.cascade_settings import CascadeSettings, make_cascade_settings
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.document import from_document, to_document
 from venn_admit.core.calibrators.certified.policies import Policy
@@ -173,9 +174,14 @@ def require_none_of(connection: Connection, generations: Sequence[Classifier]) -
 
 
 def add_calibration(
-    connection: Connection, cascade: Cascade, certificate: Certificate, stages: Sequence[CertifiedStage]
+    connection: Connection,
+    cascade: Cascade,
+    certificate: Certificate,
+    stages: Sequence[CertifiedStage],
+    *,
+    is_withheld: bool,
 ) -> None:
-    """Store a certificate, by which the cascade serves from now on."""
+    """Store a certificate, by which the cascade serves from now on unless it is withheld."""
     calibration_id: int = execute(
         connection,
         "cascades.add_calibration",
@@ -184,6 +190,7 @@ def add_calibration(
         confidence=certificate.confidence,
         is_certified=certificate.policy is not None,
         points=certificate.points,
+        is_withheld=is_withheld,
         document=json.dumps(to_document(certificate)),
     ).scalar_one()
     for place, stage in enumerate(stages, 1):
@@ -212,3 +219,51 @@ def certificates(connection: Connection, of: Sequence[Cascade]) -> dict[int, Cas
         )
         for row in rows
     }
+
+
+def history(connection: Connection, cascade: Cascade, *, limit: int) -> Sequence[Row[Any]]:
+    """Return the newest certificates of a cascade, the newest first, and what each serves of its evidence."""
+    return execute(connection, "cascades.history", cascade_id=cascade.id, row_limit=limit).all()
+
+
+@dataclass(frozen=True, slots=True)
+class CascadeRequest:
+    """A certificate to make. is_scheduled: whether nobody asked for it, but data arrived at the stages."""
+
+    cascade: str
+    settings: CascadeSettings
+    is_scheduled: bool
+
+
+def add_request(
+    connection: Connection, job_id: int, cascade: Cascade, settings: CascadeSettings, *, is_scheduled: bool
+) -> None:
+    """Record what a job is asked for that certifies a cascade."""
+    execute(
+        connection,
+        "cascades.add_request",
+        job_id=job_id,
+        cascade_id=cascade.id,
+        alpha=settings.alpha,
+        certify=list(map(str, settings.asked.kinds)),
+        confidence=settings.asked.confidence,
+        test=settings.asked.test,
+        is_scheduled=is_scheduled,
+    )
+
+
+def request_of(connection: Connection, job_id: int) -> CascadeRequest:
+    """Return what a job is asked for that certifies; NotFoundError if its cascade was deleted."""
+    row = execute(connection, "cascades.request", job_id=job_id).one_or_none()
+    if row is None:
+        raise NotFoundError(f"the cascade that job {job_id} certifies was deleted: create it again")
+    return CascadeRequest(row.cascade, _settings(row), row.is_scheduled)
+
+
+def due(connection: Connection) -> list[CascadeRequest]:
+    """Return the certificates to make because a stage was recalibrated with other points."""
+    return [CascadeRequest(row.cascade, _settings(row), True) for row in execute(connection, "cascades.due")]
+
+
+def _settings(row: Row[Any]) -> CascadeSettings:
+    return make_cascade_settings(row.alpha, row.certify, row.confidence, row.test)

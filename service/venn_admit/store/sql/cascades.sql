@@ -13,8 +13,8 @@ INSERT INTO cascade_stage (cascade_id, place, classifier_id, cost)
 VALUES (:cascade_id, :place, :classifier_id, :cost);
 
 -- name: stages
--- The stages of a cascade, or of all by name, each with its classifier and with what the newest certificate says of it;
--- no row if there is no cascade of this name.
+-- The stages of a cascade, or of all by name, each with its classifier and with what the certificate says of it that
+-- the cascade serves by; no row if there is no cascade of this name.
 SELECT
     cascade.id AS cascade_id,
     cascade.name AS cascade,
@@ -36,7 +36,9 @@ LEFT JOIN classifier_row_v1 AS classifier ON stage.classifier_id = classifier.id
 LEFT JOIN LATERAL (
     SELECT max(certificate.id) AS id
     FROM cascade_calibration AS certificate
-    WHERE certificate.cascade_id = cascade.id
+    WHERE
+        certificate.cascade_id = cascade.id
+        AND NOT certificate.is_withheld
 ) AS newest ON TRUE
 LEFT JOIN cascade_calibration_stage AS certified
     ON
@@ -63,8 +65,8 @@ WHERE name = :name;
 
 -- name: add_calibration
 -- Store a certificate of a cascade.
-INSERT INTO cascade_calibration (cascade_id, alpha, confidence, is_certified, points, document)
-VALUES (:cascade_id, :alpha, :confidence, :is_certified, :points, CAST(:document AS jsonb))
+INSERT INTO cascade_calibration (cascade_id, alpha, confidence, is_certified, points, is_withheld, document)
+VALUES (:cascade_id, :alpha, :confidence, :is_certified, :points, :is_withheld, CAST(:document AS jsonb))
 RETURNING id;
 
 -- name: add_calibration_stage
@@ -109,3 +111,111 @@ CROSS JOIN LATERAL (
     WHERE certificate.cascade_id = newest.cascade_id
 ) AS looks
 WHERE newest.id = ANY(:calibration_ids ::bigint[]);
+
+-- name: history
+-- The newest certificates of a cascade, the newest first, and what each serves of its evidence.
+SELECT
+    certified.id,
+    certified.created_at,
+    certified.alpha,
+    certified.confidence,
+    certified.is_certified,
+    certified.is_withheld,
+    certified.points,
+    (
+        SELECT sum(of_class.served)
+        FROM cascade_calibration_stage AS stage
+        CROSS JOIN LATERAL unnest(stage.served) AS of_class (served)
+        WHERE stage.cascade_calibration_id = certified.id
+    ) AS served
+FROM cascade_calibration AS certified
+WHERE certified.cascade_id = :cascade_id
+ORDER BY certified.id DESC
+LIMIT :row_limit;
+
+-- name: add_request
+-- Record what a job is asked for that certifies a cascade.
+INSERT INTO cascade_request (job_id, cascade_id, alpha, certify, confidence, document_test, is_scheduled)
+VALUES (:job_id, :cascade_id, :alpha, :certify, :confidence, :test, :is_scheduled);
+
+-- name: request
+-- What a job is asked for that certifies a cascade; no row if the cascade was deleted.
+SELECT
+    cascade.name AS cascade,
+    request.alpha,
+    request.certify,
+    request.confidence,
+    request.document_test AS test,
+    request.is_scheduled
+FROM cascade_request AS request
+INNER JOIN classifier_cascade AS cascade ON request.cascade_id = cascade.id
+WHERE request.job_id = :job_id;
+
+-- name: due
+-- The cascades of which a stage was recalibrated, with other points, since the newest certificate, and what that one was
+-- asked for. It waits until no stage is due for a recalibration. If no certificate could be made since, it is not tried
+-- again.
+SELECT
+    cascade.name AS cascade,
+    newest.alpha,
+    ARRAY(SELECT jsonb_array_elements_text(newest.document -> 'kinds')) AS certify,
+    newest.confidence,
+    newest.document ->> 'test' AS test
+FROM classifier_cascade AS cascade
+CROSS JOIN LATERAL (
+    SELECT *
+    FROM cascade_calibration AS certificate
+    WHERE certificate.cascade_id = cascade.id
+    ORDER BY certificate.id DESC
+    LIMIT 1
+) AS newest
+CROSS JOIN LATERAL (
+    SELECT
+        max(in_use.created_at) AS created_at,
+        bool_or(
+            in_use.id > stage.calibration_id
+            AND (
+                -- Older snapshots are let go only when newer ones were made.
+                certified.id IS NULL
+                OR EXISTS (
+                    SELECT
+                    FROM calibration_point AS point
+                    WHERE
+                        point.calibrator_id = certified.calibrator_id
+                        AND point.calibrator_id = in_use.calibrator_id
+                        AND is_in_snapshot_v1(certified.number, point.valid_from, point.valid_until)
+                        <> is_in_snapshot_v1(in_use.number, point.valid_from, point.valid_until)
+                )
+            )
+        ) AS has_other_points
+    FROM cascade_calibration_stage AS stage
+    INNER JOIN cascade_stage ON cascade_stage.cascade_id = cascade.id AND stage.place = cascade_stage.place
+    INNER JOIN calibration_in_use_v1 AS used ON cascade_stage.classifier_id = used.classifier_id
+    INNER JOIN calibration AS in_use ON used.calibration_id = in_use.id
+    LEFT JOIN calibration AS certified ON stage.calibration_id = certified.id
+    WHERE stage.cascade_calibration_id = newest.id
+) AS stages
+WHERE
+    stages.has_other_points
+    AND NOT EXISTS (
+        SELECT
+        FROM cascade_stage AS stage
+        INNER JOIN calibrator ON stage.classifier_id = calibrator.classifier_id
+        INNER JOIN recalibration_request AS request ON calibrator.id = request.calibrator_id
+        WHERE
+            stage.cascade_id = cascade.id
+            AND request.error IS NULL
+            AND calibrator.retired_at IS NULL
+    )
+    AND NOT EXISTS (
+        SELECT
+        FROM cascade_request AS request
+        INNER JOIN job ON request.job_id = job.id
+        WHERE
+            request.cascade_id = cascade.id
+            AND (
+                job.state = 'running'
+                OR job.created_at > stages.created_at
+            )
+    )
+ORDER BY cascade.name;

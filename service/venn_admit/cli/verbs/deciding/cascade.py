@@ -8,6 +8,9 @@ import typer
 from venn_admit.cli.options import Json, Stating, with_records
 from venn_admit.cli.output import print_result
 from venn_admit.cli.waiting import Waiting
+from venn_admit.core.calibrators.cascade_settings import DEFAULT_KINDS, DEFAULT_TEST
+from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE
+from venn_admit.core.calibrators.settings import DEFAULT_ALPHA
 from venn_admit.errors import InvalidInputError
 
 CascadeName = Annotated[str, typer.Argument(help="The cascade's name.")]
@@ -60,22 +63,28 @@ def list_cascades(as_json: Json = False) -> None:
 def calibrate(
     name: CascadeName,
     alpha: Annotated[
-        str | None, typer.Option(help="Share of what is served of each class that may be wrong. Default: 0.1.")
+        str | None,
+        typer.Option(help=f"Share of what is served of each class that may be wrong. Default: {DEFAULT_ALPHA}."),
     ] = None,
     certify: Annotated[
         str | None,
-        typer.Option(help="Classes that are promised something: predicted, true, or both. Default: predicted."),
+        typer.Option(
+            help=f"Classes that are promised something: predicted, true, or both. Default: {','.join(DEFAULT_KINDS)}."
+        ),
     ] = None,
-    confidence: Annotated[str | None, typer.Option(help="Confidence of the certificate. Default: 0.95.")] = None,
+    confidence: Annotated[
+        str | None, typer.Option(help=f"Confidence of the certificate. Default: {DEFAULT_CONFIDENCE}.")
+    ] = None,
     test: Annotated[
         str | None,
-        typer.Option(help="How documents of several points are tested. Default: finite-sample."),
+        typer.Option(help=f"How documents of several points are tested. Default: {DEFAULT_TEST}."),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Certify a cascade on the labels that all of its classifiers hold out, by the scores of their calibrations in use.
 
-    It serves by the newest certificate. All that were made looked at the same labels, and are counted.
+    It serves by the newest certificate. All that were made looked at the same labels, and are counted. Workers compute
+    it as a job of the first classifier, which can be cancelled and resumed.
     """
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.cascade_tables import cascade_lines
@@ -83,7 +92,10 @@ def calibrate(
     from venn_admit_client.members import as_json as json_of
 
     given = {"alpha": alpha, "certify": certify, "confidence": confidence, "test": test}
-    found = flow(open_session(), name, given=given)
+    session = open_session()
+    session.require_worker()
+    with Waiting(session) as shell:
+        found = flow(session, name, given=given, shell=shell)
     print_result(as_json, json_of(found), *cascade_lines(found))
 
 

@@ -6,17 +6,11 @@ nothing is shared among stages or classes. Source: docs/explanation/certificate.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 
-from venn_admit.core.calibrators.certification import (
-    DEFAULT_CONFIDENCE,
-    Certification,
-    ClassKind,
-    DocumentTest,
-    make_certification,
-)
+from venn_admit.core.calibrators.cascade_settings import DEFAULT_KINDS, DEFAULT_TEST, make_cascade_settings
+from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, DocumentTest
 from venn_admit.core.calibrators.certified.cascade_path import plan_path
 from venn_admit.core.calibrators.certified.cascade_points import CascadePoints, canonical_order, check_cascade_points
 from venn_admit.core.calibrators.certified.certificate import Certificate, ClassResult
@@ -25,45 +19,6 @@ from venn_admit.core.calibrators.certified.losses import losses_of
 from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.calibrators.certified.testing import ChainSetting, capped_documents, run_chains
 from venn_admit.core.calibrators.settings import DEFAULT_ALPHA
-from venn_admit.errors import InvalidInputError
-
-DEFAULT_KINDS = (ClassKind.PREDICTED,)
-
-
-@dataclass(frozen=True, slots=True)
-class CascadeSettings:
-    """What is asked of a certificate of a cascade, for classes of predictions or labels; alpha: in (0, 1)."""
-
-    alpha: Decimal
-    asked: Certification
-
-
-def make_cascade_settings(
-    alpha: Decimal = DEFAULT_ALPHA,
-    certify: Collection[str] = DEFAULT_KINDS,
-    confidence: Decimal = DEFAULT_CONFIDENCE,
-    test: DocumentTest | str = DocumentTest.FINITE_SAMPLE,
-) -> CascadeSettings:
-    """Return what is asked for, checked.
-
-    Args:
-        alpha: In (0, 1).
-        certify: `predicted`, `true`, or both.
-        confidence: 1 - eps, in (0, 1).
-        test: As in `make_certification`.
-
-    Raises:
-        InvalidInputError: An argument is out of range, or a promise is asked for groups.
-    """
-    if not (alpha.is_finite() and 0 < alpha < 1):
-        raise InvalidInputError(f"alpha must lie strictly between 0 and 1; got {alpha}")
-    asked = make_certification(certify, confidence, test)
-    if not all(isinstance(kind, ClassKind) for kind in asked.kinds):
-        raise InvalidInputError(
-            f"a cascade promises {' and '.join(ClassKind)} classes, got {', '.join(asked.kinds)}: leave groups out, or "
-            "calibrate its last classifier for them and ask that one alone"
-        )
-    return CascadeSettings(alpha, asked)
 
 
 def certify_cascade(
@@ -72,9 +27,9 @@ def certify_cascade(
     *,
     class_count: int,
     alpha: Decimal = DEFAULT_ALPHA,
-    kinds: Collection[str] = (ClassKind.PREDICTED,),
+    kinds: Collection[str] = DEFAULT_KINDS,
     confidence: Decimal = DEFAULT_CONFIDENCE,
-    test: DocumentTest | str = DocumentTest.FINITE_SAMPLE,
+    test: DocumentTest | str = DEFAULT_TEST,
 ) -> Certificate:
     """Certify a cascade: with the given confidence, at least 1 - alpha of what it serves of each class are right.
 

@@ -5,6 +5,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from venn_admit.store.database.tables.base import created_at, key, metadata, optional, required
 from venn_admit.store.database.tables.exemplars import classifier
+from venn_admit.store.database.tables.work import job
 
 classifier_cascade = sa.Table(
     "classifier_cascade",
@@ -36,17 +37,37 @@ cascade_stage = sa.Table(
 cascade_calibration = sa.Table(
     "cascade_calibration",
     metadata,
-    key("Key; a cascade serves by the newest."),
+    key("Key; a cascade serves by the newest that is not withheld."),
     required("cascade_id", sa.ForeignKey(classifier_cascade.c.id, ondelete="CASCADE"), "The cascade.", index=True),
     created_at("it looked at the labels"),
     required("alpha", sa.Numeric, "Share of what is served of each class that may be wrong."),
     required("confidence", sa.Numeric, "Confidence that was asked for."),
     required("is_certified", sa.Boolean, "Whether a policy passed; without one, nothing is served."),
     required("points", sa.Integer, "Number of points of evidence."),
+    required(
+        "is_withheld",
+        sa.Boolean,
+        "Whether nothing is served by it, because nobody asked for it and it serves far less than the one before.",
+        server_default=sa.text("false"),
+    ),
     required("document", JSONB, "The certificate in full: what was asked, each policy tested, and the results."),
     sa.CheckConstraint("alpha > 0 AND alpha < 1", name="alpha"),
     sa.CheckConstraint("confidence > 0 AND confidence < 1", name="confidence"),
     comment="Certificates of each cascade. Only added to.",
+)
+cascade_request = sa.Table(
+    "cascade_request",
+    metadata,
+    sa.Column("job_id", sa.ForeignKey(job.c.id, ondelete="CASCADE"), primary_key=True, comment="The job."),
+    required(
+        "cascade_id", sa.ForeignKey(classifier_cascade.c.id, ondelete="CASCADE"), "Cascade to certify.", index=True
+    ),
+    required("alpha", sa.Numeric, "Share of what is served of each class that may be wrong."),
+    required("certify", ARRAY(sa.Text), "Classes that are promised something: predicted, true, or both."),
+    required("confidence", sa.Numeric, "Confidence that is asked for."),
+    required("document_test", sa.Text, "How documents of several points are tested: finite-sample or asymptotic."),
+    required("is_scheduled", sa.Boolean, "Whether nobody asked for it, but data arrived at the stages."),
+    comment="What jobs of the kind certify are asked for.",
 )
 cascade_calibration_stage = sa.Table(
     "cascade_calibration_stage",

@@ -13,7 +13,7 @@ job = sa.Table(
     metadata,
     key("Key."),
     required("classifier_id", sa.ForeignKey(classifier.c.id), "Classifier that the work is for."),
-    required("kind", sa.Text, "approximate, score or fit."),
+    required("kind", sa.Text, "approximate, score, fit or certify."),
     required("state", sa.Text, "running, done, failed or cancelled."),
     optional(
         "knn_parameters_id",
@@ -55,7 +55,7 @@ job = sa.Table(
         "Whether all rows and chunks of a removed job are deleted.",
         server_default=sa.text("false"),
     ),
-    sa.CheckConstraint("kind IN ('approximate', 'score', 'fit')", name="kind"),
+    sa.CheckConstraint("kind IN ('approximate', 'score', 'fit', 'certify')", name="kind"),
     sa.CheckConstraint("state IN ('running', 'done', 'failed', 'cancelled')", name="state"),
     sa.CheckConstraint("(state = 'running') = (finished_at IS NULL)", name="finished"),
     sa.CheckConstraint(

@@ -1,0 +1,35 @@
+"""How requests have the settings of a calibration."""
+
+from collections.abc import Callable, Mapping
+from math import isfinite
+from operator import index
+from typing import Any
+
+
+def settings_json(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings by name as JSON has them; what is None stays so."""
+    return {name: None if value is None else _SENT.get(name, str)(value) for name, value in given.items()}
+
+
+def _whole(value: Any) -> Any:
+    """Return a whole number of whatever type as JSON has it; anything else as it is, which the service refuses."""
+    return value if isinstance(value, float) else index(value)
+
+
+def _number(value: Any) -> float | str:
+    return float(value) if isfinite(value) else str(float(value))
+
+
+def _words(value: Any) -> list[str]:
+    return [one.strip() for one in value.split(",")] if isinstance(value, str) else list(value)
+
+
+# Those that are no texts.
+_SENT: Mapping[str, Callable[[Any], Any]] = {
+    "thresholds": lambda given: list(map(str, given)),
+    "q_bins": lambda given: list(map(_whole, given)),
+    "delta": _number,
+    "kappa": _whole,
+    "loss": lambda given: [list(map(str, row)) for row in given],
+    "certify": _words,
+}

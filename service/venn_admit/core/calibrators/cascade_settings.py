@@ -1,0 +1,54 @@
+"""What is asked of a certificate of a cascade."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from decimal import Decimal
+
+from venn_admit.core.calibrators.certification import (
+    DEFAULT_CONFIDENCE,
+    Certification,
+    ClassKind,
+    DocumentTest,
+    make_certification,
+)
+from venn_admit.core.calibrators.settings import DEFAULT_ALPHA
+from venn_admit.errors import InvalidInputError
+
+DEFAULT_KINDS = (ClassKind.PREDICTED,)
+DEFAULT_TEST = DocumentTest.FINITE_SAMPLE
+
+
+@dataclass(frozen=True, slots=True)
+class CascadeSettings:
+    """What is asked of a certificate of a cascade, for predicted or true classes; alpha: in (0, 1)."""
+
+    alpha: Decimal
+    asked: Certification
+
+
+def make_cascade_settings(
+    alpha: Decimal = DEFAULT_ALPHA,
+    certify: Collection[str] = DEFAULT_KINDS,
+    confidence: Decimal = DEFAULT_CONFIDENCE,
+    test: DocumentTest | str = DEFAULT_TEST,
+) -> CascadeSettings:
+    """Return what is asked for, checked.
+
+    Args:
+        alpha: In (0, 1).
+        certify: `predicted`, `true`, or both.
+        confidence: 1 - eps, in (0, 1).
+        test: As in `make_certification`.
+
+    Raises:
+        InvalidInputError: An argument is out of range, or a promise is asked for groups.
+    """
+    if not (alpha.is_finite() and 0 < alpha < 1):
+        raise InvalidInputError(f"alpha must lie strictly between 0 and 1; got {alpha}")
+    asked = make_certification(certify, confidence, test)
+    if not all(isinstance(kind, ClassKind) for kind in asked.kinds):
+        raise InvalidInputError(
+            f"a cascade promises {' and '.join(ClassKind)} classes, got {', '.join(asked.kinds)}: leave groups out, or "
+            "calibrate its last classifier for them and ask that one alone"
+        )
+    return CascadeSettings(alpha, asked)
