@@ -13,6 +13,7 @@ import venn_admit
 import venn_admit_client as client
 from tests.api.conftest import serving
 from tests.api.service import Service, check_problem
+from tests.api.test_writing import working
 from tests.cli.conftest import on_database
 from tests.cli.program import Program
 from tests.conftest import fresh_database
@@ -66,6 +67,7 @@ def shells(server_url: str, template_database: str, tmp_path_factory: pytest.Tem
             serving(program) as service,
             pytest.MonkeyPatch.context() as patch,
             venn_admit.connect(program.url, home=program.home) as connection,
+            working(service),
         ):
 
             def in_this_process(**options: Any) -> Any:
@@ -133,6 +135,20 @@ def test_every_shell_passes_refusals_on(shells: Shells) -> None:
             connection.cascade("reviews").calibrate(alpha=2)
     with pytest.raises(client.InvalidInputError, match="the first 1 to 2 stages, got 3"):
         shells.remote.cascade("reviews").score("a", "b", "c")
+
+
+def test_a_certificate_is_answered_with_its_job(shells: Shells) -> None:
+    answer = shells.service.post("/v1/cascades/reviews/calibrations", {"alpha": "0.1"}, key=Scope.WRITE)
+    assert answer.status_code == 202, answer.text
+    submitted = answer.json()
+    assert answer.headers["location"] == f"/v1/classifiers/small/jobs/{submitted['job']}"
+    resumed = shells.program("jobs", "resume", submitted["job"], "--json").result
+    assert (resumed["kind"], resumed["state"], resumed["rows"]) == ("certify", "done", submitted["rows"])
+    told: list[tuple[int, int]] = []
+    for connection in shells.both:
+        looks = connection.cascade("reviews").calibrate(progress=lambda done, rows: told.append((done, rows))).looks
+        assert looks == connection.cascade("reviews").report().looks > 1
+    assert told == [(submitted["rows"], submitted["rows"])] * 2
 
 
 def test_every_shell_creates_calibrates_and_deletes(shells: Shells) -> None:

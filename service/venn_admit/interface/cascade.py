@@ -5,7 +5,7 @@ from typing import Any
 
 from venn_admit.files.records import Stated
 from venn_admit.flows.cascades import manage, serve
-from venn_admit.flows.cascades.certify import certify
+from venn_admit.flows.cascades.certify import cascade_settings_for, certify
 from venn_admit.flows.decisions.score_one import GivenPoint, as_logits
 from venn_admit.interface.advice import advising
 from venn_admit.interface.inputs import exemplar_source, vector_of
@@ -26,7 +26,8 @@ class Cascade(CascadeInterface):
 
     @advising()
     def _calibrate(self, given: Mapping[str, Any], *, progress: Callable[[int, int], object] | None) -> CascadeReport:
-        return certify(self._runtime, self.name, given=given, shell=ProcessShell(self._runtime, progress))
+        shell = ProcessShell(self._runtime, progress)
+        return certify(self._runtime, self.name, cascade_settings_for(given), shell=shell)
 
     @advising()
     def report(self) -> CascadeReport:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from tests.running import EXAMPLES, Arrays, Bench
 from venn_admit.core.types import Float32Array
 from venn_admit.flows.calibration.calibrate import calibrate_on_stored, settings_for
-from venn_admit.flows.cascades.certify import request_certificate
+from venn_admit.flows.cascades.certify import cascade_settings_for, request_certificate
 from venn_admit.flows.cascades.manage import show
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import create
@@ -71,5 +71,6 @@ def calibrate(bench: Bench, name: str, method: str = "venn-abers", **given: obje
 
 def certify(bench: Bench, name: str, **given: object) -> CascadeReport:
     """Certify a cascade in a job, whose chunk is computed here; JobError if it fails."""
-    compute_job(bench.engine, bench.runner(), request_certificate(bench.workspace(), name, given=given).job_id)
+    submitted = request_certificate(bench.workspace(), name, cascade_settings_for(given))
+    compute_job(bench.engine, bench.runner(), submitted.job_id)
     return show(bench.engine, name)

@@ -29,7 +29,7 @@ from venn_admit.errors import (
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.recalibrate import recalibrate_due
 from venn_admit.flows.cascades import manage
-from venn_admit.flows.cascades.certify import certify_due, request_certificate
+from venn_admit.flows.cascades.certify import cascade_settings_for, certify_due, request_certificate
 from venn_admit.flows.cascades.serve import decide, served
 from venn_admit.flows.data.create import create
 from venn_admit.flows.decisions.score import request_score
@@ -200,7 +200,7 @@ def certificates(bench: Bench) -> list[tuple[bool, bool]]:
 
 def test_a_job_can_be_cancelled_and_resumed(bench: Bench) -> None:
     before = manage.show(bench.engine, "reviews")
-    submitted = request_certificate(bench.workspace(), "reviews", given={"alpha": "0.2"})
+    submitted = request_certificate(bench.workspace(), "reviews", cascade_settings_for({"alpha": "0.2"}))
     cancel(bench.engine, submitted.job_id)
     with pytest.raises(JobError, match="cancelled"):
         compute_job(bench.engine, bench.runner(), submitted.job_id)
@@ -214,7 +214,7 @@ def test_a_job_can_be_cancelled_and_resumed(bench: Bench) -> None:
 
 
 def test_a_job_whose_cascade_is_deleted_says_so(bench: Bench) -> None:
-    submitted = request_certificate(bench.workspace(), "reviews", given={})
+    submitted = request_certificate(bench.workspace(), "reviews", cascade_settings_for({}))
     manage.delete(bench.engine, "reviews")
     with pytest.raises(ConflictError, match=rf"running: {submitted.job_id} \(certify\)"):
         delete(bench.workspace(), "small")
@@ -251,7 +251,7 @@ def test_a_cascade_follows_data_that_arrive_at_its_stages(bench: Bench, data: Re
 
 def test_what_nobody_asked_for_is_withheld_if_it_serves_far_less(bench: Bench) -> None:
     before = manage.show(bench.engine, "reviews")
-    submitted = request_certificate(bench.workspace(), "reviews", given={"alpha": "0.001"})
+    submitted = request_certificate(bench.workspace(), "reviews", cascade_settings_for({"alpha": "0.001"}))
     with bench.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE venn_admit.cascade_request SET is_scheduled = TRUE")
     bench.run(submitted.job_id)

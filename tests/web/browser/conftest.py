@@ -32,6 +32,7 @@ CHROMIUM = "VENN_ADMIT_TEST_CHROMIUM"
 WIDE: ViewportSize = {"width": 1280, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 LOGITS_ONLY = "colours without vectors"
+CASCADE, NEW_CASCADE = "colours, the quick classifier first", "colours, not certified"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ def site(scored: Program, server_url: str, session_folder: Path) -> Iterator[Sit
     """The service with decisions by two classifiers, one of which has logits only, in a thread of its own."""
     with copied(scored, server_url, session_folder / "site") as program:
         add_logits_only(program, session_folder)
+        add_cascades(program, session_folder)
         with served(program) as made:
             yield made
 
@@ -96,6 +98,21 @@ def add_logits_only(program: Program, folder: Path) -> None:
         ("ingest", LOGITS_ONLY, held_out, "--split", "held-out"),
         ("calibrate", LOGITS_ONLY, "--method", "venn-abers", "--promise", "pointwise", "--alpha", "0.2"),
         ("score", LOGITS_ONLY, scored, "--out", folder / "bare-scores.parquet"),
+    ):
+        done = program(*words)
+        assert done.code == 0, done
+
+
+def add_cascades(program: Program, folder: Path) -> None:
+    """Make a cascade that has two certificates, one of which certifies nothing, and one without any."""
+    for words in (
+        ("create", "quick colours", "--classes", ",".join(samples.CLASS_NAMES), "--logits-only"),
+        ("ingest", "quick colours", folder / "bare-held-out.npz", "--split", "held-out"),
+        ("calibrate", "quick colours"),
+        ("cascade", "create", CASCADE, "quick colours=1", "person=40"),
+        ("cascade", "calibrate", CASCADE, "--alpha", "0.01", "--certify", "predicted,true"),
+        ("cascade", "calibrate", CASCADE, "--alpha", "0.4", "--confidence", "0.8"),
+        ("cascade", "create", NEW_CASCADE, "quick colours=1", f"{LOGITS_ONLY}=5"),
     ):
         done = program(*words)
         assert done.code == 0, done

@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 from playwright.sync_api import Browser, ViewportSize
 
 from tests.cli.samples import NAME, SCORED_ROWS
-from tests.web.browser.conftest import LOGITS_ONLY, PHONE, WIDE, Site, sign_in, visit
+from tests.web.browser.conftest import CASCADE, LOGITS_ONLY, NEW_CASCADE, PHONE, WIDE, Site, sign_in, visit
 from venn_admit.web.site import ROUTERS
 
 SCREENSHOTS = "VENN_ADMIT_TEST_SCREENSHOTS"
@@ -44,6 +44,9 @@ PAGES = {
     "bare-replay": f"{BARE}/decisions/{SCORED_ROWS + 1}/replay",
     "bare-labels": f"{BARE}/labels",
     "bare-try": f"{BARE}/try",
+    "cascades": "/cascades",
+    "cascade": f"/cascades/{quote(CASCADE)}",
+    "new-cascade": f"/cascades/{quote(NEW_CASCADE)}",
 }
 # What else the routes of pages answer with: assets, a table, and events.
 NO_PAGES = {

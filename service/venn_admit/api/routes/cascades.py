@@ -25,7 +25,7 @@ from venn_admit.api.waiting import require_worker
 from venn_admit.core.names import NAME_LENGTH_LIMIT, PRINTABLE
 from venn_admit.flows.cascades import manage, serve
 from venn_admit.flows.cascades.certify import SubmittedCertificate as Submitted
-from venn_admit.flows.cascades.certify import request_certificate
+from venn_admit.flows.cascades.certify import cascade_settings_for, request_certificate
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.guards.running_jobs import refusing_too_many_jobs, requester_of
@@ -123,13 +123,13 @@ def post_calibration(
 
 def submit_certificate(request: Request, cascade: str, given: CascadeSettings) -> Submitted:
     """Record the job that certifies a cascade, and send it."""
-    runtime = runtime_of(request)
+    runtime, settings = runtime_of(request), cascade_settings_for(given.model_dump())
     require_worker(runtime)
     with refusing_too_many_jobs():
         submitted = request_certificate(
             runtime,
             cascade,
-            given=given.model_dump(),
+            settings,
             requester=requester_of(runtime, request.state.caller),
             on_stored=keeping(request, _submitted, _job_headers),
         )

@@ -9,7 +9,7 @@ import structlog
 from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.arguments import ALL_DECLARED
-from venn_admit.core.calibrators.cascade_settings import make_cascade_settings
+from venn_admit.core.calibrators.cascade_settings import CascadeSettings, make_cascade_settings
 from venn_admit.core.calibrators.certified.cascade import certify_cascade
 from venn_admit.core.calibrators.certified.cascade_points import CascadePoints, serve, stage_policies
 from venn_admit.core.calibrators.certified.certificate import Certificate
@@ -55,11 +55,24 @@ class SubmittedCertificate:
     rows: int
 
 
+def cascade_settings_for(given: Mapping[str, Any]) -> CascadeSettings:
+    """Return what a user asks for, checked.
+
+    Args:
+        given: Those of `make_cascade_settings`, as the settings of a calibration are given; None for the default.
+
+    Raises:
+        InvalidInputError: A value is invalid, or a promise is asked for groups.
+    """
+    asked = {name: ALL_DECLARED[name].read(name, value) for name, value in given.items() if value is not None}
+    return make_cascade_settings(**asked)
+
+
 def request_certificate(
     workspace: Workspace,
     name: str,
+    settings: CascadeSettings,
     *,
-    given: Mapping[str, Any],
     requester: Requester | None = None,
     on_stored: Callable[[Connection, SubmittedCertificate], object] = lambda *_: None,
 ) -> SubmittedCertificate:
@@ -69,19 +82,18 @@ def request_certificate(
 
     Args:
         name: Its name.
-        given: Those of `make_cascade_settings`, as the settings of a calibration are given; None for the default.
+        settings: What is asked for.
         requester: As in `submit_job`.
         on_stored: Is called with the job in the transaction that records it.
 
     Raises:
         NotFoundError: There is no such cascade.
-        InvalidInputError: An argument is out of range, or a calibration has no score that can be certified.
+        InvalidInputError: A calibration has no score that can be certified.
         NotReadyError: A classifier is not calibrated.
         OutdatedError: Data changed at a stage and its approximations did not follow yet.
         TooManyJobsError: The requester has as many unfinished jobs as it may have.
     """
-    asked = {name: ALL_DECLARED[name].read(name, value) for name, value in given.items() if value is not None}
-    request = CascadeRequest(name, make_cascade_settings(**asked), is_scheduled=False)
+    request = CascadeRequest(name, settings, is_scheduled=False)
     with submit_job(workspace, None, requester=requester) as submission:
         submitted = _submit(submission, request)
         on_stored(submission.connection, submitted)
@@ -100,18 +112,18 @@ def _submit(submission: Submission, request: CascadeRequest) -> SubmittedCertifi
     return SubmittedCertificate(job_id, first.address, len(rows))
 
 
-def certify(workspace: Workspace, name: str, *, given: Mapping[str, Any], shell: Shell) -> CascadeReport:
+def certify(workspace: Workspace, name: str, settings: CascadeSettings, *, shell: Shell) -> CascadeReport:
     """Certify a cascade as `request_certificate` does, and return how it stands then.
 
     Args:
         name: Its name.
-        given: As in `request_certificate`.
+        settings: What is asked for.
         shell: Sees the job through.
 
     Raises:
         JobError: The job failed: too few points are held out at all stages, or one has different labels at two.
     """
-    shell.run_job(request_certificate(workspace, name, given=given).job_id, f"Certifying {name}")
+    shell.run_job(request_certificate(workspace, name, settings).job_id, f"Certifying {name}")
     return show(workspace.engine, name)
 
 

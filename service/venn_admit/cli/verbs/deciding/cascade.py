@@ -88,14 +88,15 @@ def calibrate(
     """
     from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.cascade_tables import cascade_lines
+    from venn_admit.flows.cascades.certify import cascade_settings_for
     from venn_admit.flows.cascades.certify import certify as flow
     from venn_admit_client.members import as_json as json_of
 
-    given = {"alpha": alpha, "certify": certify, "confidence": confidence, "test": test}
+    asked = cascade_settings_for({"alpha": alpha, "certify": certify, "confidence": confidence, "test": test})
     session = open_session()
     session.require_worker()
     with Waiting(session) as shell:
-        found = flow(session, name, given=given, shell=shell)
+        found = flow(session, name, asked, shell=shell)
     print_result(as_json, json_of(found), *cascade_lines(found))
 
 
