@@ -80,16 +80,3 @@ def test_cascades_that_are_up_to_date_are_found_without_a_point(engine: Engine) 
         nodes = explain(connection, query, {}, analyze=True)
         assert connection.execute(text(query)).all() == []
     assert sum(node["Actual Rows"] * node["Actual Loops"] for node in scans(nodes, "calibration_point")) == 0
-
-
-def test_a_stage_that_was_recalibrated_is_compared_by_the_rows_of_its_calibrator(engine: Engine) -> None:
-    with connect(engine) as connection:
-        nodes = explain(connection, str(statement("cascades.due")), {})
-    read = scans(nodes, "calibration_point")
-    assert read
-    assert {kind for kind, _ in kinds(read)} <= {
-        "Index Scan",
-        "Index Only Scan",
-        "Bitmap Heap Scan",
-        "Bitmap Index Scan",
-    }

@@ -109,7 +109,7 @@ def _submit(submission: Submission, request: CascadeRequest) -> SubmittedCertifi
     rows = np.concatenate([exemplars.split_keys(connection, first, split).ids for split in (Split.MC, Split.VP)])
     job_id = submission.add_job(first, kind="certify", exemplar_ids=rows[:0], knn_parameters_id=None, last_ids=rows)
     cascades.add_request(connection, job_id, cascade, request.settings, is_scheduled=request.is_scheduled)
-    return SubmittedCertificate(job_id, first.address, len(rows))
+    return SubmittedCertificate(job_id, first.name, len(rows))
 
 
 def certify(workspace: Workspace, name: str, settings: CascadeSettings, *, shell: Shell) -> CascadeReport:

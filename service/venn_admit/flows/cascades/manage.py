@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Engine, Row
 
-from venn_admit.core.calibrators.certified.certificate import Certificate, ClassResult
+from venn_admit.core.calibrators.certified.certificate import Certificate, ClassResult, needed_together
 from venn_admit.core.evaluation.tallies import wilson_interval
 from venn_admit.errors import ConflictError, InvalidInputError
 from venn_admit.flows.data.create import check_part_of_paths
@@ -148,7 +148,7 @@ def _report(cascade: Cascade, calibration: CascadeCalibration | None) -> Cascade
     stages = tuple(_stage(stage, left, single_points=single_points) for stage in cascade.stages)
     total = math.fsum(stage.cost * (stage.reached or 0) for stage in stages)
     # All classes are tested together.
-    needed = None if certificate.policy is not None else certificate.chains[0].closest.documents_needed
+    needed = None if certificate.policy is not None else needed_together(certificate.lacking)
     results = certificate.classes if certificate.policy is not None else certificate.lacking
     return CascadeReport(
         cascade=cascade.name,

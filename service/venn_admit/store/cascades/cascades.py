@@ -212,7 +212,8 @@ def add_calibration(
 def certificates(connection: Connection, of: Sequence[Cascade]) -> dict[int, CascadeCalibration]:
     """Return the certificates that cascades serve by, by the key of the cascade."""
     cascade_of = {cascade.calibration_id: cascade.id for cascade in of if cascade.calibration_id is not None}
-    rows = execute(connection, "cascades.certificates", calibration_ids=list(cascade_of)) if cascade_of else ()
+    keys = {"calibration_ids": list(cascade_of), "cascade_ids": list(cascade_of.values())}
+    rows = execute(connection, "cascades.certificates", **keys) if cascade_of else ()
     return {
         cascade_of[row.id]: CascadeCalibration(
             row.id, row.created_at, from_document(row.document), row.looks, row.joint_confidence

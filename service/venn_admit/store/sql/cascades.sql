@@ -15,11 +15,27 @@ VALUES (:cascade_id, :place, :classifier_id, :cost);
 -- name: stages
 -- The stages of a cascade, or of all by name, each with its classifier and with what the certificate says of it that
 -- the cascade serves by; no row if there is no cascade of this name.
+WITH wanted AS (
+    SELECT
+        cascade.id,
+        cascade.name,
+        cascade.created_at,
+        (
+            SELECT max(certificate.id)
+            FROM cascade_calibration AS certificate
+            WHERE
+                certificate.cascade_id = cascade.id
+                AND NOT certificate.is_withheld
+        ) AS cascade_calibration_id
+    FROM classifier_cascade AS cascade
+    WHERE CAST(:name AS text) IS NULL OR cascade.name = :name
+)
+
 SELECT
-    cascade.id AS cascade_id,
-    cascade.name AS cascade,
-    cascade.created_at AS cascade_created_at,
-    newest.id AS cascade_calibration_id,
+    wanted.id AS cascade_id,
+    wanted.name AS cascade,
+    wanted.created_at AS cascade_created_at,
+    wanted.cascade_calibration_id,
     stage.place,
     stage.cost,
     certified.calibration_id,
@@ -30,22 +46,14 @@ SELECT
     certified.served,
     certified.served_right,
     classifier.*
-FROM classifier_cascade AS cascade
-INNER JOIN cascade_stage AS stage ON cascade.id = stage.cascade_id
+FROM wanted
+INNER JOIN cascade_stage AS stage ON wanted.id = stage.cascade_id
 LEFT JOIN classifier_row_v1 AS classifier ON stage.classifier_id = classifier.id
-LEFT JOIN LATERAL (
-    SELECT max(certificate.id) AS id
-    FROM cascade_calibration AS certificate
-    WHERE
-        certificate.cascade_id = cascade.id
-        AND NOT certificate.is_withheld
-) AS newest ON TRUE
 LEFT JOIN cascade_calibration_stage AS certified
     ON
-        newest.id = certified.cascade_calibration_id
+        wanted.cascade_calibration_id = certified.cascade_calibration_id
         AND stage.place = certified.place
-WHERE CAST(:name AS text) IS NULL OR cascade.name = :name
-ORDER BY cascade.name, stage.place;
+ORDER BY wanted.name, stage.place;
 
 -- name: of_classifiers
 -- The first cascade that has one of these generations as a stage; no row if none has.
@@ -95,22 +103,27 @@ VALUES (
 );
 
 -- name: certificates
--- Certificates in full, each with the number of those of its cascade, and the confidence that all of these hold together.
-SELECT
-    newest.id,
-    newest.created_at,
-    newest.document,
-    looks.looks,
-    looks.joint_confidence
-FROM cascade_calibration AS newest
-CROSS JOIN LATERAL (
+-- Certificates in full, each with the number of those of its cascade, and the confidence that all of
+-- these together hold.
+WITH look AS (
     SELECT
+        cascade_id,
         count(*) AS looks,
-        greatest(0, 1 - sum(1 - certificate.confidence)) AS joint_confidence
-    FROM cascade_calibration AS certificate
-    WHERE certificate.cascade_id = newest.cascade_id
-) AS looks
-WHERE newest.id = ANY(:calibration_ids ::bigint[]);
+        greatest(0, 1 - sum(1 - confidence)) AS joint_confidence
+    FROM cascade_calibration
+    WHERE cascade_id = ANY(:cascade_ids ::bigint[])
+    GROUP BY cascade_id
+)
+
+SELECT
+    certified.id,
+    certified.created_at,
+    certified.document,
+    look.looks,
+    look.joint_confidence
+FROM cascade_calibration AS certified
+INNER JOIN look ON certified.cascade_id = look.cascade_id
+WHERE certified.id = ANY(:calibration_ids ::bigint[]);
 
 -- name: history
 -- The newest certificates of a cascade, the newest first, and what each serves of its evidence.
@@ -152,58 +165,69 @@ INNER JOIN classifier_cascade AS cascade ON request.cascade_id = cascade.id
 WHERE request.job_id = :job_id;
 
 -- name: due
--- The cascades of which a stage was recalibrated, with other points, since the newest certificate, and what that one was
--- asked for. It waits until no stage is due for a recalibration. If no certificate could be made since, it is not tried
--- again.
+-- The cascades of which a stage was recalibrated, with other points, since the newest certificate, and what that was
+-- asked for. It waits until no stage is due for a recalibration. If no certificate could be made since then, it is not
+-- tried again.
+WITH newest AS (
+    SELECT DISTINCT ON (cascade_id)
+        cascade_id,
+        id
+    FROM cascade_calibration
+    ORDER BY cascade_id ASC, id DESC
+),
+
+changed AS (
+    SELECT
+        newest.cascade_id,
+        newest.id,
+        max(in_use.created_at) AS created_at
+    FROM newest
+    INNER JOIN cascade_calibration_stage AS result ON newest.id = result.cascade_calibration_id
+    INNER JOIN cascade_stage AS stage
+        ON
+            newest.cascade_id = stage.cascade_id
+            AND result.place = stage.place
+    INNER JOIN calibration_in_use_v1 AS used ON stage.classifier_id = used.classifier_id
+    INNER JOIN calibration AS in_use ON used.calibration_id = in_use.id
+    LEFT JOIN calibration AS certified ON result.calibration_id = certified.id
+    WHERE
+        in_use.id > result.calibration_id
+        AND (
+            -- Older snapshots are let go only when newer ones were made.
+            certified.id IS NULL
+            OR EXISTS (
+                SELECT
+                FROM calibration_point AS point
+                WHERE
+                    point.calibrator_id = certified.calibrator_id
+                    AND point.calibrator_id = in_use.calibrator_id
+                    AND is_in_snapshot_v1(certified.number, point.valid_from, point.valid_until)
+                    <> is_in_snapshot_v1(in_use.number, point.valid_from, point.valid_until)
+            )
+        )
+    GROUP BY newest.cascade_id, newest.id
+)
+
 SELECT
     cascade.name AS cascade,
-    newest.alpha,
-    ARRAY(SELECT jsonb_array_elements_text(newest.document -> 'kinds')) AS certify,
-    newest.confidence,
-    newest.document ->> 'test' AS test
-FROM classifier_cascade AS cascade
-CROSS JOIN LATERAL (
-    SELECT *
-    FROM cascade_calibration AS certificate
-    WHERE certificate.cascade_id = cascade.id
-    ORDER BY certificate.id DESC
-    LIMIT 1
-) AS newest
-CROSS JOIN LATERAL (
-    SELECT
-        max(in_use.created_at) AS created_at,
-        bool_or(
-            in_use.id > stage.calibration_id
-            AND (
-                -- Older snapshots are let go only when newer ones were made.
-                certified.id IS NULL
-                OR EXISTS (
-                    SELECT
-                    FROM calibration_point AS point
-                    WHERE
-                        point.calibrator_id = certified.calibrator_id
-                        AND point.calibrator_id = in_use.calibrator_id
-                        AND is_in_snapshot_v1(certified.number, point.valid_from, point.valid_until)
-                        <> is_in_snapshot_v1(in_use.number, point.valid_from, point.valid_until)
-                )
-            )
-        ) AS has_other_points
-    FROM cascade_calibration_stage AS stage
-    INNER JOIN cascade_stage ON cascade_stage.cascade_id = cascade.id AND stage.place = cascade_stage.place
-    INNER JOIN calibration_in_use_v1 AS used ON cascade_stage.classifier_id = used.classifier_id
-    INNER JOIN calibration AS in_use ON used.calibration_id = in_use.id
-    LEFT JOIN calibration AS certified ON stage.calibration_id = certified.id
-    WHERE stage.cascade_calibration_id = newest.id
-) AS stages
+    certificate.alpha,
+    array(
+        SELECT kind.name
+        FROM jsonb_array_elements_text(certificate.document -> 'kinds') AS kind (name)
+    ) AS certify,
+    certificate.confidence,
+    certificate.document ->> 'test' AS test
+FROM changed
+INNER JOIN classifier_cascade AS cascade ON changed.cascade_id = cascade.id
+INNER JOIN cascade_calibration AS certificate ON changed.id = certificate.id
 WHERE
-    stages.has_other_points
-    AND NOT EXISTS (
+    NOT EXISTS (
         SELECT
         FROM cascade_stage AS stage
         INNER JOIN calibrator ON stage.classifier_id = calibrator.classifier_id
         INNER JOIN recalibration_request AS request ON calibrator.id = request.calibrator_id
         WHERE
-            stage.cascade_id = cascade.id
+            stage.cascade_id = changed.cascade_id
             AND request.error IS NULL
             AND calibrator.retired_at IS NULL
     )
@@ -212,10 +236,10 @@ WHERE
         FROM cascade_request AS request
         INNER JOIN job ON request.job_id = job.id
         WHERE
-            request.cascade_id = cascade.id
+            request.cascade_id = changed.cascade_id
             AND (
                 job.state = 'running'
-                OR job.created_at > stages.created_at
+                OR job.created_at > changed.created_at
             )
     )
 ORDER BY cascade.name;

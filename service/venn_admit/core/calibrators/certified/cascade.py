@@ -6,14 +6,15 @@ nothing is shared among stages or classes. Source: docs/explanation/certificate.
 """
 
 from collections.abc import Collection
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 
 from venn_admit.core.calibrators.cascade_settings import DEFAULT_KINDS, DEFAULT_TEST, make_cascade_settings
 from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, DocumentTest
-from venn_admit.core.calibrators.certified.cascade_path import plan_path
+from venn_admit.core.calibrators.certified.cascade_path import CascadePlan, plan_path
 from venn_admit.core.calibrators.certified.cascade_points import CascadePoints, canonical_order, check_cascade_points
-from venn_admit.core.calibrators.certified.certificate import Certificate, ClassResult
+from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult
 from venn_admit.core.calibrators.certified.evidence import Evidence
 from venn_admit.core.calibrators.certified.losses import losses_of
 from venn_admit.core.calibrators.certified.policies import Policy
@@ -60,7 +61,8 @@ def certify_cascade(
     stacked = evidence.stacked()
     shown = Evidence(stacked.document_count, len(evidence.label), asked.test is DocumentTest.FINITE_SAMPLE)
     losses, level = losses_of(None, class_count), float(1 - confidence)
-    order = plan_path(proposing, shown, alpha=float(alpha), kinds=asked.kinds, level=level, class_count=class_count)
+    plan = plan_path(proposing, shown, alpha=float(alpha), kinds=asked.kinds, level=level, class_count=class_count)
+    order = plan.order
     seed = int(generator.integers(2**63))
     setting = ChainSetting(proposing.stacked(), stacked, losses, float(alpha), asked.test, shown, seed)
     (chain,) = run_chains([order], setting, level)
@@ -82,6 +84,15 @@ def certify_cascade(
         policy=None if passed is None else Policy(passed.thresholds),
         admitted=0 if passed is None else passed.admitted,
         classes=() if passed is None else passed.classes,
-        lacking=never if passed is not None else (*chain.closest.classes, *never),
+        lacking=never if passed is not None else (*_lacking(chain, plan, shown, level), *never),
         chains=(chain,),
     )
+
+
+def _lacking(chain: Chain, plan: CascadePlan, shown: Evidence, level: float) -> tuple[ClassResult, ...]:
+    """The results of the policy nearest to a promise; if it is near to none, with the documents that are foretold."""
+    closest = chain.closest
+    if closest.documents_needed is not None:
+        return closest.classes
+    needed = plan.foretold.fewest(shown, level)
+    return tuple(replace(of, documents_needed=number) for of, number in zip(closest.classes, needed, strict=True))

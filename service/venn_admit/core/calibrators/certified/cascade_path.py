@@ -13,7 +13,7 @@ from venn_admit.core.calibrators.certification import ClassKind, Kind
 from venn_admit.core.calibrators.certified.cascade_points import CascadePoints
 from venn_admit.core.calibrators.certified.chains import LEAST_CHANCE, Order, nearly_best, share_grid
 from venn_admit.core.calibrators.certified.curves import ShareCurves, fit_curves
-from venn_admit.core.calibrators.certified.evidence import Evidence
+from venn_admit.core.calibrators.certified.evidence import Evidence, documents_needed
 from venn_admit.core.calibrators.certified.forecast import (
     Column,
     chance_of_points,
@@ -73,6 +73,50 @@ class CascadeOrder(Order):
         return (enters <= step) & (step < leaves)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Foretold:
+    """What the proposing points foretell of P policies and h classes, (P, h) each.
+
+    chances: of each class to pass. errors: the standard errors by which it would. gain, deviation, bound: as in
+    `documents_needed`.
+    """
+
+    chances: FloatArray
+    errors: FloatArray
+    gain: FloatArray
+    deviation: FloatArray
+    bound: FloatArray
+
+    def fewest(self, shown: Evidence, level: float) -> list[int | None]:
+        """Return the documents that each class takes under the policy that takes the fewest for all of them.
+
+        If there is none, those that each takes by itself at least; None if no number would do.
+        """
+        allows = shown.bounded or shown.single_points
+        needed = [
+            [
+                documents_needed(gain, deviation, deviation, bound, level=level, bounded=allows)
+                for gain, deviation, bound in zip(*row, strict=True)
+            ]
+            for row in zip(self.gain.tolist(), self.deviation.tolist(), self.bound.tolist(), strict=True)
+        ]
+        together = [row for row in needed if None not in row]
+        if together:
+            return min(together, key=lambda row: max(number for number in row if number is not None))
+        return [min((number for number in of if number is not None), default=None) for of in zip(*needed, strict=True)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CascadePlan:
+    """What is to be tested.
+
+    foretold: of the policies of the whole path, those before the first of the order included.
+    """
+
+    order: CascadeOrder
+    foretold: Foretold
+
+
 def plan_path(
     proposing: CascadePoints,
     shown: Evidence,
@@ -81,7 +125,7 @@ def plan_path(
     kinds: Sequence[Kind],
     level: float,
     class_count: int,
-) -> CascadeOrder:
+) -> CascadePlan:
     """Return the policies to test, from the first whose chance to pass is foretold to be nearly the best.
 
     Each has one threshold on g for all stages and classes, g being the share right that is foretold at a score: by the
@@ -110,15 +154,7 @@ def plan_path(
     chance = foretold.chances.min(axis=1)
     # If no policy has a chance: the one that comes nearest, since forecasts may be wrong.
     start = nearly_best(chance) if chance.max() >= LEAST_CHANCE else int(np.argmax(foretold.errors.min(axis=1)))
-    return replace(order, chances=chance).from_step(start)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Foretold:
-    """The chance of each class to pass under each policy, and by how many standard errors it would, (P, h) each."""
-
-    chances: FloatArray
-    errors: FloatArray
+    return CascadePlan(replace(order, chances=chance).from_step(start), foretold)
 
 
 def _hopeless(chances: FloatArray) -> BoolArray:
@@ -175,7 +211,7 @@ def _foretell(
     *,
     alpha: float,
     level: float,
-) -> _Foretold:
+) -> Foretold:
     """Foretell the tests of a path.
 
     points: proposing ones, stacked; doubt: 1 - g of them. Errors are those that g foretells, and one more.
@@ -184,10 +220,11 @@ def _foretell(
     enters, leaves = order.steps(points)
     is_moving = np.isin(np.arange(len(order.scores)), np.concatenate([enters, leaves]))
     total = len(points.score) * order.class_count // len(order.predicted)
-    chances, errors = np.zeros((2, len(order.scores), len(order.columns)))
+    chances, errors, gains, deviations, bounds = np.zeros((5, len(order.scores), len(order.columns)))
     for step, tally in enumerate(tallies(points, order, losses_of(None, order.class_count))):
         if step and not is_moving[step]:  # it serves what the one before serves
-            chances[step], errors[step] = chances[step - 1], errors[step - 1]
+            for of in (chances, errors, gains, deviations, bounds):
+                of[step] = of[step - 1]
             continue
         active = np.flatnonzero((enters <= step) & (step < leaves))
         count, wrong = (
@@ -206,11 +243,12 @@ def _foretell(
         variance = np.var(document_excess(tally.admitted, tally.loss, most, alpha), axis=0)
         deviation = np.sqrt(np.maximum(variance, alpha * (1 - alpha) * admitted / documents))
         gain = (alpha - mean) * admitted / documents
-        errors[step] = shown.expected(gain, deviation, (1 - alpha) * most)
+        gains[step], deviations[step], bounds[step] = gain, deviation, (1 - alpha) * most
+        errors[step] = shown.expected(gain, deviation, bounds[step])
         for place, (number, share) in enumerate(zip(admitted.tolist(), mean.tolist(), strict=True)):
             if shown.single_points:
                 of_evidence = round(number / total * shown.points)
                 chances[step, place] = chance_of_points(of_evidence, share, 1.0, alpha, level)
             elif gain[place] > 0:
                 chances[step, place] = chance_of_standard_errors(float(errors[step, place]), level)
-    return _Foretold(chances, errors)
+    return Foretold(chances, errors, gains, deviations, bounds)
