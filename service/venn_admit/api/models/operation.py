@@ -14,7 +14,7 @@ class JobAnswer(Model):
 
     job: int = Field(examples=[12])
     classifier: str = Field(examples=["reviews"])
-    kind: str = Field(description="approximate, score or fit.", examples=["score"])
+    kind: str = Field(description="approximate, score, fit or certify.", examples=["score"])
     state: str = Field(description="running, done, failed or cancelled.", examples=["done"])
     calibration: int | None = Field(examples=[7])
     rows: int = Field(examples=[2000])

@@ -37,7 +37,6 @@ def make_cascade_settings(
     Args:
         alpha: In (0, 1).
         certify: `predicted`, `true`, or both.
-        confidence: 1 - eps, in (0, 1).
         test: As in `make_certification`.
 
     Raises:
