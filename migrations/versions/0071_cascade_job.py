@@ -78,7 +78,7 @@ def downgrade() -> None:
     op.execute("DELETE FROM venn_admit.cascade_calibration WHERE is_withheld")
     op.execute("-- squawk-ignore ban-drop-column\nALTER TABLE venn_admit.cascade_calibration DROP COLUMN is_withheld")
     describe_key("Key; a cascade serves by the newest.")
-    oldest_program("0065")
+    oldest_program("0066")
 
 
 def allow_kinds(kinds: str, comment: str) -> None:

@@ -343,9 +343,7 @@ def test_true_classes_say_which_labels_they_would_take(bench: Bench) -> None:
     assert report.labels_needed == max(one for one in needed if one is not None)
     hardest = max(report.promised, key=lambda one: one.labels_needed or 0)
     said = promise_sentence(report)[0]
-    assert (
-        f"labels of evidence would do instead of {report.points:,}, because of {hardest.kind} {hardest.label}" in said
-    )
+    assert f"of evidence would do instead of {report.points:,}, because of {hardest.kind} {hardest.label}" in said
     hopeless = tuple(replace(one, labels_needed=None) for one in report.promised)
     never = replace(report, labels_needed=None, promised=hopeless)
     assert (
