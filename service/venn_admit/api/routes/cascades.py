@@ -24,8 +24,7 @@ from venn_admit.api.routes.parts import Routes, finite, problems, runtime_of
 from venn_admit.api.waiting import require_worker
 from venn_admit.core.names import NAME_LENGTH_LIMIT, PRINTABLE
 from venn_admit.flows.cascades import manage, serve
-from venn_admit.flows.cascades.certify import SubmittedCertificate as Submitted
-from venn_admit.flows.cascades.certify import cascade_settings_for, request_certificate
+from venn_admit.flows.cascades.certify import CertificateRequest, cascade_settings_for, request_certificate
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.guards.running_jobs import refusing_too_many_jobs, requester_of
@@ -121,7 +120,7 @@ def post_calibration(
     return _submitted(submitted)
 
 
-def submit_certificate(request: Request, cascade: str, given: CascadeSettings) -> Submitted:
+def submit_certificate(request: Request, cascade: str, given: CascadeSettings) -> CertificateRequest:
     """Record the job that certifies a cascade, and send it."""
     runtime, settings = runtime_of(request), cascade_settings_for(given.model_dump())
     require_worker(runtime)
@@ -137,11 +136,11 @@ def submit_certificate(request: Request, cascade: str, given: CascadeSettings) -
     return submitted
 
 
-def _submitted(submitted: Submitted) -> dict[str, Any]:
+def _submitted(submitted: CertificateRequest) -> dict[str, Any]:
     return {"job": submitted.job_id, "classifier": submitted.classifier, "rows": submitted.rows}
 
 
-def _job_headers(submitted: Submitted) -> dict[str, str]:
+def _job_headers(submitted: CertificateRequest) -> dict[str, str]:
     return {"Location": job_path(submitted.classifier, submitted.job_id)}
 
 

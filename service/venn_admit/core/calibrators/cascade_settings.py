@@ -19,7 +19,7 @@ DEFAULT_TEST = DocumentTest.FINITE_SAMPLE
 
 
 @dataclass(frozen=True, slots=True)
-class CascadeSettings:
+class CascadeCertification:
     """What is asked of a certificate of a cascade, for predicted or true classes; alpha: in (0, 1)."""
 
     alpha: Decimal
@@ -31,7 +31,7 @@ def make_cascade_settings(
     certify: Collection[str] = DEFAULT_KINDS,
     confidence: Decimal = DEFAULT_CONFIDENCE,
     test: DocumentTest | str = DEFAULT_TEST,
-) -> CascadeSettings:
+) -> CascadeCertification:
     """Return what is asked for, checked.
 
     Args:
@@ -50,4 +50,4 @@ def make_cascade_settings(
             f"a cascade promises {' and '.join(ClassKind)} classes, got {', '.join(asked.kinds)}: leave groups out, or "
             "calibrate its last classifier for them and ask that one alone"
         )
-    return CascadeSettings(alpha, asked)
+    return CascadeCertification(alpha, asked)

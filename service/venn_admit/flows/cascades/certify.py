@@ -9,7 +9,7 @@ import structlog
 from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.arguments import ALL_DECLARED
-from venn_admit.core.calibrators.cascade_settings import CascadeSettings, make_cascade_settings
+from venn_admit.core.calibrators.cascade_settings import CascadeCertification, make_cascade_settings
 from venn_admit.core.calibrators.certified.cascade import certify_cascade
 from venn_admit.core.calibrators.certified.cascade_points import CascadePoints, serve, stage_policies
 from venn_admit.core.calibrators.certified.certificate import Certificate
@@ -47,7 +47,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class SubmittedCertificate:
+class CertificateRequest:
     """A job that was recorded, of a classifier, and its rows."""
 
     job_id: int
@@ -55,7 +55,7 @@ class SubmittedCertificate:
     rows: int
 
 
-def cascade_settings_for(given: Mapping[str, Any]) -> CascadeSettings:
+def cascade_settings_for(given: Mapping[str, Any]) -> CascadeCertification:
     """Return what a user asks for, checked.
 
     Args:
@@ -71,11 +71,11 @@ def cascade_settings_for(given: Mapping[str, Any]) -> CascadeSettings:
 def request_certificate(
     workspace: Workspace,
     name: str,
-    settings: CascadeSettings,
+    settings: CascadeCertification,
     *,
     requester: Requester | None = None,
-    on_stored: Callable[[Connection, SubmittedCertificate], object] = lambda *_: None,
-) -> SubmittedCertificate:
+    on_stored: Callable[[Connection, CertificateRequest], object] = lambda *_: None,
+) -> CertificateRequest:
     """Record a job that certifies a cascade by the scores of the calibrations in use; it serves by the newest.
 
     The job is one of the first stage's classifier, and its rows are what that one holds out.
@@ -100,7 +100,7 @@ def request_certificate(
     return submitted
 
 
-def _submit(submission: Submission, request: CascadeRequest) -> SubmittedCertificate:
+def _submit(submission: Submission, request: CascadeRequest) -> CertificateRequest:
     connection = submission.connection
     cascade = cascades.by_name(connection, request.cascade)
     for classifier in cascade.classifiers:
@@ -109,10 +109,10 @@ def _submit(submission: Submission, request: CascadeRequest) -> SubmittedCertifi
     rows = np.concatenate([exemplars.split_keys(connection, first, split).ids for split in (Split.MC, Split.VP)])
     job_id = submission.add_job(first, kind="certify", exemplar_ids=rows[:0], knn_parameters_id=None, last_ids=rows)
     cascades.add_request(connection, job_id, cascade, request.settings, is_scheduled=request.is_scheduled)
-    return SubmittedCertificate(job_id, first.name, len(rows))
+    return CertificateRequest(job_id, first.name, len(rows))
 
 
-def certify(workspace: Workspace, name: str, settings: CascadeSettings, *, shell: Shell) -> CascadeReport:
+def certify(workspace: Workspace, name: str, settings: CascadeCertification, *, shell: Shell) -> CascadeReport:
     """Certify a cascade as `request_certificate` does, and return how it stands then.
 
     Args:
@@ -127,7 +127,7 @@ def certify(workspace: Workspace, name: str, settings: CascadeSettings, *, shell
     return show(workspace.engine, name)
 
 
-def certify_due(workspace: Workspace, send: Send) -> list[SubmittedCertificate]:
+def certify_due(workspace: Workspace, send: Send) -> list[CertificateRequest]:
     """Record jobs that certify cascades again whose stages were recalibrated with other data, and return them.
 
     What cannot be certified as it stands is logged, and looked at again. send: as in `submit_job`.

@@ -31,7 +31,7 @@ from venn_admit_client.records import CascadeDecision, Served, ServedStage
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedStage:
     """A stage of a certified cascade that is a classifier."""
 
     cascade: Cascade
@@ -66,7 +66,7 @@ class Certified:
 
     cascade: Cascade
     certificate: int
-    asked: tuple[Asked, ...]
+    asked: tuple[AskedStage, ...]
 
 
 def certified(connection: Connection, name: str) -> Certified:
@@ -79,7 +79,7 @@ def certified(connection: Connection, name: str) -> Certified:
             cascade=name,
         )
     asked = tuple(
-        Asked(cascade, stage.place, stage.classifier, stage.certified)
+        AskedStage(cascade, stage.place, stage.classifier, stage.certified)
         for stage in cascade.stages
         if stage.classifier is not None and stage.certified is not None
     )
@@ -171,7 +171,7 @@ def served(engine: Engine, name: str, job_ids: Sequence[int]) -> Served:
     return _served(found, scored)
 
 
-def _read(connection: Connection, asked: Asked, job_id: int) -> _Answers:
+def _read(connection: Connection, asked: AskedStage, job_id: int) -> _Answers:
     job, classifier = jobs.unremoved(connection, job_id), asked.classifier
     if job.classifier_id != classifier.id:
         raise InvalidInputError(

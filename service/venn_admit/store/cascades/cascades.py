@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Row
 from sqlalchemy.exc import IntegrityError
 
-from venn_admit.core.calibrators.cascade_settings import CascadeSettings, make_cascade_settings
+from venn_admit.core.calibrators.cascade_settings import CascadeCertification, make_cascade_settings
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.document import from_document, to_document
 from venn_admit.core.calibrators.certified.policies import Policy
@@ -232,12 +232,12 @@ class CascadeRequest:
     """A certificate to make. is_scheduled: whether nobody asked for it, but data arrived at the stages."""
 
     cascade: str
-    settings: CascadeSettings
+    settings: CascadeCertification
     is_scheduled: bool
 
 
 def add_request(
-    connection: Connection, job_id: int, cascade: Cascade, settings: CascadeSettings, *, is_scheduled: bool
+    connection: Connection, job_id: int, cascade: Cascade, settings: CascadeCertification, *, is_scheduled: bool
 ) -> None:
     """Record what a job is asked for that certifies a cascade."""
     execute(
@@ -266,5 +266,5 @@ def due(connection: Connection) -> list[CascadeRequest]:
     return [CascadeRequest(row.cascade, _settings(row), True) for row in execute(connection, "cascades.due")]
 
 
-def _settings(row: Row[Any]) -> CascadeSettings:
+def _settings(row: Row[Any]) -> CascadeCertification:
     return make_cascade_settings(row.alpha, row.certify, row.confidence, row.test)

@@ -74,7 +74,7 @@ class CascadeOrder(Order):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Foretold:
+class ForetoldPath:
     """What the proposing points foretell of P policies and h classes, (P, h) each.
 
     chances: of each class to pass. errors: the standard errors by which it would. gain, deviation, bound: as in
@@ -114,7 +114,7 @@ class CascadePlan:
     """
 
     order: CascadeOrder
-    foretold: Foretold
+    foretold: ForetoldPath
 
 
 def plan_path(
@@ -211,7 +211,7 @@ def _foretell(
     *,
     alpha: float,
     level: float,
-) -> Foretold:
+) -> ForetoldPath:
     """Foretell the tests of a path.
 
     points: proposing ones, stacked; doubt: 1 - g of them. Errors are those that g foretells, and one more.
@@ -251,4 +251,4 @@ def _foretell(
                 chances[step, place] = chance_of_points(of_evidence, share, 1.0, alpha, level)
             elif gain[place] > 0:
                 chances[step, place] = chance_of_standard_errors(float(errors[step, place]), level)
-    return Foretold(chances, errors, gains, deviations, bounds)
+    return ForetoldPath(chances, errors, gains, deviations, bounds)
