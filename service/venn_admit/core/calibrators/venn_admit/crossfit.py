@@ -162,7 +162,11 @@ class AdmitParts:
         return AdmitIndex(reference, class_count=self.class_count, settings=settings, omega=omega), omega
 
     def sets(self, index: AdmitIndex, rows: IntArray) -> _Sets:
-        """The sets of m points, in blocks."""
+        """The sets of m points, in blocks.
+
+        Args:
+            index: That which `index` made of other points.
+        """
         singleton, smallest = np.empty(len(rows), dtype=np.bool_), np.empty(len(rows), dtype=np.int64)
         step = block_rows(self.memory_budget, _ROW_BYTES * self.class_count)
         for start in range(0, len(rows), step):
@@ -179,7 +183,12 @@ class AdmitParts:
         return _Sets(singleton, smallest)
 
     def singletons(self, sets: _Sets, kappa: int, reference_size: int) -> BoolArray:
-        """Which sets are singletons under a kappa out of all of `mc`, made from `reference_size` points of it."""
+        """Which sets are singletons under a kappa out of all of `mc`, made from `reference_size` points of it.
+
+        Args:
+            sets: Those of `sets`.
+            reference_size: The number of points that they were made from.
+        """
         part = -(-kappa * reference_size // len(self.points.label))
         found: BoolArray = sets.singleton & (sets.smallest >= part)
         return found
@@ -187,7 +196,12 @@ class AdmitParts:
     def lower(
         self, rows: IntArray, singleton: BoolArray, others: IntArray, singleton_of_others: BoolArray, omega: float
     ) -> FloatArray:
-        """The lower probabilities of m points from the categories that other points make as `vp`."""
+        """The lower probabilities of m points from the categories that other points make as `vp`.
+
+        Args:
+            others: (k,) int64, the rows of these.
+            singleton_of_others: (k,) bool, the same of these.
+        """
         index = VennIndex(
             _take(self.points, others),
             singleton_of_others,
