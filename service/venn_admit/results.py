@@ -13,6 +13,7 @@ from venn_admit_client.records import PutInUse, Registered, Weaker, Withheld
 if TYPE_CHECKING:  # most of these take long to import, and a shell that shows one result needs few of them
     from sqlalchemy import Row
 
+    from venn_admit.core.evaluation.category import CategoryShares
     from venn_admit.core.types import IntArray
     from venn_admit.flows.calibration.calibrate import Calibrated
     from venn_admit.flows.calibration.generations import Switch
@@ -361,7 +362,7 @@ def _category(decided: Mapping[str, Any], counts: "IntArray | None") -> dict[str
 
     known = None if counts is None else counts.tolist()
     shares = category_shares(decided, known)
-    return {"category_counts": known, "category": None if shares is None else asdict(shares)}
+    return {"category_counts": known, "category": None if shares is None else _members(shares)}
 
 
 def _name(number: int | None, class_names: Sequence[str]) -> str | None:
@@ -369,4 +370,9 @@ def _name(number: int | None, class_names: Sequence[str]) -> str | None:
 
 
 def _policy(policy: "AppliedPolicy | None") -> dict[str, Any] | None:
-    return None if policy is None else asdict(policy) | {"promise_sentence": policy.promise.sentence}
+    return None if policy is None else _members(policy) | {"promise_sentence": policy.promise.sentence}
+
+
+def _members(record: "CategoryShares | AppliedPolicy") -> dict[str, Any]:
+    """Return the members of a record as they are, of which `asdict` would make copies for every point."""
+    return {name: getattr(record, name) for name in record.__slots__}

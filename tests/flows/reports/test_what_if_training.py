@@ -251,7 +251,8 @@ def verdicts(case: Case, following: Following, weighted: bool, full_match: bool)
         names = exemplars.keys(connection, ids).row_keys
     decided = following.ready(weighted=weighted).decide(points, require_full_match=full_match)
     fields = ("predicted", "decision", "reason", "lower", "upper", "upweight")
-    return {name: tuple(decided.fields_of(row)[field] for field in fields) for row, name in enumerate(names)}
+    each = zip(names, decided.fields_of_each(), strict=True)
+    return {name: tuple(found[field] for field in fields) for name, found in each}
 
 
 def check_class_counts(found: TrainingEffects, before: list[int | None], after: list[int | None]) -> None:

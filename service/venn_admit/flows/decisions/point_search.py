@@ -166,11 +166,16 @@ def _answer(
     """The nearest exemplars of the vectors of some requests, by one pass."""
     searched = prepared.nearest(np.concatenate(together), neighbour_count)
     rows = searched.found.indices  # (n, K)
+    of_each = zip(
+        copy.ids[rows],
+        searched.found.distances,
+        copy.support.labels[rows],
+        np.asarray(copy.support.logits[rows]),  # (n, K, C)
+        strict=True,
+    )
     lists = [
-        NearestExemplars(copy.ids[near], distances, copy.support.labels[near], np.asarray(copy.support.logits[near]))
-        if is_certain
-        else None
-        for near, distances, is_certain in zip(rows, searched.found.distances, searched.certain, strict=True)
+        NearestExemplars(*found) if is_certain else None
+        for found, is_certain in zip(of_each, searched.certain, strict=True)
     ]
     ends = np.cumsum([len(vectors) for vectors in together])
     starts = ends - [len(vectors) for vectors in together]

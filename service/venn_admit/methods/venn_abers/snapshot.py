@@ -126,8 +126,8 @@ class AbersContext:
         predicted = decided.values["predicted"]
         least = least_values(predicted, self.deciding, groups).tolist()
         return [
-            Explained(decided.fields_of(row), nothing, self._applied_policy(threshold))
-            for row, threshold in enumerate(least)
+            Explained(fields, nothing, self._applied_policy(threshold))
+            for fields, threshold in zip(decided.fields_of_each(), least, strict=True)
         ]
 
     def _applied_policy(self, least: float) -> AppliedPolicy | None:

@@ -137,7 +137,8 @@ def _decide_by_bands(
             require_full_match=require_full_match,
         )
         counts = band.category_count * int(decided.sets.singleton[0])
-        found.append(Explained(decided_by_admit(view, decided).fields_of(0), counts))
+        (fields,) = decided_by_admit(view, decided).fields_of_each()
+        found.append(Explained(fields, counts))
     return found
 
 

@@ -102,8 +102,8 @@ class AdmitSnapshot:
         windows = zip(category.low.tolist(), category.high.tolist(), strict=True)
         rows = [self.venn.order[low:high] for low, high in windows]
         return [
-            Explained(decided.fields_of(point), np.bincount(self.vp.points.label[of_point], minlength=self.class_count))
-            for point, of_point in enumerate(rows)
+            Explained(fields, np.bincount(self.vp.points.label[of_point], minlength=self.class_count))
+            for fields, of_point in zip(decided.fields_of_each(), rows, strict=True)
         ]
 
 

@@ -67,11 +67,14 @@ class Decided:
     method: str
     values: Mapping[str, NDArray[Any]]
 
-    def fields_of(self, row: int) -> dict[str, Any]:
-        """Return what is stored of the decision on one of the points, by the names of the columns."""
-        found = {name: values[row].tolist() for name, values in self.values.items()}
-        own = EVIDENCE[self.method].fields
-        return {field.name: value_of(field, found.get(field.name)) for field in (*PREDICTION, *VIEW, *own, *VERDICT)}
+    def fields_of_each(self) -> list[dict[str, Any]]:
+        """Return what is stored of the decision on each of the points, by the names of the columns."""
+        fields = (*PREDICTION, *VIEW, *EVIDENCE[self.method].fields, *VERDICT)
+        unknown = [None] * len(self.values["predicted"])
+        found = {name: values.tolist() for name, values in self.values.items()}
+        columns = ([value_of(field, value) for value in found.get(field.name, unknown)] for field in fields)
+        names = [field.name for field in fields]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def write(connection: Connection, job: Job, exemplar_ids: IntArray, support_version: int, decided: Decided) -> None:
