@@ -62,22 +62,39 @@ class Forecast:
         return self._ranked.counts(shares)
 
     def within(self, coverage: Coverage) -> "Forecast":
-        """Return what is foretold if other groups are never admitted, by curves of what is left."""
+        """Return what is foretold if other groups are never admitted, by curves of what is left.
+
+        Args:
+            coverage: The groups that are admitted.
+        """
         curves = fit_curves(self._of.take(covers(coverage, self._of)), self.class_count)
         return Forecast(self._of, curves, self._losses, self._alpha, self._evidence, coverage)
 
     def group_count(self, kind: GroupKind) -> int:
-        """Return the number of groups of an attribute."""
+        """Return the number of groups of an attribute.
+
+        Args:
+            kind: The groups of the attribute.
+        """
         return len(self._of.group(kind.attribute).values)
 
     def present(self, kind: Kind) -> list[int]:
-        """Return the numbers of the classes of a kind that have points to propose with."""
+        """Return the numbers of the classes of a kind that have points to propose with.
+
+        Args:
+            kind: The kind of the classes.
+        """
         classes = self._of.classes(kind)[self._covered]
         numbers: list[int] = np.unique(classes[classes >= 0]).tolist()
         return numbers
 
     def of_columns(self, shares: FloatArray, columns: Sequence[Column]) -> tuple[FloatArray, FloatArray]:
-        """Return the admitted points of the classes asked for and what they cost, (P, h) each."""
+        """Return the admitted points of the classes asked for and what they cost, (P, h) each.
+
+        Args:
+            shares: (P, C) float64, the thresholds on g.
+            columns: The h classes.
+        """
         admitted, wrong = self.counts(shares)
         kinds = {
             ClassKind.PREDICTED: (admitted, wrong * self._per_error),
@@ -92,7 +109,13 @@ class Forecast:
         return np.stack([one for one, _ in found], axis=1), np.stack([other for _, other in found], axis=1)
 
     def chances(self, shares: FloatArray, columns: Sequence[Column], level: float) -> FloatArray:
-        """Return the chance of each class asked for to pass at a level, (P, h), foretold with one more error."""
+        """Return the chance of each class asked for to pass at a level, (P, h), foretold with one more error.
+
+        Args:
+            shares: (P, C) float64, the thresholds on g.
+            columns: The h classes.
+            level: In (0, 1), that of the test of each.
+        """
         admitted, loss = self.of_columns(shares, columns)
         mean = (np.array([self._error(column)[0] for column in columns]) + loss) / (1 + admitted)
         ranges = self._losses.ranges(columns, self._of)
@@ -112,6 +135,11 @@ class Forecast:
         """Return the policy that takes the fewest documents for all classes to be likely to pass, and those of each.
 
         If there is none, both are None.
+
+        Args:
+            shares: (P, C) float64, the thresholds on g.
+            columns: The h classes.
+            level: In (0, 1), that of the test of each.
         """
         admitted, loss = self.of_columns(shares, columns)
         found = []
@@ -123,7 +151,11 @@ class Forecast:
         return best, [None] * len(columns) if best is None else found[best]
 
     def options(self, shares: FloatArray) -> Options:
-        """Return what there is to choose from for each predicted class: never, or one of its thresholds on g."""
+        """Return what there is to choose from for each predicted class: never, or one of its thresholds on g.
+
+        Args:
+            shares: (P, C) float64, the thresholds on g.
+        """
         admitted, wrong = self.counts(shares)
         first = np.zeros((self.class_count, 1))
         return Options(

@@ -29,23 +29,30 @@ PairCounts = dict[tuple[int, int], int]
 """How many documents have (admitted points, wrong ones among them)."""
 
 
-def excess_factors(hits: IntArray, points: IntArray, largest: IntArray, share: float | FloatArray) -> FloatArray:
+def excess_factors(
+    hits: IntArray | FloatArray,
+    points: IntArray | FloatArray,
+    largest: IntArray,
+    share: float | FloatArray,
+    stakes: FloatArray = STAKES,
+) -> FloatArray:
     """What a document multiplies wealth by in the game that hits are more than a share of the points.
 
     With x hits among a points, a at most M, and a stake c, the factor is 1 + c (x / share - a) / M, which is at least
     1 - c. If E(x) <= share E(a), its mean is at most 1.
 
     Args:
-        hits: (n, g) int64, x.
-        points: (n, g) int64, a, in [x, M].
+        hits: (n, g), x.
+        points: (n, g), a, in [x, M].
         largest: (g,) int64 >= 1, M, fixed before the documents are seen.
         share: In (0, 1], or an array that broadcasts with the others.
+        stakes: (S,) float64 in (0, 1).
 
     Returns:
         (n, g, S) float64.
     """
     gain = (hits / share - points) / largest  # (n, g)
-    return 1.0 + gain[:, :, None] * STAKES
+    return 1.0 + gain[:, :, None] * stakes
 
 
 def rank_factors(hit: BoolArray, uniform: FloatArray, hits_before: IntArray, before: IntArray) -> FloatArray:

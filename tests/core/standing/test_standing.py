@@ -1,0 +1,99 @@
+"""A standing certificate: advanced by new labels only, it is what all labels at once give."""
+
+import numpy as np
+import pytest
+
+from tests.core.calibrators.certified.laws import graded_points
+from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.standing.chains import ClassChain, StandingChain, level_of_chain, standing_chain
+from venn_admit.core.standing.state import State, admitting, advance, certified_counts, initial_state
+from venn_admit.errors import InvalidInputError
+
+ALPHA, LEVEL = 0.1, 0.05
+
+
+def chain_of(seed: int, size: int) -> StandingChain:
+    proposing = graded_points(np.random.default_rng(seed), 200, size=size)
+    return standing_chain(proposing, class_count=2, alpha=ALPHA, level=LEVEL)
+
+
+def numbered(points: CertificatePoints, first: int, end: int) -> CertificatePoints:
+    return points.take((points.document >= first) & (points.document < end))
+
+
+def same(one: State, other: State) -> bool:
+    pairs = zip(one, other, strict=True)
+    return all(a.wealth.tobytes() == b.wealth.tobytes() and a.most.tobytes() == b.most.tobytes() for a, b in pairs)
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_label_by_label_and_all_at_once_give_the_same_bits(size: int) -> None:
+    chain = chain_of(1, size)
+    stream = graded_points(np.random.default_rng(2), 300, size=size, dependence=0.3)
+    at_once = advance(chain, initial_state(chain), stream)
+    state = initial_state(chain)
+    before = certified_counts(chain, state)
+    for number in range(300):
+        state = advance(chain, state, numbered(stream, number, number + 1))
+        now = certified_counts(chain, state)
+        assert all(new >= old for new, old in zip(now, before, strict=True))
+        before = now
+    assert same(state, at_once)
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_wealth_is_that_of_a_plain_loop(size: int) -> None:
+    chain = chain_of(3, size)
+    stream = graded_points(np.random.default_rng(4), 60, size=size + 1)
+    state = advance(chain, initial_state(chain), stream)
+    for number, of_class in enumerate(chain.classes):
+        assert len(of_class.scores)
+        for place in (0, len(of_class.scores) - 1):
+            wealth, most, largest = [1.0] * 7, 1.0, int(of_class.largest[place])
+            for document in range(60):
+                rows = np.flatnonzero((stream.document == document) & (stream.predicted == number))
+                admitted = [row for row in rows if stream.score[row] >= of_class.scores[place]]
+                errors = sum(stream.label[row] != number for row in admitted)
+                excess = errors - ALPHA * len(admitted)
+                if len(admitted) > largest:
+                    excess *= largest / len(admitted)
+                bets = [0.8 / 2**halvings / ((1 - ALPHA) * largest) for halvings in range(7)]
+                wealth = [one * (1 - bet * excess) for one, bet in zip(wealth, bets, strict=True)]
+                most = max(most, sum(wealth) / 7)
+            assert state[number].wealth[place] == pytest.approx(wealth, rel=1e-12)
+            assert state[number].most[place] == pytest.approx(most, rel=1e-12)
+
+
+def test_labels_of_one_class_leave_the_record_of_the_other_as_it_is() -> None:
+    chain = chain_of(5, 1)
+    stream = graded_points(np.random.default_rng(6), 100)
+    state = initial_state(chain)
+    assert advance(chain, state, stream.take(stream.predicted == 0))[1] is state[1]
+
+
+def test_good_labels_certify_more_and_more() -> None:
+    chain = chain_of(7, 1)
+    stream = graded_points(np.random.default_rng(8), 6_000)
+    assert admitting(chain, certified_counts(chain, initial_state(chain))) == (None, None)
+    least = admitting(chain, certified_counts(chain, advance(chain, initial_state(chain), stream)))
+    assert all(one is not None and 0.5 < one < 0.95 for one in least)
+
+
+def test_a_class_that_ended_leaves_its_level_to_the_other() -> None:
+    one_step = ClassChain(np.zeros(1), np.ones(1, dtype=np.int64))
+    chain = StandingChain(ALPHA, LEVEL, (one_step, one_step))
+    first, second = initial_state(chain)
+    second.most[:] = 1 / LEVEL
+    assert certified_counts(chain, (first, second)) == (0, 0)
+    first.most[:] = 2 / LEVEL
+    assert certified_counts(chain, (first, second)) == (1, 1)
+
+
+def test_levels_of_all_chains_add_up_to_the_level() -> None:
+    assert sum(level_of_chain(LEVEL, number) for number in range(1, 10_000)) == pytest.approx(LEVEL, rel=1e-3)
+
+
+@pytest.mark.parametrize(("alpha", "level"), [(0.0, 0.05), (0.1, 1.0)])
+def test_settings_out_of_range_are_refused(alpha: float, level: float) -> None:
+    with pytest.raises(InvalidInputError, match="strictly between 0 and 1"):
+        standing_chain(graded_points(np.random.default_rng(9), 50), class_count=2, alpha=alpha, level=level)

@@ -1,0 +1,104 @@
+"""Simulated: a standing certificate, looked at after every label, ever falls short in at most eps of the streams.
+
+What is certified stays so, and the largest wealth so far decides: what is certified after the last label of a stream
+is all that ever was. The laws are those of points with six scores whose share right is known at each.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from venn_admit.core.calibrators.certified.forecast import chance_of_points
+from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.standing.chains import ClassChain, StandingChain, level_of_chain
+from venn_admit.core.standing.state import advance, certified_counts, initial_state
+from venn_admit.core.types import BoolArray, FloatArray
+
+ALPHA, EPS, STREAMS = 0.1, 0.1, 1_000
+LEVELS = np.array([0.95, 0.9, 0.85, 0.8, 0.7, 0.6])
+WEIGHT = np.array([0.3, 0.2, 0.15, 0.15, 0.1, 0.1])
+GRADED = np.array([0.99, 0.95, 0.9, 0.85, 0.7, 0.6])
+BELOW = np.full(6, 0.8999)
+
+
+@dataclass(frozen=True)
+class Law:
+    """Documents of points of C equally frequent predicted classes.
+
+    right: (C, 6), the probability that a point of a score is right.
+    size, documents: The points of a document, and the documents of a stream.
+    largest: M.
+    dependence: The probability that a point takes the uniform number of its document instead of its own.
+    chains: How many chains are begun, one after the other, each with the documents from then on as evidence.
+    """
+
+    right: FloatArray
+    documents: int
+    size: int = 1
+    largest: int = 1
+    dependence: float = 0.0
+    chains: int = 1
+
+    def draw(self, rng: np.random.Generator) -> CertificatePoints:
+        count = self.documents * self.size
+        predicted, level = rng.integers(len(self.right), size=count), rng.choice(6, count, p=WEIGHT)
+        document = np.arange(count) // self.size
+        shared = np.repeat(rng.random(self.documents), self.size)
+        uniform = np.where(rng.random(count) < self.dependence, shared, rng.random(count))
+        label = np.where(uniform < self.right[predicted, level], predicted, (predicted + 1) % len(self.right))
+        return CertificatePoints(LEVELS[level], predicted, label, document)
+
+    def chain(self, number: int) -> StandingChain:
+        of_class = ClassChain(LEVELS, np.full(6, self.largest))
+        return StandingChain(ALPHA, level_of_chain(EPS, number), (of_class,) * len(self.right))
+
+    @property
+    def short(self) -> BoolArray:
+        """(C, 6) whether a threshold admits fewer than 1 - alpha right."""
+        shares = (WEIGHT * self.right).cumsum(axis=1) / WEIGHT.cumsum()
+        short: BoolArray = shares < 1 - ALPHA - 1e-12
+        return short
+
+
+LAWS = {
+    "points, two classes": Law(np.array([BELOW, GRADED]), 1_500),
+    "points, ten classes": Law(np.array([BELOW] * 5 + [GRADED] * 5), 4_000),
+    "documents, two classes": Law(np.array([BELOW, GRADED]), 800, size=8, largest=4, dependence=0.5),
+    "documents, ten classes": Law(np.array([BELOW] * 5 + [GRADED] * 5), 2_500, size=4, largest=2, dependence=0.5),
+    "new chains": Law(np.array([BELOW, GRADED]), 1_500, chains=5),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LAWS)
+def test_a_standing_certificate_seldom_ever_falls_short(name: str) -> None:
+    law = LAWS[name]
+    short = law.short
+    failed = certified = 0
+    for stream in range(STREAMS):
+        points = law.draw(np.random.default_rng(stream))
+        counts = []
+        for number in range(1, law.chains + 1):
+            chain = law.chain(number)
+            begun = points.take(points.document >= law.documents * (number - 1) // law.chains)
+            counts.append(certified_counts(chain, advance(chain, initial_state(chain), begun)))
+        failed += any(short[place, :count].any() for of in counts for place, count in enumerate(of))
+        certified += any(any(of) for of in counts)
+    assert failed / STREAMS <= EPS + 3 * sqrt(EPS * (1 - EPS) / STREAMS)
+    assert certified / STREAMS > 0.5
+
+
+@pytest.mark.parametrize("right", [0.93, 0.94, 0.95, 0.96])
+def test_waiting_takes_at_most_half_as_many_labels_again_as_one_test_of_a_fixed_number(right: float) -> None:
+    """The median of labels until one threshold is certified, against one binomial test that has a power of .8."""
+    fixed = next(n for n in range(40, 2_000) if chance_of_points(n, 1 - right, 1.0, ALPHA, EPS / 2) >= 0.8)
+    limit, streams, half = fixed * 3 // 2, 400, 0
+    chain = StandingChain(ALPHA, EPS / 2, (ClassChain(np.zeros(1), np.ones(1, dtype=np.int64)),) * 2)
+    for stream in range(streams):
+        label = (np.random.default_rng(stream).random(limit) >= right).astype(np.int64)
+        zeros = np.zeros(limit, dtype=np.int64)
+        state = advance(chain, initial_state(chain), CertificatePoints(np.ones(limit), zeros, label, np.arange(limit)))
+        half += float(state[0].most[0]) >= 2 / EPS
+    assert half / streams >= 0.5
