@@ -169,6 +169,8 @@ class Forecast:
         """Return by how much the loss must fall short of alpha, so that a class passes by standard errors.
 
         Args:
+            standard_errors: >= 0.
+            kind: The kind of the classes.
             admitted: (C, ...) float64, the admitted points of each class.
         """
         of_kind = self._clustering(kind)
