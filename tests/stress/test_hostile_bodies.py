@@ -39,7 +39,7 @@ ROUTES = [
     if "application/json" in operation.get("requestBody", {}).get("content", {})
 ]
 FORMS = [
-    route.path.format(classifier=NAME, key=999_999)
+    route.path.format(classifier=NAME, cascade=NAME, key=999_999)
     for router in ROUTERS
     for route in router.routes
     if isinstance(route, APIRoute) and "POST" in (route.methods or ())
