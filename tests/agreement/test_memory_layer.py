@@ -7,7 +7,6 @@ from numpy.testing import assert_allclose
 
 from tests.layer.made_up import WIDTH, draw_documents, draw_model, lengths_of
 from venn_admit.layer.layer import MemoryLayer, batch_logits, decompose
-from venn_admit.layer.model import PARAMETER_NAMES
 from venn_admit.layer.outputs import exemplar_with_contributions, exemplars_of
 from venn_admit.layer.settings import MemoryForm, MemorySettings
 
@@ -16,10 +15,10 @@ from venn_admit.layer.settings import MemoryForm, MemorySettings
 def test_stored_layer_says_what_the_trained_one_does(form: MemoryForm) -> None:
     settings = MemorySettings(form, filters=18)
     model, documents = draw_model(settings, class_count=3), draw_documents(20, class_count=3)
-    layer = MemoryLayer(WIDTH, settings.filters, 3, seed=0, dtype=torch.float64)
+    layer = MemoryLayer(settings, width=WIDTH, class_count=3, dtype=torch.float64)
     with torch.no_grad():
-        for name in PARAMETER_NAMES:
-            getattr(layer, name).copy_(torch.from_numpy(getattr(model, name)))
+        for name, values in model.parameters().items():
+            getattr(layer, name).copy_(torch.from_numpy(values))
         states = torch.from_numpy(np.concatenate([document.states for document in documents])).double()
         lengths = torch.from_numpy(lengths_of(documents))
         logits, _ = batch_logits(layer, states, lengths, settings)

@@ -1,6 +1,7 @@
 """Made-up token states whose token labels are known, and layers with parameters drawn at random."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,14 +30,13 @@ def draw_model(
     def draw(*shape: int) -> Float32Array:
         return rng.normal(size=shape).astype(np.float32)
 
+    shapes = settings.parameter_shapes(width=width, class_count=class_count, symbol_count=0)
+    parameters: dict[str, Any] = {name: draw(*shape) for name, shape in shapes.items()}
     return MemoryModel(
         settings=settings,
         class_names=tuple(f"class {number}" for number in range(class_count)),
         encoder=encoder,
-        filter_weight=draw(settings.filters, width),
-        filter_bias=draw(settings.filters),
-        head_weight=draw(class_count, settings.filters),
-        head_bias=draw(class_count),
+        **parameters,
     )
 
 

@@ -1,5 +1,7 @@
 """The layer against plain torch, and its gradients against differences."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -20,10 +22,17 @@ LENGTHS = torch.tensor([5, 1, 7, 3])
 FILTERS, CLASSES = 6, 3
 
 
-def drawn(seed: int = 0) -> tuple[MemoryLayer, torch.Tensor]:
+PLAIN = MemorySettings(MemoryForm.DOCUMENT, filters=FILTERS)
+
+
+def made(settings: MemorySettings) -> MemoryLayer:
+    return MemoryLayer(settings, width=WIDTH, class_count=CLASSES, dtype=torch.float64)
+
+
+def drawn(settings: MemorySettings = PLAIN, seed: int = 0) -> tuple[MemoryLayer, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     states = torch.randn(int(LENGTHS.sum()), WIDTH, generator=generator, dtype=torch.float64)
-    return MemoryLayer(WIDTH, FILTERS, CLASSES, seed=seed, dtype=torch.float64), states
+    return made(replace(settings, seed=seed)), states
 
 
 def test_convolution_of_kernel_width_1_is_the_linear_map_of_each_token() -> None:
@@ -84,7 +93,7 @@ def test_batch_does_not_change_a_document() -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        MemorySettings(MemoryForm.DOCUMENT, filters=FILTERS),
+        PLAIN,
         MemorySettings(MemoryForm.DOCUMENT, filters=FILTERS, background=1, min_max_weight=0.5),
         MemorySettings(MemoryForm.DOCUMENT, filters=FILTERS, min_max_weight=0),
         MemorySettings(MemoryForm.LINEAR, filters=FILTERS),
@@ -93,13 +102,13 @@ def test_batch_does_not_change_a_document() -> None:
     ids=lambda settings: f"{settings.form}-{settings.background}-{settings.min_max_weight}",
 )
 def test_gradients_are_those_of_differences(settings: MemorySettings) -> None:
-    layer, states = drawn(seed=3)
-    count = len(LENGTHS) if settings.form is MemoryForm.DOCUMENT else len(states)
+    layer, states = drawn(settings, seed=3)
+    count = len(LENGTHS) if settings.form.kind == "document" else len(states)
     labels = torch.arange(count) % CLASSES
     names = [name for name, _ in layer.named_parameters()]
 
     def loss(*values: torch.Tensor) -> torch.Tensor:
-        changed = MemoryLayer(WIDTH, FILTERS, CLASSES, seed=3, dtype=torch.float64)
+        changed = made(settings)
         for name, value in zip(names, values, strict=True):
             delattr(changed, name)
             setattr(changed, name, value)
@@ -143,6 +152,6 @@ def test_document_of_one_token_has_no_smallest_score() -> None:
 
 
 def test_seed_decides_the_start() -> None:
-    same, again, other = (MemoryLayer(WIDTH, FILTERS, CLASSES, seed=seed) for seed in (-4, -4, 5))
+    same, again, other = (made(replace(PLAIN, seed=seed)) for seed in (-4, -4, 5))
     assert torch.equal(same.filter_weight, again.filter_weight)
     assert not torch.equal(same.filter_weight, other.filter_weight)

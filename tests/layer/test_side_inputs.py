@@ -101,7 +101,7 @@ def test_stored_layer_says_what_the_trained_one_does(form: MemoryForm) -> None:
     documents = [
         replace(one, tokens=tuple("ACDX"[place % 4] for place in range(len(one.states)))) for one in residues(9, 0)
     ]
-    layer = MemoryLayer(WIDTH, 7, 3, seed=0, symbols=(3, 4), dtype=torch.float64)
+    layer = MemoryLayer(model.settings, width=WIDTH, class_count=3, symbol_count=3, dtype=torch.float64)
     numbers = np.concatenate([["ACDX".index(token) for token in one.tokens] for one in documents])
     with torch.no_grad():
         for name, values in layer.named_parameters():

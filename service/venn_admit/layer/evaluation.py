@@ -21,7 +21,6 @@ from venn_admit.layer.apply import extract
 from venn_admit.layer.approximation import FittedKnn
 from venn_admit.layer.model import MemoryModel
 from venn_admit.layer.outputs import level_of
-from venn_admit.layer.settings import MemoryForm
 from venn_admit.layer.states.index import Kind
 from venn_admit.layer.states.reader import StateShards
 
@@ -210,7 +209,7 @@ class _Points:
         assert batch.vectors is not None, "a memory layer gives vectors"
         self.labels.append(batch.labels)
         self.network.append(batch.logits.argmax(axis=1))
-        if self.level == "token" and self.model.settings.form is MemoryForm.DOCUMENT:
+        if self.level == "token" and self.model.settings.form.kind == "document":
             self._count_evidence(batch)
         self.documents += [key or own for key, own in zip(batch.document_ids, batch.external_ids, strict=True)]
         if knn is not None:

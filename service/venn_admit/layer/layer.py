@@ -30,35 +30,35 @@ class MemoryLayer(torch.nn.Module):
         symbol_weight: (S, k), the vectors of symbols; not there if k = 0.
     """
 
+    filter_weight: torch.nn.Parameter
+    filter_bias: torch.nn.Parameter
+    head_weight: torch.nn.Parameter
+    head_bias: torch.nn.Parameter
+    symbol_weight: torch.nn.Parameter
+
     def __init__(
         self,
-        width: int,
-        filters: int,
-        class_count: int,
+        settings: MemorySettings,
         *,
-        seed: int,
-        symbols: tuple[int, int] = (0, 0),
+        width: int,
+        class_count: int,
+        symbol_count: int = 0,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         """Draw the start as torch's own layers do: uniformly in [-a, a], a = 1 / sqrt(number of summands).
 
-        Vectors of symbols are standard normal. symbols: S and k.
+        Vectors of symbols are standard normal.
         """
         super().__init__()
-        generator = torch.Generator().manual_seed(seed % 2**63)
-
-        def uniform(*shape: int, summed: int) -> torch.nn.Parameter:
-            values = torch.rand(shape, generator=generator, dtype=torch.float64)
-            return torch.nn.Parameter(((2 * values - 1) / summed**0.5).to(dtype))
-
-        width += symbols[1]
-        self.filter_weight = uniform(filters, width, summed=width)
-        self.filter_bias = uniform(filters, summed=width)
-        self.head_weight = uniform(class_count, filters, summed=filters)
-        self.head_bias = uniform(class_count, summed=filters)
-        if symbols[1]:
-            drawn = torch.randn(symbols, generator=generator, dtype=torch.float64)
-            self.symbol_weight = torch.nn.Parameter(drawn.to(dtype))
+        generator = torch.Generator().manual_seed(settings.seed % 2**63)
+        shapes = settings.parameter_shapes(width=width, class_count=class_count, symbol_count=symbol_count)
+        for name, shape in shapes.items():
+            if name == "symbol_weight":
+                values = torch.randn(shape, generator=generator, dtype=torch.float64)
+            else:
+                summed = shapes[name.replace("bias", "weight")][1]
+                values = (2 * torch.rand(shape, generator=generator, dtype=torch.float64) - 1) / summed**0.5
+            self.register_parameter(name, torch.nn.Parameter(values.to(dtype)))
 
     def inputs(self, states: torch.Tensor, symbols: torch.Tensor | None) -> torch.Tensor:
         """Return the states (n, H), each followed by the vector of its symbol (n,) if there are any, (n, H + k)."""
@@ -138,7 +138,7 @@ class Objective:
         if not labelled.any():
             return None
         logits, parts = batch_logits(layer, states, torch.from_numpy(lengths), self._settings)
-        if self._settings.form is not MemoryForm.DOCUMENT:
+        if self._settings.form.kind == "token":
             logits, given = logits[labelled], given[labelled]
         weights = self._weights[given]
         losses = example_losses(logits, given, parts, self._settings) * weights

@@ -27,14 +27,7 @@ from venn_admit.layer.states.index import EncoderIdentity, Kind, Record, read_re
 MODEL_NAME = "model.json"
 WEIGHTS_NAME = "weights.safetensors"
 LOG_NAME = "log.json"
-PARAMETER_NAMES = ("filter_weight", "filter_bias", "head_weight", "head_bias")
-_SYMBOL_WEIGHT = "symbol_weight"
 _ADVICE = "train it again, or copy the folder again"
-
-
-def parameter_names(settings: MemorySettings) -> tuple[str, ...]:
-    """Return the names of the parameters that a layer of these settings has."""
-    return (*PARAMETER_NAMES, _SYMBOL_WEIGHT) if settings.symbols else PARAMETER_NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +95,13 @@ class MemoryModel:
     def vector_length_at(self, level: Kind) -> int:
         """Return D of exemplars, which is M for tokens."""
         return self.vector_length if level == self.settings.form.kind else self.settings.filters
+
+    def parameters(self) -> dict[str, Float32Array]:
+        """Return the parameters by name."""
+        shapes = self.settings.parameter_shapes(
+            width=self.width, class_count=len(self.class_names), symbol_count=len(self.symbols)
+        )
+        return {name: getattr(self, name) for name in shapes}
 
     @property
     def width(self) -> int:
@@ -192,16 +192,11 @@ def _load(folder: Path) -> tuple[MemoryModel, _Description]:
     content = _content(path, described.weights_sha256)
     with reading(path, "safetensors file", SafetensorError):
         tensors = load(content)
-    filters, class_count = settings.filters, len(described.class_names)
-    shapes = {
-        "filter_weight": (filters, described.width + settings.symbols),
-        "filter_bias": (filters,),
-        "head_weight": (class_count, filters),
-        "head_bias": (class_count,),
-        _SYMBOL_WEIGHT: (len(described.symbols), settings.symbols),
-    }
-    for name in parameter_names(settings):
-        shape, found = shapes[name], tensors.get(name)
+    shapes = settings.parameter_shapes(
+        width=described.width, class_count=len(described.class_names), symbol_count=len(described.symbols)
+    )
+    for name, shape in shapes.items():
+        found = tensors.get(name)
         if found is None or found.shape != shape or found.dtype != np.float32 or not np.isfinite(found).all():
             got = "none" if found is None else f"{found.dtype} of shape {found.shape}"
             raise input_error(path, f"tensor {name!r}", f"finite float32 of shape {shape}", got, _ADVICE)
@@ -210,7 +205,7 @@ def _load(folder: Path) -> tuple[MemoryModel, _Description]:
         class_names=described.class_names,
         encoder=described.encoder,
         symbols=described.symbols,
-        **{name: tensors[name] for name in parameter_names(settings)},
+        **{name: tensors[name] for name in shapes},
     )
     if model.extractor_version != described.extractor_version:
         raise input_error(
@@ -234,5 +229,4 @@ def _content(path: Path, sha256: str) -> bytes:
 
 def _packed(model: MemoryModel) -> bytes:
     """The parameters as a safetensors file."""
-    names = parameter_names(model.settings)
-    return save({name: np.ascontiguousarray(getattr(model, name)) for name in names})
+    return save({name: np.ascontiguousarray(values) for name, values in model.parameters().items()})

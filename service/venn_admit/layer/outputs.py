@@ -137,7 +137,7 @@ def contributions_to_margin(model: MemoryModel, found: TokenContributions) -> Co
 
 def require_documents(model: MemoryModel) -> None:
     """Check that the exemplars of a layer are documents, whose logits its tokens carry."""
-    if model.settings.form is not MemoryForm.DOCUMENT:
+    if model.settings.form.kind == "token":
         raise InvalidInputError(
             f"expected a memory layer whose exemplars are documents, got one of form {model.settings.form}; "
             "the logits of a token are its own"

@@ -81,7 +81,7 @@ class MemorySettings:
         _require(math.isfinite(weight) and weight >= 0, "min_max_weight", "a number of at least 0", weight)
         _require(0 < self.dev_share < 1, "dev_share", "a share above 0 and below 1", self.dev_share)
         _require(-_SEED_LIMIT <= self.seed < _SEED_LIMIT, "seed", "a number in [-2**63, 2**63)", self.seed)
-        if self.form is not MemoryForm.DOCUMENT:
+        if self.form.kind == "token":
             for name in ("with_representative", "background"):
                 given = getattr(self, name)
                 _require(given is None or given is False, name, "none, because exemplars are tokens", given)
@@ -96,6 +96,21 @@ class MemorySettings:
     def vector_length(self) -> int:
         """D, the length of an exemplar vector."""
         return 2 * self.filters if self.with_representative else self.filters
+
+    def parameter_shapes(self, *, width: int, class_count: int, symbol_count: int) -> dict[str, tuple[int, ...]]:
+        """Return the shape of each parameter by name, in the order in which their start is drawn.
+
+        Args:
+            width: H, the length of a token state.
+            symbol_count: S; 0 if the layer takes no symbols.
+        """
+        shapes: dict[str, tuple[int, ...]] = {
+            "filter_weight": (self.filters, width + self.symbols),
+            "filter_bias": (self.filters,),
+            "head_weight": (class_count, self.filters),
+            "head_bias": (class_count,),
+        }
+        return shapes | ({"symbol_weight": (symbol_count, self.symbols)} if self.symbols else {})
 
     def check_classes(self, class_count: int) -> None:
         """Check what is said of single classes."""

@@ -27,7 +27,7 @@ from venn_admit.layer.batches import MiniBatch, epoch_batches, read_batches, spl
 from venn_admit.layer.checkpoint import CHECKPOINT_NAME, TrainingState, restore_checkpoint, save_checkpoint
 from venn_admit.layer.layer import LossTally, MemoryLayer, Objective
 from venn_admit.layer.model import MODEL_NAME, MemoryEpoch, MemoryModel, load_training, save_model
-from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.settings import MemorySettings
 from venn_admit.layer.states.reader import StateShards
 from venn_admit.layer.symbols import find_symbols
 
@@ -151,7 +151,7 @@ class _Run:
         self, shards: StateShards, settings: MemorySettings, progress: Callable[[TrainingProgress], None]
     ) -> None:
         self._shards, self._settings, self._progress = shards, settings, progress
-        is_document = settings.form is MemoryForm.DOCUMENT
+        is_document = settings.form.kind == "document"
         labelled = np.flatnonzero(shards.labels >= 0) if is_document else np.arange(shards.document_count)
         self._train_rows, self._dev_rows = split_dev(shards, labelled, dev_share=settings.dev_share, seed=settings.seed)
         self.symbols = find_symbols(shards, self._train_rows) if settings.symbols else ()
@@ -162,11 +162,10 @@ class _Run:
 
     def start(self) -> TrainingState:
         layer = MemoryLayer(
-            self._shards.width,
-            self._settings.filters,
-            len(self._shards.class_names),
-            seed=self._settings.seed,
-            symbols=(len(self.symbols), self._settings.symbols),
+            self._settings,
+            width=self._shards.width,
+            class_count=len(self._shards.class_names),
+            symbol_count=len(self.symbols),
         )
         optimizer = torch.optim.Adam(layer.parameters(), lr=self._settings.learning_rate)
         return TrainingState(layer, optimizer, best={}, log=[], best_epoch=0)
@@ -228,7 +227,7 @@ class _Run:
     def _label_counts(self) -> IntArray:
         """How often each class occurs in what is trained on, (C,) int64."""
         class_count = len(self._shards.class_names)
-        if self._settings.form is MemoryForm.DOCUMENT:
+        if self._settings.form.kind == "document":
             return np.bincount(self._shards.labels[self._train_rows], minlength=class_count)
         counts = np.zeros(class_count, np.int64)
         for document in self._shards.documents(self._train_rows):

@@ -10,7 +10,6 @@ import numpy as np
 from venn_admit.errors import InvalidInputError
 from venn_admit.flows.extraction.states import OpenedStates, Resources
 from venn_admit.layer.outputs import level_of
-from venn_admit.layer.settings import MemoryForm
 from venn_admit.layer.states.index import Kind
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def levels_of(model: "MemoryModel", shards: "StateShards", level: Kind | None) -
     """
     if level is not None:
         return (level_of(model, level),)
-    if model.settings.form is not MemoryForm.DOCUMENT or shards.kind == "document":
+    if model.settings.form.kind == "token" or shards.kind == "document":
         return (model.settings.form.kind,)
     return ("token",) if model.settings.background is None else ("document", "token")
 

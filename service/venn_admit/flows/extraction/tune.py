@@ -23,7 +23,7 @@ from venn_admit.flows.extraction.options import SourceOptions, background_number
 from venn_admit.flows.extraction.states import Resources, classes_found, open_states
 from venn_admit.flows.extraction.train import train_layer
 from venn_admit.layer.encoders.local import DEFAULT_ENCODER, WEIGHTS_NAME, encoder_folder, load_encoder
-from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.settings import MemorySettings
 from venn_admit.layer.states.conversion import holds_states
 from venn_admit.layer.texts.source import TextFile
 
@@ -207,7 +207,7 @@ class _Run:
         budget = self._resources.memory_budget
         if needed > budget:
             raise too_large(self._texts.path, "the tokens of all texts", budget, needed, "train with fewer texts")
-        is_document = self._settings.form is MemoryForm.DOCUMENT
+        is_document = self._settings.form.kind == "document"
         labelled = np.flatnonzero(shards.labels >= 0) if is_document else np.arange(shards.document_count)
         rows, _ = split_dev(shards, labelled, dev_share=self._settings.dev_share, seed=self._settings.seed)
         chosen = set(rows.tolist())

@@ -20,7 +20,7 @@ from venn_admit.layer.batches import epoch_batches
 from venn_admit.layer.encoders.encoding import pieces_of
 from venn_admit.layer.encoders.local import WEIGHTS_NAME, TextEncoder
 from venn_admit.layer.layer import LossTally, MemoryLayer, Objective
-from venn_admit.layer.model import PARAMETER_NAMES, MemoryModel
+from venn_admit.layer.model import MemoryModel
 from venn_admit.layer.texts.document import TextDocument
 
 _BATCH_TOKENS = 1024
@@ -113,8 +113,8 @@ def save_weights(encoder: TextEncoder, folder: Path) -> None:
 
 
 def _fixed(model: MemoryModel) -> MemoryLayer:
-    layer = MemoryLayer(model.width, model.settings.filters, len(model.class_names), seed=0)
-    layer.load_state_dict({name: torch.from_numpy(getattr(model, name)) for name in PARAMETER_NAMES})
+    layer = MemoryLayer(model.settings, width=model.width, class_count=len(model.class_names))
+    layer.load_state_dict({name: torch.from_numpy(values) for name, values in model.parameters().items()})
     return layer.requires_grad_(requires_grad=False)
 
 
