@@ -1,6 +1,7 @@
 """Verbs from texts to exemplars, and the one that goes on to a first report."""
 
 import csv
+import json
 import random
 import re
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from tests.cli.program import Program, nothing_stored
 from tests.layer.encoders.networks import WIDTH, save_network
 from tests.layer.made_up import draw_documents, write_states
+from venn_admit.layer.contributions import own_contributions
 from venn_admit.layer.model import load_model
 
 SMALL = ("--filters", 8, "--epochs", 4)
@@ -225,10 +227,11 @@ def test_start_goes_the_whole_way(program: Program, files: Path, tmp_path: Path)
     leaked.write_text(known + "unlabelled,A film without a label.,\n")
     train = tmp_path / "train.csv"
     train.write_text((files / "train.csv").read_text() + "unlabelled,Another film without a label.,\n")
-    begin = ("start", "reviews", train, leaked, "--test", files / "test.csv", *SMALL)
+    begin = ("start", "reviews", train, leaked, "--test", files / "test.csv", *SMALL, "--form", "two-layers")
     options = ("--encoder", files / "network", "--out", tmp_path / "reviews")
     told = program(*begin, *options)
     assert told.code == 0, told.stderr
+    assert load_model(tmp_path / "reviews" / "model").settings.form == "two-layers"
     assert f"{tmp_path / 'reviews' / 'train.parquet'}: 200 exemplars; the network's accuracy is " in told.stdout
     assert re.search(
         r"Calibration 1 is current: alpha 0\.1\. (Certified with|Not certified: no policy)",
@@ -401,12 +404,36 @@ def test_forms_and_settings_of_the_layer(program: Program, files: Path, tmp_path
     assert load_model(tmp_path / "words").settings.form == "decomposed"
     for refused in (
         program(*train, "--out", tmp_path / "other", "--form", "linear"),
+        program(*train, "--out", tmp_path / "other", "--min-max-epochs", 2),
+        program(*train, "--out", tmp_path / "other", "--form", "two-layers", "--min-max-weight", 0),
         program(*words, "--out", tmp_path / "other", "--form", "document"),
+        program(*words, "--out", tmp_path / "other", "--form", "two-layers"),
         program(*words, "--out", tmp_path / "other", "--min-max-weight", 2),
         program(*words, "--out", tmp_path / "other", "--representative"),
     ):
         assert refused.code == 2, refused.stderr
     assert not (tmp_path / "other").exists()
+
+
+def test_a_layer_of_two_linear_layers_is_trained_in_phases_applied_and_inspected(
+    program: Program, files: Path, tmp_path: Path
+) -> None:
+    model, test, network = tmp_path / "model", files / "test.csv", ("--encoder", files / "network")
+    asked = ("--form", "two-layers", "--min-max-epochs", 3)
+    trained = program("extract", "train", files / "train.csv", "--out", model, *network, *SMALL, *asked, "--json")
+    assert trained.code == 0, trained.stderr
+    assert trained.result["best_epoch"] > 4, "the second phase follows four epochs of the first"
+    assert trained.result["epochs"] == 7
+    out = tmp_path / "test.parquet"
+    assert program("extract", "apply", model, test, *network, "--out", out).code == 0
+    rows = pq.read_table(out).to_pylist()
+    kept = [own_contributions(json.loads(row["attributes"]), ("bad", "good"), row["logits"]) for row in rows]
+    assert len(kept) == 100
+    assert None not in kept, "the contributions add up to the margin of the logits"
+    assert len(rows[0]["vector"]) == trained.result["dimension"] == 8
+    found = program("extract", "inspect", model, test, *network, "--row", 99, "--json").result
+    assert kept[99] is not None
+    assert found["contributions"] == kept[99].as_attribute()
 
 
 @pytest.mark.slow

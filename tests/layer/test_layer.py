@@ -16,13 +16,14 @@ from venn_admit.layer.layer import (
     example_losses,
     min_max_losses,
 )
-from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.settings import MemoryForm, MemorySettings, Phase
 
 LENGTHS = torch.tensor([5, 1, 7, 3])
 FILTERS, CLASSES = 6, 3
 
 
 PLAIN = MemorySettings(MemoryForm.DOCUMENT, filters=FILTERS)
+TWO_LAYERS = MemorySettings(MemoryForm.TWO_LAYERS, filters=FILTERS)
 
 
 def made(settings: MemorySettings) -> MemoryLayer:
@@ -80,6 +81,19 @@ def test_scores_are_those_of_a_loop_over_filters() -> None:
         assert torch.allclose(scores[number, :, : len(document)].T, expected, rtol=0, atol=1e-12)
 
 
+def test_two_linear_layers_share_the_maxima() -> None:
+    """Logits come from the second by a loop over filters, local scores from the first as with one layer alone."""
+    (layer, states), (plain, _) = drawn(TWO_LAYERS), drawn(PLAIN)
+    logits, parts = batch_logits(layer, states, LENGTHS, TWO_LAYERS)
+    assert parts is not None
+    assert torch.equal(parts.scores, decompose(plain, states, LENGTHS).scores)
+    for number, document in enumerate(states.split_with_sizes(LENGTHS.tolist())):
+        expected = layer.global_bias.detach().clone()  # (C,)
+        for position in range(FILTERS):
+            expected += layer.global_weight[:, position] * layer.filters(document)[:, position].relu().max()
+        assert torch.allclose(logits[number], expected, rtol=0, atol=1e-12)
+
+
 def test_batch_does_not_change_a_document() -> None:
     layer, states = drawn()
     together = document_logits(decompose(layer, states, LENGTHS))
@@ -96,6 +110,8 @@ def test_batch_does_not_change_a_document() -> None:
         PLAIN,
         MemorySettings(MemoryForm.DOCUMENT, filters=FILTERS, background=1, min_max_weight=0.5),
         MemorySettings(MemoryForm.DOCUMENT, filters=FILTERS, min_max_weight=0),
+        TWO_LAYERS,
+        replace(TWO_LAYERS, background=1, min_max_weight=0.5),
         MemorySettings(MemoryForm.LINEAR, filters=FILTERS),
         MemorySettings(MemoryForm.DECOMPOSED, filters=FILTERS),
     ],
@@ -117,6 +133,38 @@ def test_gradients_are_those_of_differences(settings: MemorySettings) -> None:
 
     inputs = tuple(parameter.detach().clone().requires_grad_() for parameter in layer.parameters())
     assert torch.autograd.gradcheck(loss, inputs)
+
+
+LABELS = torch.arange(len(LENGTHS)) % CLASSES
+HEAD, GLOBAL, FILTER = (frozenset({f"{name}_weight", f"{name}_bias"}) for name in ("head", "global", "filter"))
+
+
+def gradients(settings: MemorySettings, phase: Phase | None) -> dict[str, torch.Tensor]:
+    """Those of the mean loss that are not 0, by parameter."""
+    layer, states = drawn(settings, seed=3)
+    logits, parts = batch_logits(layer, states, LENGTHS, settings, phase)
+    torch.autograd.backward(example_losses(logits, LABELS, parts, settings, phase).mean())
+    found = {name: parameter.grad for name, parameter in layer.named_parameters()}
+    return {name: gradient for name, gradient in found.items() if gradient is not None and gradient.any()}
+
+
+def test_each_linear_layer_learns_by_its_own_loss() -> None:
+    first, second = gradients(TWO_LAYERS, "cross-entropy"), gradients(TWO_LAYERS, "min-max")
+    both = gradients(TWO_LAYERS, None)
+    assert first.keys() == GLOBAL | FILTER
+    assert second.keys() == both.keys() == GLOBAL | FILTER | HEAD
+
+    layer, states = drawn(TWO_LAYERS, seed=3)
+    torch.autograd.backward(min_max_losses(decompose(layer, states, LENGTHS), LABELS, None).mean())
+    by_min_max = {name: parameter.grad for name, parameter in layer.named_parameters()}
+    assert by_min_max["global_weight"] is by_min_max["global_bias"] is None
+    for name in HEAD | FILTER:
+        expected = by_min_max[name]
+        assert expected is not None
+        assert torch.equal(second[name], expected), "the cross-entropy does not move the filters any more"
+        assert torch.allclose(both[name], expected + first.get(name, torch.zeros(())), rtol=0, atol=1e-12)
+    for name in GLOBAL:
+        assert torch.equal(second[name], first[name])
 
 
 def parts_of(scores: list[list[list[float]]]) -> Decomposition:

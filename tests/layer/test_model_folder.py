@@ -1,5 +1,6 @@
 """The folder of a memory layer: it comes back as it was, and a changed file is refused."""
 
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -40,6 +41,31 @@ def test_model_comes_back_as_it_was(folder: Path) -> None:
     for name in ("filter_weight", "filter_bias", "head_weight", "head_bias"):
         assert getattr(read, name).tobytes() == getattr(written, name).tobytes()
     assert read.extractor_version == written.extractor_version
+
+
+def test_folder_of_a_layer_without_later_settings_has_the_bytes_of_before(folder: Path) -> None:
+    """The digests are those of the version before two linear layers and phases came."""
+    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in folder.iterdir()}
+    assert digests == {
+        LOG_NAME: "40de9902e8380b8f",
+        MODEL_NAME: "95bdc80cef3ea77d",
+        WEIGHTS_NAME: "d06bf0cd97f72224",
+    }
+
+
+def test_layer_of_two_linear_layers_comes_back_with_its_phases(tmp_path: Path) -> None:
+    written = draw_model(replace(SETTINGS, form=MemoryForm.TWO_LAYERS, min_max_epochs=3))
+    log = (replace(LOG[0], phase="cross-entropy"), replace(LOG[1], phase="min-max"))
+    save_model(tmp_path, written, training="digest", best_epoch=2, log=log)
+    read, _, _, found = load_training(tmp_path)
+    assert (read.settings, found) == (written.settings, log)
+    assert read.parameters().keys() == {
+        "filter_weight", "filter_bias", "head_weight", "head_bias", "global_weight", "global_bias",
+    }  # fmt: skip
+    assert all(values.tobytes() == written.parameters()[name].tobytes() for name, values in read.parameters().items())
+    assert read.extractor_version == written.extractor_version
+    other = replace(written, global_bias=written.global_bias + np.float32(1))
+    assert other.extractor_version != written.extractor_version
 
 
 def test_version_changes_with_everything_that_exemplars_rest_on() -> None:
@@ -132,6 +158,10 @@ def test_description_that_is_no_json_is_refused(folder: Path) -> None:
         ({"seed": 1 << 63}, "seed: expected a number in"),
         ({"class_weights": (1.0, 0.0)}, "class_weights: expected numbers above 0"),
         ({"class_weights": "even"}, "class_weights: expected"),
+        ({"min_max_epochs": -1}, "min_max_epochs: expected at least 0, got -1"),
+        ({"min_max_epochs": 5}, "min_max_epochs: expected 0 without two linear layers, as form two-layers has them"),
+        ({"form": MemoryForm.TWO_LAYERS, "min_max_weight": 0.0}, "min_max_weight: expected a number above 0, which"),
+        ({"form": MemoryForm.LINEAR, "with_representative": False}, "background: expected none, because exemplars"),
         ({"form": MemoryForm.LINEAR}, "with_representative: expected none, because exemplars are tokens, got True"),
     ],
 )

@@ -19,24 +19,27 @@ from venn_admit.layer.outputs import (
 from venn_admit.layer.settings import MemoryForm, MemorySettings
 
 DOCUMENT = MemorySettings(MemoryForm.DOCUMENT, filters=20)
+TWO_LAYERS = MemorySettings(MemoryForm.TWO_LAYERS, filters=20)
 
 
 def draw_states(length: int, seed: int = 1) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
     return np.random.default_rng(seed).normal(size=(length, WIDTH)).astype(np.float32)
 
 
+@pytest.mark.parametrize("settings", [DOCUMENT, TWO_LAYERS])
 @pytest.mark.parametrize("length", [1, 2, 30])
-def test_contributions_add_up_to_the_logits(length: int) -> None:
-    model, states = draw_model(DOCUMENT, class_count=3), draw_states(length)
+def test_contributions_add_up_to_the_logits(settings: MemorySettings, length: int) -> None:
+    model, states = draw_model(settings, class_count=3), draw_states(length)
     found = exemplar_with_contributions(model, states)[1]
     assert_allclose(found.contributions.sum(axis=0) + found.intercept, found.logits, rtol=0, atol=1e-5)
     assert_allclose(exemplars_of(model, states).logits[0], found.logits, rtol=1e-6)
     assert found.predicted == found.logits.argmax()
 
 
+@pytest.mark.parametrize("settings", [DOCUMENT, TWO_LAYERS])
 @pytest.mark.parametrize("length", [1, 7, 30])
-def test_contributions_add_up_to_the_margin_over_the_runner_up(length: int) -> None:
-    model = draw_model(DOCUMENT, class_count=3)
+def test_contributions_add_up_to_the_margin_over_the_runner_up(settings: MemorySettings, length: int) -> None:
+    model = draw_model(settings, class_count=3)
     found = exemplar_with_contributions(model, draw_states(length), ["a"] * length)[1]
     behind, ahead = np.argsort(found.logits)[-2:]
     margin = found.logits[ahead] - found.logits[behind]
@@ -52,6 +55,24 @@ def test_contributions_add_up_to_the_margin_over_the_runner_up(length: int) -> N
     *parts, total = sum_rows(made)
     assert [row.name for row in (parts[-1], total)] == ["intercept", f"margin over {made.runner_up}"]
     assert sum(Decimal(row.figure) for row in parts) == Decimal(total.figure)
+
+
+def test_with_two_linear_layers_one_gives_logits_and_the_other_local_scores() -> None:
+    """Both against a loop over filters; vectors and local scores are those of one layer alone."""
+    model, states = draw_model(TWO_LAYERS, class_count=3), draw_states(9)
+    exemplar, found = exemplar_with_contributions(model, states)
+    alone, of_one = exemplar_with_contributions(draw_model(DOCUMENT, class_count=3), states)
+    assert (exemplar.vectors == alone.vectors).all()
+    assert (found.scores == of_one.scores).all()
+    assert (exemplars_of(model, states, "token").logits == found.scores.astype(np.float32)).all()
+    applied = states.astype(np.float64) @ model.filter_weight.T.astype(np.float64) + model.filter_bias  # (T, M)
+    expected = np.zeros((9, 3))
+    for position in range(20):
+        place = applied[:, position].argmax()
+        expected[place] += model.global_weight[:, position] * max(applied[place, position], 0)
+    assert_allclose(found.contributions, expected, rtol=0, atol=1e-10)
+    assert_allclose(exemplar.logits[0], expected.sum(axis=0) + model.global_bias, rtol=1e-6)
+    assert found.scores[found.representative, found.predicted] == found.scores[:, found.predicted].max()
 
 
 def test_what_moves_all_logits_alike_contributes_nothing() -> None:

@@ -1,7 +1,7 @@
 """The state of an unfinished training: one safetensors file, replaced after every epoch."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -20,11 +20,11 @@ _MOMENTS = ("exp_avg", "exp_avg_sq", "step")  # what Adam keeps for each paramet
 
 @dataclass(slots=True)
 class TrainingState:
-    """What goes on from epoch to epoch. `layer` and `optimizer` change in place.
+    """What goes on from epoch to epoch. `layer` changes in place; a phase begins with an optimizer of its own.
 
     Attributes:
         best: Its parameters after the best epoch, by name.
-        best_epoch: The earliest epoch with the lowest loss on the dev split; 0 before the first.
+        best_epoch: The earliest epoch of its phase with the lowest loss on the dev split; 0 before the first.
     """
 
     layer: MemoryLayer
@@ -39,12 +39,13 @@ def save_checkpoint(folder: Path, training: str, state: TrainingState) -> None:
     tensors = {f"best.{name}": tensor for name, tensor in state.best.items()}
     for name, parameter in state.layer.named_parameters():
         tensors[f"layer.{name}"] = parameter.detach()
-        moments = state.optimizer.state[parameter]
-        tensors |= {f"adam.{moment}.{name}": moments[moment].detach() for moment in _MOMENTS}
+        moments = state.optimizer.state.get(parameter)  # none without a gradient, as of the token scores at first
+        if moments:
+            tensors |= {f"adam.{moment}.{name}": moments[moment].detach() for moment in _MOMENTS}
     described = {
         "training": training,
         "best_epoch": str(state.best_epoch),
-        "log": json.dumps([asdict(epoch) for epoch in state.log]),
+        "log": json.dumps([epoch.as_json() for epoch in state.log]),
     }
     with replacing(folder / CHECKPOINT_NAME) as file, writing(folder / CHECKPOINT_NAME):
         file.write(save(tensors, metadata=described))
@@ -73,6 +74,7 @@ def restore_checkpoint(folder: Path, training: str, state: TrainingState) -> Non
     with torch.no_grad():
         for name, parameter in state.layer.named_parameters():
             parameter.copy_(tensors[f"layer.{name}"])
-            state.optimizer.state[parameter] = {moment: tensors[f"adam.{moment}.{name}"] for moment in _MOMENTS}
+            if f"adam.step.{name}" in tensors:
+                state.optimizer.state[parameter] = {moment: tensors[f"adam.{moment}.{name}"] for moment in _MOMENTS}
             state.best[name] = tensors[f"best.{name}"]
     state.log, state.best_epoch = log, best_epoch

@@ -1,11 +1,12 @@
-"""The memory layer in torch: filters of kernel width 1 over token states, a linear head, and what training minimises.
+"""The memory layer in torch: filters of kernel width 1 over token states, linear heads, and what training minimises.
 
 Sources: Schmaltz (2021), *Detecting Local Insights from Global Labels*, the section on the convolutional decomposition,
 the fully supervised loss on token contributions and the min-max loss; Schmaltz & Rasooly (2022), the appendix on
 networks. docs/explanation/memory-layer.md gives the formulas, and what was settled where the sources are silent.
 Symbols: x_t in R^H is the state of token t of T; g_t = W x_t + b in R^M are its filter applications; V and v are the
-head; C is the number of classes. A convolution of kernel width 1 is this linear map of each token. Training uses this
-module; `outputs` computes the same with NumPy for what is stored.
+head; U and u are the second one of the form with two linear layers; C is the number of classes. A convolution of kernel
+width 1 is this linear map of each token. Training uses this module; `outputs` computes the same with NumPy for what is
+stored.
 """
 
 from typing import NamedTuple
@@ -16,17 +17,19 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy,
 
 from venn_admit.core.types import FloatArray, IntArray
 from venn_admit.errors import NotReadyError
-from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.settings import MemoryForm, MemorySettings, Phase
 
 
 class MemoryLayer(torch.nn.Module):
-    """Filters and head.
+    """Filters and heads.
 
     Attributes:
         filter_weight: W (M, H).
         filter_bias: b (M,).
         head_weight: V (C, M).
         head_bias: v (C,).
+        global_weight: U (C, M); not there without a second linear layer.
+        global_bias: u (C,); not there without a second linear layer.
         symbol_weight: (S, k), the vectors of symbols; not there if k = 0.
     """
 
@@ -34,6 +37,8 @@ class MemoryLayer(torch.nn.Module):
     filter_bias: torch.nn.Parameter
     head_weight: torch.nn.Parameter
     head_bias: torch.nn.Parameter
+    global_weight: torch.nn.Parameter
+    global_bias: torch.nn.Parameter
     symbol_weight: torch.nn.Parameter
 
     def __init__(
@@ -50,6 +55,7 @@ class MemoryLayer(torch.nn.Module):
         Vectors of symbols are standard normal.
         """
         super().__init__()
+        self.form = settings.form
         generator = torch.Generator().manual_seed(settings.seed % 2**63)
         shapes = settings.parameter_shapes(width=width, class_count=class_count, symbol_count=symbol_count)
         for name, shape in shapes.items():
@@ -75,12 +81,18 @@ class MemoryLayer(torch.nn.Module):
         """Return V values + v, (n, C), of values (n, M)."""
         return linear(values, self.head_weight, self.head_bias)
 
+    def global_scores(self, pooled: torch.Tensor) -> torch.Tensor:
+        """Return the global scores (B, C) of pooled vectors p (B, M): V p + v, or U p + u with two linear layers."""
+        if self.form is not MemoryForm.TWO_LAYERS:
+            return self.head(pooled)
+        return linear(pooled, self.global_weight, self.global_bias)
+
 
 class Decomposition(NamedTuple):
-    """The head over the maxima of B documents, and its parts by token.
+    """The heads over the maxima of B documents, by document and by token.
 
     Attributes:
-        total: (B, C), V p + v, where p_m = max_t relu(g_tm).
+        total: (B, C), the global scores V p + v, where p_m = max_t relu(g_tm); U p + u if there are two linear layers.
         scores: (B, C, T), v plus the sum of V_m p_m over the filters m whose maximum sits at the token; T is the length
             of the longest document, and the value behind the end of another is v.
         present: (B, T) bool, whether there is a token.
@@ -91,10 +103,15 @@ class Decomposition(NamedTuple):
     present: torch.Tensor
 
 
-def decompose(layer: MemoryLayer, states: torch.Tensor, lengths: torch.Tensor) -> Decomposition:
+def decompose(
+    layer: MemoryLayer, states: torch.Tensor, lengths: torch.Tensor, *, holds_filters: bool = False
+) -> Decomposition:
     """Decompose the head over max-pooled filters by token (Schmaltz 2021, token-level contributions).
 
     Where several tokens share a maximum, it belongs to the first of them (settled here).
+
+    Args:
+        holds_filters: Whether no gradient of the global scores reaches the filters.
     """
     applied = layer.filters(states)  # (n, M)
     place, present = _places(applied, lengths)  # (B, M), (B, T)
@@ -104,7 +121,8 @@ def decompose(layer: MemoryLayer, states: torch.Tensor, lengths: torch.Tensor) -
     document_count, class_count, _ = parts.shape
     bias = layer.head_bias.reshape(1, -1, 1).expand(document_count, class_count, present.shape[1])
     scores = bias.scatter_add(2, place.unsqueeze(1).expand_as(parts), parts)  # (B, C, T)
-    return Decomposition(layer.head(pooled), scores, present)
+    total = layer.global_scores(pooled.detach() if holds_filters else pooled)
+    return Decomposition(total, scores, present)
 
 
 @torch.no_grad()
@@ -125,23 +143,30 @@ class Objective:
         self._weights = torch.from_numpy(_class_weights(settings, label_counts)).float()
 
     def loss(
-        self, layer: MemoryLayer, states: torch.Tensor, lengths: IntArray, labels: IntArray, tally: "LossTally"
+        self,
+        layer: MemoryLayer,
+        states: torch.Tensor,
+        lengths: IntArray,
+        labels: IntArray,
+        tally: "LossTally",
+        phase: Phase | None = None,
     ) -> torch.Tensor | None:
         """Return the mean loss of the labelled exemplars, weighted by class; None if there are none.
 
         Args:
             states: (n, H) float32, of the tokens of B documents, one document after the other.
             labels: (B,) int64 of the documents, or (n,) int64 of the tokens; below 0 if there is none.
+            phase: None: both losses at once.
         """
         given = torch.from_numpy(labels)
         labelled = given >= 0
         if not labelled.any():
             return None
-        logits, parts = batch_logits(layer, states, torch.from_numpy(lengths), self._settings)
+        logits, parts = batch_logits(layer, states, torch.from_numpy(lengths), self._settings, phase)
         if self._settings.form.kind == "token":
             logits, given = logits[labelled], given[labelled]
         weights = self._weights[given]
-        losses = example_losses(logits, given, parts, self._settings) * weights
+        losses = example_losses(logits, given, parts, self._settings, phase) * weights
         tally.add(losses, weights, given, logits)
         return losses.sum() / weights.sum()
 
@@ -196,7 +221,11 @@ def _class_weights(settings: MemorySettings, counts: IntArray) -> FloatArray:
 
 
 def batch_logits(
-    layer: MemoryLayer, states: torch.Tensor, lengths: torch.Tensor, settings: MemorySettings
+    layer: MemoryLayer,
+    states: torch.Tensor,
+    lengths: torch.Tensor,
+    settings: MemorySettings,
+    phase: Phase | None = None,
 ) -> tuple[torch.Tensor, Decomposition | None]:
     """Return the logits f of the exemplars in a mini-batch.
 
@@ -206,9 +235,11 @@ def batch_logits(
     """
     if settings.form is MemoryForm.LINEAR:
         return layer.head(layer.filters(states)), None
-    parts = decompose(layer, states, lengths)
+    parts = decompose(layer, states, lengths, holds_filters=phase == "min-max")
     if settings.form is MemoryForm.DECOMPOSED:
         return parts.scores.transpose(1, 2)[parts.present], parts
+    if settings.form is MemoryForm.TWO_LAYERS:
+        return parts.total, parts
     return document_logits(parts), parts
 
 
@@ -222,18 +253,24 @@ def document_logits(parts: Decomposition) -> torch.Tensor:
 
 
 def example_losses(
-    logits: torch.Tensor, labels: torch.Tensor, parts: Decomposition | None, settings: MemorySettings
+    logits: torch.Tensor,
+    labels: torch.Tensor,
+    parts: Decomposition | None,
+    settings: MemorySettings,
+    phase: Phase | None = None,
 ) -> torch.Tensor:
     """Return the loss of each labelled exemplar, before class weights.
 
     Returns:
-        (n,): the cross-entropy, for documents with the weighted min-max loss added.
+        (n,): the cross-entropy, for documents with the weighted min-max loss added, except in the first of two phases.
+        In the second, the cross-entropy does not reach the filters (`batch_logits`), but the global scores go on to
+        learn by it (settled here).
     """
     losses = cross_entropy(logits, labels, reduction="none")
-    if settings.form is MemoryForm.DOCUMENT and settings.min_max_weight:
-        assert parts is not None, "documents are decomposed"
-        losses = losses + settings.min_max_weight * min_max_losses(parts, labels, settings.background)
-    return losses
+    if phase == "cross-entropy" or settings.form.kind == "token" or not settings.min_max_weight:
+        return losses
+    assert parts is not None, "documents are decomposed"
+    return losses + settings.min_max_weight * min_max_losses(parts, labels, settings.background)
 
 
 def min_max_losses(parts: Decomposition, labels: torch.Tensor, background: int | None) -> torch.Tensor:

@@ -21,7 +21,7 @@ from venn_admit.core.types import Float32Array, FloatArray
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.inputs import check_is_file, input_error, reading
 from venn_admit.files.output.atomic import replacing, writing
-from venn_admit.layer.settings import MemorySettings
+from venn_admit.layer.settings import MemorySettings, Phase
 from venn_admit.layer.states.index import EncoderIdentity, Kind, Record, read_record
 
 MODEL_NAME = "model.json"
@@ -38,6 +38,7 @@ class MemoryEpoch:
         loss: On what is trained on, while the parameters change.
         dev_accuracy: Share of the dev split whose prediction is right, in [0, 1].
         dev_f_half: F0.5 on the dev split, the mean over the classes that occur, in [0, 1].
+        phase: What was minimised, if the training has two phases, whose losses cannot be compared.
     """
 
     epoch: int
@@ -45,6 +46,15 @@ class MemoryEpoch:
     dev_loss: float
     dev_accuracy: float
     dev_f_half: float
+    phase: Phase | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the line as JSON values by name; without a phase if the training has only one."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def _nothing() -> Float32Array:
+    return np.zeros((0, 0), np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +68,8 @@ class MemoryModel:
         head_bias: (C,) float32, v.
         symbols: S texts of tokens, whose vectors it learnt; none if k = 0.
         symbol_weight: (S, k) float32, these vectors.
+        global_weight: (C, M) float32, U; none without a second linear layer.
+        global_bias: (C,) float32, u; none without a second linear layer.
         extractor_version: 16 hexadecimal digits, a digest of all of these. Exemplars of different versions must
             not be mixed.
     """
@@ -70,7 +82,9 @@ class MemoryModel:
     head_weight: Float32Array
     head_bias: Float32Array
     symbols: tuple[str, ...] = ()
-    symbol_weight: Float32Array = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    symbol_weight: Float32Array = field(default_factory=_nothing)
+    global_weight: Float32Array = field(default_factory=_nothing)
+    global_bias: Float32Array = field(default_factory=_nothing)
     extractor_version: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -119,6 +133,11 @@ class MemoryModel:
         return self.filter_weight.T.astype(np.float64, order="C"), self.head_weight.T.astype(np.float64, order="C")
 
     @cached_property
+    def exact_global(self) -> FloatArray:
+        """U transposed (M, C) in float64."""
+        return self.global_weight.T.astype(np.float64, order="C")
+
+    @cached_property
     def symbol_inputs(self) -> tuple[dict[str, int], FloatArray]:
         """The number of each symbol, and the vectors in float64, (S + 1, k), with that of an unknown symbol at last."""
         numbers = {symbol: number for number, symbol in enumerate(self.symbols)}
@@ -146,7 +165,7 @@ class _Description(Record):
 def save_model(folder: Path, model: MemoryModel, *, training: str, best_epoch: int, log: Sequence[MemoryEpoch]) -> None:
     """Write a model to a folder; `model.json` comes last, so that the folder is complete once it is there."""
     weights = _packed(model)
-    lines = json.dumps([asdict(epoch) for epoch in log], indent=2, allow_nan=False).encode() + b"\n"
+    lines = json.dumps([epoch.as_json() for epoch in log], indent=2, allow_nan=False).encode() + b"\n"
     described = _Description(
         format="venn-admit memory layer",
         version=1,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray
+from venn_admit.core.types import BoolArray, Float32Array, FloatArray
 from venn_admit.errors import InvalidInputError
 from venn_admit.layer.contributions import Contributions
 from venn_admit.layer.model import MemoryModel
@@ -27,6 +27,7 @@ class TokenContributions:
     Attributes:
         tokens: T texts, or none if they are unknown.
         contributions: (T, C) float64. With the intercept they add up to the logits: contributions.sum(0) + intercept.
+            With two linear layers they come from the one that the logits come from, scores from the other.
         intercept: (C,) float64, the part of the logits that belongs to no token.
         scores: (T, C) float64, the local score of each class at each token: v plus the part of V p that sits there,
             less the same for the background class if there is one.
@@ -106,8 +107,9 @@ def exemplar_with_contributions(
 ) -> tuple[Exemplars, TokenContributions]:
     """Return the exemplar of a document, and what each token contributes to its logits.
 
-    f = V p + v + max_t s_t (`losses.document_logits`). A filter belongs to the token where it is largest, so V p is a
-    sum over tokens; the largest local score of a class belongs to its token. What is left, 2 v, is the intercept.
+    f = V p + v + max_t s_t (`layer.document_logits`). A filter belongs to the token where it is largest, so V p is a
+    sum over tokens; the largest local score of a class belongs to its token. What is left, 2 v, is the intercept. With
+    two linear layers f = U p + u, which is a sum over tokens with u as intercept.
 
     Args:
         states: (T, H), of the document's tokens, finite.
@@ -152,18 +154,14 @@ def _document_exemplar(model: MemoryModel, applications: FloatArray, parts: "_Pa
 
 
 def _contributions(model: MemoryModel, parts: "_Parts", tokens: Sequence[str]) -> TokenContributions:
-    by_token = parts.scores - model.head_bias  # (T, C)
-    contributions = by_token.copy()
-    classes = np.arange(len(model.head_bias))
-    contributions[parts.largest, classes] += by_token[parts.largest, classes]
     scores = _scores(model, parts)
     detected = scores > 0
     if model.settings.background is not None:
         detected[:, model.settings.background] = False
     return TokenContributions(
         tokens=tuple(tokens),
-        contributions=contributions,
-        intercept=2 * model.head_bias.astype(np.float64),
+        contributions=parts.contributions,
+        intercept=parts.intercept,
         scores=scores,
         detected=detected,
         representative=_representative(parts),
@@ -174,12 +172,13 @@ def _contributions(model: MemoryModel, parts: "_Parts", tokens: Sequence[str]) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Parts:
-    """A document decomposed: p (M,), local scores (T, C), the token of each class's largest (C,), logits f (C,)."""
+    """A document decomposed: p (M,), local scores (T, C), logits f (C,), and how these add up: (T, C) and (C,)."""
 
     pooled: FloatArray
     scores: FloatArray
-    largest: IntArray
     logits: FloatArray
+    contributions: FloatArray
+    intercept: FloatArray
 
 
 def _applications(model: MemoryModel, states: npt.NDArray[np.floating], tokens: Sequence[str]) -> FloatArray:
@@ -205,9 +204,18 @@ def _decompose(model: MemoryModel, applications: FloatArray) -> _Parts:
     parts = pooled[:, np.newaxis] * model.exact[1]  # (M, C)
     scores = np.tile(model.head_bias.astype(np.float64), (len(applications), 1))  # (T, C)
     np.add.at(scores, place, parts)
-    largest = scores.argmax(axis=0)  # (C,)
-    total = parts.sum(axis=0) + model.head_bias
-    return _Parts(pooled, scores, largest, total + scores[largest, np.arange(len(largest))])
+    if model.settings.form is MemoryForm.TWO_LAYERS:
+        global_parts = pooled[:, np.newaxis] * model.exact_global  # (M, C)
+        contributions = np.zeros_like(scores)
+        np.add.at(contributions, place, global_parts)
+        logits = global_parts.sum(axis=0) + model.global_bias
+        return _Parts(pooled, scores, logits, contributions, model.global_bias.astype(np.float64))
+    largest, classes = scores.argmax(axis=0), np.arange(scores.shape[1])  # (C,)
+    logits = parts.sum(axis=0) + model.head_bias + scores[largest, classes]
+    by_token = scores - model.head_bias  # (T, C)
+    contributions = by_token.copy()
+    contributions[largest, classes] += by_token[largest, classes]
+    return _Parts(pooled, scores, logits, contributions, 2 * model.head_bias.astype(np.float64))
 
 
 def _scores(model: MemoryModel, parts: _Parts) -> FloatArray:

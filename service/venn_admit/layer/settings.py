@@ -11,26 +11,32 @@ DEFAULT_FILTERS, DEFAULT_EPOCHS, DEFAULT_PATIENCE = 384, 50, 5
 DEFAULT_LEARNING_RATE, DEFAULT_MIN_MAX_WEIGHT = 0.001, 1.0
 DEFAULT_SYMBOL_LENGTH = 10
 _SEED_LIMIT = 1 << 63
-_CAME_LATER = frozenset({"symbols"})
+_CAME_LATER = frozenset({"symbols", "min_max_epochs"})
+
+Phase = Literal["cross-entropy", "min-max"]
+"""What is minimised in a training that has two phases, one after the other."""
 
 
 class MemoryForm(StrEnum):
     """What an exemplar is, and how its logits come about; docs/explanation/memory-layer.md has the formulas.
 
     DOCUMENT: an exemplar is a document; ReLU, maximum over the tokens, linear head.
+    TWO_LAYERS: the same with two linear layers over the maxima: one for the logits, one for the local scores of tokens
+    (the source's network for documents).
     LINEAR: an exemplar is a token; a linear head over its filters alone (the source's network for proteins).
     DECOMPOSED: an exemplar is a token; its logits are its part in the head over the maxima of its document (the
     source's network for grammar).
     """
 
     DOCUMENT = "document"
+    TWO_LAYERS = "two-layers"
     LINEAR = "linear"
     DECOMPOSED = "decomposed"
 
     @property
     def kind(self) -> Literal["document", "token"]:
         """What must be labelled for training: documents or tokens."""
-        return "document" if self is MemoryForm.DOCUMENT else "token"
+        return "document" if self in {MemoryForm.DOCUMENT, MemoryForm.TWO_LAYERS} else "token"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,7 @@ class MemorySettings:
         background: A class that no token is evidence for, such as "no error": other classes must then exceed it at a
             token to be detected there. None if every class has evidence of its own. Documents only.
         min_max_weight: >= 0, the weight of the min-max loss beside the cross-entropy; 0 leaves it out. Documents only.
+            Above 0 with two linear layers, whose local scores are trained by nothing else.
         class_weights: (C,) > 0, the weight of a class in the loss; "balanced" for weights in inverse proportion to the
             class's frequency in training, with a mean of 1 over the examples; None for 1 throughout.
         learning_rate: > 0, of Adam.
@@ -55,6 +62,9 @@ class MemorySettings:
         seed: In [-2**63, 2**63): of the dev split, of the start and of the order of mini-batches.
         symbols: k >= 0, the length of a learnt vector for each text that a token can have, which follows the token's
             state; 0 for none. The source has 10, for residues of proteins.
+        min_max_epochs: >= 0. Above 0, training has two phases: at most `max_epochs` by the cross-entropy alone, then at
+            most this many in which the filters and local scores learn by the min-max loss alone. 0: both losses at
+            once. Two linear layers only: the logits of one would be lost.
     """
 
     form: MemoryForm
@@ -70,12 +80,14 @@ class MemorySettings:
     dev_share: float = 0.1
     seed: int = 0
     symbols: int = 0
+    min_max_epochs: int = 0
 
     def __post_init__(self) -> None:
         """Raise InvalidInputError at a value that is out of its range."""
         for name in ("filters", "max_epochs", "patience", "batch_tokens"):
             _require(getattr(self, name) >= 1, name, "at least 1", getattr(self, name))
-        _require(self.symbols >= 0, "symbols", "at least 0", self.symbols)
+        for name in ("symbols", "min_max_epochs"):
+            _require(getattr(self, name) >= 0, name, "at least 0", getattr(self, name))
         rate, weight = self.learning_rate, self.min_max_weight
         _require(math.isfinite(rate) and rate > 0, "learning_rate", "a number above 0", rate)
         _require(math.isfinite(weight) and weight >= 0, "min_max_weight", "a number of at least 0", weight)
@@ -85,6 +97,11 @@ class MemorySettings:
             for name in ("with_representative", "background"):
                 given = getattr(self, name)
                 _require(given is None or given is False, name, "none, because exemplars are tokens", given)
+        if self.form is MemoryForm.TWO_LAYERS:
+            _require(weight > 0, "min_max_weight", "a number above 0, which trains the local scores", weight)
+        else:
+            none = f"0 without two linear layers, as form {MemoryForm.TWO_LAYERS} has them"
+            _require(not self.min_max_epochs, "min_max_epochs", none, self.min_max_epochs)
         weights = self.class_weights
         if isinstance(weights, tuple):
             right = all(math.isfinite(value) and value > 0 for value in weights)
@@ -96,6 +113,13 @@ class MemorySettings:
     def vector_length(self) -> int:
         """D, the length of an exemplar vector."""
         return 2 * self.filters if self.with_representative else self.filters
+
+    @property
+    def phases(self) -> tuple[tuple[Phase | None, int], ...]:
+        """The phases of training, each with the most epochs that it has; None for both losses at once."""
+        if not self.min_max_epochs:
+            return ((None, self.max_epochs),)
+        return (("cross-entropy", self.max_epochs), ("min-max", self.min_max_epochs))
 
     def parameter_shapes(self, *, width: int, class_count: int, symbol_count: int) -> dict[str, tuple[int, ...]]:
         """Return the shape of each parameter by name, in the order in which their start is drawn.
@@ -110,6 +134,8 @@ class MemorySettings:
             "head_weight": (class_count, self.filters),
             "head_bias": (class_count,),
         }
+        if self.form is MemoryForm.TWO_LAYERS:
+            shapes |= {"global_weight": (class_count, self.filters), "global_bias": (class_count,)}
         return shapes | ({"symbol_weight": (symbol_count, self.symbols)} if self.symbols else {})
 
     def check_classes(self, class_count: int) -> None:

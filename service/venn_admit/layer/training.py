@@ -1,8 +1,9 @@
 """Training a memory layer on token states: Adam, mini-batches by length, early stopping, and going on after a stop.
 
-Sources: Schmaltz (2021) and the appendix of Schmaltz & Rasooly (2022) for the losses. Settled here: one training with
-both losses, where the source trains by the cross-entropy first and by the min-max loss afterwards; Adam; the epoch with
-the lowest loss on a dev split that is cut from the training data by a hash of the document's text.
+Sources: Schmaltz (2021) and the appendix of Schmaltz & Rasooly (2022) for the losses. Settled here: both losses at once
+by default, where the source trains by the cross-entropy first and by the min-max loss afterwards, a setting here;
+Adam; the epoch with the lowest loss on a dev split that is cut from the training data by a hash of the document's text.
+A second phase begins with the best epoch of the first, and with moments of its own.
 
 The states are read from their shards as they are needed. A training that was stopped, killed even, goes on after its
 last complete epoch, and ends with the same bits as one that was not.
@@ -27,7 +28,7 @@ from venn_admit.layer.batches import MiniBatch, epoch_batches, read_batches, spl
 from venn_admit.layer.checkpoint import CHECKPOINT_NAME, TrainingState, restore_checkpoint, save_checkpoint
 from venn_admit.layer.layer import LossTally, MemoryLayer, Objective
 from venn_admit.layer.model import MODEL_NAME, MemoryEpoch, MemoryModel, load_training, save_model
-from venn_admit.layer.settings import MemorySettings
+from venn_admit.layer.settings import MemorySettings, Phase
 from venn_admit.layer.states.reader import StateShards
 from venn_admit.layer.symbols import find_symbols
 
@@ -56,7 +57,7 @@ class Trained:
     """A finished training.
 
     Attributes:
-        best_epoch: The earliest epoch with the lowest loss on the dev split.
+        best_epoch: The earliest epoch with the lowest loss on the dev split, of the last phase if there are two.
     """
 
     model: MemoryModel
@@ -167,23 +168,38 @@ class _Run:
             class_count=len(self._shards.class_names),
             symbol_count=len(self.symbols),
         )
-        optimizer = torch.optim.Adam(layer.parameters(), lr=self._settings.learning_rate)
-        return TrainingState(layer, optimizer, best={}, log=[], best_epoch=0)
+        return TrainingState(layer, self._optimizer(layer), best={}, log=[], best_epoch=0)
+
+    def _optimizer(self, layer: MemoryLayer) -> torch.optim.Adam:
+        return torch.optim.Adam(layer.parameters(), lr=self._settings.learning_rate)
 
     def is_over(self, state: TrainingState) -> bool:
-        epochs = len(state.log)
-        return epochs == self._settings.max_epochs or epochs - state.best_epoch == self._settings.patience
+        return not self._phases_left(state)
+
+    def _phases_left(self, state: TrainingState) -> tuple[tuple[Phase | None, int], ...]:
+        """The phases that have epochs left, that of the next epoch first; they follow from the log."""
+        phases = self._settings.phases
+        if not state.log:
+            return phases
+        under_way = [phase for phase, _ in phases].index(state.log[-1].phase)
+        epochs = sum(line.phase == state.log[-1].phase for line in state.log)
+        ended = epochs == phases[under_way][1] or len(state.log) - state.best_epoch == self._settings.patience
+        return phases[under_way + ended :]
 
     def epoch(self, state: TrainingState) -> None:
         """Train for an epoch, and look at the dev split. What is random in it follows from the seed and its number."""
         epoch, self._tokens = len(state.log) + 1, 0
+        phase = self._phases_left(state)[0][0]
+        if state.log and state.log[-1].phase != phase:
+            state.layer.load_state_dict(state.best)
+            state.optimizer = self._optimizer(state.layer)
         generator = np.random.default_rng([self._settings.seed % 2**64, epoch])
         batch_tokens = self._settings.batch_tokens
         lengths = self._shards.lengths
         tally = LossTally(len(self._shards.class_names))
         parts = epoch_batches(lengths, self._train_rows, batch_tokens=batch_tokens, generator=generator)
         for batch in self._read(epoch, parts):
-            loss = self._loss(state.layer, batch, tally)
+            loss = self._loss(state.layer, batch, tally, phase)
             if loss is not None:
                 state.optimizer.zero_grad()
                 torch.autograd.backward(loss)
@@ -192,10 +208,12 @@ class _Run:
         parts = epoch_batches(lengths, self._dev_rows, batch_tokens=batch_tokens, generator=None)
         with torch.no_grad():
             for batch in self._read(epoch, parts):
-                self._loss(state.layer, batch, dev_tally)
-        self._conclude(state, epoch, tally, dev_tally)
+                self._loss(state.layer, batch, dev_tally, phase)
+        self._conclude(state, epoch, phase, tally, dev_tally)
 
-    def _conclude(self, state: TrainingState, epoch: int, tally: LossTally, dev_tally: LossTally) -> None:
+    def _conclude(
+        self, state: TrainingState, epoch: int, phase: Phase | None, tally: LossTally, dev_tally: LossTally
+    ) -> None:
         dev_loss = dev_tally.mean_loss()
         if not np.isfinite(dev_loss):
             raise InvalidInputError(
@@ -203,9 +221,10 @@ class _Run:
                 "choose a smaller learning rate"
             )
         state.log.append(
-            MemoryEpoch(epoch, tally.mean_loss(), dev_loss, dev_tally.accuracy(), dev_tally.macro_f_half())
+            MemoryEpoch(epoch, tally.mean_loss(), dev_loss, dev_tally.accuracy(), dev_tally.macro_f_half(), phase)
         )
-        if state.best_epoch == 0 or dev_loss < state.log[state.best_epoch - 1].dev_loss:
+        best = state.log[max(state.best_epoch, 1) - 1]
+        if state.best_epoch == 0 or best.phase != phase or dev_loss < best.dev_loss:
             state.best_epoch = epoch
             state.best = {name: values.detach().clone() for name, values in state.layer.named_parameters()}
         self._report(epoch, state.log[-1])
@@ -217,12 +236,13 @@ class _Run:
             self._report(epoch, None)
 
     def _report(self, epoch: int, finished: MemoryEpoch | None) -> None:
-        self._progress(TrainingProgress(epoch, self._settings.max_epochs, self._tokens, self._total_tokens, finished))
+        most = sum(epochs for _, epochs in self._settings.phases)
+        self._progress(TrainingProgress(epoch, most, self._tokens, self._total_tokens, finished))
 
-    def _loss(self, layer: MemoryLayer, batch: MiniBatch, tally: LossTally) -> torch.Tensor | None:
+    def _loss(self, layer: MemoryLayer, batch: MiniBatch, tally: LossTally, phase: Phase | None) -> torch.Tensor | None:
         symbols = None if batch.symbols is None else torch.from_numpy(batch.symbols)
         inputs = layer.inputs(torch.from_numpy(batch.states), symbols)
-        return self._objective.loss(layer, inputs, batch.lengths, batch.labels, tally)
+        return self._objective.loss(layer, inputs, batch.lengths, batch.labels, tally, phase)
 
     def _label_counts(self) -> IntArray:
         """How often each class occurs in what is trained on, (C,) int64."""
@@ -276,7 +296,7 @@ def _check_memory(shards: StateShards, settings: MemorySettings, memory_budget: 
     width = shards.width + settings.symbols
     token_floats = 2 * width + 4 * settings.filters + 4 * classes
     document_floats = 3 * settings.filters * classes
-    parameters = settings.filters * (width + classes)
+    parameters = settings.filters * (width + 2 * classes)
     needed = 4 * (tokens * token_floats + documents * document_floats + 8 * parameters)
     if needed > memory_budget:
         raise too_large(

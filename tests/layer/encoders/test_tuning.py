@@ -206,6 +206,12 @@ def test_words_are_learnt_from_as_well(reviews: Path, tmp_path: Path) -> None:
     assert found.rounds[1].dev_loss < found.rounds[0].dev_loss
 
 
+def test_the_encoder_learns_below_two_linear_layers(reviews: Path, tmp_path: Path) -> None:
+    layer = replace(DOCUMENTS, form=MemoryForm.TWO_LAYERS)
+    found = run(reviews, tmp_path / "encoder", layer, TuningSettings(1, 0.003))
+    assert found.rounds[1].dev_loss < found.rounds[0].dev_loss
+
+
 def test_a_folder_of_another_training_is_refused(reviews: Path, tuned: tuple[Path, Tuned]) -> None:
     out, _ = tuned
     with pytest.raises(InvalidInputError, match=f"{LOG_NAME}: expected a training of the same settings and data"):

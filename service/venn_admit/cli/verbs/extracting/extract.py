@@ -9,7 +9,6 @@ import typer
 from venn_admit.cli.options import Json, with_records
 from venn_admit.cli.output import counted, print_result, shown
 from venn_admit.cli.verbs.extracting.options import (
-    Form,
     LabelledFile,
     LearningRate,
     Level,
@@ -35,7 +34,6 @@ def train(
     file: LabelledFile,
     out: Annotated[Path, typer.Option(help="The folder of the model.")],
     representative: Representative = False,
-    form: Form = None,
     side: Side = None,
     symbol_length: SymbolLength = None,
     min_max_weight: MinMaxWeight = None,
@@ -60,7 +58,6 @@ def train(
     check_options(options, file)
     settings = training.settings(
         symbols=symbols,
-        form=form,
         representative=representative,
         min_max_weight=min_max_weight,
         learning_rate=learning_rate,

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from venn_admit.layer.states.index import Kind
     from venn_admit.layer.texts.source import TextColumns
 
-TOKEN_FORMS = ("linear", "decomposed")
+FORMS: dict["Kind", tuple[str, ...]] = {"document": ("document", "two-layers"), "token": ("linear", "decomposed")}
+"""The forms of a memory layer by task, the default first."""
 TASKS = ("document", "token")
 _SIDES = frozenset({"logits", "symbol"})
 
@@ -55,13 +56,6 @@ Representative = Annotated[
         "--representative",
         help="Append the filters of a document's representative token to its vector, for twice as many "
         "numbers. Documents only.",
-    ),
-]
-Form = Annotated[
-    str | None,
-    typer.Option(
-        help="linear: the logits of a token follow from it alone, the default; decomposed: they are its part in those "
-        "of its document. Tokens only."
     ),
 ]
 MinMaxWeight = Annotated[
@@ -147,6 +141,21 @@ class Training(ReadingOptions):
     epochs: Annotated[
         int, typer.Option(help="The most epochs; training ends once the loss on a dev split stops falling.")
     ] = DEFAULT_EPOCHS
+    form: Annotated[
+        str | None,
+        typer.Option(
+            help="For documents: document, the default, one linear layer for documents and their tokens; two-layers: "
+            "one for each. For tokens: linear, the default, the logits of a token follow from it alone; decomposed: "
+            "they are its part in those of its document."
+        ),
+    ] = None
+    min_max_epochs: Annotated[
+        int,
+        typer.Option(
+            help="With --form two-layers: train by the cross-entropy alone first, and then, for at most this many "
+            "epochs, what finds tokens by the min-max loss alone; 0: by both at once."
+        ),
+    ] = 0
     balanced: Annotated[
         bool, typer.Option("--balanced", help="Weight classes in inverse proportion to their frequency.")
     ] = False
@@ -181,7 +190,6 @@ class Training(ReadingOptions):
         self,
         *,
         symbols: int = 0,
-        form: str | None = None,
         representative: bool = False,
         min_max_weight: float | None = None,
         learning_rate: float = DEFAULT_LEARNING_RATE,
@@ -191,10 +199,10 @@ class Training(ReadingOptions):
         from venn_admit.layer.settings import MemoryForm, MemorySettings
 
         kind = _kind(self.task)
-        if form is not None and (kind == "document" or form not in TOKEN_FORMS):
-            got = f"{form!r} with documents" if kind == "document" else repr(form)
+        form = FORMS[kind][0] if self.form is None else self.form
+        if form not in FORMS[kind]:
             raise InvalidInputError(
-                f"form: expected {' or '.join(TOKEN_FORMS)}, of tokens alone, got {got}; leave it out"
+                f"form: expected {' or '.join(FORMS[kind])} with {kind}s, got {form!r}; choose one of them"
             )
         if min_max_weight is not None and kind == "token":
             raise InvalidInputError(
@@ -202,7 +210,7 @@ class Training(ReadingOptions):
                 "tokens; leave it out"
             )
         return MemorySettings(
-            MemoryForm.DOCUMENT if kind == "document" else MemoryForm(form or "linear"),
+            MemoryForm(form),
             filters=self.filters,
             with_representative=representative,
             min_max_weight=DEFAULT_MIN_MAX_WEIGHT if min_max_weight is None else min_max_weight,
@@ -212,6 +220,7 @@ class Training(ReadingOptions):
             patience=patience,
             seed=self.seed,
             symbols=symbols,
+            min_max_epochs=self.min_max_epochs,
         )
 
 
