@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import numpy as np
+
 from tests.cli import samples
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import CLASS_NAMES, HELD_OUT_ROWS, NAME, SCORED_ROWS, TRAIN_ROWS, K
@@ -51,6 +53,24 @@ def test_text(own_calibrated: Program, tmp_path: Path) -> None:
     assert "What to do next\n" in "\n".join(line.rstrip() for line in told.stdout.splitlines())
     retired = own_calibrated("report", NAME, "--calibration", 1)
     assert retired.stdout == told.stdout
+
+
+def test_logits_that_look_like_probabilities_are_counted(own_calibrated: Program, tmp_path: Path) -> None:
+    """Not the training rows, of which there are as many, and not the one whose sum is wrong."""
+    columns = samples.exemplars("probabilities", 7, seed=5)
+    raised = np.exp(columns["logits"].astype(np.float64))
+    columns["logits"] = (raised / raised.sum(axis=1, keepdims=True)).astype(np.float32)
+    columns["logits"][0] *= 0.999
+    told, none = "have logits that lie in [0, 1] and sum to 1", own_calibrated("report", NAME)
+    assert told not in none.stdout
+    for split, prefix in (("held-out", "p"), ("train", "t")):
+        columns["external_id"] = np.array([f"{prefix}-{row}" for row in range(7)])
+        path = samples.save(tmp_path, "probabilities.npz", columns)
+        done = own_calibrated("ingest", NAME, path, "--split", split, "--as-logits", "--allow-training-rows")
+        assert done.code == 0, done.stderr
+    found = own_calibrated("report", NAME, "--json").result
+    assert found["stored"]["unlikely_logits"] == 6
+    assert f"6 held-out exemplars {told}" in " ".join(own_calibrated("report", NAME).stdout.split())
 
 
 def test_page(calibrated: Program, tmp_path: Path) -> None:

@@ -115,6 +115,7 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
             copies=0,
             copies_apart=0,
             training_copies=0,
+            unlikely_logits=0,
         ),
         changes=PointChanges(0, 0, 0),
         agreement=Agreement(Discrepancies(20, 800), Discrepancies(400, 14_000), Discrepancies(0, 0)),

@@ -15,6 +15,7 @@ FLOOR = float(np.finfo(np.float32).tiny)
 """Taken for a probability below it, such as 0, which has no logarithm: the least normal number of float32."""
 
 _ROUNDED = 1e-3
+_ROUNDED_TO_FLOAT32 = 1e-6
 
 
 def are_probabilities(logits: npt.NDArray[np.floating[Any]]) -> bool:
@@ -25,7 +26,12 @@ def are_probabilities(logits: npt.NDArray[np.floating[Any]]) -> bool:
         (True, False)
     """
     # One row mostly tells.
-    return bool(_sum_to_one(logits[:1], 1e-6).all() and _sum_to_one(logits, 1e-6).all())
+    return bool(_sum_to_one(logits[:1], _ROUNDED_TO_FLOAT32).all() and _sum_to_one(logits, _ROUNDED_TO_FLOAT32).all())
+
+
+def sum_tolerance(class_count: int, rounded: float = _ROUNDED_TO_FLOAT32) -> float:
+    """Return by how much the sum of C probabilities may differ from 1, if each was rounded off by `rounded` at most."""
+    return rounded * max(1.0, class_count / 16)
 
 
 def not_probabilities(values: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.intp]:
@@ -51,9 +57,9 @@ def logs(probabilities: npt.NDArray[np.floating[Any]]) -> FloatArray:
     return taken
 
 
-def _sum_to_one(values: npt.NDArray[np.floating[Any]], tolerance: float) -> BoolArray:
+def _sum_to_one(values: npt.NDArray[np.floating[Any]], rounded: float) -> BoolArray:
     # (n, C) -> (n,)
     in_range = ((values >= 0) & (values <= 1)).all(axis=1)
     sums = values.sum(axis=1, dtype=np.float64)
-    found: BoolArray = in_range & (np.abs(sums - 1) <= tolerance * max(1.0, values.shape[1] / 16))
+    found: BoolArray = in_range & (np.abs(sums - 1) <= sum_tolerance(values.shape[1], rounded))
     return found

@@ -88,6 +88,16 @@ def training_copies_text(copies: int) -> str:
     return f"{they_are} held out and {trains}, by {its} vector and logits: what {it_says} of the traffic is too good."
 
 
+def unlikely_logits_text(exemplars: int) -> str:
+    """Return what is said of held-out exemplars whose logits look like probabilities.
+
+    >>> print(unlikely_logits_text(1))
+    1 held-out exemplar has logits that lie in [0, 1] and sum to 1: probabilities are to be stated as such.
+    """
+    they_have = "1 held-out exemplar has" if exemplars == 1 else f"{exemplars:,} held-out exemplars have"
+    return f"{they_have} logits that lie in [0, 1] and sum to 1: probabilities are to be stated as such."
+
+
 def time_text(time: datetime) -> str:
     """Return a time to the minute.
 

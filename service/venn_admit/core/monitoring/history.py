@@ -48,6 +48,7 @@ class Inventory:
     training_waiting: those of split train that wait for jobs that are running, and train afterwards. copies: those held
     out with the vector and logits of another. copies_apart: those of them that have one in another split, as programs
     from before stored them. training_copies: those held out with the vector and logits of one that trains.
+    unlikely_logits: those held out whose logits lie in [0, 1] and sum to 1, as probabilities do.
     """
 
     exemplars: dict[Split, int]
@@ -57,6 +58,7 @@ class Inventory:
     copies: int
     copies_apart: int
     training_copies: int
+    unlikely_logits: int
 
 
 @dataclass(frozen=True, slots=True)

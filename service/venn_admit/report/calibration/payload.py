@@ -36,6 +36,7 @@ def calibration_payload(report: CalibrationReport, render: Render) -> dict[str, 
             "copies": inventory.copies,
             "copies_apart": inventory.copies_apart,
             "training_copies": inventory.training_copies,
+            "unlikely_logits": inventory.unlikely_logits,
             "labels": {
                 chosen.selection: {
                     "exemplars": chosen.exemplars,

@@ -20,7 +20,14 @@ from venn_admit.report.calibration.report import Agreement, CalibrationReport
 from venn_admit.report.calibration.sections import Picture, Section, TextTable, listed
 from venn_admit.report.calibration.traffic_wording import traffic_section
 from venn_admit.report.evaluation.wording import share_text
-from venn_admit.report.wording import copies_apart_text, copies_text, time_text, training_copies_text, waiting_text
+from venn_admit.report.wording import (
+    copies_apart_text,
+    copies_text,
+    time_text,
+    training_copies_text,
+    unlikely_logits_text,
+    waiting_text,
+)
 from venn_admit_client.records import looks_text
 
 LEAST_WORDS = 8
@@ -120,6 +127,7 @@ def _stored(report: CalibrationReport) -> Section:
             *([copies_text(inventory.copies)] if inventory.copies else []),
             *([copies_apart_text(inventory.copies_apart)] if inventory.copies_apart else []),
             *([training_copies_text(inventory.training_copies)] if inventory.training_copies else []),
+            *([unlikely_logits_text(inventory.unlikely_logits)] if inventory.unlikely_logits else []),
             TextTable(("labels outside train", "exemplars", "first", "newest"), chosen, query="labels"),
             since,
             *([] if report.look is None else [looks_text(report.look.looks, report.look.joint_confidence)]),

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row
 from venn_admit.core.monitoring.drift import DecidedPoints, Discrepancies, discrepancies_of_documents
 from venn_admit.core.monitoring.history import Day, Inventory, LabelSelection, PointChanges, SnapshotChange
 from venn_admit.core.monitoring.traffic import RECENT
+from venn_admit.core.probabilities import sum_tolerance
 from venn_admit.core.reasons import Reason
 from venn_admit.core.split_names import Split
 from venn_admit.core.types import FloatArray, IntArray
@@ -89,6 +90,12 @@ def inventory(connection: Connection, classifier: Classifier) -> Inventory:
     copies = execute(
         connection, "reports.copies", classifier_id=classifier.id, has_vectors=classifier.knn is not None
     ).one()
+    unlikely = execute(
+        connection,
+        "reports.unlikely_logits",
+        classifier_id=classifier.id,
+        tolerance=sum_tolerance(len(classifier.class_names)),
+    ).scalar_one()
     none = dict.fromkeys(Split, 0)
     return Inventory(
         exemplars=none | {Split(row.split): row.exemplars for row in counts},
@@ -98,6 +105,7 @@ def inventory(connection: Connection, classifier: Classifier) -> Inventory:
         copies=copies.copies,
         copies_apart=copies.copies_apart,
         training_copies=copies.training_copies,
+        unlikely_logits=unlikely,
     )
 
 

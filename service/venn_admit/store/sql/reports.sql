@@ -48,6 +48,25 @@ CROSS JOIN (
     ) AS shared
 ) AS of_points;
 
+-- name: unlikely_logits
+-- How many exemplars that are held out have logits that lie in [0, 1] and sum to 1, as probabilities do.
+SELECT count(*) AS exemplars
+FROM exemplar
+CROSS JOIN
+    LATERAL (
+        SELECT sum(given.logit::double precision) AS logit_sum
+        FROM unnest(exemplar.network_logits) AS given (logit)
+        -- Most logits are ruled out by the first two.
+        WHERE
+            exemplar.network_logits[1] BETWEEN 0 AND 1
+            AND exemplar.network_logits[2] BETWEEN 0 AND 1
+        HAVING min(given.logit) >= 0
+    ) AS of_exemplar
+WHERE
+    exemplar.classifier_id = :classifier_id
+    AND exemplar.split IN ('knn', 'mc', 'vp')
+    AND abs(of_exemplar.logit_sum - 1) <= :tolerance;
+
 -- name: label_selections
 -- How the current labels were chosen, by the latest event of each exemplar. Training labels are not chosen.
 SELECT
