@@ -30,6 +30,7 @@ from venn_admit.api.routes import (
     settings,
 )
 from venn_admit.api.routes.parts import problems
+from venn_admit.api.together import Together
 from venn_admit.core.calibrators.promises import CERTIFIED_SENTENCE, Promised
 from venn_admit.http.guards.guard import describe_guards
 from venn_admit.http.guards.ledger import Ledger
@@ -168,6 +169,7 @@ def create_application(runtime: Runtime) -> FastAPI:
     app.state.tokens = accepted_tokens(runtime.settings)
     app.state.ledger = Ledger(runtime)
     app.state.rates = Rates(runtime.settings)
+    app.state.together = Together(runtime)
     for router in ROUTERS:
         app.include_router(router)
     register_problems(app, methods_at)

@@ -1,9 +1,11 @@
 """Decisions: made at once, listed, shown, and computed again."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import msgspec
 from fastapi import Path, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
 
 from venn_admit.api.incoming import given_points
 from venn_admit.api.models.common import LARGEST_KEY
@@ -25,10 +27,13 @@ from venn_admit.api.routes.parts import (
     finite,
     runtime_of,
 )
+from venn_admit.api.together import MOST_POINTS, Together
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.flows.decisions.listing import find_decision, list_decisions, show_decision
 from venn_admit.flows.decisions.replay import replay
+from venn_admit.flows.decisions.score_one import AskedPoints, PointDecision
 from venn_admit.http.bodies import MEDIA_TYPE
+from venn_admit.http.guards.guard import look_up_again, remembered_key
 from venn_admit.http.paging import key_before, page
 from venn_admit.results import decided_json, listed_decision_json, replayed_json, shown_decision_json
 from venn_admit.store.access.keys import Scope
@@ -50,18 +55,36 @@ DecisionNumber = Annotated[int, Path(ge=1, le=LARGEST_KEY, description="Number o
     name="decide",
     stores=False,
     decides=True,
+    remembers=True,
     response_model_exclude_unset=True,
 )
-def post_decide(request: Request, classifier: ClassifierName, given: DecideRequest) -> Response:
+async def post_decide(request: Request, classifier: ClassifierName, given: DecideRequest) -> Response:
     """Decide on points at once, all by the current calibration, and say why; nothing is stored."""
-    decided = runtime_of(request).point_scorer.score_each(
-        classifier,
-        given_points(given.points),
-        stated=given.stated,
-        weighted=given.weighted,
-        require_full_match=given.require_full_match,
-        neighbours=given.neighbour_count,
-    )
+    if len(given.points) <= MOST_POINTS:
+        together: Together = request.app.state.together
+        asked = AskedPoints(given_points(given.points), **_how(given), key_id=remembered_key(request))
+        decided = await together.decide(classifier, asked)
+        if decided is not None:
+            return _decided(request, decided)
+    await look_up_again(request)
+    return await run_in_threadpool(_decide_alone, request, classifier, given)
+
+
+def _decide_alone(request: Request, classifier: str, given: DecideRequest) -> Response:
+    scorer = runtime_of(request).point_scorer
+    return _decided(request, scorer.score_each(classifier, given_points(given.points), **_how(given)))
+
+
+def _how(given: DecideRequest) -> dict[str, Any]:
+    return {
+        "weighted": given.weighted,
+        "require_full_match": given.require_full_match,
+        "neighbours": given.neighbour_count,
+        "stated": given.stated,
+    }
+
+
+def _decided(request: Request, decided: Sequence[PointDecision]) -> Response:
     request.app.state.metrics.count_decided(one.fields["reason"] for one in decided)
     answer = {"calibration": decided[0].calibration_id, "decisions": [decided_json(one) for one in decided]}
     # Not validated against the model, which would take as long as making it.

@@ -93,6 +93,7 @@ class Routes(APIRouter):
         every_classifier: bool = False,
         stores: bool = True,
         decides: bool = False,
+        remembers: bool = False,
         responses: Mapping[int | str, dict[str, Any]] | None = None,
         **more: Any,
     ) -> Callable[[DecoratedCallable], DecoratedCallable]:
@@ -101,14 +102,14 @@ class Routes(APIRouter):
         Args:
             method: The method of the requests.
             path: Their path below that which all begin with.
-            scope: As in `needs`, as are `every_classifier`, `stores` and `decides`.
+            scope: As in `needs`, as are `every_classifier`, `stores`, `decides` and `remembers`.
             model: What the answer is; None: it is not JSON.
             statuses: Those of the problems that may arise here, beside those of every route.
             responses: What else the document says of answers, by their status.
             more: What else FastAPI takes.
         """
         more |= {"response_class": Response} if model is None else {"response_model": model}
-        guard = needs(scope, every_classifier=every_classifier, stores=stores, decides=decides)
+        guard = needs(scope, every_classifier=every_classifier, stores=stores, decides=decides, remembers=remembers)
         documented = {**(responses or {}), **problems(*statuses)}
         return self.api_route(path, methods=[method], dependencies=[guard], responses=documented, **more)
 

@@ -5,7 +5,9 @@ A job decides the same, in every bit, on an exemplar with this vector.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from sqlalchemy import Connection
@@ -32,6 +34,8 @@ from venn_admit.store.search import nearest
 from venn_admit.store.search.nearest import NearestExemplars
 from venn_admit.store.workspace import Workspace
 
+# What is kept of training exemplars as users know them, for each of this many classifiers; and of one without texts.
+_DESCRIBED_BYTES, _DESCRIBED_CLASSIFIERS, _EMPTY_BYTES = 32 << 20, 4, 400
 # A training exemplar, its label, and its distance.
 Near = tuple[DescribedExemplar, int, float]
 
@@ -107,15 +111,25 @@ class _Current:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
-    """What is asked for, as `PointScorer.score_each` says."""
+class AskedPoints:
+    """What one request asks for, as `PointScorer.score_each` says.
+
+    key_id: the key of the HTTP service that it shows, which must still be valid; None: that was seen before.
+    """
 
     points: Sequence[GivenPoint]
-    weighted: bool | None
-    require_full_match: bool
-    hnsw_ef_search: int | None
-    neighbours: int | None
-    stated: Stated | None
+    weighted: bool | None = None
+    require_full_match: bool = False
+    hnsw_ef_search: int | None = None
+    neighbours: int | None = None
+    stated: Stated | None = None
+    key_id: int | None = None
+
+    @property
+    def way(self) -> tuple[object, ...]:
+        """What requests have in common that are decided together."""
+        have_logits = all(point.logits is not None for point in self.points)
+        return self.weighted, self.require_full_match, self.hnsw_ef_search, have_logits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,9 +139,26 @@ class _LookedUp:
     decide: DecideEach
     near: Sequence[NearestExemplars | None]
 
-    def ids(self, neighbours: int | None) -> list[int]:
-        """The exemplars that are described, as many of each point."""
-        return [one for near in self.near if near is not None for one in near.ids[:neighbours].tolist()]
+    def ids(self, together: Sequence[AskedPoints]) -> list[list[int]]:
+        """The exemplars that are described with each point."""
+        counts = [asked.neighbours for asked in together for _ in asked.points]
+        each = zip(self.near, counts, strict=True)
+        return [[] if near is None else near.ids[:count].tolist() for near, count in each]
+
+
+class _Descriptions:
+    """What training exemplars are, which never changes while there are the same ones, up to `_DESCRIBED_BYTES`."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, DescribedExemplar] = {}
+        self._left = _DESCRIBED_BYTES
+
+    def add(self, found: Mapping[int, DescribedExemplar]) -> None:
+        """Keep what some are, if there is room."""
+        for key, one in found.items():
+            size = _EMPTY_BYTES + sum(_EMPTY_BYTES + len(str(value)) for value in one.attributes.values())
+            if size <= self._left and self.known.setdefault(key, one) is one:
+                self._left -= size
 
 
 class PointScorer:
@@ -142,6 +173,7 @@ class PointScorer:
         self._snapshots: Recent[LatestKey, _Current] = Recent()
         # What decided last, by the name that was asked for.
         self._last: dict[str, _Current] = {}
+        self._descriptions: Recent[tuple[int, UUID], _Descriptions] = Recent(most=_DESCRIBED_CLASSIFIERS)
         self._deciders = {name: method.point_decider(workspace) for name, method in METHODS.items()}
 
     def score(
@@ -189,41 +221,62 @@ class PointScorer:
         come from another extractor than the classifier's; InvalidInputError if the method needs logits, if something
         needs vectors and there are none, if weights are asked for of a certified calibration, or as in `as_logits`.
         """
-        if stated is not None:
-            points = as_logits(points, stated.probabilities)
-        asked = _Asked(points, weighted, require_full_match, hnsw_ef_search, neighbours, stated)
-        decided = self._by_memory(name, asked)
+        asked = AskedPoints(points, weighted, require_full_match, hnsw_ef_search, neighbours, stated)
+        (decided,) = self.score_kept(name, [asked])
+        if decided is None:
+            asked = _settled(asked)
         while decided is None:
             decided = self._by_view(name, asked)
         return decided
 
-    def _by_memory(self, name: str, asked: _Asked) -> list[PointDecision] | None:
-        """Decide by the snapshot that decided last, and then see that it is current: by one statement.
+    def score_kept(self, name: str, together: Sequence[AskedPoints]) -> list[list[PointDecision] | None]:
+        """Decide on the points of several requests by what was read before, and see that it is current, in a statement.
 
-        None if it is not, if something must be read, or if an error, which may be that of an older snapshot.
+        None for a request that `score_each` must decide on, or refuse, once its key was looked up.
+
+        Args:
+            name: The classifier's name.
+            together: Requests with the same `way`; each is decided as if it were alone.
+
+        Raises:
+            DatabaseError: The statement failed.
         """
         current = self._last.get(name)
         if current is None:
-            return None
+            return [None] * len(together)
         try:
-            looked_up = self._look_up(None, current, asked)
-            explained = looked_up.decide(require_full_match=asked.require_full_match)
-        except (NotKeptError, VennAdmitError):
-            return None
-        ids = looked_up.ids(asked.neighbours)
+            asked = [_settled(one) for one in together]
+            for one in asked:
+                _require_extractor(current, one)
+            points = [point for one in asked for point in one.points]
+            looked_up = self._look_up(None, current, replace(asked[0], points=points))
+            explained = looked_up.decide(require_full_match=asked[0].require_full_match)
+        except (NotKeptError, VennAdmitError):  # which may be an error of an older snapshot, or of one of them
+            return [None] if len(together) == 1 else [self.score_kept(name, [one])[0] for one in together]
+        ids, key_ids = looked_up.ids(asked), {one.key_id for one in asked if one.key_id is not None}
+        revision = current.classifier.id, current.classifier.support_revision
+        descriptions = self._descriptions.get(revision, _Descriptions)
+        unknown = list({one for some in ids for one in some} - descriptions.known.keys())
         with at_once(self._engine) as connection:
-            key, described = calibrations.latest_key_with(connection, name, ids)
-        if key != current.key or len(described) < len(ids):
-            return None
-        return _decisions(current, asked.points, explained, looked_up, described)
+            latest = calibrations.latest_with(connection, name, unknown, list(key_ids))
+        if latest.key != current.key or len(latest.described) < len(unknown):
+            return [None] * len(together)
+        found = dict(zip(unknown, latest.described, strict=True))
+        described = [[found.get(one) or descriptions.known[one] for one in some] for some in ids]
+        descriptions.add(found)
+        all_decided = iter(_decisions(current, points, explained, looked_up, described))
+        of_each = [list(islice(all_decided, len(one.points))) for one in asked]
+        refused = key_ids.difference(latest.valid_keys)
+        return [None if one.key_id in refused else decided for one, decided in zip(asked, of_each, strict=True)]
 
-    def _by_view(self, name: str, asked: _Asked) -> list[PointDecision] | None:
+    def _by_view(self, name: str, asked: AskedPoints) -> list[PointDecision] | None:
         """Decide by the current snapshot of a view; None if it was deleted meanwhile, so that there is a newer one."""
         with consistent_view(self._engine) as connection:
             current = self._current(connection, name)
             looked_up = self._look_up(connection, current, asked)
-            ids = looked_up.ids(asked.neighbours)
-            described = exemplars.described(connection, np.array(ids)) if ids else []
+            ids = looked_up.ids([asked])
+            keys = np.array(list({one for some in ids for one in some}), np.int64)
+            found = dict(zip(keys.tolist(), exemplars.described(connection, keys), strict=True)) if len(keys) else {}
         try:
             explained = looked_up.decide(require_full_match=asked.require_full_match)
         except NotFoundError as error:
@@ -231,13 +284,13 @@ class PointScorer:
                 raise
             return None
         self._last[name] = current
+        described = [[found[one] for one in some] for some in ids]
         return _decisions(current, asked.points, explained, looked_up, described)
 
-    def _look_up(self, connection: Connection | None, current: _Current, asked: _Asked) -> _LookedUp:
+    def _look_up(self, connection: Connection | None, current: _Current, asked: AskedPoints) -> _LookedUp:
         """Return what decides. connection: a view in which the snapshot is current; None as in `PointDecider`."""
         classifier, points = current.classifier, asked.points
-        if asked.stated is not None:
-            require_extractor(classifier, asked.stated.extractor, "the request")
+        _require_extractor(current, asked)
         weights = settled_weights(current.calibration, asked.weighted)
         _require_decidable(current, points, weighted=weights, require_full_match=asked.require_full_match)
         near = self._near(connection, current, points, asked.hnsw_ef_search)
@@ -280,6 +333,16 @@ class PointScorer:
             return _Current(key, classifier, calibration, parameters)
 
         return read() if key is None else self._snapshots.get(key, read)
+
+
+def _settled(asked: AskedPoints) -> AskedPoints:
+    """What is asked for, with logits where probabilities are stated."""
+    return asked if asked.stated is None else replace(asked, points=as_logits(asked.points, asked.stated.probabilities))
+
+
+def _require_extractor(current: _Current, asked: AskedPoints) -> None:
+    if asked.stated is not None:
+        require_extractor(current.classifier, asked.stated.extractor, "the request")
 
 
 def _require_decidable(
@@ -326,9 +389,8 @@ def _decisions(
     points: Sequence[GivenPoint],
     explained: Sequence[Explained],
     looked_up: _LookedUp,
-    described: Sequence[DescribedExemplar],
+    described: Sequence[Sequence[DescribedExemplar]],
 ) -> list[PointDecision]:
-    count = len(described) // len(explained)
     return [
         PointDecision(
             point=point,
@@ -337,8 +399,8 @@ def _decisions(
             fields=one.fields,
             category_counts=one.category_counts,
             nearest=near,
-            neighbours=described[row * count : (row + 1) * count],
+            neighbours=neighbours,
             policy=one.policy,
         )
-        for row, (point, one, near) in enumerate(zip(points, explained, looked_up.near, strict=True))
+        for point, one, near, neighbours in zip(points, explained, looked_up.near, described, strict=True)
     ]

@@ -13,6 +13,7 @@ from venn_admit.http.bodies import JsonRequest
 from venn_admit.http.guards.idempotency import LONGEST_KEY, answer_once
 from venn_admit.http.guards.ledger import Asked, Ledger
 from venn_admit.http.guards.rates import Rates
+from venn_admit.http.guards.recent_keys import RecentKeys
 from venn_admit.http.limits import skip_unused
 from venn_admit.http.problems import Refused
 from venn_admit.http.threads import FOR_KEYS
@@ -46,15 +47,26 @@ class Guard:
         every_classifier: Whether the key must be for all classifiers, because the route is about none in particular.
         stores: Whether a request stores something, unless its method only reads.
         decides: Whether requests count among those that decide, of which a key may send more.
+        remembers: Whether a key that was looked up within the last second is not looked up again before the body is
+            read. The route sees for itself that it is still valid, by `remembered_key` or `look_up_again`, before it
+            answers.
     """
 
     def __init__(
-        self, scope: Scope, *, every_classifier: bool = False, stores: bool = True, decides: bool = False
+        self,
+        scope: Scope,
+        *,
+        every_classifier: bool = False,
+        stores: bool = True,
+        decides: bool = False,
+        remembers: bool = False,
     ) -> None:
         self.scope = scope
         self.every_classifier = every_classifier
         self.stores = stores
         self.decides = decides
+        self.remembers = remembers
+        self._keys = RecentKeys()
 
     async def __call__(
         self,
@@ -64,6 +76,17 @@ class Guard:
         """Return whose key it is, for a route that depends on that; it was checked before."""
         caller: Caller = request.state.caller
         return caller
+
+    async def caller(self, request: Request) -> Caller:
+        """Return whose key or token a request shows, and note whether it was looked up just now. Raises Refused."""
+        known = self._keys.get(request) if self.remembers else None
+        request.state.is_remembered = known is not None
+        if known is not None:
+            return known
+        found = await FOR_KEYS.run(_caller, request)
+        if self.remembers and found.key_id is not None:
+            self._keys.add(request, found)
+        return found
 
     async def check(self, request: Request, caller: Caller) -> None:
         """Raise Refused unless a caller may ask for the route."""
@@ -93,6 +116,19 @@ def _caller(request: Request) -> Caller:
     return found
 
 
+def remembered_key(request: Request) -> int | None:
+    """Return the number of the key of a request if it was looked up for an earlier one alone; None for any other."""
+    key_id: int | None = request.state.caller.key_id if request.state.is_remembered else None
+    return key_id
+
+
+async def look_up_again(request: Request) -> None:
+    """Look the key of a request up if that was done for an earlier one alone. Raises Refused."""
+    if request.state.is_remembered:
+        request.state.caller = None  # so that a refusal is noted as that of nobody
+        request.state.caller = await FOR_KEYS.run(_caller, request)
+
+
 def is_still_accepted(request: Request) -> bool:
     """Whether the key, token or session that a request has shown is still accepted.
 
@@ -110,10 +146,16 @@ def is_still_accepted(request: Request) -> bool:
 
 
 def needs(
-    scope: Scope, *, every_classifier: bool = False, stores: bool = True, decides: bool = False
+    scope: Scope,
+    *,
+    every_classifier: bool = False,
+    stores: bool = True,
+    decides: bool = False,
+    remembers: bool = False,
 ) -> params.Depends:
     """Return what a route lists among its dependencies, to be reached by keys of a scope alone."""
-    depends: params.Depends = Depends(Guard(scope, every_classifier=every_classifier, stores=stores, decides=decides))
+    guard = Guard(scope, every_classifier=every_classifier, stores=stores, decides=decides, remembers=remembers)
+    depends: params.Depends = Depends(guard)
     return depends
 
 
@@ -155,9 +197,11 @@ class GuardedRoute(APIRoute):
             rates: Rates = request.app.state.rates
             asked = Asked(self.name, named)
             try:
-                caller = request.state.caller = await FOR_KEYS.run(_caller, request)
+                caller = request.state.caller = await guard.caller(request)
                 rates.check(request, caller.identity, decides=guard.decides)
                 await guard.check(request, caller)
+                if guard.remembers:
+                    return await checked(request)
             except Refused as refusal:
                 await ledger.note_refusal(request, asked, refusal, stores=stores(self))
                 raise

@@ -246,21 +246,35 @@ def latest(connection: Connection, classifier: Classifier) -> Calibration:
 
 def latest_key(connection: Connection, name: str) -> LatestKey | None:
     """Return what the snapshot is known by that `latest` returns for the classifier of this name; None without one."""
-    key, _ = latest_key_with(connection, name, [])
-    return key
+    return latest_with(connection, name, [], []).key
 
 
-def latest_key_with(
-    connection: Connection, name: str, exemplar_ids: Sequence[int]
-) -> tuple[LatestKey | None, Sequence[DescribedExemplar]]:
-    """Return the same and, in one statement, those of some exemplars that there are, in the given order."""
+class Latest(NamedTuple):
+    """What one statement says of the snapshot that a classifier decides with.
+
+    key: None without one, and then there is nothing else. described: those of some exemplars that there are, in the
+    given order. valid_keys: those of some keys of the HTTP service that are valid.
+    """
+
+    key: LatestKey | None
+    described: Sequence[DescribedExemplar] = ()
+    valid_keys: Sequence[int] = ()
+
+
+def latest_with(connection: Connection, name: str, exemplar_ids: Sequence[int], key_ids: Sequence[int]) -> Latest:
+    """Return the same, what some exemplars are, and which of some keys are valid, all as of one moment."""
     if not name.isprintable():  # as in `classifiers.by_name`
-        return None, []
-    rows = execute(connection, "calibrations.latest_key", exemplar_ids=exemplar_ids, **addressed(name)).all()
+        return Latest(None)
+    given = {"exemplar_ids": exemplar_ids, "key_ids": key_ids, **addressed(name)}
+    rows = execute(connection, "calibrations.latest_key", **given).all()
     if not rows:
-        return None, []
+        return Latest(None)
     known = len(LatestKey._fields)
-    return LatestKey(*rows[0][:known]), [DescribedExemplar(*row[known:]) for row in rows if row.external_id is not None]
+    return Latest(
+        LatestKey(*rows[0][:known]),
+        [DescribedExemplar(*row[known + 1 :]) for row in rows if row.external_id is not None],
+        rows[0].valid_keys,
+    )
 
 
 def by_id(connection: Connection, classifier: Classifier, calibration_id: int) -> Calibration:

@@ -67,8 +67,9 @@ WHERE classifier_id = :classifier_id;
 
 -- name: latest_key
 -- What the current snapshot of the calibrator in use is known by, with the classifier's name, extractor and version of
--- training exemplars, which may change later, once for each of some exemplars as their users know them, in the given
--- order, or once if there are none of them; no row if there is no snapshot, or no such classifier.
+-- training exemplars, which may change later, and which of some keys are valid, once for each of some exemplars as
+-- their users know them, in the given order, or once if there are none of them; no row if there is no snapshot, or no
+-- such classifier.
 WITH latest AS (
     SELECT
         calibration.id,
@@ -106,6 +107,14 @@ SELECT
     latest.name,
     latest.extractor,
     latest.support_revision,
+    ARRAY(
+        SELECT api_key.id
+        FROM api_key
+        WHERE
+            api_key.id = ANY(:key_ids ::bigint[])
+            AND api_key.revoked_at IS NULL
+            AND (api_key.expires_at IS NULL OR api_key.expires_at > now())
+    ) AS valid_keys,
     described.external_id,
     described.network_predicted,
     described.attributes
