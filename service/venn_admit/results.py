@@ -172,6 +172,7 @@ def setting_json(setting: "Calibrator") -> dict[str, Any]:
         "due_for": setting.due_for,
         "due_error": setting.due_error,
         "is_certified": setting.is_certified,
+        "promised": setting.promised,
     }
 
 

@@ -72,10 +72,13 @@ def test_calibrate_and_what_follows(own_calibrated: Program, files: Path, tmp_pa
     assert "thresholds of the policy" in told
 
     newest, *_ = own_calibrated("calibrations", NAME, "--json").result["settings"]
-    assert (newest["is_certified"], newest["certify"]) == (True, ["predicted", "true"])
+    assert (newest["is_certified"], newest["promised"], newest["certify"]) == (True, "both", ["predicted", "true"])
     for verb in (("show", NAME), ("list",)):
         said = own_calibrated(*verb).stdout
         assert ": certified" in words(said)
+    assert f"for traffic like the calibration data: {Promised.BOTH.sentence}." in words(
+        own_calibrated("show", NAME).stdout
+    )
     in_use = own_calibrated("list", "--json").result["classifiers"][0]["in_use"]
     assert in_use["is_certified"] is True
     admits = [None if one is None else float(one) for one in in_use["thresholds"]]

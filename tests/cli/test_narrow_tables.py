@@ -12,6 +12,7 @@ from rich.console import Console, RenderableType
 
 from venn_admit.cli.tables.catalogue_tables import calibrations_tables, classifiers_table, generations_table
 from venn_admit.cli.tables.rows import cell
+from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.calibrators.settings import MethodSettings, make_settings, make_venn_abers_settings
 from venn_admit.core.split_names import Split
 from venn_admit.flows.data.catalogue import Listed, ListedCalibrations
@@ -44,6 +45,7 @@ SETTINGS = [
         make_venn_abers_settings(2, 25, certify=["predicted", "true"]),
         is_in_use=True,
         is_certified=True,
+        certified=(ClassKind.PREDICTED, ClassKind.TRUE),
         policy=(0.61, None),
     ),
     setting(2, make_venn_abers_settings(2, 25, score="network"), due_for="held-out data"),

@@ -18,6 +18,7 @@ from venn_admit.api.models.common import (
     Name,
     answer_of,
 )
+from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.method_names import DEFAULT_METHOD, VENN_ADMIT
 from venn_admit.core.names import PRINTABLE
 from venn_admit_client.records import (
@@ -101,6 +102,10 @@ class Setting(StandingSetting):
     due_error: str | None = Field(description="Why a recalibration could not be made.", examples=[None])
     is_certified: bool | None = Field(
         description="Whether a policy is certified; null if none was asked for.", examples=[None]
+    )
+    promised: str = Field(
+        description=f"What its current calibration promises: {', '.join(Promised)}; none if it could not be had.",
+        examples=[str(Promised.POINTWISE)],
     )
 
 

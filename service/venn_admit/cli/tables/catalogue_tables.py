@@ -209,6 +209,12 @@ def _settings(found: Shown) -> Iterator[RenderableType]:
     for setting in found.settings:
         if setting.due_error is not None:
             yield Text(f"Setting {setting.id} could not be recalibrated: {setting.due_error}")
+    in_use = found.settings[0]
+    if in_use.is_in_use:
+        yield Text(
+            f"Calibration {in_use.calibration_id} promises, for traffic like the calibration data: "
+            f"{in_use.promised.sentence}."
+        )
     retired = sum(setting.retired_at is not None for setting in found.settings)
     if retired:
         listing = command(Step(Verb.LIST_CALIBRATIONS, classifier=found.classifier.name))

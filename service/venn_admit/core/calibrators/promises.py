@@ -70,15 +70,20 @@ _SENTENCES = {
 }
 
 
-def promised(certify: Collection[Kind] | None, promise: AskedPromise = AskedPromise.POINTWISE) -> Promised:
+def promised(
+    certify: Collection[Kind] | None, promise: AskedPromise = AskedPromise.POINTWISE, *, by_loss: bool = False
+) -> Promised:
     """Return what a calibration promises.
 
     Args:
         certify: The kinds of classes that its certificate is about; None without one.
         promise: What was asked for; without a certificate, the strongest is the average one.
+        by_loss: Whether the certificate is about the mean loss.
     """
     if certify is None:
         return Promised.POINTWISE if promise is AskedPromise.POINTWISE else Promised.AVERAGE
+    if by_loss:
+        return Promised.LOSS
     if any(isinstance(kind, GroupKind) for kind in certify):
         return Promised.GROUPS
     return Promised.BOTH if set(certify) == set(ClassKind) else Promised(next(iter(certify)))

@@ -139,7 +139,7 @@ class AbersContext:
         by_loss = self.calibration.abers_settings.loss is not None
         return AppliedPolicy(
             is_certified=self.certified is not None,
-            promise=Promised.LOSS if by_loss else promised(self.certified, AskedPromise.AVERAGE),
+            promise=promised(self.certified, AskedPromise.AVERAGE, by_loss=by_loss),
             threshold=None if math.isinf(least) else least,
             bounded=self.policy.bounded,
         )

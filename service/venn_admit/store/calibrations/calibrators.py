@@ -11,6 +11,8 @@ from sqlalchemy import Connection
 from sqlalchemy.dialects.postgresql import insert
 
 from venn_admit.core.calibrators.arguments import ALL_DECLARED, canonical, column_of, plain_settings
+from venn_admit.core.calibrators.certification import Kind, parse_kind
+from venn_admit.core.calibrators.promises import AskedPromise, Promised, promised
 from venn_admit.core.calibrators.settings import DECLARED, RECORDS, MethodSettings
 from venn_admit.errors import Code, NotFoundError
 from venn_admit.store.database.statements import execute
@@ -43,7 +45,8 @@ class Calibrator:
     is_in_use: whether new decisions are made under it. has_current: whether it was ever put in use, since when it is
     kept current. retired_at: None as long as it is. due_for: what
     changed since the snapshot, such as labels; None if nothing did. due_error: why it could not be recalibrated.
-    is_certified: whether a policy passed; None if no certificate was asked for. policy: the thresholds of the policy,
+    is_certified: whether a policy passed; None if no certificate was asked for. certified: the kinds of classes that it
+    is certified for; None if none passed. policy: the thresholds of the policy,
     certified or of the average promise, None for never; None if there is none.
     """
 
@@ -59,7 +62,17 @@ class Calibrator:
     due_error: str | None
     has_current: bool = True
     is_certified: bool | None = None
+    certified: tuple[Kind, ...] | None = None
     policy: tuple[float | None, ...] | None = None
+
+    @property
+    def promised(self) -> Promised:
+        """What the snapshot promises."""
+        if not self.settings.has_policy:
+            return Promised.POINTWISE
+        if self.policy is None:
+            return Promised.NONE
+        return promised(self.certified, AskedPromise.AVERAGE, by_loss=self.settings.loss is not None)
 
     @property
     def thresholds(self) -> tuple[Decimal | None, ...]:
@@ -78,6 +91,7 @@ def of_classifier(connection: Connection, classifier: Classifier) -> list[Calibr
             **{
                 **row._mapping,
                 "settings": settings_of(row.settings),
+                "certified": None if row.certified is None else tuple(map(parse_kind, row.certified)),
                 "policy": None if row.policy is None else tuple(row.policy),
             }
         )

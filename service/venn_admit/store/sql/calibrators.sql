@@ -13,6 +13,7 @@ SELECT
     request.error AS due_error,
     -- Null if the snapshot was asked for no certificate.
     CASE WHEN calibrator.certify IS NOT NULL THEN certificate.p_value IS NOT NULL END AS is_certified,
+    CASE WHEN certificate.p_value IS NOT NULL THEN certificate.document -> 'kinds' END AS certified,
     certificate.thresholds AS policy,
     -- The same order as in `latest_calibration`, which takes the first.
     calibration.state = 'current'
