@@ -107,11 +107,11 @@ SELECT
     latest.name,
     latest.extractor,
     latest.support_revision,
-    ARRAY(
+    array(
         SELECT api_key.id
         FROM api_key
         WHERE
-            api_key.id = ANY(:key_ids ::bigint[])
+            api_key.id = any(:key_ids ::bigint[])
             AND api_key.revoked_at IS NULL
             AND (api_key.expires_at IS NULL OR api_key.expires_at > now())
     ) AS valid_keys,
