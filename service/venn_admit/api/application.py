@@ -46,13 +46,13 @@ from venn_admit.runtime.workspace import Runtime
 
 DOCUMENT = "/v1/openapi.json"
 ROUTERS = (
+    decisions.routes,  # the first, since requests to decide are the most, and routes are tried one after the other
     classifiers.routes,
     classifiers.generations,
     settings.routes,
     removal.routes,
     calibrations.routes,
     fits.routes,
-    decisions.routes,
     cascades.routes,
     exemplars.routes,
     monitoring.routes,

@@ -86,9 +86,15 @@ def _how(given: DecideRequest) -> dict[str, Any]:
 
 def _decided(request: Request, decided: Sequence[PointDecision]) -> Response:
     request.app.state.metrics.count_decided(one.fields["reason"] for one in decided)
-    answer = {"calibration": decided[0].calibration_id, "decisions": [decided_json(one) for one in decided]}
+    answer = {"calibration": decided[0].calibration_id, "decisions": list(map(_one_decided, decided))}
     # Not validated against the model, which would take as long as making it.
-    return Response(msgspec.json.encode(finite(answer)), media_type=MEDIA_TYPE)
+    return Response(msgspec.json.encode(answer), media_type=MEDIA_TYPE)
+
+
+def _one_decided(decided: PointDecision) -> dict[str, Any]:
+    found = decided_json(decided)
+    neighbours = found.pop("neighbours")  # whose distances are finite, as vectors are
+    return {**finite(found), "neighbours": neighbours}
 
 
 @routes.answer("GET", "/decisions", Scope.READ, DecisionsAnswer, 404, name="list_decisions")

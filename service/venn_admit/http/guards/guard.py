@@ -3,9 +3,8 @@
 from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
 
-from fastapi import APIRouter, Depends, Request, Response, Security, params
+from fastapi import APIRouter, Depends, Request, Response, params
 from fastapi.routing import APIRoute
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from venn_admit.flows.keys.keys import KEY_PREFIX, Caller, Refusal, authenticate, is_for
 from venn_admit.flows.keys.sessions import caller_of
@@ -26,12 +25,12 @@ if TYPE_CHECKING:
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 SCHEME = "key"
-_SCHEME = HTTPBearer(
-    scheme_name=SCHEME,
-    bearerFormat="va_NUMBER_SECRET",
-    description="A key, made by `venn-admit key create`, or a token of the issuer that the settings name.",
-    auto_error=False,
-)
+_SCHEME = {
+    "type": "http",
+    "description": "A key, made by `venn-admit key create`, or a token of the issuer that the settings name.",
+    "scheme": "bearer",
+    "bearerFormat": "va_NUMBER_SECRET",
+}
 _WHY = {
     Refusal.UNKNOWN: "expected a valid key in the header Authorization: Bearer KEY, got another",
     Refusal.EXPIRED: "the key has expired; use another",
@@ -68,14 +67,8 @@ class Guard:
         self.remembers = remembers
         self._keys = RecentKeys()
 
-    async def __call__(
-        self,
-        request: Request,
-        _: HTTPAuthorizationCredentials | None = Security(_SCHEME),  # noqa: B008 - as FastAPI has it, for the document
-    ) -> Caller:
-        """Return whose key it is, for a route that depends on that; it was checked before."""
-        caller: Caller = request.state.caller
-        return caller
+    async def __call__(self) -> None:
+        """Do nothing: the route has checked the key before its dependencies are asked."""
 
     async def caller(self, request: Request) -> Caller:
         """Return whose key or token a request shows, and note whether it was looked up just now. Raises Refused."""
@@ -254,6 +247,7 @@ IDEMPOTENCY_KEY = {
 
 def describe_guards(document: dict[str, Any], routers: Iterable[APIRouter]) -> None:
     """Add to a document what the guards of its routes read, and the scope that each needs, as a role of the key."""
+    document["components"]["securitySchemes"] = {SCHEME: _SCHEME}
     for route in (route for router in routers for route in router.routes):
         assert isinstance(route, GuardedRoute)
         guard = guard_of(route)
