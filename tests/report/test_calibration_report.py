@@ -148,6 +148,7 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
                 right=usable // 3,
             ),
             admitted_of_vp=int(0.4 * vp_count.sum()),
+            divisions=(0.25, 0.5),
             weighted=WeightedShare(points=2000, plain=800, admitted=700, right=690),
             other_settings=None,
             lacking=label_budget(
@@ -397,6 +398,19 @@ def test_where_weights_reject_what_plain_probabilities_admit(two_classes: Calibr
     assert found.startswith("Weights reject most"), "a sample of traffic would not change that"
     half = with_part(two_classes, weighted=WeightedShare(points=800, plain=138, admitted=69, right=69))
     assert advice(half, command) == []
+
+
+def test_what_other_divisions_would_admit(two_classes: CalibrationReport) -> None:
+    (said,) = [line for line in shown(two_classes, 400).splitlines() if "other divisions" in line and "vp" in line]
+    points = two_classes.snapshot.mc_count + two_classes.snapshot.vp_count
+    assert said == (
+        f"Plain probabilities would admit .400 of vp. 2 other divisions of the same {points:,} points into mc and vp "
+        "admit .375 on average, from .250 to .500."
+    )
+    assert calibration_payload(two_classes, command)["division_shares"] == [0.25, 0.5]
+    unknown = with_part(two_classes, divisions=())
+    assert "admit is unknown: they leave too few points, or neighbours of the points" in shown(unknown, 400)
+    assert calibration_payload(unknown, command)["division_shares"] == []
 
 
 def test_where_nearly_everything_is_rejected(two_classes: CalibrationReport) -> None:

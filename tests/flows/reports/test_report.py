@@ -6,6 +6,7 @@ from scipy.stats import ks_2samp
 
 from tests.running import EXAMPLES, REVIEW_ETA_LOC, REVIEW_PARAMETERS, Arrays, Bench, Golden
 from venn_admit.cli.advice import command
+from venn_admit.core.comparison.divisions import DIVISIONS
 from venn_admit.core.monitoring.drift import discrepancies_of_documents, kolmogorov_smirnov
 from venn_admit.core.reasons import Reason
 from venn_admit.core.split_names import Split
@@ -90,6 +91,22 @@ def test_what_is_stored(scored: Bench) -> None:
     )
     assert (found.snapshot.reason, found.snapshot.is_current) == ("test", True)
     assert found.changes.total == 0
+
+
+def test_other_divisions(few_reviews: Bench) -> None:
+    """The division in use is one of many: what it admits lies about the others, until the neighbours change."""
+    found = report(few_reviews)
+    shares = bands(found).divisions
+    assert len(set(shares)) == len(shares) == DIVISIONS
+    spread = max(shares) - min(shares)
+    admitted = bands(found).admitted_of_vp / found.snapshot.vp_count
+    assert min(shares) - spread <= admitted <= max(shares) + spread
+    with np.load(EXAMPLES / "valid.npz") as valid:
+        near = {name: valid[name][:100] for name in ("r", "f", "y")}
+    few_reviews.ingest("reviews", few_reviews.write("near.npz", near), "train")
+    few_reviews.calibrate("reviews", kappa=100)
+    assert bands(report(few_reviews, calibration_id=1)).divisions == ()
+    assert len(bands(report(few_reviews)).divisions) == DIVISIONS
 
 
 def test_labels_that_came_since_are_counted_until_they_calibrate(scored: Bench) -> None:

@@ -1,7 +1,10 @@
 """What a snapshot by Venn-ADMIT is described by, how it judges held-out data, and how it differs from another."""
 
 from collections import Counter
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from sqlalchemy import Connection
 
 from venn_admit.core.approximation.localizer import localizer_logits
@@ -22,6 +25,7 @@ from venn_admit.core.monitoring.bands import (
     redecide,
     weighted_of_vp,
 )
+from venn_admit.core.monitoring.divisions import redivided_shares
 from venn_admit.core.monitoring.partitions import CalibrationPartitions, PlacedPoints, calibration_partitions
 from venn_admit.core.monitoring.what_if import SnapshotCount, SnapshotEffects, SnapshotFact
 from venn_admit.core.split_names import Split
@@ -81,6 +85,7 @@ def describe(workspace: Workspace, connection: Connection, given: CalibrationToD
         mc_share=classifier.mc_share,
         partitions=partitions,
         admitted_of_vp=int(index.vp_admitted.sum()),
+        divisions=_divisions(workspace, connection, given, mc, vp, keys),
         weighted=weighted,
         other_settings=_other_settings(given, mc, partitions),
         lacking=_lacking(given, redecided),
@@ -91,6 +96,42 @@ def describe(workspace: Workspace, connection: Connection, given: CalibrationToD
     comparison = compare_bands(index, decided, given.decided_documents, redecided)
     coverage = given.coverage_of(vp.points, ranking, index.vp_admitted, documents)
     return Described(part, comparison, given.map_of(placed), coverage)
+
+
+def _divisions(
+    workspace: Workspace,
+    connection: Connection,
+    given: CalibrationToDescribe,
+    mc: SnapshotPoints,
+    vp: SnapshotPoints,
+    vp_keys: list[str],
+) -> tuple[float, ...]:
+    """Return what other divisions admit; none if it is unknown, since neighbours of some points have changed."""
+    calibration, classifier = given.calibration, given.classifier
+    joined = np.concatenate([mc.exemplar_ids, vp.exemplar_ids])
+    order = np.argsort(joined)
+    ids, found = approximations.read_approximations(connection, classifier, joined, calibration.parameters_id)
+    if len(ids) != len(joined):
+        return ()
+    view = found.take(np.argsort(ids))
+
+    def of_snapshot(name: str) -> npt.NDArray[Any]:
+        both: npt.NDArray[Any] = np.concatenate([getattr(part.points, name) for part in (mc, vp)])[order]
+        return both
+
+    if not all(np.array_equal(getattr(view, name), of_snapshot(name)) for name in ("match_count", "distance")):
+        return ()
+    keys = [*exemplars.keys(connection, mc.exemplar_ids).document_keys, *vp_keys]
+    return redivided_shares(
+        view,
+        of_snapshot("label"),
+        [keys[row] for row in order.tolist()],
+        calibration.settings,
+        mc_share=len(mc.exemplar_ids) / len(joined),
+        class_count=classifier.class_count,
+        seed=classifier.seed,
+        memory_budget=workspace.memory_budget,
+    )
 
 
 def _other_settings(

@@ -14,6 +14,7 @@ from venn_admit.core.split_names import Split
 from venn_admit.report.calibration.bands.wording import (
     BandsContents,
     budget_section,
+    divisions_section,
     partitions_section,
     unlocks,
     weights_text,
@@ -71,7 +72,7 @@ class BandsPart(BandsContents):
         }
 
     def sections(self, report: CalibrationReport) -> list[Section]:
-        return [partitions_section(report, self)]
+        return [partitions_section(report, self), divisions_section(report, self)]
 
     def rejected_of_reference(self, report: CalibrationReport) -> Mapping[Reason, int]:
         usable = int(self.partitions.usable.sum())
@@ -130,6 +131,7 @@ class BandsPart(BandsContents):
         return {
             "partitions": _partitions(report, self),
             "vp_admitted": self.admitted_of_vp,
+            "division_shares": list(self.divisions),
             "weights": {
                 "points": self.weighted.points,
                 "admitted_plain": self.weighted.plain,

@@ -10,6 +10,7 @@ import numpy as np
 from venn_admit.core.calibrators.bands import BandRadius
 from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.core.calibrators.usable_bands import UsableShares
+from venn_admit.core.comparison.divisions import mean_and_range
 from venn_admit.core.monitoring.bands import LabelBudget, Shortfall, WeightedShare
 from venn_admit.core.monitoring.partitions import CalibrationPartitions
 from venn_admit.core.types import IntArray
@@ -24,7 +25,7 @@ from venn_admit.report.calibration.sections import (
     ratio_text,
 )
 from venn_admit.report.evaluation.evaluated import edge_names
-from venn_admit.report.evaluation.wording import SIDE_BY_SIDE, shorten
+from venn_admit.report.evaluation.wording import SIDE_BY_SIDE, share_text, shorten
 
 SHOWN_CLASSES = 3
 """At most this many classes have columns: those with the fewest points in mc."""
@@ -35,7 +36,8 @@ class BandsContents:
     """The bands of a snapshot.
 
     neighbour_count: K. mc_share: of random labels that go to mc. admitted_of_vp: points of vp that plain Venn-ADMIT
-    would admit, each left out of its category. weighted: what weighted Venn-ADMIT would admit of a sample of them.
+    would admit, each left out of its category. divisions: the share that each of ten other divisions of the same points
+    would admit; none if unknown. weighted: what weighted Venn-ADMIT would admit of a sample of them.
     other_settings: what other settings leave usable, if these leave nearly nothing. lacking: the labels that bands
     lack; None if no point of the traffic has a band below kappa.
     """
@@ -46,6 +48,7 @@ class BandsContents:
     mc_share: Decimal
     partitions: CalibrationPartitions
     admitted_of_vp: int
+    divisions: tuple[float, ...]
     weighted: WeightedShare
     other_settings: UsableShares | None
     lacking: LabelBudget | None
@@ -97,6 +100,33 @@ def partitions_section(report: CalibrationReport, part: BandsContents) -> Sectio
             f"{part.settings.kappa:,} points of each class in mc; singletons: the share of vp whose ADMIT "
             "set has one class; right: the share of these whose label it is. d is cut at its quartiles over mc and vp.",
             *_hidden(report, shown),
+        ),
+    )
+
+
+def divisions_section(report: CalibrationReport, part: BandsContents) -> Section:
+    """Return how much of the admitted share is owed to the division of the labelled points."""
+    title, snapshot = "What other divisions of the points would admit", report.snapshot
+    points = snapshot.mc_count + snapshot.vp_count
+    admitted = f"Plain probabilities would admit {ratio_text(part.admitted_of_vp, snapshot.vp_count)} of vp."
+    if not part.divisions:
+        return Section(
+            title,
+            (
+                f"{admitted} What other divisions of the same points into mc and vp admit is unknown: they leave too "
+                "few points, or neighbours of the points have changed since.",
+            ),
+        )
+    mean, least, most = mean_and_range(part.divisions)
+    return Section(
+        title,
+        (
+            f"{admitted} {len(part.divisions)} other divisions of the same {points:,} points into mc and vp admit "
+            f"{share_text(mean)} on average, from {share_text(least)} to {share_text(most)}.",
+        ),
+        (
+            "Venn-ADMIT admits a category as a whole, so that chance decides on one whose share right is near the "
+            "threshold. Narrower bands owe less to the division, and admit less.",
         ),
     )
 
