@@ -108,6 +108,20 @@ def reasons(demo: Demo, rows: Rows) -> None:
     assert {row.outcome: row.points for row in rows} == expected
 
 
+def predictors(demo: Demo, rows: Rows) -> None:
+    of_split = [of_calibration(demo, split) for split in ("mc", "vp")]
+    label, said = (np.concatenate([part[name] for part in of_split]) for name in ("label", "predicted"))
+    assert [(row.predictor, row.class_name) for row in rows] == [
+        (who, name) for who in ("network", "KNN") for name in (*NAMES, None)
+    ]
+    assert {row.points for row in rows if row.class_name is None} == {len(label)}
+    of_knn = rows[3:]
+    assert [row.points for row in of_knn[:2]] == [int((label == c).sum()) for c in range(2)]
+    assert [row.predictions for row in of_knn[:2]] == [int((said == c).sum()) for c in range(2)]
+    assert of_knn[2].accuracy == (label == said).mean()
+    assert of_knn[2].f_half == pytest.approx((of_knn[0].f_half + of_knn[1].f_half) / 2)
+
+
 def coarse(demo: Demo, rows: Rows) -> None:
     q, d, label = demo.column("q"), demo.column("d"), demo.label
     probability = softmax(demo.column("logits"))[np.arange(len(label)), label]
@@ -236,6 +250,7 @@ CHECKS: dict[str, Callable[[Demo, Rows], None]] = {
     "Which admitted predictions were wrong?": wrong,
     "How many are admitted each day?": by_day,
     "Why is a prediction rejected?": reasons,
+    "How accurate are network and KNN?": predictors,
     "How accurate are predictions with few matches, or far from training?": coarse,
     "Where does a calibration admit anything?": admits,
     "Is the traffic still like the calibration data?": drift,

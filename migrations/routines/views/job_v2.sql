@@ -5,7 +5,7 @@ SELECT
     classifier,
     -- Key of the job.
     job,
-    -- approximate, score or fit.
+    -- approximate, score, fit or certify.
     kind,
     -- running, done, failed or cancelled.
     state,

@@ -134,3 +134,31 @@ def test_the_view_has_the_same_partitions(edge: Bench) -> None:
         assert (row.points, row.correct, row.share) == (count, right, count / 1000)
         assert row.accuracy == pytest.approx(right / count, rel=1e-15)
         assert row.threshold == pytest.approx(threshold, rel=1e-9)
+
+
+def test_the_view_has_the_same_accuracy(edge: Bench, measured: dict[str, Any]) -> None:
+    rows = edge.rows("SELECT * FROM report.point_accuracy_v1 WHERE classifier = 'edge'")
+    found = {(row.predictor, row.class_name): row for row in rows}
+    names = [f"class {c}" for c in range(C)]
+    assert found.keys() == {(who, name) for who in ("network", "KNN") for name in (*names, None)}
+    assert len(rows) == len(found)
+    for who in ("network", "KNN"):
+        expected, tallies = measured["accuracy"][who], measured["accuracy"][who]["tallies"]
+        everything = found[who, None]
+        assert everything.f_half == pytest.approx(expected["f_half_macro"], rel=1e-12)
+        assert everything.accuracy == expected["accuracy"] == everything.correct / everything.points
+        assert everything.points == everything.predictions == tallies["all"]["n"]
+        for name in names:
+            row = found[who, name]
+            assert row.f_half == pytest.approx(expected["f_half"][name], rel=1e-12)
+            assert row.accuracy == expected["per_true_class"][name]
+            assert row.points == tallies["per_true_class"][name]["n"]
+            assert row.predictions == tallies["per_predicted_class"][name]["n"]
+            assert row.correct == round(row.accuracy * row.points)
+
+
+def test_the_view_has_the_network_alone_under_venn_abers(edge: Bench) -> None:
+    edge.calibrate_abers("edge", score="network")
+    query = "SELECT predictor, method, points FROM report.point_accuracy_v1 WHERE calibration = 2 AND class IS NULL"
+    ((predictor, method, points),) = edge.rows(query)
+    assert (predictor, method, points) == ("network", "venn-abers", len(GOLDEN["mc_y"]))
