@@ -104,6 +104,7 @@ def of_map(report: CalibrationReport, rows: Rows) -> Cells:
             distances[row.d_quartile - 1],
             f"{row.points:,}",
             share(row.share_right),
+            None,
             share(row.share_admitted),
             f"{row.traffic:,}",
             share(row.share_of_traffic),

@@ -14,6 +14,8 @@ from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import CLASS_NAMES, NAME, SCORED_ROWS, K
 from tests.files.samples import SUFFIXES
 from venn_admit.cli.tables.decision_tables import print_decision
+from venn_admit.core.evaluation.tallies import wilson_interval
+from venn_admit.report.evaluation.wording import interval_text
 from venn_admit.store.database.engine import create_engine, transaction
 
 FIELDS = (
@@ -72,6 +74,30 @@ def test_decide_shows_why(calibrated: Program, files: Path) -> None:
     shown = calibrated("decide", NAME, files / "scored.npz", "--row", 3).stdout
     for expected in ("scored-3, calibration 1", "q, matching neighbours", "points in band", "train-", *CLASS_NAMES):
         assert expected in shown
+
+
+def test_decide_and_replay_show_the_interval_of_the_category(
+    own_calibrated: Program, files: Path, tmp_path: Path
+) -> None:
+    scores = tmp_path / "scores.parquet"
+    assert own_calibrated("score", NAME, files / "scored.npz", "--out", scores).code == 0
+    compared = 0
+    for row in range(SCORED_ROWS):
+        decide = ("decide", NAME, files / "scored.npz", "--row", row)
+        found = own_calibrated(*decide, "--json").result
+        if found["category"] is None or not found["category_size"]:
+            continue
+        counts = found["category_counts"]
+        low, high = wilson_interval(counts[found["predicted"]], sum(counts))
+        replay = ("replay", "--classifier", NAME, "--id", f"scored-{row}")
+        for again in (found, own_calibrated(*replay, "--json").result):
+            assert again["category"]["interval"] == [float(low), float(high)]
+        said = f"95 % interval {interval_text((float(low), float(high)))}"
+        assert all(said in own_calibrated(*asked).stdout for asked in (decide, replay))
+        compared += 1
+        if compared == 2:
+            break
+    assert compared == 2
 
 
 def test_decide_shows_four_digits_and_as_many_neighbours_as_asked_for(calibrated: Program, files: Path) -> None:

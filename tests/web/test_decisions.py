@@ -73,6 +73,12 @@ def test_a_decision_says_why_and_is_the_same_again(shared: Visitor) -> None:
     assert shared.client.get(f"{OWN}/decisions/99999999").status_code == 404
 
 
+def test_a_replayed_decision_has_the_interval_of_its_category(shared: Visitor) -> None:
+    (number, *_) = numbers(shared.open(f"{OWN}/decisions?outcome=admitted"))
+    page = shared.open(f"{OWN}/decisions/{number}/replay")
+    assert re.search(r"right in the category</dt>\s*<dd>[.\d]+, 95 % interval [.\d]+-[.\d]+</dd>", page)
+
+
 def test_a_decision_compares_its_probability_with_its_threshold(shared: Visitor) -> None:
     for outcome, comparison in (("admitted", "at least"), ("rejected", "below")):
         pages = [

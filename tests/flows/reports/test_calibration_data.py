@@ -160,5 +160,5 @@ def test_the_view_has_the_same_accuracy(edge: Bench, measured: dict[str, Any]) -
 def test_the_view_has_the_network_alone_under_venn_abers(edge: Bench) -> None:
     edge.calibrate_abers("edge", score="network")
     query = "SELECT predictor, method, points FROM report.point_accuracy_v1 WHERE calibration = 2 AND class IS NULL"
-    ((predictor, method, points),) = edge.rows(query)
-    assert (predictor, method, points) == ("network", "venn-abers", len(GOLDEN["mc_y"]))
+    (row,) = edge.rows(query)
+    assert (row.predictor, row.method, row.points) == ("network", "venn-abers", len(GOLDEN["mc_y"]))

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE
+from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, wilson_interval
 from venn_admit.core.monitoring.partitions import PartitionMap
 from venn_admit.core.split_names import Split
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Section, TextTable, group_names, ratio_text
 from venn_admit.report.evaluation.evaluated import edge_names
+from venn_admit.report.evaluation.wording import interval_text
 from venn_admit.report.wording import MOST_FULL_MATCHES, full_matches_text
 
 QUERY = "partition_map"
@@ -36,7 +37,8 @@ def caption(report: CalibrationReport, found: PartitionMap) -> str:
     )
     return (
         f"The partition map: the points of {split} by q and d. Each cell shows the share of the predictions that is "
-        f"right, which colours it; the share that plain probabilities would admit ({HOW_ADMITTED[split]}); and the "
+        f"right, which colours it, and its 95 % interval; the share that plain probabilities would admit "
+        f"({HOW_ADMITTED[split]}); and the "
         f"number of points; {traffic}."
     )
 
@@ -50,6 +52,7 @@ def map_section(report: CalibrationReport, found: PartitionMap) -> Section:
             d_name,
             f"{points:,}",
             ratio_text(right, points),
+            _interval_text(right, points),
             ratio_text(admitted, points),
             f"{recent:,}",
             ratio_text(recent, traffic),
@@ -57,12 +60,13 @@ def map_section(report: CalibrationReport, found: PartitionMap) -> Section:
         for q_name, d_name, points, right, admitted, recent in _cells(found)
         if points or recent
     )
-    heads = ("q", "d", f"points\nof {split}", "right", "admitted", "recent\ntraffic", "share\nof it")
+    heads = ("q", "d", f"points\nof {split}", "right", "95 %\ninterval", "admitted", "recent\ntraffic", "share\nof it")
     return Section(
         "How much is right in each partition",
         (TextTable(heads, rows, query=QUERY),),
         (
-            "right: the share of the predictions; admitted: the share that plain probabilities would admit, "
+            "right: the share of the predictions, whose interval takes points for independent; admitted: the share "
+            "that plain probabilities would admit, "
             f"{HOW_ADMITTED[split]}. d is cut at its quartiles over the calibration data. Partitions without any point "
             "are left out.",
             *_full_matches(found, split),
@@ -89,6 +93,7 @@ def map_payload(found: PartitionMap) -> dict[str, Any]:
                 "d_group": number % found.points.shape[1],
                 "points": points,
                 "right": right,
+                "interval": list(_interval(right, points)),
                 "admitted": admitted,
                 "traffic": traffic,
             }
@@ -109,12 +114,16 @@ def _cells(found: PartitionMap) -> Iterator[tuple[str, str, int, int, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class MapCell:
-    """A cell. row, column: its group of q and of d. tone: how its share right compares with the target."""
+    """A cell. row, column: its group of q and of d. tone: how its share right compares with the target.
+
+    right, interval, admitted and tone are empty if there are too few points to judge.
+    """
 
     row: int
     column: int
     points: int
     right: str
+    interval: str
     admitted: str
     traffic: str
     tone: str
@@ -173,7 +182,17 @@ def _cell(found: PartitionMap, row: int, column: int, target: float) -> MapCell:
         column=column,
         points=points,
         right=ratio_text(right, points) if is_judged else "",
+        interval=_interval_text(right, points) if is_judged else "",
         admitted=ratio_text(admitted, points) if is_judged else "",
         traffic=ratio_text(int(found.traffic[place]), traffic) if traffic else "",
         tone=tone_of(right / points, target) if is_judged else "",
     )
+
+
+def _interval_text(right: int, points: int) -> str:
+    return interval_text(_interval(right, points)) if points else "-"
+
+
+def _interval(right: int, points: int) -> tuple[float, float]:
+    low, high = wilson_interval(right, points)
+    return float(low), float(high)
