@@ -5,6 +5,7 @@ may create databases). Redis and RabbitMQ are those at VENN_ADMIT_TEST_REDIS_URL
 VENN_ADMIT_TEST_RABBITMQ_URL, by default at their usual local ports.
 """
 
+import gc
 import os
 import shutil
 import subprocess
@@ -41,6 +42,17 @@ def pytest_configure() -> None:
     # How long an example takes to draw or to run says nothing on a machine that others use too.
     settings.register_profile("untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("untimed")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported and collected stays, so that looking for garbage in it only takes time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -41,7 +41,7 @@ from venn_admit.store.access.keys import Scope
         b'{"text": "' + b"a" * (2 * MOST_BYTES_WITHOUT_PARTS) + b'"}',
         b"0" * MOST_BYTES_WITHOUT_PARTS,
         b"[]" * (MOST_PARTS // 2),
-        json.dumps([[number / 7 for number in range(100_000)]] * 5, indent=4).encode(),
+        b"[" + b",\n".join([json.dumps([number / 7 for number in range(100_000)], indent=4).encode()] * 5) + b"]",
     ],
     ids=lambda body: f"{body[:10]!r} of {len(body)}",
 )

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
 from anyio import to_thread
@@ -78,8 +79,9 @@ What is promised of admitted points, for traffic like the calibration data. With
 With `promise` `average`: {Promised.AVERAGE.sentence}. With neither: {Promised.POINTWISE.sentence}."""
 
 
+@cache
 def document() -> dict[str, Any]:
-    """Return the OpenAPI document, which depends on nothing but the program."""
+    """Return the OpenAPI document, which depends on nothing but the program; callers leave it as it is."""
     app = FastAPI()
     for router in ROUTERS:
         app.include_router(router)

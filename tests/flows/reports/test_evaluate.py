@@ -19,7 +19,7 @@ from venn_admit.flows.reports.evaluate import (
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.payload import report_payload
 
-HELD_OUT_ROWS = 16_000
+HELD_OUT_ROWS = 4000
 
 
 def tweets(start: int = 0, stop: int = 300) -> Arrays:
@@ -27,6 +27,12 @@ def tweets(start: int = 0, stop: int = 300) -> Arrays:
     with np.load(EXAMPLES / "ood.npz") as ood:
         part = {name: values[start:stop] for name, values in ood.items()}
     return part | {"id": np.array([f"tweet-{row}" for row in range(start, stop)])}
+
+
+def held_out() -> Arrays:
+    """The held-out data of `few_reviews`."""
+    with np.load(EXAMPLES / "valid.npz") as valid:
+        return {name: values[:HELD_OUT_ROWS] for name, values in valid.items()}
 
 
 def request_file(reviews: Bench, path: Path, calibration_id: int | None = None) -> EvaluationRequest:
@@ -46,16 +52,16 @@ def figures(report: DatasetReport) -> object:
     return finite_json({key: value for key, value in report_payload(report).items() if key != "calibration"})
 
 
-def test_venn_admit_rows_are_the_decisions_of_score(reviews: Bench) -> None:
-    path = reviews.write("tweets.npz", tweets())
-    report = run(reviews, request_file(reviews, path))
+def test_venn_admit_rows_are_the_decisions_of_score(few_reviews: Bench) -> None:
+    path = few_reviews.write("tweets.npz", tweets())
+    report = run(few_reviews, request_file(few_reviews, path))
     label = tweets()["y"]
     for name, weighted in (("Venn-ADMIT plain", False), ("Venn-ADMIT weighted", True)):
-        decision = reviews.score("reviews", path, weighted=weighted).column("decision")
+        decision = few_reviews.score("reviews", path, weighted=weighted).column("decision")
         admitted = ~np.isnan(decision)
         assert admitted.any()
         assert report.method(name).overall == Tally(int((decision == label).sum()), int(admitted.sum()), 300)
-    sets = reviews.score("reviews", path).table.column("set").to_pylist()
+    sets = few_reviews.score("reviews", path).table.column("set").to_pylist()
     single = [(classes[0], y) for classes, y in zip(sets, label, strict=True) if len(classes) == 1]
     assert report.method("ADMIT").overall == Tally(sum(c == y for c, y in single), len(single), 300)
 
@@ -66,21 +72,20 @@ def test_all_methods_in_the_order_of_the_paper(few_reviews: Bench) -> None:
     assert [row.name for row in report.accuracy] == ["network", "KNN", "localizer"]
 
 
-def test_the_same_report_in_whatever_order_the_data_came(reviews: Bench, tmp_path: Path) -> None:
-    report = run(reviews, request_file(reviews, reviews.write("tweets.npz", tweets())))
+def test_the_same_report_in_whatever_order_the_data_came(few_reviews: Bench, tmp_path: Path) -> None:
+    report = run(few_reviews, request_file(few_reviews, few_reviews.write("tweets.npz", tweets())))
     shuffled = np.random.default_rng(0).permutation(HELD_OUT_ROWS)
-    with np.load(EXAMPLES / "valid.npz") as valid:
-        held_out = {name: values[shuffled] for name, values in valid.items()}
+    in_another_order = {name: values[shuffled] for name, values in held_out().items()}
     (tmp_path / "other").mkdir()
-    other = Bench(reviews.engine, tmp_path / "other")
-    ids = reviews.rows(
+    other = Bench(few_reviews.engine, tmp_path / "other")
+    ids = few_reviews.rows(
         "SELECT external_id FROM exemplar INNER JOIN classifier ON classifier_id = classifier.id "
         "WHERE split IN ('knn', 'mc', 'vp') ORDER BY exemplar.id"
     )
-    held_out["id"] = np.array([row.external_id for row in ids])[shuffled]
+    in_another_order["id"] = np.array([row.external_id for row in ids])[shuffled]
     other.create("again", dimension=128)
     other.ingest("again", EXAMPLES / "train.npz", "train")
-    other.ingest("again", other.write("shuffled.npz", held_out), "held-out")
+    other.ingest("again", other.write("shuffled.npz", in_another_order), "held-out")
     other.adopt("again")
     other.calibrate("again", kappa=100)
     backwards = {name: values[::-1] for name, values in tweets().items()}
@@ -128,9 +133,9 @@ class TestWhichPoints:
         report = run(few_reviews, request_file(few_reviews, few_reviews.write("mixed.npz", mixed)))
         assert (report.point_count, report.left_out) == (60, 40)
 
-    def test_nothing_but_calibration_data(self, reviews: Bench) -> None:
-        with pytest.raises(InvalidInputError, match=r"all 16,000 labelled rows .* calibration 1, and say nothing"):
-            request_file(reviews, EXAMPLES / "valid.npz")
+    def test_nothing_but_calibration_data(self, few_reviews: Bench) -> None:
+        with pytest.raises(InvalidInputError, match=r"all 4,000 labelled rows .* calibration 1, and say nothing"):
+            request_file(few_reviews, few_reviews.write("valid.npz", held_out()))
 
     def test_no_label_and_nothing_is_stored(self, few_reviews: Bench) -> None:
         arrays = tweets() | {"y": np.full(300, -1)}
