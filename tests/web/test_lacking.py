@@ -1,0 +1,28 @@
+"""The page of a report names the classes that nothing is promised for, although the strongest promise was asked for."""
+
+from decimal import Decimal
+
+from tests.cli.samples import CLASS_NAMES, NAME
+from tests.web.visitor import OWN, Visitor
+from venn_admit.core.calibrators.promises import Promised
+from venn_admit.flows.calibration.calibrate import calibrate_on_stored, settings_for
+from venn_admit.flows.data.catalogue import find
+from venn_admit.flows.reports.report import report
+from venn_admit.store.access.keys import Scope
+
+
+def test_the_page_names_each_class_that_nothing_is_promised_for(visitor: Visitor) -> None:
+    visitor.sign_in(Scope.WRITE)
+    known = find(visitor.runtime.engine, NAME)
+    of_true = f"Nothing is promised for true classes: {', '.join(CLASS_NAMES)}."
+    for alpha, promised, said in (
+        ("0.1", Promised.BOTH, None),
+        ("0.05", Promised.PREDICTED, of_true),
+        ("0.03", Promised.AVERAGE, "So the average promise takes its place."),
+    ):
+        settings = settings_for(known, "venn-abers", {"alpha": Decimal(alpha)})
+        made = calibrate_on_stored(visitor.runtime, known, settings, reason="test").calibration_id
+        assert report(visitor.runtime, NAME, calibration_id=made).part.promised is promised
+        page = " ".join(visitor.open(f"{OWN}/report?calibration={made}").split())
+        for sentence in (of_true, "So the average promise takes its place."):
+            assert (sentence in page) == (sentence == said), alpha
