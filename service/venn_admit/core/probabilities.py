@@ -29,9 +29,9 @@ def are_probabilities(logits: npt.NDArray[np.floating[Any]]) -> bool:
     return bool(_sum_to_one(logits[:1], _ROUNDED_TO_FLOAT32).all() and _sum_to_one(logits, _ROUNDED_TO_FLOAT32).all())
 
 
-def sum_tolerance(class_count: int, rounded: float = _ROUNDED_TO_FLOAT32) -> float:
-    """Return by how much the sum of C probabilities may differ from 1, if each was rounded off by `rounded` at most."""
-    return rounded * max(1.0, class_count / 16)
+def sum_tolerance(class_count: int) -> float:
+    """Return by how much the sum of C probabilities in float32 may differ from 1."""
+    return _ROUNDED_TO_FLOAT32 * _terms(class_count)
 
 
 def not_probabilities(values: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.intp]:
@@ -61,5 +61,10 @@ def _sum_to_one(values: npt.NDArray[np.floating[Any]], rounded: float) -> BoolAr
     # (n, C) -> (n,)
     in_range = ((values >= 0) & (values <= 1)).all(axis=1)
     sums = values.sum(axis=1, dtype=np.float64)
-    found: BoolArray = in_range & (np.abs(sums - 1) <= sum_tolerance(values.shape[1], rounded))
+    found: BoolArray = in_range & (np.abs(sums - 1) <= rounded * _terms(values.shape[1]))
     return found
+
+
+def _terms(class_count: int) -> float:
+    """How many times more than a probability their sum may be rounded off."""
+    return max(1.0, class_count / 16)
