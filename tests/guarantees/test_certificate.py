@@ -22,6 +22,8 @@ from venn_admit.core.types import FloatArray, IntArray
 
 ALPHA, CONFIDENCE = Decimal("0.1"), Decimal("0.9")
 EPS, ERROR_SHARE = 0.1, 0.1
+LARGEST = 100
+"""Points of the largest documents where sizes differ."""
 LEVELS = np.array([0.95, 0.9, 0.85, 0.8, 0.7, 0.6])
 PREDICTED, BOTH = (ClassKind.PREDICTED,), tuple(ClassKind)
 
@@ -33,6 +35,7 @@ class Law:
     weight: (C, 6), the probability of each predicted class and score.
     right: (C, 6), the probability that such a point is right; a wrong point is of the next class.
     size, documents: The points of a document, and the documents of evidence; a fifth as many propose.
+    tail: The sizes of documents follow a power law with this exponent instead, up to `LARGEST`; None: all are equal.
     dependence: The probability that a point takes the uniform number of its document instead of its own.
     draws: How many draws of both are certified.
     """
@@ -41,19 +44,23 @@ class Law:
     right: FloatArray
     kinds: tuple[ClassKind, ...] = PREDICTED
     size: int = 1
+    tail: float | None = None
     documents: int = 600
     dependence: float = 0.0
     draws: int = 150
 
     def draw(self, rng: np.random.Generator, documents: int) -> CertificatePoints:
-        count = documents * self.size
+        sizes = np.full(documents, self.size)
+        if self.tail is not None:
+            sizes = np.minimum(rng.zipf(self.tail, documents), LARGEST)
+        count = int(sizes.sum())
         class_count, level_count = self.weight.shape
         cell = rng.choice(self.weight.size, count, p=self.weight.ravel())
         predicted, level = np.divmod(cell, level_count)
-        shared = np.repeat(rng.random(documents), self.size)
+        shared = np.repeat(rng.random(documents), sizes)
         uniform = np.where(rng.random(count) < self.dependence, shared, rng.random(count))
         label = np.where(uniform < self.right.ravel()[cell], predicted, (predicted + 1) % class_count)
-        return CertificatePoints(LEVELS[level], predicted, label, np.arange(count) // self.size)
+        return CertificatePoints(LEVELS[level], predicted, label, np.repeat(np.arange(documents), sizes))
 
     def falls_short(self, policy: Policy) -> bool:
         """Whether a policy admits fewer than 1 - alpha right of some class of the kinds asked for."""
@@ -91,6 +98,9 @@ LAWS = {
     "just below": Law(spread(0.5, 0.5), np.array([BELOW, GRADED + 0.01])),
     "just below, dependent": Law(
         spread(0.5, 0.5), np.array([BELOW, GRADED + 0.01]), size=8, documents=100, dependence=0.5
+    ),
+    "just below, heavy-tailed sizes, strongly dependent": Law(
+        spread(0.5, 0.5), np.array([BELOW, GRADED + 0.01]), tail=1.7, documents=300, dependence=0.8
     ),
     "just below, true class": Law(
         spread(0.5, 0.5), np.array([np.full(6, 0.891), np.full(6, 0.97)]), (ClassKind.TRUE,), documents=400, draws=100
