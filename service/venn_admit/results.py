@@ -344,9 +344,7 @@ def _stored_decision(found: "ShownDecision") -> dict[str, Any]:
 def _neighbours(near: "Sequence[Near]", class_names: Sequence[str]) -> list[dict[str, Any]]:
     return [
         {
-            "external_id": neighbour.external_id,
-            "network_predicted": neighbour.network_predicted,
-            "attributes": neighbour.attributes,
+            **neighbour._asdict(),
             "label": label,
             "distance": distance,
             "label_class": class_names[label],

@@ -44,7 +44,6 @@ SETTINGS = [
         1,
         make_venn_abers_settings(2, 25, certify=["predicted", "true"]),
         is_in_use=True,
-        is_certified=True,
         certified=(ClassKind.PREDICTED, ClassKind.TRUE),
         policy=(0.61, None),
     ),

@@ -62,8 +62,7 @@ async def post_decide(request: Request, classifier: ClassifierName, given: Decid
     """Decide on points at once, all by the current calibration, and say why; nothing is stored."""
     if len(given.points) <= MOST_POINTS:
         together: Together = request.app.state.together
-        asked = AskedPoints(given_points(given.points), **_how(given), key_id=remembered_key(request))
-        decided = await together.decide(classifier, asked)
+        decided = await together.decide(classifier, _asked(request, given))
         if decided is not None:
             return _decided(request, decided)
     await look_up_again(request)
@@ -71,17 +70,18 @@ async def post_decide(request: Request, classifier: ClassifierName, given: Decid
 
 
 def _decide_alone(request: Request, classifier: str, given: DecideRequest) -> Response:
-    scorer = runtime_of(request).point_scorer
-    return _decided(request, scorer.score_each(classifier, given_points(given.points), **_how(given)))
+    return _decided(request, runtime_of(request).point_scorer.score_asked(classifier, _asked(request, given)))
 
 
-def _how(given: DecideRequest) -> dict[str, Any]:
-    return {
-        "weighted": given.weighted,
-        "require_full_match": given.require_full_match,
-        "neighbours": given.neighbour_count,
-        "stated": given.stated,
-    }
+def _asked(request: Request, given: DecideRequest) -> AskedPoints:
+    return AskedPoints(
+        given_points(given.points),
+        weighted=given.weighted,
+        require_full_match=given.require_full_match,
+        neighbours=given.neighbour_count,
+        stated=given.stated,
+        key_id=remembered_key(request),
+    )
 
 
 def _decided(request: Request, decided: Sequence[PointDecision]) -> Response:

@@ -90,6 +90,7 @@ class CalibratorSettings:
 
     method: ClassVar[str] = VENN_ADMIT
     has_policy: ClassVar[bool] = False
+    certify: ClassVar[None] = None
     loss: ClassVar[None] = None
 
     alpha: Alpha

@@ -17,7 +17,7 @@ from venn_admit.errors import Code, ConflictError, DatabaseError, NotFoundError,
 from venn_admit.flows.jobs.chunks import ChunkWork
 from venn_admit.store.database.engine import connect, consistent_view, transaction
 from venn_admit.store.exemplars import approximations, classifiers, exemplars, neighbours, support, support_changes
-from venn_admit.store.exemplars.approximations import StoredParameters
+from venn_admit.store.exemplars.approximations import StoredParameters, positions
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.exemplars.neighbours import StoredNeighbours
 from venn_admit.store.exemplars.support_changes import SupportChanges
@@ -261,9 +261,3 @@ def neighbours_in_order(stored: StoredNeighbours, exemplar_ids: IntArray, suppor
     return Neighbours(
         indices=np.searchsorted(support.ids, stored.neighbour_ids[rows]), distances=stored.distances[rows]
     )
-
-
-def positions(ids: IntArray, wanted: IntArray) -> IntArray:
-    """Return the position of each wanted id among distinct ids, which contain them all; (len(wanted),) int64."""
-    sorter = np.argsort(ids)
-    return sorter[np.searchsorted(ids, wanted, sorter=sorter)].astype(np.int64)

@@ -221,8 +221,13 @@ class PointScorer:
         come from another extractor than the classifier's; InvalidInputError if the method needs logits, if something
         needs vectors and there are none, if weights are asked for of a certified calibration, or as in `as_logits`.
         """
-        asked = AskedPoints(points, weighted, require_full_match, hnsw_ef_search, neighbours, stated)
-        (decided,) = self.score_kept(name, [asked])
+        return self.score_asked(
+            name, AskedPoints(points, weighted, require_full_match, hnsw_ef_search, neighbours, stated)
+        )
+
+    def score_asked(self, name: str, asked: AskedPoints) -> list[PointDecision]:
+        """Decide on the points of a request whose key is valid, if it shows one. Raises as `score_each` does."""
+        (decided,) = self.score_kept(name, [replace(asked, key_id=None)])
         if decided is None:
             asked = _settled(asked)
         while decided is None:

@@ -18,10 +18,10 @@ from venn_admit.core.evaluation.points import PredictedPoints
 from venn_admit.core.split_names import Split
 from venn_admit.core.types import Approximation, Float32Array, FloatArray, IntArray, join_approximations
 from venn_admit.errors import NotReadyError
-from venn_admit.flows.calibration.approximate import positions
 from venn_admit.methods.method import Snapshot
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.exemplars import approximations, exemplars
+from venn_admit.store.exemplars.approximations import positions
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace
 

@@ -17,14 +17,14 @@ from venn_admit.core.split_names import Split
 from venn_admit.core.types import Approximation, IntArray, Neighbours, Support, join_approximations
 from venn_admit.errors import Code, InvalidInputError, NotFoundError, NotReadyError, OutdatedError
 from venn_admit.files.label_values import ClassNumbers
-from venn_admit.flows.calibration.approximate import neighbours_in_order, positions
+from venn_admit.flows.calibration.approximate import neighbours_in_order
 from venn_admit.flows.calibration.calibrate import require_parameters
 from venn_admit.report.what_if.training import TrainingChange
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.decisions import what_if
 from venn_admit.store.exemplars import classifiers, exemplars, labels, neighbours
-from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
+from venn_admit.store.exemplars.approximations import Replacements, StoredParameters, positions
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.support_files import CachedSupport
 from venn_admit.store.work import recalibrations

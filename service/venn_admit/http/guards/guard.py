@@ -1,6 +1,7 @@
 """What key a route needs, which is checked before anything else of a request is read, and documented."""
 
 from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Depends, Request, Response, params
@@ -38,6 +39,7 @@ _WHY = {
 }
 
 
+@dataclass(eq=False)
 class Guard:
     """Lets a request through if its key has a scope, and is for the classifier that the path names.
 
@@ -51,21 +53,13 @@ class Guard:
             answers.
     """
 
-    def __init__(
-        self,
-        scope: Scope,
-        *,
-        every_classifier: bool = False,
-        stores: bool = True,
-        decides: bool = False,
-        remembers: bool = False,
-    ) -> None:
-        self.scope = scope
-        self.every_classifier = every_classifier
-        self.stores = stores
-        self.decides = decides
-        self.remembers = remembers
-        self._keys = RecentKeys()
+    scope: Scope
+    _: KW_ONLY
+    every_classifier: bool = False
+    stores: bool = True
+    decides: bool = False
+    remembers: bool = False
+    _keys: RecentKeys = field(default_factory=RecentKeys, init=False)
 
     async def __call__(self) -> None:
         """Do nothing: the route has checked the key before its dependencies are asked."""

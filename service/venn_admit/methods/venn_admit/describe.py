@@ -38,7 +38,7 @@ from venn_admit.report.evaluation.evaluated import settings_of_bands
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration, SnapshotPoints
 from venn_admit.store.exemplars import approximations, exemplars
-from venn_admit.store.exemplars.approximations import Replacements
+from venn_admit.store.exemplars.approximations import Replacements, positions
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace
 
@@ -109,14 +109,13 @@ def _divisions(
     """Return what other divisions admit; none if it is unknown, since neighbours of some points have changed."""
     calibration, classifier = given.calibration, given.classifier
     joined = np.concatenate([mc.exemplar_ids, vp.exemplar_ids])
-    order = np.argsort(joined)
     ids, found = approximations.read_approximations(connection, classifier, joined, calibration.parameters_id)
     if len(ids) != len(joined):
         return ()
-    view = found.take(np.argsort(ids))
+    view = found.take(positions(ids, joined))
 
     def of_snapshot(name: str) -> npt.NDArray[Any]:
-        both: npt.NDArray[Any] = np.concatenate([getattr(part.points, name) for part in (mc, vp)])[order]
+        both: npt.NDArray[Any] = np.concatenate([getattr(part.points, name) for part in (mc, vp)])
         return both
 
     if not all(np.array_equal(getattr(view, name), of_snapshot(name)) for name in ("match_count", "distance")):
@@ -125,7 +124,7 @@ def _divisions(
     return redivided_shares(
         view,
         of_snapshot("label"),
-        [keys[row] for row in order.tolist()],
+        keys,
         calibration.settings,
         mc_share=len(mc.exemplar_ids) / len(joined),
         class_count=classifier.class_count,

@@ -45,9 +45,8 @@ class Calibrator:
     is_in_use: whether new decisions are made under it. has_current: whether it was ever put in use, since when it is
     kept current. retired_at: None as long as it is. due_for: what
     changed since the snapshot, such as labels; None if nothing did. due_error: why it could not be recalibrated.
-    is_certified: whether a policy passed; None if no certificate was asked for. certified: the kinds of classes that it
-    is certified for; None if none passed. policy: the thresholds of the policy,
-    certified or of the average promise, None for never; None if there is none.
+    certified: the kinds of classes that a policy is certified for; None if none passed, or none was asked for. policy:
+    the thresholds of the policy, certified or of the average promise, None for never; None if there is none.
     """
 
     id: int
@@ -61,9 +60,13 @@ class Calibrator:
     due_for: str | None
     due_error: str | None
     has_current: bool = True
-    is_certified: bool | None = None
     certified: tuple[Kind, ...] | None = None
     policy: tuple[float | None, ...] | None = None
+
+    @property
+    def is_certified(self) -> bool | None:
+        """Whether a policy passed; None if no certificate was asked for."""
+        return None if self.settings.certify is None else self.certified is not None
 
     @property
     def promised(self) -> Promised:

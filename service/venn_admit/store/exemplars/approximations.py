@@ -125,6 +125,12 @@ def read_approximations(
     return rows["exemplar_id"], _approximation(rows)
 
 
+def positions(ids: IntArray, wanted: IntArray) -> IntArray:
+    """Return the position of each wanted id among distinct ids, which contain them all; (len(wanted),) int64."""
+    sorter = np.argsort(ids)
+    return sorter[np.searchsorted(ids, wanted, sorter=sorter)].astype(np.int64)
+
+
 def write_approximations(
     connection: Connection,
     classifier: Classifier,

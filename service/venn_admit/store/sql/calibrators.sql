@@ -11,8 +11,7 @@ SELECT
     calibration.vp_count,
     request.reason AS due_for,
     request.error AS due_error,
-    -- Null if the snapshot was asked for no certificate.
-    CASE WHEN calibrator.certify IS NOT NULL THEN certificate.p_value IS NOT NULL END AS is_certified,
+    -- The kinds of classes that a policy is certified for; null if none is.
     CASE WHEN certificate.p_value IS NOT NULL THEN certificate.document -> 'kinds' END AS certified,
     certificate.thresholds AS policy,
     -- The same order as in `latest_calibration`, which takes the first.

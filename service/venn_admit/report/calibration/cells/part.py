@@ -56,13 +56,10 @@ class CellsPart(CellsContents):
 
     @property
     def promised(self) -> Promised:
-        if self.settings.loss is not None:
-            return Promised.LOSS
         certificate = self.certificate
         asked = None if self.average is not None else self.settings.certify
-        return promised(
-            asked if certificate is None or certificate.policy is None else certificate.kinds, self.settings.promise
-        )
+        kinds = asked if certificate is None or certificate.policy is None else certificate.kinds
+        return promised(kinds, self.settings.promise, by_loss=self.settings.loss is not None)
 
     @property
     def certified(self) -> str | None:
