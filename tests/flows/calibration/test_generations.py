@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.running import Arrays, Bench, Golden
+from venn_admit.core.calibrators.promises import Promised
 from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError, NotReadyError
 from venn_admit.flows.calibration.generations import (
     create_generation,
@@ -22,6 +23,7 @@ from venn_admit.flows.decisions.replay import replay, replay_newest
 from venn_admit.flows.decisions.score_one import PointScorer
 from venn_admit.flows.jobs.listing import list_jobs, show_job
 from venn_admit.flows.keys import keys
+from venn_admit.store.calibrations import calibrators
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers, generations
 
@@ -178,6 +180,16 @@ class TestSwitch:
         assert certified is False
         with pytest.raises(NotReadyError, match="would reject everything"):
             switch(two.engine, "edge@2")
+
+    def test_one_that_admits_by_the_average_promise_is_switched_to(self, two: Bench) -> None:
+        calibrated = two.calibrate_abers("edge@2", score="network", alpha=Decimal("0.03"), promise="strongest")
+        setting = find(two.engine, "edge@2")
+        with transaction(two.engine) as connection:
+            in_use, *_ = calibrators.of_classifier(connection, setting)
+        assert (in_use.calibration_id, in_use.is_certified) == (calibrated.calibration_id, False)
+        assert in_use.promised is Promised.AVERAGE
+        switch(two.engine, "edge@2")
+        assert find(two.engine, "edge").id == setting.id
 
     def test_the_name_alone_says_no_generation(self, two: Bench) -> None:
         with pytest.raises(InvalidInputError, match="expected a generation, such as 'edge@1'"):

@@ -174,9 +174,9 @@ def _require_usable(connection: Connection, generation: Classifier) -> None:
     """Raise NotReadyError unless a generation admits predictions."""
     calibrations.latest(connection, generation)
     in_use = calibrators.of_classifier(connection, generation)[0]
-    if in_use.is_certified is False:
+    if all(least is None for least in in_use.thresholds):
         raise NotReadyError(
-            f"no policy of calibration {in_use.calibration_id} of {generation.name!r} passed its test, so the "
+            f"calibration {in_use.calibration_id} of {generation.name!r} admits no class at any score, so the "
             "generation would reject everything; label more, or calibrate it without a certificate"
         )
     if generation.knn is not None:
