@@ -13,6 +13,7 @@ from venn_admit.cli.tables.summaries import ScoreSummary
 from venn_admit.core.monitoring.drift import OutcomeCounts
 from venn_admit.core.reasons import ADMITTED, Reason
 from venn_admit.core.split_names import Split
+from venn_admit.flows.decisions.listing import AppliedRule
 from venn_admit.flows.reports.gauges import WatchedFigures
 from venn_admit.http.metrics import Metrics
 from venn_admit.store.database.engine import connect
@@ -61,7 +62,7 @@ def test_the_database_takes_these_and_no_others(engine: Engine) -> None:
 def test_a_reason_has_words_everywhere(reason: Reason, capsys: pytest.CaptureFixture[str]) -> None:
     stored = {**REJECTED, "reason": str(reason)}
     print_decision("one", NAMES, stored, [0, 0], [])
-    page = steps(stored, NAMES, None, least=None)[-1]
+    page = steps(stored, NAMES, AppliedRule(None, None))[-1]
     said = (words(capsys.readouterr().out), f"{page.said}", reasons_table())
     for place in said:
         assert all(part in place for part in (reason, reason.meaning, reason.remedy)), place

@@ -4,12 +4,14 @@ import json
 import re
 from decimal import Decimal
 from html import unescape
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.cli import samples
-from tests.web.conftest import IMAGE
+from tests.cli.program import Program
+from tests.web.conftest import IMAGE, visited
 from tests.web.visitor import OWN, Visitor
 from venn_admit.flows.reports import report as opened_cells
 from venn_admit.store.access.keys import Scope
@@ -87,6 +89,32 @@ def test_a_decision_compares_its_probability_with_its_threshold(shared: Visitor)
         said = [found for page in pages for found in re.findall(rf"(0\.\d+) is {comparison} 0\.8\.", page)]
         assert said
         assert all((float(lower) >= 0.8) == (outcome == "admitted") for lower in said)
+
+
+@pytest.mark.parametrize(("asked", "what"), [("certified", "certified policy"), ("average", "policy of the average")])
+def test_a_policy_is_named_and_its_threshold_compared_with_the_score(
+    own_calibrated: Program, tmp_path: Path, asked: str, what: str
+) -> None:
+    how = ("--certify", "predicted") if asked == "certified" else ("--promise", "average")
+    assert own_calibrated("calibrate", samples.NAME, "--alpha", "0.05", *how).code == 0
+    path = samples.save(tmp_path, "points.npz", samples.scored())
+    assert own_calibrated("score", samples.NAME, path, "--out", tmp_path / "scores.parquet").code == 0
+    with visited(own_calibrated) as visitor:
+        visitor.sign_in(Scope.SCORE)
+        compared = 0
+        for outcome, comparison in (("admitted", "at least"), ("rejected", "below")):
+            for number in numbers(visitor.open(f"{OWN}/decisions?outcome={outcome}"))[:8]:
+                page = " ".join(visitor.open(f"{OWN}/decisions/{number}").split())
+                assert f"The {what}" in page
+                (score,) = re.findall(r"s = ([\d.]+) ranks the prediction", page)
+                found = re.search(rf"([\d.]+) is {comparison} ([\d.]+)\.", page)
+                never = "never admits this class" in page
+                assert (found is None) == never
+                if found is not None:
+                    assert float(found[1]) == pytest.approx(float(score), abs=1e-3)
+                    assert (float(score) >= float(found[2])) == (outcome == "admitted")
+                    compared += 1
+        assert compared > 8
 
 
 def test_neighbours_have_their_text_images_and_attributes(shared: Visitor) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.evidence import own_fields, scalar_fields
 from venn_admit.core.reasons import Reason
+from venn_admit.flows.decisions.listing import AppliedRule
+from venn_admit.methods.method import AppliedPolicy
 from venn_admit.report.decision import category_fact
 
 NUMBER = "{:.6g}".format
@@ -23,18 +25,10 @@ class ExplainedStep:
     outcome: str
 
 
-def steps(
-    stored: Mapping[str, Any],
-    class_names: Sequence[str],
-    policy: Mapping[str, Any] | None,
-    *,
-    least: Decimal | None,
-) -> list[ExplainedStep]:
+def steps(stored: Mapping[str, Any], class_names: Sequence[str], rule: AppliedRule) -> list[ExplainedStep]:
     """Return the steps of a decision, up to the one that rejects it if there is such a step.
 
-    stored: the fields of a decision. policy: as in JSON; None if the pointwise promise was asked for. least: the least
-    lower probability or, by a policy that bounds it, the least score with which the predicted class is admitted; None
-    if it never is.
+    stored: the fields of a decision. rule: by what its calibration admits the predicted class.
     """
     predicted = class_names[stored["predicted"]]
     reason = None if stored["reason"] is None else Reason(stored["reason"])
@@ -53,12 +47,12 @@ def steps(
             "" if stored["upweight"] is None else f" Up-weight {stored['upweight']:.4g}, for what is unlike the data."
         )
         found.append(ExplainedStep("Probability", bounds + weight, "said"))
-    if policy is not None:
-        found.append(ExplainedStep("Policy", _policy_text(policy), "said"))
-    by_score = policy is not None and policy["bounded"] == Bounded.SCORE
+    if rule.policy is not None:
+        found.append(ExplainedStep("Policy", _policy_text(rule.policy), "said"))
+    by_score = rule.policy is not None and rule.policy.bounded is Bounded.SCORE
     why = ""
     if reason in {None, Reason.PROBABILITY_BELOW_THRESHOLD, Reason.SCORE_BELOW_THRESHOLD}:
-        why = _compared(stored["score" if by_score else "lower"], least, "score" if by_score else "probability")
+        why = _compared(stored["score" if by_score else "lower"], rule.least, "score" if by_score else "probability")
     if reason is None:
         return [*found, ExplainedStep("Decision", f"Admitted as {class_names[stored['decision']]}: {why}.", "passed")]
     why = f" {why.capitalize()}." if why else ""
@@ -132,12 +126,12 @@ def _of_bands(stored: Mapping[str, Any], class_names: Sequence[str]) -> list[Exp
     ]
 
 
-def _policy_text(policy: Mapping[str, Any]) -> str:
-    if policy["bounded"] is None:
+def _policy_text(policy: AppliedPolicy) -> str:
+    if policy.bounded is None:
         return "No policy is certified."
-    which = "The certified policy" if policy["is_certified"] else "The policy of the average promise"
-    promised = f" It promises: {policy['promise_sentence']}."
-    if policy["threshold"] is None:
+    which = "The certified policy" if policy.is_certified else "The policy of the average promise"
+    promised = f" It promises: {policy.promise.sentence}."
+    if policy.threshold is None:
         return f"{which} never admits this class, or never in this group.{promised}"
-    what = "score" if policy["bounded"] == Bounded.SCORE else "lower probability"
-    return f"{which} admits this class from a {what} of {policy['threshold']:.6g}.{promised}"
+    what = "score" if policy.bounded is Bounded.SCORE else "lower probability"
+    return f"{which} admits this class from a {what} of {policy.threshold:.6g}.{promised}"

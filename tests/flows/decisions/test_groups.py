@@ -17,7 +17,7 @@ from venn_admit.core.evaluation.tallies import wilson_interval
 from venn_admit.core.groups import group_value
 from venn_admit.errors import Code, NotReadyError
 from venn_admit.flows.calibration.calibrate import Calibrated
-from venn_admit.flows.decisions.listing import least_admitted
+from venn_admit.flows.decisions.listing import applied_rule
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import GivenPoint, PointScorer
 from venn_admit.flows.reports.evaluate import compare_methods, request_evaluation_of_decisions
@@ -88,8 +88,9 @@ def test_one_point_is_that_of_a_job_and_replays(regions: Bench, certified: Calib
         assert decided.policy.threshold == threshold
         assert (row.reason == "group not certified") == (threshold is None)
         assert (row.decision is not None) == (threshold is not None and row.score >= threshold)
-        least = least_admitted(regions.engine, NAME, row.calibration_id, row.predicted, point.attributes)
-        assert (None if least is None else float(least)) == threshold
+        rule = applied_rule(regions.engine, NAME, row.calibration_id, row.predicted, point.attributes)
+        assert rule.policy == decided.policy
+        assert (None if rule.least is None else float(rule.least)) == threshold
     assert {row.reason for row in stored} == {None, "group not certified", "score below threshold"}
     for row in stored[::30]:
         again = replay(regions.workspace(), row.id)

@@ -1,6 +1,5 @@
 """Stored decisions: a page of them, and one with its evidence and the exemplars that it rests on."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -9,12 +8,13 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Engine, Row
 
-from venn_admit.core.calibrators.certified.policies import least_values
 from venn_admit.core.groups import group_values
 from venn_admit.core.types import Float32Array
 from venn_admit.errors import Code, NotFoundError
 from venn_admit.flows.decisions.score_one import GivenPoint, Near
-from venn_admit.store.calibrations import calibrations, venn_abers
+from venn_admit.methods.method import AppliedPolicy
+from venn_admit.methods.venn_abers.snapshot import read_context
+from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions import decisions
 from venn_admit.store.decisions.decisions import DecisionFilter
@@ -37,6 +37,18 @@ class ShownDecision:
     attributes: dict[str, Any]
     network_logits: Float32Array
     near: Sequence[Near] | None
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedRule:
+    """By what a prediction is admitted or not.
+
+    least: the least lower probability or, by a policy that bounds it, the least score that admits; None if the class,
+    or the group that the point is of, is never admitted. policy: None if the pointwise promise was asked for.
+    """
+
+    least: Decimal | None
+    policy: AppliedPolicy | None
 
 
 def list_decisions(
@@ -70,27 +82,24 @@ def find_decision(engine: Engine, name: str, decision_id: int) -> Row[Any]:
         return _find(connection, name, decision_id)[1]
 
 
-def least_admitted(
+def applied_rule(
     engine: Engine, name: str, calibration_id: int, predicted: int, attributes: Mapping[str, Any]
-) -> Decimal | None:
-    """Return the least lower probability or score with which a snapshot admits a predicted class.
+) -> AppliedRule:
+    """Return by what a snapshot admits a prediction of a class, or does not.
 
     Args:
         calibration_id: The snapshot, of any generation of the classifier.
-
-    Returns:
-        None if it never admits the class, or the group that the point is of.
     """
     with consistent_view(engine) as connection:
-        found = calibrations.of_any_generation(connection, classifiers.by_name(connection, name), calibration_id)
+        classifier = classifiers.by_name(connection, name)
+        found = calibrations.of_any_generation(connection, classifier, calibration_id)
         if not found.has_policy:
-            return found.method_settings.thresholds[predicted]
-        policy = venn_abers.policy_of(connection, found.id)
-    if policy is None:
-        return None
+            return AppliedRule(found.method_settings.thresholds[predicted], None)
+        context = read_context(connection, classifier, found)
     groups = group_values(found.group_attributes, [attributes])
-    (least,) = least_values(np.array([predicted]), policy, groups).tolist()
-    return None if math.isinf(least) else Decimal(repr(least))
+    (policy,) = context.applied(np.array([predicted]), groups)
+    assert policy is not None
+    return AppliedRule(None if policy.threshold is None else Decimal(repr(policy.threshold)), policy)
 
 
 def _near(connection: Connection, classifier: Classifier, row: Row[Any]) -> list[Near] | None:

@@ -124,25 +124,29 @@ class AbersContext:
         """Return what is said of each point."""
         nothing = np.zeros(self.class_count, dtype=np.int64)
         predicted = decided.values["predicted"]
-        least = least_values(predicted, self.deciding, groups).tolist()
+        applied = self.applied(predicted, groups)
         return [
-            Explained(fields, nothing, self._applied_policy(threshold))
-            for fields, threshold in zip(decided.fields_of_each(), least, strict=True)
+            Explained(fields, nothing, policy) for fields, policy in zip(decided.fields_of_each(), applied, strict=True)
         ]
 
-    def _applied_policy(self, least: float) -> AppliedPolicy | None:
-        """What the policy says of a prediction that it admits from a value on; None for the pointwise promise."""
+    def applied(self, predicted: IntArray, groups: Attributes) -> list[AppliedPolicy | None]:
+        """Return what the policy says of predictions, (n,) int64; None for each under the pointwise promise."""
         if not self.calibration.has_policy:
-            return None
+            return [None] * len(predicted)
         if self.policy is None:
-            return AppliedPolicy(is_certified=False, promise=Promised.NONE, threshold=None, bounded=None)
+            none = AppliedPolicy(is_certified=False, promise=Promised.NONE, threshold=None, bounded=None)
+            return [none] * len(predicted)
         by_loss = self.calibration.abers_settings.loss is not None
-        return AppliedPolicy(
-            is_certified=self.certified is not None,
-            promise=promised(self.certified, AskedPromise.AVERAGE, by_loss=by_loss),
-            threshold=None if math.isinf(least) else least,
-            bounded=self.policy.bounded,
-        )
+        promise = promised(self.certified, AskedPromise.AVERAGE, by_loss=by_loss)
+        return [
+            AppliedPolicy(
+                is_certified=self.certified is not None,
+                promise=promise,
+                threshold=None if math.isinf(least) else least,
+                bounded=self.policy.bounded,
+            )
+            for least in least_values(predicted, self.policy, groups).tolist()
+        ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,8 +15,8 @@ from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.errors import InvalidInputError, VennAdmitError
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.decisions.listing import (
+    applied_rule,
     find_decision,
-    least_admitted,
     list_decisions,
     show_decision,
     stored_point,
@@ -75,14 +75,14 @@ def get_decision(request: Request, classifier: ClassifierName, decision: Decisio
     engine = runtime_of(request).engine
     found = show_decision(engine, classifier, decision)
     shown = shown_decision_json(found)
-    least = least_admitted(engine, classifier, found.row.calibration_id, found.row.predicted, found.attributes)
+    rule = applied_rule(engine, classifier, found.row.calibration_id, found.row.predicted, found.attributes)
     return page(
         request,
         "decision",
         title=f"{classifier}: decision {decision}",
         classifier=classifier,
         shown=shown,
-        steps=steps(shown, shown["class_names"], None, least=least),
+        steps=steps(shown, shown["class_names"], rule),
         facts=facts(shown),
         evidence=class_table(shown, shown["class_names"], None, NUMBER),
         exemplar=found.attributes,
@@ -99,14 +99,14 @@ def get_replay(request: Request, classifier: ClassifierName, decision: DecisionN
     found = replay(runtime, decision)
     again = replayed_json(found)
     fields = again["stored"] if again["not_recomputed"] else again["computed"]
-    least = least_admitted(runtime.engine, classifier, found.row.calibration_id, fields["predicted"], found.attributes)
+    rule = applied_rule(runtime.engine, classifier, found.row.calibration_id, fields["predicted"], found.attributes)
     return page(
         request,
         "replay",
         title=f"{classifier}: decision {decision}, again",
         classifier=classifier,
         again=again,
-        steps=steps(fields, again["class_names"], again["policy"], least=least),
+        steps=steps(fields, again["class_names"], rule),
         facts=facts(fields, again["category_counts"]),
         evidence=class_table(fields, again["class_names"], again["category_counts"], NUMBER),
         exemplar=found.attributes,
@@ -145,13 +145,13 @@ def post_try(request: Request, classifier: ClassifierName) -> Response:
     request.app.state.metrics.count_decided([found.fields["reason"]])
     decided = decided_json(found)
     names = decided["class_names"]
-    least = least_admitted(runtime.engine, name, decided["calibration"], decided["predicted"], point.attributes)
+    rule = applied_rule(runtime.engine, name, decided["calibration"], decided["predicted"], point.attributes)
     return _page(
         request,
         classifier,
         form,
         decided=decided,
-        steps=steps(decided, names, decided["policy"], least=least),
+        steps=steps(decided, names, rule),
         facts=facts(decided, decided["category_counts"]),
         evidence=class_table(decided, names, decided["category_counts"], NUMBER),
         neighbours=decided["neighbours"],
