@@ -28,7 +28,7 @@ class ExplainedStep:
 def steps(stored: Mapping[str, Any], class_names: Sequence[str], rule: AppliedRule) -> list[ExplainedStep]:
     """Return the steps of a decision, up to the one that rejects it if there is such a step.
 
-    stored: the fields of a decision. rule: by what its calibration admits the predicted class.
+    stored: the fields of a decision. rule: what decides whether its calibration admits the predicted class.
     """
     predicted = class_names[stored["predicted"]]
     reason = None if stored["reason"] is None else Reason(stored["reason"])

@@ -41,7 +41,7 @@ class ShownDecision:
 
 @dataclass(frozen=True, slots=True)
 class AppliedRule:
-    """By what a prediction is admitted or not.
+    """What decides whether a prediction is admitted.
 
     least: the least lower probability or, by a policy that bounds it, the least score that admits; None if the class,
     or the group that the point is of, is never admitted. policy: None if the pointwise promise was asked for.
@@ -85,7 +85,7 @@ def find_decision(engine: Engine, name: str, decision_id: int) -> Row[Any]:
 def applied_rule(
     engine: Engine, name: str, calibration_id: int, predicted: int, attributes: Mapping[str, Any]
 ) -> AppliedRule:
-    """Return by what a snapshot admits a prediction of a class, or does not.
+    """Return what decides whether a snapshot admits a prediction of a class.
 
     Args:
         calibration_id: The snapshot, of any generation of the classifier.
