@@ -12,6 +12,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
+from tests.guarantees.draws import Draws
 from venn_admit.core.calibrators.certification import ClassKind, DocumentTest
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.hypothesis_tests import betting_p_values, binomial_tail, class_p_values
@@ -37,7 +38,6 @@ class Law:
     size, documents: The points of a document, and the documents of evidence; a fifth as many propose.
     tail: The sizes of documents follow a power law with this exponent instead, up to `LARGEST`; None: all are equal.
     dependence: The probability that a point takes the uniform number of its document instead of its own.
-    draws: How many draws of both are certified.
     """
 
     weight: FloatArray
@@ -47,7 +47,6 @@ class Law:
     tail: float | None = None
     documents: int = 600
     dependence: float = 0.0
-    draws: int = 150
 
     def draw(self, rng: np.random.Generator, documents: int) -> CertificatePoints:
         sizes = np.full(documents, self.size)
@@ -85,15 +84,13 @@ GRADED = np.array([0.99, 0.95, 0.9, 0.85, 0.7, 0.6])
 BELOW = np.full(6, 0.899)
 LAWS = {
     "independent": Law(spread(0.5, 0.5), np.array([GRADED, GRADED])),
-    "independent, both kinds": Law(spread(0.5, 0.5), np.array([GRADED, GRADED]), BOTH, documents=400, draws=120),
+    "independent, both kinds": Law(spread(0.5, 0.5), np.array([GRADED, GRADED]), BOTH, documents=400),
     "strongly dependent": Law(spread(0.5, 0.5), np.array([GRADED, GRADED]), size=8, documents=100, dependence=0.7),
     "a class of 2 %": Law(spread(0.6, 0.38, 0.02), np.array([GRADED, GRADED, GRADED]), documents=1000),
-    "ten classes, one just below": Law(
-        spread(*[0.1] * 10), np.vstack([BELOW, *[GRADED + 0.01] * 9]), documents=3000, draws=100
-    ),
-    "twenty classes": Law(spread(*[0.05] * 20), np.array([GRADED] * 20), documents=6000, draws=30),
+    "ten classes, one just below": Law(spread(*[0.1] * 10), np.vstack([BELOW, *[GRADED + 0.01] * 9]), documents=3000),
+    "twenty classes": Law(spread(*[0.05] * 20), np.array([GRADED] * 20), documents=6000),
     "a rare true class, both kinds": Law(
-        spread(0.99, 0.01), np.array([np.full(6, 0.999), GRADED]), BOTH, documents=4000, draws=40
+        spread(0.99, 0.01), np.array([np.full(6, 0.999), GRADED]), BOTH, documents=4000
     ),
     "just below": Law(spread(0.5, 0.5), np.array([BELOW, GRADED + 0.01])),
     "just below, dependent": Law(
@@ -103,7 +100,7 @@ LAWS = {
         spread(0.5, 0.5), np.array([BELOW, GRADED + 0.01]), tail=1.7, documents=300, dependence=0.8
     ),
     "just below, true class": Law(
-        spread(0.5, 0.5), np.array([np.full(6, 0.891), np.full(6, 0.97)]), (ClassKind.TRUE,), documents=400, draws=100
+        spread(0.5, 0.5), np.array([np.full(6, 0.891), np.full(6, 0.97)]), (ClassKind.TRUE,), documents=400
     ),
 }
 
@@ -112,8 +109,8 @@ LAWS = {
 @pytest.mark.parametrize("name", LAWS)
 def test_a_certified_policy_seldom_falls_short(name: str) -> None:
     law = LAWS[name]
-    failed = certified = 0
-    for draw in range(law.draws):
+    draws, certified = Draws(EPS), 0
+    for draw in draws:
         rng = np.random.default_rng(draw)
         certificate = certify(
             law.draw(rng, law.documents // 5),
@@ -123,12 +120,11 @@ def test_a_certified_policy_seldom_falls_short(name: str) -> None:
             kinds=law.kinds,
             confidence=CONFIDENCE,
         )
-        if certificate.policy is not None:
-            certified += 1
-            failed += law.falls_short(certificate.policy)
-    assert failed / law.draws <= EPS + 3 * sqrt(EPS * (1 - EPS) / law.draws)
+        certified += certificate.policy is not None
+        draws.add(certificate.policy is not None and law.falls_short(certificate.policy))
+    assert draws.seldom
     if not name.startswith(("just below", "a rare")):
-        assert certified / law.draws > 0.5
+        assert certified / draws.count > 0.5
 
 
 GIANT = 60
@@ -137,9 +133,9 @@ GIANT = 60
 @pytest.mark.slow
 def test_a_rare_giant_that_is_all_wrong_counts_as_the_largest_document_that_proposed() -> None:
     """One document in 500 holds 60 times the points, all admitted and wrong: by points, .107 of them are wrong."""
-    size, documents, share, draws = 8, 800, 1 / 500, 100
-    failed = certified = 0
-    for draw in range(draws):
+    size, documents, share = 8, 800, 1 / 500
+    draws, certified = Draws(EPS), 0
+    for draw in draws:
         rng = np.random.default_rng(draw)
         largest = 0
 
@@ -155,13 +151,12 @@ def test_a_rare_giant_that_is_all_wrong_counts_as_the_largest_document_that_prop
         evidence = drawn(documents)
         proposing = drawn(documents // 5)
         found = certify(proposing, evidence, class_count=2, alpha=ALPHA, kinds=PREDICTED, confidence=CONFIDENCE)
-        if found.policy is not None:
-            certified += 1
-            counted = min(largest, GIANT * size)
-            excess = (1 - share) * (0.085 - ERROR_SHARE) * size + share * (1 - ERROR_SHARE) * counted
-            failed += excess > 0
-    assert failed / draws <= EPS + 3 * sqrt(EPS * (1 - EPS) / draws)
-    assert certified / draws > 0.2
+        counted = min(largest, GIANT * size)
+        excess = (1 - share) * (0.085 - ERROR_SHARE) * size + share * (1 - ERROR_SHARE) * counted
+        certified += found.policy is not None
+        draws.add(found.policy is not None and excess > 0)
+    assert draws.seldom
+    assert certified / draws.count > 0.2
 
 
 REPETITIONS = 10_000

@@ -4,11 +4,10 @@ Each point comes five times over with the same vector, logits and label, as from
 overlapping ones. Both classes are right just less often than is promised.
 """
 
-from math import sqrt
-
 import numpy as np
 import pytest
 
+from tests.guarantees.draws import Draws
 from tests.guarantees.test_certificate import ALPHA, BELOW, CONFIDENCE, EPS, PREDICTED, Law, spread
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.points import CertificatePoints
@@ -21,31 +20,30 @@ COPIES = 5
 LAW = Law(spread(0.5, 0.5), np.array([BELOW, BELOW]), documents=600)
 
 
-def shortfalls(draws: int, *, are_joined: bool) -> float:
-    """The share of draws of which the certified policy falls short; are_joined: whether copies are recognised."""
-    failed = 0
-    for draw in range(draws):
-        points = LAW.draw(np.random.default_rng(draw), LAW.documents)
-        rows = np.tile(np.arange(len(points.label)), COPIES)
-        ids = [f"{draw}-{copy}" for copy in range(len(rows))]
-        splits, keys = assign_splits(ids, seed=0), ids
-        if are_joined:
-            keys = united(ids, [row.to_bytes(4) for row in rows.tolist()])
-            splits = assign_splits(keys, seed=0)
-        documents = document_codes(keys)
-        proposes = np.array([one is Split.KNN for one in splits])
-        proposing, evidence = (
-            CertificatePoints(points.score[held], points.predicted[held], points.label[held], documents[chosen])
-            for chosen in (proposes, ~proposes)
-            for held in (rows[chosen],)
-        )
-        certificate = certify(proposing, evidence, class_count=2, alpha=ALPHA, kinds=PREDICTED, confidence=CONFIDENCE)
-        failed += certificate.policy is not None and LAW.falls_short(certificate.policy)
-    return failed / draws
+def falls_short(draw: int, *, are_joined: bool) -> bool:
+    """Whether the certified policy of a draw falls short; are_joined: whether copies are recognised."""
+    points = LAW.draw(np.random.default_rng(draw), LAW.documents)
+    rows = np.tile(np.arange(len(points.label)), COPIES)
+    ids = [f"{draw}-{copy}" for copy in range(len(rows))]
+    splits, keys = assign_splits(ids, seed=0), ids
+    if are_joined:
+        keys = united(ids, [row.to_bytes(4) for row in rows.tolist()])
+        splits = assign_splits(keys, seed=0)
+    documents = document_codes(keys)
+    proposes = np.array([one is Split.KNN for one in splits])
+    proposing, evidence = (
+        CertificatePoints(points.score[held], points.predicted[held], points.label[held], documents[chosen])
+        for chosen in (proposes, ~proposes)
+        for held in (rows[chosen],)
+    )
+    certificate = certify(proposing, evidence, class_count=2, alpha=ALPHA, kinds=PREDICTED, confidence=CONFIDENCE)
+    return certificate.policy is not None and LAW.falls_short(certificate.policy)
 
 
 @pytest.mark.slow
 def test_copies_do_not_break_the_promise() -> None:
-    draws = 150
-    assert shortfalls(draws, are_joined=True) <= EPS + 3 * sqrt(EPS * (1 - EPS) / draws)
-    assert shortfalls(40, are_joined=False) > 2 * EPS
+    draws = Draws(EPS)
+    for draw in draws:
+        draws.add(falls_short(draw, are_joined=True))
+    assert draws.seldom
+    assert sum(falls_short(draw, are_joined=False) for draw in range(40)) > 40 * 2 * EPS
