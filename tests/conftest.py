@@ -45,6 +45,12 @@ def pytest_configure() -> None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Doctests are looked for in the program alone."""
+    return [collector for collector in (yield) if isinstance(collector, pytest.Module)]
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """What is imported and collected stays, so that looking for garbage in it only takes time."""
     gc.disable()

@@ -62,60 +62,66 @@ def point(vector: bytes) -> bytes:
     return b'{"points": [{"logits": [2.5, -1.5], "vector": ' + vector + b"}]}"
 
 
-BODIES = {
-    "nested lists": b"[" * MANY,
-    "nested objects": b'{"a":' * MANY,
-    "nested in a point": point(b"[" * 100_000 + b"]" * 100_000),
-    "a number that no float holds": point(b"[1e400, 0, 0]"),
-    "an integer of a hundred thousand digits": point(b"[" + b"9" * 100_000 + b", 0, 0]"),
-    "a fraction of a million digits": point(b"[0." + b"9" * MANY + b"e999999999, 0, 0]"),
-    "an exponent that no machine holds": point(b"[1e99999999999999999999, 0, 0]"),
-    "NaN": point(b"[NaN, 0, 0]"),
-    "infinities": point(b"[Infinity, -Infinity, 0]"),
-    "a member twice": b'{"points": 1, "points": 2}',
-    "lone surrogates": b'{"points": [{"external_id": "\\ud800\\udfff\\udfff", "vector": [0, 0, 0]}]}',
-    "bytes that are no UTF-8": b'{"points": [{"external_id": "\xff\xfe\x00"}]}',
-    "NUL": b'{"points": [{"external_id": "a\\u0000b", "vector": [0, 0, 0]}]}',
-    "an object for a list": b'{"points": {"0": {}}, "labels": {}, "exemplars": {}}',
-    "texts for numbers": point(b'["0", "0", "0"]'),
-    "true for a number": point(b"[true, false, true]"),
-    "a million numbers": point(b"[" + b"0," * MANY + b"0]"),
-    "a million points": b'{"points": [' + b"{}," * MANY + b"{}]}",
-    "a million members": b"{" + b",".join(b'"%d":0' % number for number in range(MANY)) + b"}",
-    "a million empty lists": b'{"points": [' + b"[]," * MANY + b"[]]}",
-    "a text of thirty megabytes": b'"' + b"a" * (30 << 20) + b'"',
-    "a text of escapes": b'{"points": "' + b"\\u0000" * MANY + b'"}',
-    "a quote that never ends": b'"' + b"\\" * MANY,
-    "quotes within a text that never ends": b'"' + b'\\"' * (10 * MANY),
-    "nine megabytes of numbers": b'{"points": [' + b"0," * (4 * MANY + MANY // 2) + b"0]}",
-    "vectors of truth values": b'{"points": ['
-    + b",".join([b'{"vector": [' + b"true," * 5000 + b"true]}"] * 1000)
-    + b"]}",
-    "spaces": b" " * (30 << 20),
-    "half an object": json.dumps(GOOD).encode()[:-3],
-    "nothing": b"",
-}
-# Read as UTF-8, U+2200 ends in a quote, and all that follows lies in a text that never ends.
-BEYOND_UTF_8 = '["\u2200"' + ",[]" * (4 << 20)
+def bodies() -> dict[str, bytes]:
+    """A few hundred megabytes, which are made where they are sent."""
+    return {
+        "nested lists": b"[" * MANY,
+        "nested objects": b'{"a":' * MANY,
+        "nested in a point": point(b"[" * 100_000 + b"]" * 100_000),
+        "a number that no float holds": point(b"[1e400, 0, 0]"),
+        "an integer of a hundred thousand digits": point(b"[" + b"9" * 100_000 + b", 0, 0]"),
+        "a fraction of a million digits": point(b"[0." + b"9" * MANY + b"e999999999, 0, 0]"),
+        "an exponent that no machine holds": point(b"[1e99999999999999999999, 0, 0]"),
+        "NaN": point(b"[NaN, 0, 0]"),
+        "infinities": point(b"[Infinity, -Infinity, 0]"),
+        "a member twice": b'{"points": 1, "points": 2}',
+        "lone surrogates": b'{"points": [{"external_id": "\\ud800\\udfff\\udfff", "vector": [0, 0, 0]}]}',
+        "bytes that are no UTF-8": b'{"points": [{"external_id": "\xff\xfe\x00"}]}',
+        "NUL": b'{"points": [{"external_id": "a\\u0000b", "vector": [0, 0, 0]}]}',
+        "an object for a list": b'{"points": {"0": {}}, "labels": {}, "exemplars": {}}',
+        "texts for numbers": point(b'["0", "0", "0"]'),
+        "true for a number": point(b"[true, false, true]"),
+        "a million numbers": point(b"[" + b"0," * MANY + b"0]"),
+        "a million points": b'{"points": [' + b"{}," * MANY + b"{}]}",
+        "a million members": b"{" + b",".join(b'"%d":0' % number for number in range(MANY)) + b"}",
+        "a million empty lists": b'{"points": [' + b"[]," * MANY + b"[]]}",
+        "a text of thirty megabytes": b'"' + b"a" * (30 << 20) + b'"',
+        "a text of escapes": b'{"points": "' + b"\\u0000" * MANY + b'"}',
+        "a quote that never ends": b'"' + b"\\" * MANY,
+        "quotes within a text that never ends": b'"' + b'\\"' * (10 * MANY),
+        "nine megabytes of numbers": b'{"points": [' + b"0," * (4 * MANY + MANY // 2) + b"0]}",
+        "vectors of truth values": b'{"points": ['
+        + b",".join([b'{"vector": [' + b"true," * 5000 + b"true]}"] * 1000)
+        + b"]}",
+        "spaces": b" " * (30 << 20),
+        "half an object": json.dumps(GOOD).encode()[:-3],
+        "nothing": b"",
+    }
+
+
 ENCODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
 # What one such body takes: twice its bytes, and its text.
 MOST_GROWTH_BEYOND_UTF_8 = 4 * MOST_BODY_BYTES
 # For a form: objects for each escape while it is parsed, its bytes a few times over, and what allocators keep.
 MOST_GROWTH_OF_FORM = 48 * MOST_BYTES
-HOSTILE_FORMS = {
-    "escapes": b"key=" + b"%41" * (3 << 20),
-    "too many escapes": b"vector=" + b"%41" * (MOST_BYTES // 3 - 10),
-    "as many escapes as there may be": b"vector=" + b"%41" * MOST_ESCAPES,
-    "numbers and escapes": b"vector=" + b"1%20" * MOST_ESCAPES,
-    "numbers": b"vector=" + b"1+" * (MOST_BYTES // 2 - 10),
-    "many more numbers": b"vector=" + b"1+" * (15 << 20),
-    "a list of numbers": b"logits=[" + b"1," * (MOST_BYTES // 2 - 10) + b"1]",
-    "one number": b"logits=" + b"9" * (MOST_BYTES - 10),
-    "brackets": b"vector=" + b"[" * (MOST_BYTES - 10),
-    "an identifier": b"external_id=" + b"a" * (MOST_BYTES - 20),
-    "fields": b"a&" * (MOST_BYTES // 2),
-    "escapes that are no UTF-8": b"vector=" + b"%ff" * MOST_ESCAPES,
-}
+AS_MANY_ESCAPES = b"vector=" + b"%41" * MOST_ESCAPES
+
+
+def hostile_forms() -> dict[str, bytes]:
+    return {
+        "escapes": b"key=" + b"%41" * (3 << 20),
+        "too many escapes": b"vector=" + b"%41" * (MOST_BYTES // 3 - 10),
+        "as many escapes as there may be": AS_MANY_ESCAPES,
+        "numbers and escapes": b"vector=" + b"1%20" * MOST_ESCAPES,
+        "numbers": b"vector=" + b"1+" * (MOST_BYTES // 2 - 10),
+        "many more numbers": b"vector=" + b"1+" * (15 << 20),
+        "a list of numbers": b"logits=[" + b"1," * (MOST_BYTES // 2 - 10) + b"1]",
+        "one number": b"logits=" + b"9" * (MOST_BYTES - 10),
+        "brackets": b"vector=" + b"[" * (MOST_BYTES - 10),
+        "an identifier": b"external_id=" + b"a" * (MOST_BYTES - 20),
+        "fields": b"a&" * (MOST_BYTES // 2),
+        "escapes that are no UTF-8": b"vector=" + b"%ff" * MOST_ESCAPES,
+    }
 
 
 @pytest.fixture
@@ -175,7 +181,7 @@ def test_every_body_is_refused(kept: Served) -> None:
     """Sent to every route, whatever it takes; what is large takes seconds, and so one route has to do for it."""
     assert len(ROUTES) >= 10
     with kept.client() as client:
-        for body in BODIES.values():
+        for body in bodies().values():
             for method, route in ROUTES if len(body) < 1 << 20 else [("post", f"{OWN}/decide")]:
                 answer = client.request(method, route, content=body, headers={"Content-Type": "application/json"})
                 check_refused(answer, 413, 422)
@@ -184,7 +190,9 @@ def test_every_body_is_refused(kept: Served) -> None:
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_json_in_another_encoding_is_refused(kept: Served, encoding: str) -> None:
     """RFC 8259 has UTF-8 alone; what is checked is what is parsed."""
-    body = BEYOND_UTF_8.encode(encoding)[: MOST_BODY_BYTES - 4]
+    # Read as UTF-8, U+2200 ends in a quote, and all that follows lies in a text that never ends.
+    beyond = '["\u2200"' + ",[]" * (4 << 20)
+    body = beyond.encode(encoding)[: MOST_BODY_BYTES - 4]
     with kept.client() as client, kept.most_growth(MOST_GROWTH_BEYOND_UTF_8):
         answer = client.post(f"{OWN}/decide", content=body, headers={"Content-Type": "application/json"})
         check_refused(answer, 422)
@@ -197,7 +205,7 @@ def test_every_form_is_refused(kept: Served) -> None:
     with kept.client() as client:
         assert client.post(SIGN_IN, data={"key": kept.key}).status_code == 303
         shown = {"Content-Type": MEDIA_TYPE, FORM_HEADER: form_token(client.cookies[COOKIE])}
-        for name, body in HOSTILE_FORMS.items():
+        for name, body in hostile_forms().items():
             # What is larger than any form is refused by all before it is parsed, and what is parsed takes a second.
             for path in FORMS if len(body) > MOST_BYTES else (SIGN_IN, TRY):
                 with kept.most_growth(SLACK if path == SIGN_IN else MOST_GROWTH_OF_FORM):
@@ -241,7 +249,7 @@ def test_others_are_answered_while_a_form_is_parsed(kept: Served) -> None:
         client.post(SIGN_IN, data={"key": kept.key})
         session = client.cookies[COOKIE]
     headers = {"Cookie": f"{COOKIE}={session}", FORM_HEADER: form_token(session), "Content-Type": MEDIA_TYPE}
-    body = HOSTILE_FORMS["as many escapes as there may be"]
+    body = AS_MANY_ESCAPES
     assert answer_beside_others(kept, TRY, headers, body) == b"HTTP/1.1 422"
 
 
