@@ -344,7 +344,10 @@ def _stored_decision(found: "ShownDecision") -> dict[str, Any]:
 def _neighbours(near: "Sequence[Near]", class_names: Sequence[str]) -> list[dict[str, Any]]:
     return [
         {
-            **neighbour._asdict(),
+            # Spelt out, since an answer may have many of them.
+            "external_id": neighbour.external_id,
+            "network_predicted": neighbour.network_predicted,
+            "attributes": neighbour.attributes,
             "label": label,
             "distance": distance,
             "label_class": class_names[label],

@@ -47,7 +47,6 @@ from venn_admit.runtime.workspace import Runtime
 
 DOCUMENT = "/v1/openapi.json"
 ROUTERS = (
-    decisions.routes,  # the first, since requests to decide are the most, and routes are tried one after the other
     classifiers.routes,
     classifiers.generations,
     settings.routes,
@@ -56,6 +55,7 @@ ROUTERS = (
     fits.routes,
     cascades.routes,
     exemplars.routes,
+    decisions.routes,
     monitoring.routes,
     jobs.routes,
     operation.routes,
@@ -163,6 +163,8 @@ def create_application(runtime: Runtime) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         lifespan=_with_threads,
+        # There are spans and metrics of our own, without what paths name.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.runtime = runtime
     app.state.metrics = Metrics()
@@ -172,6 +174,8 @@ def create_application(runtime: Runtime) -> FastAPI:
     app.state.ledger = Ledger(runtime)
     app.state.rates = Rates(runtime.settings)
     app.state.together = Together(runtime)
+    # Found before the framework asks its routers, since requests to decide are the most.
+    app.routes.append(decisions.decide)
     for router in ROUTERS:
         app.include_router(router)
     register_problems(app, methods_at)

@@ -210,6 +210,10 @@ ABERS = MethodEvidence(
     ),
 )
 EVIDENCE = {evidence.method: evidence for evidence in (ADMIT, ABERS)}
+UNBOUNDED = frozenset(
+    field.name for field in (*SHARED, *ADMIT.fields, *ABERS.fields) if field.kind in (Kind.UNBOUNDED, Kind.UNBOUNDEDS)
+)
+"""The names of the fields that may hold infinities."""
 
 
 def own_fields(stored: Mapping[str, Any]) -> tuple[Field, ...]:

@@ -37,14 +37,21 @@ _PART = re.compile(rb'([^"\[\]{}]*+)("[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]
 class JsonRequest(Request):
     """A request whose body is checked and parsed in a thread, unless it is short, before the framework asks for it."""
 
+    _kind = ""
+
     async def read(self) -> None:
         """Read and parse the body. Raises Refused if it is not JSON, or JSON that no request may hold."""
         if body := await self.body():
-            _check_media_type(self.headers.get("content-type"))
+            self._kind = _checked_media_type(self.headers.get("content-type"))
             self._json = await apart(read_json, body)
 
+    @property
+    def parsed(self) -> Any:
+        """What the body holds, once it is read; None if there is none, or if it has another type than JSON itself."""
+        return self._json if self._kind == MEDIA_TYPE else None
 
-def _check_media_type(given: str | None) -> None:
+
+def _checked_media_type(given: str | None) -> str:
     kind = (given or "").partition(";")[0].strip().lower()
     if kind != MEDIA_TYPE and not (kind.startswith("application/") and kind.endswith("+json")):
         raise Refused(
@@ -54,6 +61,7 @@ def _check_media_type(given: str | None) -> None:
             if kind
             else f"header Content-Type: expected {MEDIA_TYPE}, got none; name the type of the body",
         )
+    return kind
 
 
 async def apart(read: Callable[[bytes], _Read], body: bytes) -> _Read:

@@ -4,7 +4,6 @@ import time
 import uuid
 
 import structlog
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from venn_admit.http.metrics import Metrics
@@ -20,6 +19,7 @@ SECURITY_HEADERS = {
     "permissions-policy": "geolocation=(), camera=(), microphone=()",
     "cache-control": "no-store",
 }
+_SECURITY_HEADERS = [(name.encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
 REQUEST_ID = "x-request-id"
 NO_ROUTE = "none"
 
@@ -45,11 +45,13 @@ class Surroundings:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                for name, value in SECURITY_HEADERS.items():
-                    headers.setdefault(name, value)
-                headers[REQUEST_ID] = request_id
-                headers.update(scope["state"].get("answer_headers", {}))
+                given = {name for name, _ in message["headers"]}
+                own = {REQUEST_ID: request_id, **scope["state"].get("answer_headers", {})}
+                message["headers"] = [
+                    *message["headers"],
+                    *(one for one in _SECURITY_HEADERS if one[0] not in given),
+                    *((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in own.items()),
+                ]
             await send(message)
 
         try:

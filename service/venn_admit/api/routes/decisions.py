@@ -28,6 +28,7 @@ from venn_admit.api.routes.parts import (
     runtime_of,
 )
 from venn_admit.api.together import MOST_POINTS, Together
+from venn_admit.core.evidence import UNBOUNDED
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.flows.decisions.listing import find_decision, list_decisions, show_decision
 from venn_admit.flows.decisions.replay import replay
@@ -40,6 +41,9 @@ from venn_admit.store.access.keys import Scope
 from venn_admit.store.decisions.decisions import DecisionFilter
 
 routes = Routes("decisions", OF_CLASSIFIER)
+
+# What else there is of a decision is finite.
+_MAYBE_INFINITE = UNBOUNDED | {"policy"}
 
 DecisionNumber = Annotated[int, Path(ge=1, le=LARGEST_KEY, description="Number of a decision.", examples=[4711])]
 
@@ -69,6 +73,9 @@ async def post_decide(request: Request, classifier: ClassifierName, given: Decid
     return await run_in_threadpool(_decide_alone, request, classifier, given)
 
 
+(decide,) = routes.routes
+
+
 def _decide_alone(request: Request, classifier: str, given: DecideRequest) -> Response:
     return _decided(request, runtime_of(request).point_scorer.score_asked(classifier, _asked(request, given)))
 
@@ -93,8 +100,7 @@ def _decided(request: Request, decided: Sequence[PointDecision]) -> Response:
 
 def _one_decided(decided: PointDecision) -> dict[str, Any]:
     found = decided_json(decided)
-    neighbours = found.pop("neighbours")  # whose distances are finite, as vectors are
-    return {**finite(found), "neighbours": neighbours}
+    return found | finite({name: found[name] for name in _MAYBE_INFINITE & found.keys()})
 
 
 @routes.answer("GET", "/decisions", Scope.READ, DecisionsAnswer, 404, name="list_decisions")

@@ -5,6 +5,7 @@ Sources: Schmaltz & Rasooly (2022), Algorithms 3 and 4; docs/PROCEDURE.md, secti
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isinf
 from typing import Any
 
@@ -52,11 +53,16 @@ def category_shares(decided: Mapping[str, Any], counts: Sequence[int] | None) ->
         return None
     size, upweight = sum(counts), decided["upweight"]
     right = counts[decided["predicted"]]
-    low, high = wilson_interval(right, size)
     bounded = not isinf(upweight)
     return CategoryShares(
         lower=tuple(count / (size + upweight) if bounded else 0.0 for count in counts),
         upper=tuple((count + upweight) / (size + upweight) if bounded else 1.0 for count in counts),
         right=right / size if size else None,
-        interval=(float(low), float(high)),
+        interval=_interval(right, size),
     )
+
+
+@lru_cache(maxsize=1024)  # the categories of a snapshot are few
+def _interval(correct: int, count: int) -> tuple[float, float]:
+    low, high = wilson_interval(correct, count)
+    return float(low), float(high)

@@ -50,7 +50,7 @@ class Guard:
         decides: Whether requests count among those that decide, of which a key may send more.
         remembers: Whether a key that was looked up within the last second is not looked up again before the body is
             read. The route sees for itself that it is still valid, by `remembered_key` or `look_up_again`, before it
-            answers.
+            answers. It takes a body and parts of its path, and answers without the framework.
     """
 
     scope: Scope
@@ -167,6 +167,7 @@ class GuardedRoute(APIRoute):
         answer = super().get_route_handler()
         guard, named = guard_of(self), f"{'/'.join(sorted(self.methods or ()))} {self.path}"
         may_bring_unused = not (self.body_field or takes_file(self) or _READING.issuperset(self.methods or ()))
+        remembers = guard is not None and guard.remembers
 
         async def checked(request: Request) -> Response:
             if may_bring_unused:
@@ -175,7 +176,8 @@ class GuardedRoute(APIRoute):
                 return await answer(request)
             asked = JsonRequest(request.scope, request.receive)
             await asked.read()
-            return await answer(asked)
+            values = self._values(asked) if remembers else None
+            return await (answer(asked) if values is None else self.endpoint(request=asked, **values))
 
         async def guarded(request: Request) -> Response:
             if guard is None:
@@ -201,6 +203,17 @@ class GuardedRoute(APIRoute):
             return await ledger.noted(request, asked, once)
 
         return guarded
+
+    def _values(self, request: JsonRequest) -> dict[str, Any] | None:
+        """Return what the endpoint takes of a request; None if it is invalid, of which the framework says more."""
+        values, given = dict[str, Any](), self.dependant
+        asked = [(part, request.path_params[part.alias]) for part in given.path_params]
+        asked += [(part, request.parsed) for part in given.body_params]
+        for part, value in asked:
+            values[part.name], errors = part.validate(value)
+            if errors:
+                return None
+        return values
 
     async def _skip(self, request: Request) -> None:
         """Read a body that was read before, within the same limits."""
