@@ -374,7 +374,7 @@ def _name(number: int | None, class_names: Sequence[str]) -> str | None:
 
 
 def _policy(policy: "AppliedPolicy | None") -> dict[str, Any] | None:
-    return None if policy is None else _members(policy) | {"promise_sentence": policy.promise.sentence}
+    return None if policy is None else _members(policy)
 
 
 def _members(record: "CategoryShares | AppliedPolicy") -> dict[str, Any]:

@@ -11,12 +11,17 @@ from tests.cli import samples
 from tests.cli.program import Program
 from tests.cli.samples import CLASS_NAMES, NAME
 from venn_admit.core.calibrators.certified.document import from_document
-from venn_admit.core.calibrators.promises import Promised
 
 ABERS = ("calibrate", NAME, "--method", "venn-abers", "--alpha", "0.1", "--score", "network")
 CERTIFY = (*ABERS, "--certify", "true, predicted", "--confidence", "0.9")
 # More than the samples can show.
 TOO_MUCH = ("calibrate", NAME, "--method", "venn-abers", "--alpha", "0.01", "--certify", "predicted")
+
+
+PROMISED = (
+    "with confidence 0.9 over the calibration labels, at least 0.9 are right among the admitted of each predicted and "
+    "of each true class"
+)
 
 
 def words(text: str) -> str:
@@ -54,14 +59,14 @@ def test_calibrate_and_what_follows(own_calibrated: Program, files: Path, tmp_pa
     assert shown["policy"] == {
         "is_certified": True,
         "promise": "both",
-        "promise_sentence": Promised.BOTH.sentence,
+        "promise_sentence": PROMISED,
         "threshold": threshold,
         "bounded": "score",
     }
     assert (shown["lower"], shown["decision"]) == (rows[3]["lower"], rows[3]["decision"])
     decided = words(own_calibrated("decide", NAME, file, "--row", 3).stdout)
     assert "certified; admits this class from" in decided
-    assert f"promised {Promised.BOTH.sentence}" in decided
+    assert f"promised {PROMISED}" in decided
     replayed = own_calibrated("replay", "--classifier", NAME, "--id", rows[3]["external_id"], "--json").result
     assert (replayed["differing"], replayed["policy"]) == ([], shown["policy"])
 
@@ -76,9 +81,7 @@ def test_calibrate_and_what_follows(own_calibrated: Program, files: Path, tmp_pa
     for verb in (("show", NAME), ("list",)):
         said = own_calibrated(*verb).stdout
         assert ": certified" in words(said)
-    assert f"for traffic like the calibration data: {Promised.BOTH.sentence}." in words(
-        own_calibrated("show", NAME).stdout
-    )
+    assert f"for traffic like the calibration data: {PROMISED}." in words(own_calibrated("show", NAME).stdout)
     in_use = own_calibrated("list", "--json").result["classifiers"][0]["in_use"]
     assert in_use["is_certified"] is True
     admits = [None if one is None else float(one) for one in in_use["thresholds"]]

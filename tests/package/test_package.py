@@ -318,7 +318,7 @@ def test_a_certificate_is_returned_and_decided_by(calibrated: venn_admit.Classif
     assert one.evidence["policy"] == {
         "is_certified": True,
         "promise": "both",
-        "promise_sentence": Promised.BOTH.sentence,
+        "promise_sentence": Promised.BOTH.stated(Decimal("0.1"), Decimal("0.9")),
         "threshold": found.thresholds[one.predicted],
         "bounded": "score",
     }

@@ -84,8 +84,12 @@ def test_a_calibration_with_a_certificate() -> None:
     grouped = replace(CERTIFICATE, kinds=("predicted", "group:site"), classes=LACKING)
     assert str(replace(scored, certificate=grouped)).splitlines()[-2:] == [
         f"  certified for predicted classes and group:site {said}",
-        "  nothing is promised for true yes (about 1,200 labels), group:site north (no number of labels would do)",
+        "  nothing is promised for true yes (about 1,200 labels); group:site north (no number of labels would do)",
     ]
+    together = tuple(replace(LACKING[1], name=name) for name in ("no", "yes"))
+    assert str(replace(scored, certificate=replace(CERTIFICATE, classes=together))).endswith(
+        "\n  nothing is promised for true no, true yes (about 1,200 labels)"
+    )
     aside = replace(CERTIFICATE, is_certified=False, set_aside=SetAside(0.041, 0.199, LACKING[:1]))
     assert str(replace(scored, certificate=aside, on_average=True)).splitlines()[-2:] == [
         "  certified for predicted no and not in use: it would admit 4.1% of mc and vp, and the softmax at 1 - alpha "

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
+from itertools import groupby
 
 from venn_admit_client.members import member, record
 
@@ -268,10 +269,10 @@ def _certificate_lines(certificate: Certificate, *, on_average: bool) -> Iterato
         return
     admits = f"the policy admits {certificate.admitted or 0:.1%} of mc and vp"
     yield f"  certified for {kinds} with confidence {certificate.confidence}; {admits}"
-    lacking = [_lacking_text(one) for one in certificate.classes if not one.is_promised]
+    lacking = [one for one in certificate.classes if not one.is_promised]
     if lacking:
         more = f" and {len(lacking) - _MOST_LACKING} more" if len(lacking) > _MOST_LACKING else ""
-        yield f"  nothing is promised for {', '.join(lacking[:_MOST_LACKING])}{more}"
+        yield f"  nothing is promised for {_lacking_text(lacking[:_MOST_LACKING])}{more}"
 
 
 def _kinds_text(certificate: Certificate) -> str:
@@ -280,8 +281,10 @@ def _kinds_text(certificate: Certificate) -> str:
     return " and ".join([f"{' and '.join(classes)} classes", *groups] if classes else groups)
 
 
-def _lacking_text(lacking: CertifiedClass) -> str:
-    return f"{_class_name(lacking)} ({labels_needed_text(lacking.labels_needed)})"
+def _lacking_text(lacking: Sequence[CertifiedClass]) -> str:
+    """Return the classes by the labels that they need; those that must pass together need the same."""
+    by_needed = groupby(lacking, key=lambda one: labels_needed_text(one.labels_needed))
+    return "; ".join(f"{', '.join(map(_class_name, group))} ({needed})" for needed, group in by_needed)
 
 
 def _class_name(one: CertifiedClass) -> str:

@@ -67,15 +67,16 @@ class PointsToDecide:
 class AppliedPolicy:
     """What the policy of a calibration says of one prediction, if it was asked for more than the pointwise promise.
 
-    is_certified: whether there is a certified policy; False for that of the average promise. promise: what the policy
-    promises; nothing if there is none. threshold: for the predicted class; None if that class is never admitted, or if
-    there is no policy. bounded: what the threshold bounds; None without a policy.
+    is_certified: whether there is a certified policy; False for that of the average promise. promise, promise_sentence:
+    what the policy promises; nothing if there is none. threshold: for the predicted class; None if that class is never
+    admitted, or if there is no policy. bounded: what the threshold bounds; None without a policy.
     """
 
     is_certified: bool
     promise: Promised
     threshold: float | None
     bounded: Bounded | None
+    promise_sentence: str
 
 
 @dataclass(frozen=True, slots=True)

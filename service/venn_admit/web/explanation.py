@@ -130,7 +130,7 @@ def _policy_text(policy: AppliedPolicy) -> str:
     if policy.bounded is None:
         return "No policy is certified."
     which = "The certified policy" if policy.is_certified else "The policy of the average promise"
-    promised = f" It promises: {policy.promise.sentence}."
+    promised = f" It promises: {policy.promise_sentence}."
     if policy.threshold is None:
         return f"{which} never admits this class, or never in this group.{promised}"
     what = "score" if policy.bounded is Bounded.SCORE else "lower probability"

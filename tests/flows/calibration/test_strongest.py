@@ -113,7 +113,7 @@ def test_a_certificate_that_admits_less_than_the_softmax_gives_way_to_the_averag
     assert state.part.promised is Promised.AVERAGE
     shown = calibration_payload(state, command)["calibration"]
     assert (shown["promise"], shown["asked_promise"]) == ("average", "strongest")
-    assert shown["promise_sentence"] == Promised.AVERAGE.sentence
+    assert shown["promise_sentence"] == Promised.AVERAGE.stated(Decimal("0.1"), None)
     said = " ".join(advice(state, command))
     points = made.certificate.points
     assert f"admits {share_text(aside.admitted / points)} of the {points:,} points of mc and vp" in said

@@ -213,7 +213,7 @@ def _settings(found: Shown) -> Iterator[RenderableType]:
     if in_use.is_in_use:
         yield Text(
             f"Calibration {in_use.calibration_id} promises, for traffic like the calibration data: "
-            f"{in_use.promised.sentence}."
+            f"{in_use.promised.stated(in_use.settings.alpha, in_use.settings.confidence)}."
         )
     retired = sum(setting.retired_at is not None for setting in found.settings)
     if retired:

@@ -55,7 +55,7 @@ def print_decision(
         reason = Reason(fields["reason"])
         shown += ("what it means", reason.meaning), ("what to do", reason.remedy)
     if policy is not None:
-        shown += ("policy", _policy_text(policy)), ("promised", policy.promise.sentence)
+        shown += ("policy", _policy_text(policy)), ("promised", policy.promise_sentence)
     shown += ((name, str(value)) for name, value in without_contributions(attributes, carried).items())
     output.print(facts(title, shown))
 

@@ -1,6 +1,7 @@
 """What each kind of method promises of traffic like the calibration data: one sentence each, which all shells show."""
 
 from collections.abc import Collection
+from decimal import Decimal
 from enum import StrEnum
 
 from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, GroupKind, Kind
@@ -8,16 +9,25 @@ from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassK
 
 def _certified(classes: str) -> str:
     return (
-        f"with confidence 1 - eps ({DEFAULT_CONFIDENCE} unless another is asked for) over the calibration labels, at "
-        f"least 1 - alpha are right among the admitted of each {classes}"
+        "with confidence {confidence} over the calibration labels, at least {right} are right among the admitted of "
+        f"each {classes}"
     )
 
 
-CERTIFIED_SENTENCE = _certified("class asked for")
-CERTIFIED_LOSS_SENTENCE = (
-    f"with confidence 1 - eps ({DEFAULT_CONFIDENCE} unless another is asked for) over the calibration labels, the mean "
-    "loss is at most alpha among the admitted of each class asked for"
+_LOSS = (
+    "with confidence {confidence} over the calibration labels, the mean loss is at most {alpha} among the admitted of "
+    "each class asked for"
 )
+
+
+def _of_any(template: str) -> str:
+    """Return the sentence of any calibration of a kind, whose level and confidence are not known."""
+    confidence = f"1 - eps ({DEFAULT_CONFIDENCE} unless another is asked for)"
+    return template.format(confidence=confidence, right="1 - alpha", alpha="alpha")
+
+
+CERTIFIED_SENTENCE = _of_any(_certified("class asked for"))
+CERTIFIED_LOSS_SENTENCE = _of_any(_LOSS)
 
 
 class AskedPromise(StrEnum):
@@ -44,29 +54,42 @@ class Promised(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """The promise in words, to be put behind a colon."""
-        return _SENTENCES[self]
+        """The promise of any calibration of this kind in words, to be put behind a colon."""
+        return _of_any(_TEMPLATES[self])
+
+    def stated(self, alpha: Decimal, confidence: Decimal | None) -> str:
+        """Return the promise of one calibration in words, to be put behind a colon.
+
+        Args:
+            alpha: Its error level.
+            confidence: That of its certificate; None without one.
+
+        Examples:
+            >>> Promised.SETS.stated(Decimal("0.1"), None)
+            'the set holds the label with probability 0.9'
+        """
+        return _TEMPLATES[self].format(confidence=confidence, right=1 - alpha, alpha=alpha)
 
 
-_SENTENCES = {
+_TEMPLATES = {
     Promised.NONE: "nothing",
-    Promised.SETS: "the set holds the label with probability 1 - alpha",
+    Promised.SETS: "the set holds the label with probability {right}",
     Promised.OVERALL: (
-        f"with confidence {DEFAULT_CONFIDENCE} over the calibration labels, at most alpha are wrong among all that is "
-        "admitted together"
+        f"with confidence {DEFAULT_CONFIDENCE} over the calibration labels, at most {{alpha}} are wrong among all that "
+        "is admitted together"
     ),
     Promised.POINTWISE: (
-        "each admitted point lies where the calibration data were at least 1 - alpha right; usually far more are; "
+        "each admitted point lies where the calibration data were at least {right} right; usually far more are; "
         "there is no guarantee for laws just short of it"
     ),
     Promised.AVERAGE: (
-        "over calibrations and batches, on average at most alpha are wrong among the admitted of each predicted class"
+        "over calibrations and batches, on average at most {alpha} are wrong among the admitted of each predicted class"
     ),
     Promised.PREDICTED: _certified("predicted class"),
     Promised.TRUE: _certified("true class"),
     Promised.BOTH: _certified("predicted and of each true class"),
     Promised.GROUPS: _certified("group asked for, and of each class asked for"),
-    Promised.LOSS: CERTIFIED_LOSS_SENTENCE,
+    Promised.LOSS: _LOSS,
 }
 
 

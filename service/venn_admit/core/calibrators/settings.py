@@ -91,6 +91,7 @@ class CalibratorSettings:
     method: ClassVar[str] = VENN_ADMIT
     has_policy: ClassVar[bool] = False
     certify: ClassVar[None] = None
+    confidence: ClassVar[None] = None
     loss: ClassVar[None] = None
 
     alpha: Alpha

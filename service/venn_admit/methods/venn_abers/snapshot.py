@@ -133,19 +133,20 @@ class AbersContext:
         """Return what the policy says of predictions, (n,) int64; None for each under the pointwise promise."""
         if not self.calibration.has_policy:
             return [None] * len(predicted)
-        if self.policy is None:
-            none = AppliedPolicy(is_certified=False, promise=Promised.NONE, threshold=None, bounded=None)
-            return [none] * len(predicted)
-        by_loss = self.calibration.abers_settings.loss is not None
-        promise = promised(self.certified, AskedPromise.AVERAGE, by_loss=by_loss)
+        settings, policy = self.calibration.abers_settings, self.deciding
+        promise = Promised.NONE
+        if self.policy is not None:
+            promise = promised(self.certified, AskedPromise.AVERAGE, by_loss=settings.loss is not None)
+        sentence = promise.stated(settings.alpha, settings.confidence)
         return [
             AppliedPolicy(
                 is_certified=self.certified is not None,
                 promise=promise,
                 threshold=None if math.isinf(least) else least,
-                bounded=self.policy.bounded,
+                bounded=None if self.policy is None else policy.bounded,
+                promise_sentence=sentence,
             )
-            for least in least_values(predicted, self.policy, groups).tolist()
+            for least in least_values(predicted, policy, groups).tolist()
         ]
 
 

@@ -74,7 +74,7 @@ def _snapshot(report: CalibrationReport) -> dict[str, Any]:
     return {
         "number": snapshot.id,
         "promise": str(report.part.promised),
-        "promise_sentence": report.part.promised.sentence,
+        "promise_sentence": report.promise_sentence,
         "asked_promise": asked,
         "state": snapshot.state,
         "created_at": snapshot.created_at.isoformat(),

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from venn_admit.advice import Render, Step, Verb
 from venn_admit.core.calibrators.promises import Promised
+from venn_admit.core.calibrators.settings import MethodSettings
 from venn_admit.core.monitoring.bands import WeightedShare
 from venn_admit.core.monitoring.drift import Discrepancies, has_grown
 from venn_admit.core.monitoring.history import Day, Inventory, PointChanges, SnapshotChange
@@ -23,6 +24,10 @@ from venn_admit_client.records import CertificateLook, Withheld
 
 class MethodPart(Protocol):
     """What a method of calibration adds to the report on its calibrations; see `CalibrationReport` for the rest."""
+
+    @property
+    def settings(self) -> MethodSettings:
+        """What it was calibrated with."""
 
     @property
     def promised(self) -> Promised:
@@ -164,6 +169,12 @@ class CalibrationReport:
     def step(self, verb: Verb, **arguments: Any) -> Step:
         """Return a step that the classifier's users can take."""
         return Step(verb, classifier=self.classifier, **arguments)
+
+    @property
+    def promise_sentence(self) -> str:
+        """What the calibration promises, to be put behind a colon."""
+        settings = self.part.settings
+        return self.part.promised.stated(settings.alpha, settings.confidence)
 
     @property
     def reference_count(self) -> int:

@@ -123,7 +123,7 @@ def coverage_section(report: CalibrationReport) -> Section:
         "How much is right in each class by plain probabilities",
         (TextTable(heads, rows, last_is_total=True, query=QUERY),),
         (
-            f"Promised, for traffic like the calibration data: {report.part.promised.sentence}.",
+            f"Promised, for traffic like the calibration data: {report.promise_sentence}.",
             f"Plain probabilities; {HOW_DECIDED[split]}. right: the share of the admitted points.",
             *hidden,
         ),
