@@ -30,6 +30,9 @@ from venn_admit.store.embedded.users import start_embedded, stop_embedded
 
 TEST_PREFIX = f"{PREFIX}TEST_"
 
+# That of the session's server, by its address: opening a connection twice took as long as copying a database.
+administrators: dict[str, Engine] = {}
+
 # More than the servers of a few processes write.
 SERVERS_BYTES = 4 * 2**30
 
@@ -135,11 +138,12 @@ def own_environment(session_folder: Path, monkeypatch: pytest.MonkeyPatch) -> It
 def server_url(session_folder: Path) -> Iterator[str]:
     """The server on which databases are made, by the URL of one it has."""
     given = os.environ.get(f"{TEST_PREFIX}DATABASE_URL")
-    if given:
-        yield given
-        return
-    url = start_embedded(session_folder / "server")
+    url = given or start_embedded(session_folder / "server")
+    administrators[url] = create_engine(url)
     try:
+        if given:
+            yield url
+            return
         with administration(url) as execute:
             # Tests outlive no power cut. Commits are synchronous nevertheless: without that, VACUUM marks no page of
             # new rows as visible to all, and index-only scans read the heap.
@@ -150,18 +154,21 @@ def server_url(session_folder: Path) -> Iterator[str]:
             execute("SELECT pg_reload_conf()")
         yield url
     finally:
+        administrators.pop(url).dispose()
         stop_embedded(session_folder / "server")
 
 
 @contextmanager
 def administration(server_url: str) -> Iterator[Callable[[str], object]]:
     """Statements outside of a transaction, as making databases needs."""
-    engine = create_engine(server_url)
+    kept = administrators.get(server_url)
+    engine = kept or create_engine(server_url)
     try:
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             yield lambda statement: connection.execute(text(statement))
     finally:
-        engine.dispose()
+        if kept is None:
+            engine.dispose()
 
 
 def execute_alone(execute: Callable[[str], object], statement: str) -> None:

@@ -128,23 +128,23 @@ def test_what_is_foretold_is_found(reviews: Bench) -> None:
         assert right == pytest.approx(one.admission.right.overall.share, abs=0.03)
 
 
-def test_what_is_foretold_is_what_weighted_decisions_admit(reviews: Bench) -> None:
+def test_what_is_foretold_is_what_weighted_decisions_admit(few_reviews: Bench) -> None:
     """The localizer hardly looks beyond the nearest point, so that weights reject most of what would be admitted."""
-    reviews.adopt("reviews", eta_loc=0.002)
-    reviews.calibrate("reviews", kappa=100, q_bins=(0, 1, 6, 16, 25))
-    found = what_if_settings(reviews.workspace(), "reviews", "kappa", [100])
+    few_reviews.adopt("reviews", eta_loc=0.002)
+    few_reviews.calibrate("reviews", kappa=100, q_bins=(0, 1, 6, 16, 25))
+    found = what_if_settings(few_reviews.workspace(), "reviews", "kappa", [100])
     (foretold,) = [one.admission for one in found.tried]
     assert found.is_weighted
 
     def admitted(*, weighted: bool | None) -> float:
-        table = reviews.score("reviews", EXAMPLES / "test.npz", weighted=weighted).table
+        table = few_reviews.score("reviews", EXAMPLES / "test.npz", weighted=weighted).table
         return float(np.mean([made is not None for made in table.column("decision").to_pylist()]))
 
     plain, usual = admitted(weighted=False), admitted(weighted=None)
     low, high = foretold.admitted.interval
     assert low - 0.06 < usual < high + 0.06
     assert usual < plain / 2
-    state = report(reviews.workspace(), "reviews", calibration_id=None)
+    state = report(few_reviews.workspace(), "reviews", calibration_id=None)
     share = state.part.weighted
     assert share is not None
     assert share.admitted / share.points == pytest.approx(usual, abs=0.06)

@@ -20,9 +20,9 @@ from venn_admit.store.exemplars import approximations
 
 
 def real_data(file: str) -> Arrays:
-    """A bundled file, its documents' ids as the exemplars' own."""
+    """A bundled file, its documents' ids as the exemplars' own; half of the held-out rows show what all would."""
     with np.load(EXAMPLES / file) as arrays:
-        return {**arrays, "id": arrays["doc"].astype(str)}
+        return {name: values[:8000] for name, values in {**arrays, "id": arrays["doc"].astype(str)}.items()}
 
 
 def shuffled(arrays: Arrays, seed: int) -> Arrays:
@@ -52,7 +52,7 @@ def test_knn_approximates_the_network(fitted: Fitted) -> None:
     record = fitted.record
     assert record.dev_discrepancies <= 0.045 * record.dev_count
     assert abs(record.fit_count - record.dev_count) <= 1
-    assert record.fit_count + record.dev_count == pytest.approx(1600, abs=150)
+    assert record.fit_count + record.dev_count == pytest.approx(800, abs=75)
     assert record.dev_discrepancies == min(line.discrepancies for line in record.knn_log)
 
 
@@ -116,20 +116,15 @@ def assert_same(found: Fitted, expected: Fitted) -> None:
     assert documented(found) == documented(expected)
 
 
-def test_rows_in_another_order_give_the_same_parameters(module_bench: Bench) -> None:
-    """Half of the held-out rows show it."""
-    train, valid = real_data("train.npz"), {name: values[:8000] for name, values in real_data("valid.npz").items()}
-    module_bench.create("in order", dimension=128)
-    module_bench.ingest("in order", module_bench.write("train-in-order.npz", train), "train")
-    module_bench.ingest("in order", module_bench.write("valid-in-order.npz", valid), "held-out")
-    train, valid = shuffled(train, 1), shuffled(valid, 2)
+def test_rows_in_another_order_give_the_same_parameters(module_bench: Bench, fitted: Fitted) -> None:
+    train, valid = shuffled(real_data("train.npz"), 1), shuffled(real_data("valid.npz"), 2)
     module_bench.create("shuffled", dimension=128)
     # In parts, the held-out rows first.
     for part in range(2):
         half = {name: values[part::2] for name, values in valid.items()}
         module_bench.ingest("shuffled", module_bench.write(f"valid-{part}.npz", half), "held-out")
     module_bench.ingest("shuffled", module_bench.write("train-shuffled.npz", train), "train")
-    assert_same(module_bench.fit("shuffled"), module_bench.fit("in order"))
+    assert_same(module_bench.fit("shuffled"), fitted)
 
 
 def test_work_on_other_parameters_is_not_taken_over(bench: Bench) -> None:

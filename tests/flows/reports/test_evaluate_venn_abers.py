@@ -26,7 +26,7 @@ def reviews(server_url: str, template_database: str, tmp_path_factory: pytest.Te
     with fresh_database(server_url, template_database) as url:
         engine = create_engine(url)
         bench = Bench(engine, tmp_path_factory.mktemp("abers"))
-        make_reviews(bench)
+        make_reviews(bench, held_out_rows=4000)
         bench.calibrate_abers(NAME, score="network")
         yield bench
         engine.dispose()
@@ -73,7 +73,7 @@ def test_the_rivals_are_those_of_the_other_method_on_the_same_data(
     assert [row.name for row in report.methods] == ["KNN", "network", *METHODS[1:]]
     for name in METHODS:
         assert report.method(name) == other.method(name), name
-    assert report.method("Venn-ADMIT weighted").overall.count > 100
+    assert report.method("Venn-ADMIT weighted").overall.count > 80
     assert "usable bands" in dict(report.parameters)["Venn-ADMIT"]
 
 
