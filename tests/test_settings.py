@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import open_folder
 from venn_admit.errors import InvalidInputError
 from venn_admit.runtime.home import default_home
-from venn_admit.runtime.settings import Settings, days, get_settings, unknown_variables
+from venn_admit.runtime.settings import FIELDS, days, get_settings, unknown_variables, variable
 
 
 def refusal(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> str:
@@ -118,8 +118,8 @@ def test_the_environment_is_read_once_until_cleared(monkeypatch: pytest.MonkeyPa
 
 
 def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in Settings.model_fields:
-        monkeypatch.setenv(f"VENN_ADMIT_{name.upper()}", "")
+    for name in FIELDS:
+        monkeypatch.setenv(variable(name), "")
     assert get_settings().database_url is None
     assert get_settings().chunk_rows == 2048
 
@@ -153,7 +153,7 @@ def test_home_becomes_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 )
 def test_a_bad_number_is_refused_by_name_and_value(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     message = refusal(monkeypatch, name, value)
-    assert message.startswith(f"{name}: Input should be ")
+    assert message.startswith(f"{name}: expected a ")
     assert f"got '{value}'" in message
 
 
@@ -205,5 +205,5 @@ def test_a_variable_that_is_no_setting_is_named_with_the_nearest_that_is_one() -
 
 
 def test_variables_of_settings_and_of_the_tests_are_known() -> None:
-    names = [f"VENN_ADMIT_{field.upper()}" for field in Settings.model_fields]
+    names = map(variable, FIELDS)
     assert unknown_variables([*names, "venn_admit_home", "VENN_ADMIT_TEST_DATABASE_URL"]) == []

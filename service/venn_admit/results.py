@@ -8,7 +8,7 @@ from venn_admit.advice import Step
 from venn_admit.core.calibrators.arguments import arguments_for, asked_json
 from venn_admit.core.method_names import VENN_ADMIT
 from venn_admit_client.members import as_json
-from venn_admit_client.records import PutInUse, Registered, Weaker, Withheld
+from venn_admit_client.records import Registered
 
 if TYPE_CHECKING:  # most of these take long to import, and a shell that shows one result needs few of them
     from sqlalchemy import Row
@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # most of these take long to import, and a shell that shows o
     from venn_admit.store.calibrations.calibrators import Calibrator
     from venn_admit.store.exemplars.classifiers import Classifier
     from venn_admit.store.work.recalibrations import RecalibrationRequest
+    from venn_admit_client.records import Weaker, Withheld
 
 
 def arguments_of(step: Step) -> dict[str, Any]:
@@ -201,29 +202,35 @@ def calibrated_json(done: "Calibrated") -> dict[str, Any]:
         "rows_closed": done.changed.closed,
         "rows_opened": done.changed.opened,
         "is_stored": done.is_stored,
-        "withheld": _far_less(done, Withheld),
-        "weaker": _far_less(done, Weaker),
+        "withheld": _far_less(done, is_withheld=True),
+        "weaker": _far_less(done, is_withheld=False),
     }
 
 
-def far_less_of(found: "FarLess") -> Withheld | Weaker:
+def far_less_of(found: "FarLess") -> "Withheld | Weaker":
     """Return what a calibration admits that admits far less than the one in use before."""
+    from venn_admit_client.records import Weaker, Withheld
+
     of = Withheld if found.is_withheld else Weaker
     return of(found.before, found.strength.points, found.strength.share, found.strength.share_in_use)
 
 
-def _far_less(done: "Calibrated | None", of: type[Withheld | Weaker]) -> dict[str, Any] | None:
-    found = None if done is None or done.far_less is None else far_less_of(done.far_less)
-    return as_json(found) if isinstance(found, of) else None
+def _far_less(done: "Calibrated | None", *, is_withheld: bool) -> dict[str, Any] | None:
+    found = None if done is None else done.far_less
+    return None if found is None or found.is_withheld != is_withheld else as_json(far_less_of(found))
 
 
-def withheld_in(row: "Row[Any]") -> Withheld:
+def withheld_in(row: "Row[Any]") -> "Withheld":
     """Return the same of a row that is stored of it."""
+    from venn_admit_client.records import Withheld
+
     return Withheld(row.in_use, row.points, row.share, row.share_in_use)
 
 
 def in_use_json(name: str, done: "Used") -> dict[str, Any]:
     """Return what a classifier decides with from now on."""
+    from venn_admit_client.records import PutInUse
+
     return as_json(PutInUse(name, done.calibration_id, done.before, done.is_changed))
 
 
@@ -271,7 +278,7 @@ def recalibrated_json(request: "RecalibrationRequest", step: "RecalibrationStep 
         "rows_opened": None if done is None else done.changed.opened,
         "error": None if step is None else step.error,
         "is_certified": None if done is None else done.is_certified,
-        "withheld": _far_less(done, Withheld),
+        "withheld": _far_less(done, is_withheld=True),
     }
 
 

@@ -112,7 +112,7 @@ def test_a_scope_that_does_not_suffice_is_noted_for_writing_alone(empty: Service
 
 
 def test_no_key_can_fill_the_disk_with_refusals(empty: Service) -> None:
-    settings = empty.runtime.settings.model_copy(update={"requests_per_minute": 1, "requests_burst": 2})
+    settings = replace(empty.runtime.settings, requests_per_minute=1, requests_burst=2)
     app = create_application(replace(empty.runtime, settings=settings))
     client = type(empty.client)(app, raise_server_exceptions=False)
     before = len(events(empty))
@@ -141,7 +141,7 @@ def test_pages(empty: Service) -> None:
 
 
 def test_addresses_are_noted_if_that_is_asked_for(empty: Service) -> None:
-    settings = empty.runtime.settings.model_copy(update={"audit_client_addresses": True})
+    settings = replace(empty.runtime.settings, audit_client_addresses=True)
     app = create_application(replace(empty.runtime, settings=settings))
     client = type(empty.client)(app, raise_server_exceptions=False, client=("192.0.2.7", 50000))
     client.post(CLASSIFIERS)

@@ -148,7 +148,7 @@ def test_bodies_have_a_budget_together() -> None:
 
 
 def test_files_are_not_among_the_bodies_that_memory_has_room_for(shared: Service) -> None:
-    settings = shared.runtime.settings.model_copy(update={"body_budget_mb": 0})
+    settings = replace(shared.runtime.settings, body_budget_mb=0)
     app = create_application(replace(shared.runtime, settings=settings))
     full = replace(shared, client=TestClient(app, raise_server_exceptions=False))
     refused = full.post(f"{OWN}/decide", {"points": []})

@@ -23,9 +23,9 @@ from venn_admit.http.guards.rates import Bucket
 from venn_admit.store.access.keys import Scope
 
 
-def limited(service: Service, **settings: int) -> TestClient:
+def limited(service: Service, **settings: Any) -> TestClient:
     """The application under other settings."""
-    runtime = replace(service.runtime, settings=service.runtime.settings.model_copy(update=settings))
+    runtime = replace(service.runtime, settings=replace(service.runtime.settings, **settings))
     return TestClient(create_application(runtime), raise_server_exceptions=False)
 
 

@@ -38,7 +38,7 @@ def issuer() -> Iterator[Issuer]:
 def accepting(service: Service, issuer: Issuer, **settings: Any) -> TestClient:
     """The application with tokens of the issuer accepted."""
     changed = {"oidc_issuer": issuer.url, "oidc_audience": AUDIENCE, **settings}
-    runtime = replace(service.runtime, settings=service.runtime.settings.model_copy(update=changed))
+    runtime = replace(service.runtime, settings=replace(service.runtime.settings, **changed))
     return TestClient(create_application(runtime), raise_server_exceptions=False)
 
 

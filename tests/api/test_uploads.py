@@ -206,7 +206,7 @@ def test_a_slow_body_is_refused_in_time(little: Service) -> None:
             yield b"x"
             await asyncio.sleep(0.05)
 
-    settings = little.runtime.settings.model_copy(update={"upload_seconds": 0.5})
+    settings = replace(little.runtime.settings, upload_seconds=0.5)
     app = create_application(replace(little.runtime, settings=settings))
     impatient = replace(little, client=TestClient(app, raise_server_exceptions=False))
     began = time.monotonic()

@@ -119,7 +119,7 @@ def test_what_cannot_be_served_says_why_and_may_be_tried_again(own_calibrated: P
 @pytest.mark.parametrize("keep", ["0", "some"])
 def test_keeping_no_snapshot_is_refused(calibrated: Program, keep: str) -> None:
     program = Program(calibrated.environment | {"VENN_ADMIT_KEEP_CALIBRATIONS": keep})
-    check_refusal(program("recalibrate"), 2, "VENN_ADMIT_KEEP_CALIBRATIONS: Input should be")
+    check_refusal(program("recalibrate"), 2, "VENN_ADMIT_KEEP_CALIBRATIONS: expected a whole number, at least 1")
 
 
 def test_old_snapshots_go_where_asked(own_calibrated: Program, tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ pytestmark = pytest.mark.processes
 
 # Whatever these would bring takes longer than all that such a command does.
 HEAVY = {"alembic", "altair", "celery", "fastapi", "kombu", "matplotlib", "pyarrow", "scipy", "structlog", "torch"}
+# Typer would import this to convert what need not be converted.
+OF_OPTIONS = {"pydantic"}
 # These serve the database.
 OF_DATABASE = {"numpy", "psycopg", "sqlalchemy"}
 # For waiting, and for workers.
@@ -24,6 +26,9 @@ OF_COMPUTING = {
     "venn_admit.store.calibrations.calibrations",
     "venn_admit.store.database.tables",
 }
+# Records of results that these do not show; Markdown and tracebacks, which help does not.
+OF_RESULTS = {f"venn_admit_client.records.{module}" for module in ("cascades", "decisions", "reports")}
+OF_HELP = {"attr", "markdown_it", "pygments", "rich.markdown", "rich.status", "rich.traceback"}
 VERBS = "venn_admit.cli.verbs"
 RUN = """
 import sys
@@ -57,9 +62,7 @@ def test_help_imports_neither_the_database_nor_what_computes(
     for name in os.environ:
         if name.startswith("VENN_ADMIT_"):
             monkeypatch.delenv(name)
-    unwanted = HEAVY | OF_DATABASE | {"pydantic_settings", "rich.progress"}
-    if not verb:
-        unwanted |= {"pydantic"}  # with which typer checks the options of a verb
+    unwanted = HEAVY | OF_DATABASE | OF_OPTIONS | OF_HELP | {"rich.progress", "venn_admit_client.records"}
     assert imported({}, *verb, "--help") & unwanted == set()
 
 
@@ -67,12 +70,12 @@ def test_help_imports_neither_the_database_nor_what_computes(
     "verb", [("list",), ("show", NAME), ("calibrations", NAME), ("jobs", "list"), ("key", "list")], ids=" ".join
 )
 def test_what_only_shows_imports_nothing_that_computes_or_sends(calibrated: Program, verb: tuple[str, ...]) -> None:
-    assert imported(calibrated.environment, *verb) & (HEAVY | OF_JOBS | {"numpy"}) == set()
+    assert imported(calibrated.environment, *verb) & (HEAVY | OF_OPTIONS | OF_JOBS | {"numpy"}) == set()
 
 
 @pytest.mark.parametrize("verb", [("list",), ("show", NAME), ("jobs", "list")], ids=" ".join)
 def test_what_lists_makes_neither_tables_nor_what_computes(calibrated: Program, verb: tuple[str, ...]) -> None:
-    assert imported(calibrated.environment, *verb) & OF_COMPUTING == set()
+    assert imported(calibrated.environment, *verb) & (OF_COMPUTING | OF_RESULTS) == set()
 
 
 COLLECTIONS = """

@@ -9,7 +9,7 @@ import typer
 import yaml
 
 from venn_admit.cli.program import app
-from venn_admit.runtime.settings import PREFIX, Settings
+from venn_admit.runtime.settings import FIELDS, PREFIX, read_settings
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -50,6 +50,6 @@ def check_settings(variables: dict[str, Any]) -> None:
     names = [name for name in variables if name.startswith(PREFIX)]
     assert names
     fields = {name.removeprefix(PREFIX).lower(): variables[name] for name in names}
-    assert fields.keys() <= Settings.model_fields.keys()
+    assert fields.keys() <= FIELDS.keys()
     given = {name: value for name, value in fields.items() if not str(value).startswith("${")}
-    Settings(**given)
+    read_settings(**given)

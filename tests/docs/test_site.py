@@ -16,7 +16,7 @@ import venn_admit
 import venn_admit_client as client
 from venn_admit.cli.program import app
 from venn_admit.errors import OutdatedError
-from venn_admit.runtime.settings import PREFIX, Settings
+from venn_admit.runtime.settings import FIELDS, variable
 from venn_admit.store.database.tables import metadata
 
 pytestmark = pytest.mark.processes
@@ -75,9 +75,9 @@ def test_the_references_hold_what_the_program_has(site: Path) -> None:
     program: Any = typer.main.get_command(app)
     for name, command in program.commands.items():
         assert (f">venn-admit {name}<" in reference("command-line")) != command.hidden, name
-    for name, field in Settings.model_fields.items():
-        assert f"`{PREFIX}{name.upper()}`" in reference("settings")
-        assert str(field.description) in reference("settings")
+    for name, field in FIELDS.items():
+        assert f"`{variable(name)}`" in reference("settings")
+        assert field.metadata["description"] in reference("settings")
     for table in metadata.tables.values():
         section = reference("tables").partition(f'id="{table.name}"')[2].partition("<h2")[0]
         for column in table.columns:

@@ -76,7 +76,7 @@ def test_a_step_that_an_error_advises_is_set_as_code(shared: Visitor) -> None:
 
 
 def test_a_refusal_says_when_to_try_again(shared: Visitor) -> None:
-    settings = shared.runtime.settings.model_copy(update={"requests_per_minute": 1, "requests_burst": 1})
+    settings = replace(shared.runtime.settings, requests_per_minute=1, requests_burst=1)
     client = TestClient(create_site(replace(shared.runtime, settings=settings)), follow_redirects=False)
     limited = replace(shared, client=client)
     limited.sign_in()

@@ -6,6 +6,8 @@ import traceback
 from collections import UserDict
 from collections.abc import Mapping
 from importlib import import_module
+from inspect import getdoc
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +20,20 @@ from venn_admit.errors import VennAdmitError
 from venn_admit.runtime.interruption import Terminated, exit_code
 
 
+class _UnlessGiven:
+    """Converts what Typer would, except for texts and what is not given, for which Typer would import pydantic."""
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        is_text = param.type_descriptor.annotation is str and isinstance(value, str)
+        if is_text or (param.nargs == 1 and not param.multiple and value in (None, param.default)):
+            return value
+        param._runtime_param = None
+        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
+
+
+_UNLESS_GIVEN = _UnlessGiven()
+
+
 class _Helped:
     """Help that shows arguments as they are typed, NAME and [FILE], and no type beside flags, which take no value."""
 
@@ -28,10 +44,28 @@ class _Helped:
                 one.metavar = one.metavar or one.name.upper()
             elif one.is_flag:
                 one.metavar = ""
+            if getattr(one, "_runtime_param", self) is None:
+                one._runtime_param = _UNLESS_GIVEN
         return parameters
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]  # type: ignore[misc] # as above
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _import_formatter()
+        super().format_help(ctx, formatter)  # type: ignore[misc] # as above
+
+
+def _import_formatter() -> None:
+    """Import what formats help without two modules that only Markdown and tracebacks need: a fifth of its time."""
+    unused = {"rich.markdown": "Markdown", "rich.traceback": "Traceback"}
+    stubs = {module: SimpleNamespace(**{name: None}) for module, name in unused.items() if module not in sys.modules}
+    sys.modules.update(stubs)  # type: ignore[arg-type] # each for one import
+    try:
+        import_module("typer.rich_utils")
+    finally:
+        for module in stubs:
+            del sys.modules[module]
 
 
 class _Command(_Helped, TyperCommand):
@@ -39,7 +73,18 @@ class _Command(_Helped, TyperCommand):
 
 
 class _Group(_Helped, TyperGroup):
-    """Verbs that share a first word."""
+    """Verbs that share a first word. Their help has what each does, for which none is built."""
+
+    def list_commands(self, _ctx: Any) -> list[str]:
+        return list(self.commands)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        verbs = self.commands
+        self.commands = verbs.described()  # type: ignore[attr-defined] # they are `_Verbs`
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self.commands = verbs
 
 
 class _Verbs(UserDict[str, Any]):
@@ -59,14 +104,25 @@ class _Verbs(UserDict[str, Any]):
             self.data[name] = _built(name, found, self._panels.get(name))
         return self.data[name]
 
+    def described(self) -> dict[str, Any]:
+        """Return the verbs without their options, each with its help."""
+        return {
+            name: _Command(name, help=getdoc(_function(found)), rich_help_panel=self._panels.get(name))
+            if isinstance(found, str)
+            else self[name]
+            for name, found in self.data.items()
+        }
+
 
 def _built(name: str, where: str, panel: str | None) -> Any:
-    module, function = where.split(":")
     made = typer.Typer(add_completion=False)
-    made.command(name, cls=_Command, rich_help_panel=panel)(
-        getattr(import_module(f"venn_admit.cli.verbs.{module}"), function)
-    )
+    made.command(name, cls=_Command, rich_help_panel=panel)(_function(where))
     return typer.main.get_command(made)
+
+
+def _function(where: str) -> Any:
+    module, function = where.split(":")
+    return getattr(import_module(f"venn_admit.cli.verbs.{module}"), function)
 
 
 class _Program(_Group):

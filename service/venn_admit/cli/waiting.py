@@ -7,12 +7,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from rich.status import Status
 from rich.text import Text
 
 from venn_admit.cli.output import cell, messages, progress
 
 if TYPE_CHECKING:
+    from rich.status import Status
+
     from venn_admit.cli.session import Session
     from venn_admit.store.work import jobs
 

