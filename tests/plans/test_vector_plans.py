@@ -146,3 +146,19 @@ def test_copies_through_the_index_of_their_digests(engine: Engine, known: bool) 
     assert nodes[0]["Actual Rows"] == (count if known else 0)
     # Both sides descend at most three pages and read the page of a row.
     assert buffers(nodes[0]) <= 8 * count + 10
+
+
+def test_equal_documents_are_looked_up_by_their_digests(engine: Engine) -> None:
+    """Once each, and what is found is sorted and not compared with each other."""
+    classifier, ids = classifier_ids(engine)
+    count = 500
+    with connect(engine) as connection:
+        query = text("SELECT external_id FROM exemplar WHERE id = ANY(:ids) AND split IN ('knn', 'mc', 'vp')")
+        keys = list(connection.execute(query, {"ids": ids}).scalars())[:count]
+        parameters = {"classifier_id": classifier.id, "document_keys": keys}
+        nodes = explain(connection, str(statement("copies.equal_documents")), parameters, analyze=True)
+    assert len(keys) == count
+    (looked_up,) = [node for node in nodes if node.get("Index Name") == "exemplar_copy_idx"]
+    assert "point_digest" in looked_up["Index Cond"]
+    assert looked_up["Actual Loops"] == count
+    assert sum(node.get("Rows Removed by Join Filter", 0) for node in nodes) <= count

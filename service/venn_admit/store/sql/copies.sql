@@ -101,13 +101,19 @@ asked AS MATERIALIZED (
 
 -- What is equal holds the lowest digest too.
 candidate AS MATERIALIZED (
-    SELECT DISTINCT coalesce(copy.document_id, copy.external_id) AS document_key
+    SELECT DISTINCT found.document_key
     FROM (SELECT DISTINCT asked.lowest FROM asked) AS wanted
-    INNER JOIN exemplar AS copy
-        ON
-            copy.classifier_id + 0 = :classifier_id
-            AND coalesce(copy.point_digest, copy.content_digest) = wanted.lowest
-            AND copy.split IN ('knn', 'mc', 'vp')
+    CROSS JOIN
+        -- The order keeps this a look-up for each digest; a join takes a table without statistics for nearly empty.
+        LATERAL (
+            SELECT coalesce(copy.document_id, copy.external_id) AS document_key
+            FROM exemplar AS copy
+            WHERE
+                copy.classifier_id + 0 = :classifier_id
+                AND coalesce(copy.point_digest, copy.content_digest) = wanted.lowest
+                AND copy.split IN ('knn', 'mc', 'vp')
+            ORDER BY copy.id
+        ) AS found
 ),
 
 document AS MATERIALIZED (
@@ -129,21 +135,24 @@ document AS MATERIALIZED (
 )
 
 SELECT
-    document.document_key,
-    document.split,
-    document.points,
+    unit.document_key,
+    unit.split,
+    unit.points,
     unit.number
 FROM (
     SELECT
-        held.content,
-        row_number() OVER (ORDER BY held.content) AS number
-    FROM document AS held
-    LEFT JOIN asked ON held.document_key = asked.document_key
-    GROUP BY held.content
-    HAVING count(*) > 1 AND count(asked.document_key) > 0
+        document.document_key,
+        document.split,
+        document.points,
+        dense_rank() OVER (ORDER BY document.content) AS number,
+        count(*) OVER equal AS equal_count,
+        count(asked.document_key) OVER equal AS asked_count
+    FROM document
+    LEFT JOIN asked ON document.document_key = asked.document_key
+    WINDOW equal AS (PARTITION BY document.content)
 ) AS unit
-INNER JOIN document ON unit.content = document.content
-ORDER BY unit.number, document.document_key;
+WHERE unit.equal_count > 1 AND unit.asked_count > 0
+ORDER BY unit.number, unit.document_key;
 
 -- name: move
 -- Put the points of documents that are held out into other splits; how many left which split for which, and how many of
