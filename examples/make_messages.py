@@ -94,6 +94,11 @@ def message(generator: random.Random) -> tuple[str, str]:
         concern = generator.choice(VAGUE)
     elif kind < TWO_CONCERNS + NO_CONCERN + MISFILED:
         team = generator.choice([one for one in TEAMS if one != team])
+    return written(concern, generator), team
+
+
+def written(concern: str, generator: random.Random) -> str:
+    """Return a message with a concern: what comes before and after it, its blanks filled, and perhaps an error."""
     opening = generator.choice(OPENINGS)
     text = opening + (concern if opening else concern[0].upper() + concern[1:]) + "." + generator.choice(CLOSINGS)
     filled = text.format(
@@ -102,7 +107,7 @@ def message(generator: random.Random) -> tuple[str, str]:
         number=generator.randrange(2, 30),
         order=generator.randrange(10_000, 99_999),
     )
-    return (_with_a_typing_error(filled, generator) if generator.random() < TYPING_ERROR else filled), team
+    return _with_a_typing_error(filled, generator) if generator.random() < TYPING_ERROR else filled
 
 
 def _with_a_typing_error(text: str, generator: random.Random) -> str:

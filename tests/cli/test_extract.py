@@ -462,3 +462,88 @@ def test_an_encoder_is_tuned_and_used(program: Program, files: Path, tmp_path: P
     assert (refused.code, "background: expected one of the classes 'bad', 'good'" in refused.stderr) == (2, True)
     trained = program("extract", "train", source, "--encoder", encoder, "--out", tmp_path / "model", *SMALL)
     assert trained.code == 0, trained.stderr
+
+
+SEVERAL = """\
+{{"id": "{0}-1", "text": "The {0} was a good film.", "label": ["praise"]}}
+{{"id": "{0}-2", "text": "The {0} was a very bad film.", "label": ["long"]}}
+{{"id": "{0}-3", "text": "The {0} was a very good film.", "label": ["praise", "long"]}}
+{{"id": "{0}-4", "text": "The {0} was a bad film.", "label": []}}
+"""
+
+
+@pytest.fixture(scope="module")
+def several(files: Path) -> Path:
+    generator = random.Random(5)
+    nouns = ["".join(generator.choices("bcdfghklmnprstvw", k=5)) for _ in range(60)]
+    (files / "several.jsonl").write_text("".join(map(SEVERAL.format, nouns)))
+    return files / "several.jsonl"
+
+
+def test_a_layer_of_several_labels_is_evaluated_and_inspected_by_label(
+    program: Program, files: Path, several: Path, tmp_path: Path
+) -> None:
+    model, network = tmp_path / "model", ("--encoder", files / "network")
+    told = program("extract", "train", several, "--out", model, *network, "--filters", 32, "--learning-rate", 0.03)
+    assert "2 labels (long, praise), D = 32" in told.stdout, told.stderr
+    for label in ("long", "praise"):
+        one = (model, several, "--label", label, *network, "--json")
+        by_label = program("extract", "evaluate", *one).result
+        assert by_label["classes"] == ["absent", "present"]
+        assert by_label["levels"]["document"]["network"]["accuracy"]["share"] > 0.9
+        found = program("extract", "inspect", *one, "--row", 2).result
+        assert (found["label"], found["contributions"]["class"]) == ("present", "present")
+        assert found["contributions"]["runner_up"] == "absent"
+
+
+@pytest.mark.parametrize(
+    ("model", "file", "options", "message"),
+    [
+        ("several", "several.jsonl", (), "label: expected one of the labels 'long', 'praise', got 'none'; choose one"),
+        ("several", "several.jsonl", ("--label", "short"), "expected one of the labels 'long', 'praise', got 'short'"),
+        ("several", "test.csv", ("--label", "long"), "expected a list of labels of each document, as the memory layer"),
+        (
+            "several",
+            "words.conll",
+            ("--label", "long"),
+            "of each document, as the memory layer was trained on, got one label of each token",
+        ),
+        ("one", "test.csv", ("--label", "good"), "label: expected none with a memory layer of one label a document"),
+        ("one", "several.jsonl", (), "expected one label of each document, as the memory"),
+        ("one", "lists.jsonl", (), "expected one label of each document, as the memory layer was trained on, got a li"),
+    ],
+)
+def test_a_layer_takes_labels_of_the_kind_that_it_was_trained_on(
+    program: Program, files: Path, several: Path, model: str, file: str, options: tuple[str, ...], message: str
+) -> None:
+    network = ("--encoder", files / "network")
+    for name, source in (("several", several), ("one", files / "train.csv")):
+        if not (files / name).exists():
+            assert program("extract", "train", source, "--out", files / name, *network, *SMALL).code == 0
+    (files / "lists.jsonl").write_text('{"text": "A film.", "label": ["good"]}\n')
+    (files / "words.conll").write_text("a\tlong\nb\tpraise\n")
+    refused = program("extract", "evaluate", files / model, files / file, *options, *network)
+    assert (refused.code, message in " ".join(refused.stderr.split())) == (2, True), refused.stderr
+
+
+def test_texts_without_labels_are_applied_by_label(
+    program: Program, files: Path, several: Path, tmp_path: Path
+) -> None:
+    model, out, network = tmp_path / "model", tmp_path / "new.parquet", ("--encoder", files / "network")
+    assert program("extract", "train", several, "--out", model, *network, *SMALL).code == 0
+    applied = program("extract", "apply", model, files / "new.csv", "--label", "long", *network, "--out", out, "--json")
+    assert (applied.result["rows"], applied.result["labelled"]) == (20, 0)
+
+
+def test_an_encoder_is_tuned_on_several_labels(program: Program, files: Path, several: Path, tmp_path: Path) -> None:
+    options = ("--encoder", files / "network", "--rounds", 1, "--learning-rate", 0.003, *SMALL)
+    tuned = program("extract", "tune", several, "--out", tmp_path / "encoder", *options, "--json")
+    first, second = tuned.result["rounds"]
+    assert first["dev_loss"] != second["dev_loss"]
+
+
+def test_start_refuses_several_labels(program: Program, files: Path, several: Path, tmp_path: Path) -> None:
+    with nothing_stored(program):
+        begin = ("start", "films", several, several, "--out", tmp_path / "out", *SMALL)
+        refused = program(*begin, "--encoder", files / "network")
+    assert (refused.code, "expected one label of each document, got lists of labels" in refused.stderr) == (2, True)

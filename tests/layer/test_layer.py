@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch.nn.functional import one_hot
 
 from tests.layer.made_up import WIDTH
 from venn_admit.layer.layer import (
@@ -112,10 +113,12 @@ def test_batch_does_not_change_a_document() -> None:
         MemorySettings(MemoryForm.DOCUMENT, filters=FILTERS, min_max_weight=0),
         TWO_LAYERS,
         replace(TWO_LAYERS, background=1, min_max_weight=0.5),
+        replace(PLAIN, several_labels=True),
+        replace(TWO_LAYERS, several_labels=True),
         MemorySettings(MemoryForm.LINEAR, filters=FILTERS),
         MemorySettings(MemoryForm.DECOMPOSED, filters=FILTERS),
     ],
-    ids=lambda settings: f"{settings.form}-{settings.background}-{settings.min_max_weight}",
+    ids=lambda settings: f"{settings.form}-{settings.background}-{settings.min_max_weight}-{settings.several_labels}",
 )
 def test_gradients_are_those_of_differences(settings: MemorySettings) -> None:
     layer, states = drawn(settings, seed=3)
@@ -155,7 +158,8 @@ def test_each_linear_layer_learns_by_its_own_loss() -> None:
     assert second.keys() == both.keys() == GLOBAL | FILTER | HEAD
 
     layer, states = drawn(TWO_LAYERS, seed=3)
-    torch.autograd.backward(min_max_losses(decompose(layer, states, LENGTHS), LABELS, None).mean())
+    targets = one_hot(LABELS, CLASSES).double()
+    torch.autograd.backward(min_max_losses(decompose(layer, states, LENGTHS), targets, None).mean())
     by_min_max = {name: parameter.grad for name, parameter in layer.named_parameters()}
     assert by_min_max["global_weight"] is by_min_max["global_bias"] is None
     for name in HEAD | FILTER:
@@ -183,19 +187,19 @@ def cost(score: float, target: float) -> float:
 def test_min_max_loss_of_two_classes_is_the_sources() -> None:
     """With the first class as background: max and min of the difference of scores, against (0, 0) or (1, 0)."""
     parts = parts_of([[[0.2, -1.0, 0.5], [1.5, 0.3, -2.0]], [[0.1, 0.0, 0.4], [-0.5, 2.0, 0.7]]])
-    losses = min_max_losses(parts, torch.tensor([1, 0]), background=0)
+    losses = min_max_losses(parts, torch.tensor([[0.0, 1.0], [1.0, 0.0]]).double(), background=0)
     expected = [(cost(1.3, 1) + cost(-2.5, 0)) / 2, (cost(2.0, 0) + cost(-0.6, 0)) / 2]
     assert losses.tolist() == pytest.approx(expected, abs=1e-12)
 
 
 def test_min_max_loss_without_background_takes_every_class() -> None:
     parts = parts_of([[[0.2, -1.0], [1.5, 0.3]]])
-    losses = min_max_losses(parts, torch.tensor([1]), background=None)
+    losses = min_max_losses(parts, torch.tensor([[0.0, 1.0]]).double(), background=None)
     assert losses.item() == pytest.approx((cost(0.2, 0) + cost(1.5, 1) + cost(-1.0, 0) + cost(0.3, 0)) / 4, abs=1e-12)
 
 
 def test_document_of_one_token_has_no_smallest_score() -> None:
-    losses = min_max_losses(parts_of([[[0.2], [1.5]]]), torch.tensor([1]), background=0)
+    losses = min_max_losses(parts_of([[[0.2], [1.5]]]), torch.tensor([[0.0, 1.0]]).double(), background=0)
     assert losses.item() == pytest.approx(cost(1.3, 1), abs=1e-12)
 
 

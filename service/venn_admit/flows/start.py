@@ -10,7 +10,7 @@ from venn_admit.advice import Render
 from venn_admit.core.calibrators.settings import check_alpha
 from venn_admit.core.method_names import DEFAULT_METHOD
 from venn_admit.core.types import TrainingEpoch
-from venn_admit.errors import ConflictError, NotFoundError
+from venn_admit.errors import ConflictError, InvalidInputError, NotFoundError
 from venn_admit.files.output.atomic import check_output, make_folder
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.calibrate import Calibrated, calibrate, settings_for
@@ -138,6 +138,11 @@ def start(
         yield OfFile(part, path, opened)
         if part in STORED:
             opened.require_labels(part)
+        if opened.shards.several_labels:
+            raise InvalidInputError(
+                f"{path}: expected one label of each document, got lists of labels; make a classifier of each label, "
+                "step by step"
+            )
     yield Stage.TRAIN
     class_names = states["train"].shards.class_names
     if options.background is not None:

@@ -108,6 +108,10 @@ def check_origin(model: MemoryModel, shards: StateShards) -> None:
             f"{shards.folder}: expected the classes {', '.join(map(ascii, model.class_names))}, "
             f"got {', '.join(map(ascii, shards.class_names))}; write the states with the classes of the memory layer"
         )
+    if model.settings.several_labels or shards.several_labels:
+        raise InvalidInputError(
+            f"{shards.folder}: expected one label of each document, got several; choose one of the labels"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

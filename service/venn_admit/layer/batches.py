@@ -69,6 +69,25 @@ def _text_keys(shards: StateShards, rows: IntArray) -> Iterator[str | None]:
         yield hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest() if isinstance(text, str) else None
 
 
+def count_labels(labels: IntArray, class_count: int, *, several: bool) -> IntArray:
+    """Return how often each class occurs among labels, (C,) int64; unknown ones are left out.
+
+    Args:
+        labels: (n,) int64.
+        class_count: C.
+        several: Whether they are sets of labels, as `StateDocument` has them.
+
+    Examples:
+        >>> count_labels(np.array([0b11, 0b10, 0b00, -1]), 2, several=True).tolist()
+        [1, 2]
+    """
+    known = labels[labels >= 0]
+    if several:
+        counts: IntArray = (known[:, np.newaxis] >> np.arange(class_count) & 1).sum(axis=0)
+        return counts
+    return np.bincount(known, minlength=class_count)
+
+
 def epoch_batches(
     lengths: IntArray, rows: IntArray, *, batch_tokens: int, generator: np.random.Generator | None
 ) -> list[IntArray]:

@@ -140,7 +140,7 @@ class Objective:
     def __init__(self, settings: MemorySettings, label_counts: IntArray) -> None:
         """Compute the weights of the classes."""
         self._settings = settings
-        self._weights = torch.from_numpy(_class_weights(settings, label_counts)).float()
+        self._weights = torch.from_numpy(_class_weights(settings, label_counts)).float()  # (C,)
 
     def loss(
         self,
@@ -156,6 +156,8 @@ class Objective:
         Args:
             states: (n, H) float32, of the tokens of B documents, one document after the other.
             labels: (B,) int64 of the documents, or (n,) int64 of the tokens; below 0 if there is none.
+            tally: Counts exemplars; if documents have several labels, pairs of a document and a label, whose classes
+                are those of `PRESENCE`.
             phase: None: both losses at once.
         """
         given = torch.from_numpy(labels)
@@ -165,9 +167,14 @@ class Objective:
         logits, parts = batch_logits(layer, states, torch.from_numpy(lengths), self._settings, phase)
         if self._settings.form.kind == "token":
             logits, given = logits[labelled], given[labelled]
-        weights = self._weights[given]
+        several = self._settings.several_labels
+        weights = torch.ones(len(given)) if several else self._weights[given]
         losses = example_losses(logits, given, parts, self._settings, phase) * weights
-        tally.add(losses, weights, given, logits)
+        if several:
+            has = labels_of_sets(given, logits.shape[1])
+            tally.add(losses, weights, has.flatten(), (logits > 0).long().flatten())
+        else:
+            tally.add(losses, weights, given, logits.argmax(dim=1))
         return losses.sum() / weights.sum()
 
 
@@ -179,12 +186,11 @@ class LossTally:
         self._loss = self._weight = 0.0
         self._confusion = np.zeros((class_count, class_count), np.int64)  # by label, by prediction
 
-    def add(self, losses: torch.Tensor, weights: torch.Tensor, labels: torch.Tensor, logits: torch.Tensor) -> None:
-        """Add n exemplars: their weighted losses (n,), weights (n,), labels (n,) and logits (n, C)."""
+    def add(self, losses: torch.Tensor, weights: torch.Tensor, labels: torch.Tensor, predicted: torch.Tensor) -> None:
+        """Add n exemplars: their weighted losses (n,) and weights (n,); their labels and the classes predicted."""
         self._loss += float(losses.detach().double().sum())
         self._weight += float(weights.double().sum())
-        predicted = logits.detach().argmax(dim=1).numpy()
-        np.add.at(self._confusion, (labels.numpy(), predicted), 1)
+        np.add.at(self._confusion, (labels.numpy(), predicted.numpy()), 1)
 
     def mean_loss(self) -> float:
         """Return the weighted mean of the losses. NotReadyError if nothing was added."""
@@ -209,7 +215,7 @@ class LossTally:
 def _class_weights(settings: MemorySettings, counts: IntArray) -> FloatArray:
     """The weight of each class, (C,). NotReadyError if the labels are of fewer than two classes."""
     present = counts > 0
-    if present.sum() < 2:
+    if present.sum() < 2 and not settings.several_labels:
         raise NotReadyError(
             f"expected labels of at least 2 classes to train on, got {int(present.sum())}; label examples of others"
         )
@@ -243,6 +249,16 @@ def batch_logits(
     return document_logits(parts), parts
 
 
+def labels_of_sets(label_sets: torch.Tensor, label_count: int) -> torch.Tensor:
+    """Return whether each document has each label, (B, C) int64 of 0 and 1, by its label set as `StateDocument` has it.
+
+    Args:
+        label_sets: (B,) int64.
+        label_count: C.
+    """
+    return label_sets.unsqueeze(1) >> torch.arange(label_count) & 1
+
+
 def document_logits(parts: Decomposition) -> torch.Tensor:
     """Return f = V p + v + max_t s_t, the sum of each class's global score and its largest local one (settled here).
 
@@ -263,17 +279,23 @@ def example_losses(
 
     Returns:
         (n,): the cross-entropy, for documents with the weighted min-max loss added, except in the first of two phases.
-        In the second, the cross-entropy does not reach the filters (`batch_logits`), but the global scores go on to
-        learn by it (settled here).
+        With several labels, the cross-entropy is the mean over these of the binary one of their logits. In the second
+        phase, the cross-entropy does not reach the filters (`batch_logits`), but the global scores go on to learn by
+        it (settled here).
     """
-    losses = cross_entropy(logits, labels, reduction="none")
+    several, class_count = settings.several_labels, logits.shape[1]
+    targets = (labels_of_sets if several else one_hot)(labels, class_count).to(logits.dtype)  # (n, C)
+    if several:
+        losses = binary_cross_entropy_with_logits(logits, targets, reduction="none").mean(dim=1)
+    else:
+        losses = cross_entropy(logits, labels, reduction="none")
     if phase == "cross-entropy" or settings.form.kind == "token" or not settings.min_max_weight:
         return losses
     assert parts is not None, "documents are decomposed"
-    return losses + settings.min_max_weight * min_max_losses(parts, labels, settings.background)
+    return losses + settings.min_max_weight * min_max_losses(parts, targets, settings.background)
 
 
-def min_max_losses(parts: Decomposition, labels: torch.Tensor, background: int | None) -> torch.Tensor:
+def min_max_losses(parts: Decomposition, targets: torch.Tensor, background: int | None) -> torch.Tensor:
     """Return the min-max loss of each document.
 
     For each class except the background, the binary cross-entropy of its largest token score against whether the
@@ -281,8 +303,11 @@ def min_max_losses(parts: Decomposition, labels: torch.Tensor, background: int |
     label, some token is not, and no token is for another label. The mean over classes and both ends. With two classes
     of which the first is the background, this is the source's loss without padding among the tokens (its second
     variant). Settled here: a document of one token has no smallest score beside its largest.
+
+    Args:
+        targets: (B, C), 1 for a label that the document has, otherwise 0.
     """
-    scores, targets = parts.scores, one_hot(labels, parts.scores.shape[1]).to(parts.scores.dtype)
+    scores = parts.scores
     if background is not None:
         others = [number for number in range(scores.shape[1]) if number != background]
         scores, targets = scores[:, others] - scores[:, [background]], targets[:, others]

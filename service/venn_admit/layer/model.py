@@ -7,10 +7,10 @@ version of its own: nothing in a folder can change without being noticed, and no
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from pydantic import Field
@@ -21,12 +21,13 @@ from venn_admit.core.types import Float32Array, FloatArray
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.inputs import check_is_file, input_error, reading
 from venn_admit.files.output.atomic import replacing, writing
-from venn_admit.layer.settings import MemorySettings, Phase
+from venn_admit.layer.settings import PRESENCE, MemorySettings, Phase
 from venn_admit.layer.states.index import EncoderIdentity, Kind, Record, read_record
 
 MODEL_NAME = "model.json"
 WEIGHTS_NAME = "weights.safetensors"
 LOG_NAME = "log.json"
+_SHOWN_LABELS = 10
 _ADVICE = "train it again, or copy the folder again"
 
 
@@ -106,6 +107,32 @@ class MemoryModel:
         """
         return self.extractor_version + ("" if level == self.settings.form.kind else f":{level}")
 
+    def of_label(self, label: str | None) -> Self:
+        """Return the layer of one label of several, with the classes `PRESENCE`; itself if documents have one label.
+
+        The logit and the local scores of `absent` are 0, and it is the background, so that those of `present` are the
+        label's own. Filters are the same for all labels, and the version is another for each.
+
+        Raises:
+            InvalidInputError: It does not have this label, or none was named.
+        """
+        several = self.settings.several_labels
+        if label is None and not several:
+            return self
+        if not several or label not in self.class_names:
+            known = ", ".join(map(ascii, self.class_names[:_SHOWN_LABELS]))
+            expected = f"one of the labels {known}" if several else "none with a memory layer of one label a document"
+            advice = "choose one of them" if several else "leave it out"
+            raise InvalidInputError(f"label: expected {expected}, got {label or 'none'!a}; {advice}")
+        number = self.class_names.index(label)
+        heads: dict[str, Any] = {
+            name: np.stack([np.zeros_like(values[number]), values[number]])
+            for name, values in self.parameters().items()
+            if name.startswith(("head", "global"))
+        }
+        settings = replace(self.settings, several_labels=False, background=0)
+        return replace(self, settings=settings, class_names=PRESENCE, **heads)
+
     def vector_length_at(self, level: Kind) -> int:
         """Return D of exemplars, which is M for tokens."""
         return self.vector_length if level == self.settings.form.kind else self.settings.filters
@@ -156,6 +183,7 @@ class _Description(Record):
     encoder: EncoderIdentity
     width: int
     symbols: tuple[str, ...] = Field(default=(), strict=False)
+    came_later = frozenset({"symbols"})
     training: str
     best_epoch: int
     weights_sha256: str
@@ -180,8 +208,7 @@ def save_model(folder: Path, model: MemoryModel, *, training: str, best_epoch: i
         weights_sha256=hashlib.sha256(weights).hexdigest(),
         log_sha256=hashlib.sha256(lines).hexdigest(),
     )
-    none = None if model.symbols else {"symbols"}
-    text = described.model_dump_json(indent=2, exclude=none).encode() + b"\n"
+    text = described.model_dump_json(indent=2).encode() + b"\n"
     for name, content in ((WEIGHTS_NAME, weights), (LOG_NAME, lines), (MODEL_NAME, text)):
         with replacing(folder / name) as file, writing(folder / name):
             file.write(content)

@@ -11,7 +11,9 @@ DEFAULT_FILTERS, DEFAULT_EPOCHS, DEFAULT_PATIENCE = 384, 50, 5
 DEFAULT_LEARNING_RATE, DEFAULT_MIN_MAX_WEIGHT = 0.001, 1.0
 DEFAULT_SYMBOL_LENGTH = 10
 _SEED_LIMIT = 1 << 63
-_CAME_LATER = frozenset({"symbols", "min_max_epochs"})
+_CAME_LATER = frozenset({"symbols", "min_max_epochs", "several_labels"})
+PRESENCE = ("absent", "present")
+"""The classes of one label, if documents have several."""
 
 Phase = Literal["cross-entropy", "min-max"]
 """What is minimised in a training that has two phases, one after the other."""
@@ -65,6 +67,8 @@ class MemorySettings:
         min_max_epochs: >= 0. Above 0, training has two phases: at most `max_epochs` by the cross-entropy alone, then at
             most this many in which the filters and local scores learn by the min-max loss alone. 0: both losses at
             once. Two linear layers only: the logits of one would be lost.
+        several_labels: Whether a document has any number of labels. Each label then has one logit, that of its
+            presence, and the cross-entropy is the mean over labels of the binary one. Follows from the data.
     """
 
     form: MemoryForm
@@ -81,6 +85,7 @@ class MemorySettings:
     seed: int = 0
     symbols: int = 0
     min_max_epochs: int = 0
+    several_labels: bool = False
 
     def __post_init__(self) -> None:
         """Raise InvalidInputError at a value that is out of its range."""
@@ -97,6 +102,11 @@ class MemorySettings:
             for name in ("with_representative", "background"):
                 given = getattr(self, name)
                 _require(given is None or given is False, name, "none, because exemplars are tokens", given)
+        if self.several_labels:
+            _require(self.form.kind == "document", "labels", "one of each token", "several")
+            for name in ("background", "class_weights"):
+                given = getattr(self, name)
+                _require(given is None, name, "none, because documents have several labels", given)
         if self.form is MemoryForm.TWO_LAYERS:
             _require(weight > 0, "min_max_weight", "a number above 0, which trains the local scores", weight)
         else:

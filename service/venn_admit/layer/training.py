@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +21,10 @@ import torch
 
 from venn_admit.core.approximation.training import torch_threads
 from venn_admit.core.types import IntArray
-from venn_admit.errors import ConflictError, InvalidInputError
+from venn_admit.errors import ConflictError, InvalidInputError, NotReadyError
 from venn_admit.files.inputs import too_large
 from venn_admit.files.output.atomic import locked, remove_partials, writing
-from venn_admit.layer.batches import MiniBatch, epoch_batches, read_batches, split_dev
+from venn_admit.layer.batches import MiniBatch, count_labels, epoch_batches, read_batches, split_dev
 from venn_admit.layer.checkpoint import CHECKPOINT_NAME, TrainingState, restore_checkpoint, save_checkpoint
 from venn_admit.layer.layer import LossTally, MemoryLayer, Objective
 from venn_admit.layer.model import MODEL_NAME, MemoryEpoch, MemoryModel, load_training, save_model
@@ -88,8 +88,10 @@ def train(
         InvalidInputError: The settings do not fit the data, a document is too long for the memory budget, or the folder
             holds another model or training.
         ConflictError: Another process trains in the folder.
-        NotReadyError: There are too few labelled documents, or labels of fewer than two classes.
+        NotReadyError: There are too few labelled documents, labels of fewer than two classes, or, if documents have
+            several labels, none with or none without one of these.
     """
+    settings = replace(settings, several_labels=shards.several_labels)
     settings.check_classes(len(shards.class_names))
     if shards.kind != settings.form.kind:
         raise InvalidInputError(
@@ -157,7 +159,10 @@ class _Run:
         self._train_rows, self._dev_rows = split_dev(shards, labelled, dev_share=settings.dev_share, seed=settings.seed)
         self.symbols = find_symbols(shards, self._train_rows) if settings.symbols else ()
         self._numbers = {symbol: number for number, symbol in enumerate(self.symbols)} if self.symbols else None
-        self._objective = Objective(settings, self._label_counts())
+        counts = self._label_counts()
+        if settings.several_labels:
+            _check_each_label(shards, counts, len(self._train_rows))
+        self._objective = Objective(settings, counts)
         self._total_tokens = int(shards.lengths[labelled].sum())
         self._tokens = 0
 
@@ -248,12 +253,24 @@ class _Run:
         """How often each class occurs in what is trained on, (C,) int64."""
         class_count = len(self._shards.class_names)
         if self._settings.form.kind == "document":
-            return np.bincount(self._shards.labels[self._train_rows], minlength=class_count)
+            labels = self._shards.labels[self._train_rows]
+            return count_labels(labels, class_count, several=self._settings.several_labels)
         counts = np.zeros(class_count, np.int64)
         for document in self._shards.documents(self._train_rows):
             assert document.token_labels is not None, "the tokens are labelled"
-            counts += np.bincount(document.token_labels[document.token_labels >= 0], minlength=class_count)
+            counts += count_labels(document.token_labels, class_count, several=False)
         return counts
+
+
+def _check_each_label(shards: StateShards, counts: IntArray, documents: int) -> None:
+    """Raise NotReadyError if documents to train on all have a label, or all lack it. counts: (C,), how many have it."""
+    for name, count in zip(shards.class_names, counts.tolist(), strict=True):
+        if count in (0, documents):
+            lacking = "with" if count == 0 else "without"
+            raise NotReadyError(
+                f"{shards.folder}: expected documents with and without label {name!a} to train on, got none "
+                f"{lacking} it among {documents:,}; label others, or leave this label out"
+            )
 
 
 def _training_digest(shards: StateShards, settings: MemorySettings) -> str:

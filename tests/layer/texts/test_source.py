@@ -108,6 +108,39 @@ def test_labels_are_names_or_numbers(
     assert [one.label for one in texts.documents(class_names)] == numbers
 
 
+SETS: list[tuple[str, list[str] | None, int]] = [
+    ("two", ["yes", "no"], 0b11),
+    ("one", ["yes"], 0b10),
+    ("none", [], 0),
+    ("unknown", None, -1),
+]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_a_list_of_labels_is_their_set(tmp_path: Path, ending: str) -> None:
+    rows = [{"text": text, "label": labels} for text, labels, _ in SETS]
+    texts = write(tmp_path, "t.jsonl", "\n".join(map(json.dumps, rows)))
+    if ending == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+        texts = TextFile(tmp_path / "t.parquet")
+    summary = texts.summary()
+    assert (summary.several_labels, summary.labels, summary.unlabelled) == (True, Counter(yes=2, no=1), 1)
+    assert [one.label for one in texts.documents(CLASSES)] == [label for *_, label in SETS]
+
+
+def test_lists_of_one_label_are_another_content_than_single_labels(tmp_path: Path) -> None:
+    single = write(tmp_path, "t.jsonl", '{"text": "a", "label": "no"}').summary()
+    lists = write(tmp_path, "u.jsonl", '{"text": "a", "label": ["no"]}').summary()
+    assert (single.several_labels, lists.several_labels) == (False, True)
+    assert single.digest != lists.digest
+
+
+def test_more_labels_than_a_set_can_have_are_refused(tmp_path: Path) -> None:
+    texts = write(tmp_path, "t.jsonl", '{"text": "a", "label": ["a"]}')
+    with pytest.raises(InvalidInputError, match="label: expected at most 63 labels in all, got 64"):
+        list(texts.documents(["a", *map(str, range(63))]))
+
+
 REFUSED: dict[str, tuple[str, str | bytes, str]] = {
     "a label that is no class": (
         "t.csv",
@@ -130,7 +163,36 @@ REFUSED: dict[str, tuple[str, str | bytes, str]] = {
     "an empty file": ("t.csv", "", "expected a first line with the names of the columns, got an empty file"),
     "no rows": ("t.csv", "text,label\n", "table: expected at least one row, got 0"),
     "a line that is no JSON": ("t.jsonl", '{"text": "a"}\n[1]\n', "line 2: expected a JSON object"),
-    "a label that is a list": ("t.jsonl", '{"text": "a", "label": [1]}', "row 0, label: expected a class name or a cl"),
+    "a label that is an object": (
+        "t.jsonl",
+        '{"text": "a", "label": {}}',
+        "row 0, label: expected a class name or a cl",
+    ),
+    "a label within lists": (
+        "t.jsonl",
+        '{"text": "a", "label": [["no"]]}',
+        "row 0, label: expected a class name or a c",
+    ),
+    "an empty label in a list": (
+        "t.jsonl",
+        '{"text": "a", "label": ["no", ""]}',
+        "row 0, label: expected names of lab",
+    ),
+    "a label in a list twice": (
+        "t.jsonl",
+        '{"text": "a", "label": ["no", "0"]}',
+        "label: expected each label once, got no, 0",
+    ),
+    "a label in a list that is no class": (
+        "t.jsonl",
+        '{"text": "a", "label": ["no", "x"]}',
+        "row 0, label: expected one of",
+    ),
+    "a list and a single label": (
+        "t.jsonl",
+        '{"text": "a", "label": null}\n{"text": "b", "label": "no"}\n{"text": "c", "label": ["no"]}',
+        "row 2 and row 1, label: expected lists of labels, or one label each, got a list and a label; write a single",
+    ),
     "brackets": ("t.jsonl", "[" * 100_000, "line 1: expected a JSON object"),
     "no Parquet": ("t.parquet", "PAR1", "expected a readable parquet file"),
     "another ending": ("t.txt", "a", r"expected a file of texts, with a name ending in \.csv, \.jsonl, \.parquet"),

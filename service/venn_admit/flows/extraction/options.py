@@ -60,6 +60,7 @@ class SourceOptions:
         background: A class that must be one of them; None: none is.
         required: The encoder that texts must be encoded with; None: any.
         side_logits: Whether the logits of the network at each token are an input, too.
+        label: One of several labels of each document, which alone is looked at; None: each has one label, or all are.
     """
 
     kind: Kind = "document"
@@ -71,10 +72,17 @@ class SourceOptions:
     background: str | None = None
     required: EncoderIdentity | None = None
     side_logits: bool = False
+    label: str | None = None
 
     @classmethod
     def of_model(
-        cls, model: "MemoryModel", path: Path, *, encoder: str | None = None, columns: TextColumns = DEFAULT_COLUMNS
+        cls,
+        model: "MemoryModel",
+        path: Path,
+        *,
+        encoder: str | None = None,
+        columns: TextColumns = DEFAULT_COLUMNS,
+        label: str | None = None,
     ) -> "SourceOptions":
         """Return the options under which a file gives the states that a memory layer takes.
 
@@ -93,6 +101,7 @@ class SourceOptions:
             class_names=model.class_names,
             required=known,
             side_logits=known.side_logits > 0,
+            label=label,
         )
 
 

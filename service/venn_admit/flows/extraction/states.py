@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -75,6 +75,11 @@ def open_states(
     Args:
         without: Digests of texts that are left out.
     """
+    opened = _open_states(path, options, resources, without)
+    return opened if options.label is None else replace(opened, shards=opened.shards.of_label(options.label))
+
+
+def _open_states(path: Path, options: SourceOptions, resources: Resources, without: frozenset[bytes]) -> OpenedStates:
     if options.class_names:
         check_class_names(options.class_names)
     display = resources.display
@@ -92,6 +97,13 @@ def open_states(
     _check_named(options)
     display.show(f"Reading {path.name}")
     summary = texts.summary()
+    several = summary.several_labels or (not summary.labels and options.label is not None)
+    if options.required is not None and several != (options.label is not None):
+        one, lists = f"one label of each {texts.kind}", "a list of labels of each document"
+        expected, got = (one, lists) if several else (lists, one)
+        raise InvalidInputError(
+            f"{path}: expected {expected}, as the memory layer was trained on, got {got}; write the labels so"
+        )
     class_names = options.class_names or classes_found(path, summary)
     _check_background(options, class_names)
     for _ in texts.documents(class_names):  # labels, before hours of encoding
@@ -104,7 +116,7 @@ def open_states(
             f"{name}: expected the encoder that the memory layer was trained with, {options.required}, got "
             f"{encoder.identity}; name the folder of that encoder"
         )
-    return OpenedStates(_encoded(texts, summary, class_names, encoder, resources), summary)
+    return OpenedStates(_encoded(texts, summary, class_names, several, encoder, resources), summary)
 
 
 def text_digests(paths: Sequence[Path], options: SourceOptions, resources: Resources) -> frozenset[bytes]:
@@ -172,12 +184,14 @@ def _encoded(
     texts: TextFile,
     summary: TextSummary,
     class_names: tuple[str, ...],
+    several: bool,
     encoder: TextEncoder,
     resources: Resources,
 ) -> StateShards:
     from venn_admit.layer.encoders.encoding import encode
 
-    source = _source(texts.kind, summary.digest, class_names, encoder.identity)
+    labelled = "documents with several labels" if several else texts.kind
+    source = _source(labelled, summary.digest, class_names, encoder.identity)
     folder, display = resources.folder / source[:32], resources.display
     with _to_fill(folder, texts.path, display) as is_missing:
         if is_missing:
@@ -188,6 +202,7 @@ def _encoded(
                 class_names=class_names,
                 encoder=encoder.identity,
                 source=source,
+                several_labels=several,
                 memory_budget=texts.memory_budget,
             )
             with writer as shards:
@@ -243,8 +258,8 @@ def _loaded(name: str, layers: tuple[int, ...], max_tokens: int | None) -> TextE
     return load_encoder(name, layers=layers, max_tokens=max_tokens)
 
 
-def _source(kind: Kind, content: str, class_names: Sequence[str], identity: EncoderIdentity) -> str:
-    return _digest([kind, content, list(class_names), identity.model_dump(mode="json")])
+def _source(labelled: str, content: str, class_names: Sequence[str], identity: EncoderIdentity) -> str:
+    return _digest([labelled, content, list(class_names), identity.model_dump(mode="json")])
 
 
 def _digest(described: list[Any]) -> str:

@@ -197,7 +197,7 @@ class _Run:
     def _train_encoder(self, number: int, model: "MemoryModel", shards: "StateShards") -> None:
         """Train the encoder of a round for an epoch, which makes the encoder of the next round."""
         from venn_admit.core.approximation.training import torch_threads
-        from venn_admit.layer.batches import split_dev
+        from venn_admit.layer.batches import count_labels, split_dev
         from venn_admit.layer.encoders.tuning import save_weights, tokenized, tune
         from venn_admit.layer.layer import Objective
 
@@ -214,13 +214,13 @@ class _Run:
         read = tokenized(self._texts.documents(model.class_names), encoder)
         documents = [document for row, document in enumerate(read) if row in chosen]
         given = np.concatenate([document.labels for document in documents])
-        counts = np.bincount(given[given >= 0], minlength=len(model.class_names))
+        counts = count_labels(given, len(model.class_names), several=shards.several_labels)
         self._resources.display.show(f"Training the encoder: round {number + 1}", len(documents))
         with torch_threads(1):
             tune(
                 encoder,
                 model,
-                Objective(self._settings, counts),
+                Objective(model.settings, counts),
                 documents,
                 learning_rate=self._tuning.learning_rate,
                 generator=np.random.default_rng([self._settings.seed % 2**64, number]),

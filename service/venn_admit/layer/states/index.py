@@ -7,7 +7,7 @@ interrupted writer goes on.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -31,6 +31,8 @@ Kind = Literal["document", "token"]
 _RECORD_BYTES = 64 << 20
 _Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _Count = Annotated[int, Field(ge=1, le=1 << 48)]
+MOST_LABELS = 63
+"""How many labels documents can have, if each may have several."""
 NOT_A_WORD = -2
 """The label of a token that is no exemplar: a subtoken after the first of its word, or a special token."""
 TOKENS_CUT = "tokens_cut"
@@ -41,6 +43,13 @@ class Record(BaseModel):
     """What a file of a folder holds, checked as it is read."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    came_later: ClassVar[frozenset[str]] = frozenset()
+    """Fields that are left out where they hold nothing, so that digests of what was written before stay."""
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_there(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        described: dict[str, Any] = serialize(self)
+        return {name: value for name, value in described.items() if value or name not in self.came_later}
 
 
 RecordType = TypeVar("RecordType", bound=Record)
@@ -61,12 +70,7 @@ class EncoderIdentity(Record):
     layers: tuple[int, ...] = Field(default=(), strict=False)
     max_tokens: int = Field(default=0, ge=0)
     side_logits: int = Field(default=0, ge=0)
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_there(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out side logits if there are none, so that what is digested stays as it was before there were any."""
-        described: dict[str, Any] = serialize(self)
-        return {name: value for name, value in described.items() if value or name != "side_logits"}
+    came_later = frozenset({"side_logits"})
 
 
 class ShardEntry(Record):
@@ -86,6 +90,7 @@ class StatesIndex(Record):
         width: H, the length of a state.
         class_names: The C names; a label is the position of one.
         source: A digest of the data that the states were computed from; empty if unknown.
+        several_labels: Whether each document has any number of labels.
     """
 
     format: Literal["venn-admit states"] = "venn-admit states"
@@ -99,6 +104,13 @@ class StatesIndex(Record):
     documents: int = Field(default=0, ge=0)
     tokens: int = Field(default=0, ge=0)
     shards: tuple[ShardEntry, ...] = Field(default=(), strict=False)
+    several_labels: bool = False
+    came_later = frozenset({"several_labels"})
+
+    @property
+    def label_limit(self) -> int:
+        """What every label of a document is below."""
+        return 1 << len(self.class_names) if self.several_labels else len(self.class_names)
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
@@ -151,7 +163,8 @@ class StateDocument:
     Attributes:
         external_id: 1 to 1,000 characters, unique among the documents.
         states: (T, H) float32, finite.
-        label: y in [0, C) of the document, -1 if unknown; -1 in documents whose tokens are labelled.
+        label: y in [0, C) of the document, -1 if unknown; -1 in documents whose tokens are labelled. If each document
+            has any number of labels, their set: a number whose bit c is 1 if label c is one of them.
         token_labels: (T,) int64, y of each token in [0, C), -1 if unknown, `NOT_A_WORD` for a token that is no
             exemplar; None in documents that are labelled as a whole.
         tokens: T texts, or none if they are unknown.

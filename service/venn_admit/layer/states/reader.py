@@ -1,14 +1,17 @@
 """Reading a folder of shards: documents in any order, each from a file that is mapped into memory."""
 
 from collections.abc import Iterator
+from copy import copy
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
 from venn_admit.core.types import IntArray
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.inputs import input_error
+from venn_admit.layer.settings import PRESENCE
 from venn_admit.layer.states.index import INDEX_NAME, UNFINISHED_NAME, Kind, StateDocument, StatesIndex, read_index
 from venn_admit.layer.states.shard import Shard
 
@@ -22,7 +25,9 @@ class StateShards:
         index: What `index.json` says; `kind`, `width`, `encoder`, `class_names` and both counts are from there.
         cut_count: The number of documents with more tokens than the encoder reads.
         lengths: (n,) int64, T >= 1 of each document.
-        labels: (n,) int64, of each document, -1 if unknown and where tokens are labelled.
+        labels: (n,) int64, of each document, -1 if unknown and where tokens are labelled; sets of labels if each may
+            have several, as `StateDocument` has them.
+        several_labels: Whether it may.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -42,6 +47,7 @@ class StateShards:
         self.width, self.encoder, self.class_names = self.index.width, self.index.encoder, self.index.class_names
         self.document_count, self.token_count = self.index.documents, self.index.tokens
         self.cut_count = sum(entry.cut for entry in self.index.shards)
+        self.several_labels = self.index.several_labels
         self._shards = [Shard(folder / entry.file, entry, self.index) for entry in self.index.shards]
         if not self._shards:
             raise input_error(folder / INDEX_NAME, "shards", "at least one", 0)
@@ -63,8 +69,26 @@ class StateShards:
         Args:
             order: (m,) int64, rows in [0, n), in the order in which they are wanted, and as often; None: all in order.
         """
-        for shard, row in self._places(np.arange(self.document_count) if order is None else order):
-            yield shard.document(row)
+        rows = np.arange(self.document_count) if order is None else order
+        for (shard, row), label in zip(self._places(rows), self.labels[rows].tolist(), strict=True):
+            yield shard.document(row, label)
+
+    def of_label(self, label: str) -> Self:
+        """Return the same documents for one of their labels alone, of which each has one of the classes `PRESENCE`.
+
+        Raises:
+            InvalidInputError: Each document has one label, or its tokens have one each.
+        """
+        if not self.several_labels:
+            raise InvalidInputError(
+                f"{self.folder}: expected documents with any number of labels, as the memory layer was trained on, "
+                "got one label each; give each a list of labels"
+            )
+        number = self.class_names.index(label)
+        one = copy(self)
+        one.class_names, one.several_labels = PRESENCE, False
+        one.labels = np.where(self.labels < 0, self.labels, self.labels >> number & 1)
+        return one
 
     def attributes(self, order: IntArray) -> Iterator[dict[str, object]]:
         """Yield the attributes of documents, whose states are not read."""

@@ -71,7 +71,7 @@ class Shard:
 
     def __init__(self, path: Path, entry: ShardEntry, index: StatesIndex) -> None:
         """Open a file and check all of it, its numbers excepted, which are checked as they are read."""
-        self._path, self._class_count = path, len(index.class_names)
+        self._path, self._label_limit = path, index.label_limit
         check_is_file(path)
         found = _check_content(path, entry)
         with reading(path, "safetensors file", SafetensorError):
@@ -99,8 +99,8 @@ class Shard:
         with reading(self._path, "ids", UnicodeDecodeError):
             return [content[start:end].decode() for start, end in pairwise(bounds)]
 
-    def document(self, row: int) -> StateDocument:
-        """Return a document, whose numbers are checked as it is read."""
+    def document(self, row: int, label: int) -> StateDocument:
+        """Return a document with this label, whose numbers are checked as it is read."""
         start, end = (int(bound) for bound in self.offsets[row : row + 2])
         states: Float32Array = self._states.rows(start, end).astype(np.float32, copy=False)
         if not np.isfinite(states).all():
@@ -115,7 +115,7 @@ class Shard:
         return StateDocument(
             external_id=self._text("ids", self._id_offsets, row),
             states=states,
-            label=int(self.labels[row]),
+            label=label,
             token_labels=token_labels,
             tokens=tokens,
             attributes=attributes,
@@ -174,10 +174,10 @@ class Shard:
         return offsets
 
     def _check_labels(self, name: str, first: int, labels: IntArray, least: int) -> None:
-        outside = (labels < least) | (labels >= self._class_count)
+        outside = (labels < least) | (labels >= self._label_limit)
         if outside.any():
             place = int(outside.argmax())
-            expected = f"{least}..{self._class_count - 1}"
+            expected = f"{least}..{self._label_limit - 1}"
             raise input_error(self._path, f"{name}[{first + place}]", expected, int(labels[place]), _ADVICE)
 
 

@@ -50,6 +50,7 @@ class ShardWriter:
         encoder: EncoderIdentity,
         dtype: Literal["float16", "float32"] = "float16",
         source: str = "",
+        several_labels: bool = False,
         memory_budget: int = DEFAULT_MEMORY_BUDGET,
     ) -> None:
         """Take what all documents have in common.
@@ -61,7 +62,13 @@ class ShardWriter:
         """
         self._folder = folder
         self._index = StatesIndex(
-            kind=kind, width=width, dtype=dtype, class_names=tuple(class_names), encoder=encoder, source=source
+            kind=kind,
+            width=width,
+            dtype=dtype,
+            class_names=tuple(class_names),
+            encoder=encoder,
+            source=source,
+            several_labels=several_labels,
         )
         self._shard_bytes = min(_SHARD_BYTES, memory_budget // BLOCK_SHARE)
         self._entries: list[ShardEntry] = []
@@ -165,6 +172,6 @@ class ShardWriter:
         if given is None or given.shape != shape:
             got = "none" if given is None else given.shape
             raise input_error(self._folder, f"{where}, labels", f"shape {shape}", got)
-        last = len(self._index.class_names) - 1
+        last = self._index.label_limit - 1
         if given.min() < least or given.max() > last:
             raise input_error(self._folder, f"{where}, labels", f"{least}..{last}", f"{given.min()}..{given.max()}")

@@ -18,7 +18,7 @@ class TextDocument:
     Attributes:
         external_id: 1 to 1,000 characters, unique in its file.
         text: Not blank. For labelled words, the words with a space between two.
-        label: y in [0, C), -1 if unknown; -1 where words are labelled.
+        label: y in [0, C), -1 if unknown; -1 where words are labelled; a set of labels, as `StateDocument` has it.
         sentences: The sentences of labelled words, at least one of at least one word each; empty otherwise.
         word_labels: (number of words,) int64 in [0, C), -1 if unknown; None where documents are labelled.
         attributes: JSON values by name: the text, cut to `ATTRIBUTE_CHARACTERS`, and the other columns.
@@ -39,7 +39,8 @@ class RawDocument:
     Attributes:
         place: Where it is, such as `row 3`.
         external_id: None if the file gives none.
-        labels: One a document or one a word, as texts; None if unknown.
+        labels: One a document or one a word, as texts; None if unknown. Any number of a document with a list.
+        has_list: Whether the document has a list of labels.
     """
 
     place: str
@@ -48,6 +49,7 @@ class RawDocument:
     labels: tuple[str | None, ...]
     sentences: tuple[tuple[str, ...], ...]
     attributes: dict[str, object]
+    has_list: bool = False
 
 
 def label_text(value: object) -> str | None:

@@ -11,10 +11,11 @@ import numpy as np
 
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.names import check_text
+from venn_admit.core.types import UNKNOWN_LABEL
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.inputs import input_error
 from venn_admit.files.records import check_id, plain_attributes
-from venn_admit.layer.states.index import TOKENS_CUT, Kind
+from venn_admit.layer.states.index import MOST_LABELS, TOKENS_CUT, Kind
 from venn_admit.layer.texts.document import ClassLabels, RawDocument, TextDocument, label_text
 from venn_admit.layer.texts.formats import CONLL_ENDINGS, TABLE_ENDINGS, read_conll, read_rows
 
@@ -46,6 +47,7 @@ class TextSummary:
         repeated: Documents whose text, or words, another document before them has.
         left_out: Documents that are none of these, because their text is one of `TextFile.without`.
         digest: SHA-256 of all that is read, which is the same for files of other formats with the same content.
+        several_labels: Whether each labelled document has a list of labels.
         text_digests: Digests of 16 bytes, one for each text that occurs; for labelled words, one with their sentences,
             one without.
     """
@@ -56,6 +58,7 @@ class TextSummary:
     repeated: int
     left_out: int
     digest: str
+    several_labels: bool
     text_digests: frozenset[bytes] = field(repr=False)
 
 
@@ -85,6 +88,7 @@ class TextFile:
         digest = hashlib.sha256()
         ids: dict[str, str] = {}
         digests: set[bytes] = set()
+        places: dict[bool, str] = {}  # of the first list of labels, and of the first single label
         unlabelled = repeated = left_out = 0
         for external_id, raw in self._checked():
             text_digest = _text_digest(raw)
@@ -92,17 +96,25 @@ class TextFile:
                 left_out += 1
                 continue
             if external_id in ids:
-                places = f"{ids[external_id]} and {raw.place}, id"
-                raise input_error(self.path, places, "every id once", f"{external_id!a} twice")
+                both = f"{ids[external_id]} and {raw.place}, id"
+                raise input_error(self.path, both, "every id once", f"{external_id!a} twice")
+            if raw.has_list or raw.labels != (None,):
+                places.setdefault(raw.has_list, raw.place)
+            if len(places) == 2:
+                both = f"{places[True]} and {places[False]}, {self.columns.label}"
+                advice = "write a single label as a list of one"
+                raise input_error(self.path, both, "lists of labels, or one label each", "a list and a label", advice)
             ids[external_id] = raw.place
             labels.update(label for label in raw.labels if label is not None)
             unlabelled += raw.labels.count(None)
             repeated += text_digest in digests
             digests.update((text_digest, _plain_digest(raw)))
             digest.update(repr((external_id, raw.text, raw.labels, raw.sentences, raw.attributes)).encode())
+            digest.update(b"list" * raw.has_list)
         if not ids:
             raise input_error(self.path, "texts", "at least one", f"{left_out:,} that are left out")
-        return TextSummary(len(ids), labels, unlabelled, repeated, left_out, digest.hexdigest(), frozenset(digests))
+        several, read = True in places, digest.hexdigest()
+        return TextSummary(len(ids), labels, unlabelled, repeated, left_out, read, several, frozenset(digests))
 
     def external_ids(self) -> list[str]:
         """Return the ids of the documents, in the order of the file."""
@@ -115,18 +127,28 @@ class TextFile:
             if self._is_left_out(raw):
                 continue
             try:
-                numbers = np.array([classes.number(label) for label in raw.labels], np.int64)
+                numbers = [classes.number(label) for label in raw.labels]
             except ValueError as error:
                 raise input_error(self.path, f"{raw.place}, label", *error.args) from None
             words = self.kind == "token"
+            if raw.has_list:
+                numbers = [self._label_set(raw, numbers, len(class_names))]
             yield TextDocument(
                 external_id=external_id,
                 text=raw.text,
-                label=-1 if words else int(numbers[0]),
+                label=UNKNOWN_LABEL if words else numbers[0],
                 sentences=raw.sentences,
-                word_labels=numbers if words else None,
+                word_labels=np.array(numbers, np.int64) if words else None,
                 attributes={"text": raw.text[:ATTRIBUTE_CHARACTERS]} | raw.attributes,
             )
+
+    def _label_set(self, raw: RawDocument, numbers: Sequence[int], class_count: int) -> int:
+        where = f"{raw.place}, {self.columns.label}"
+        if class_count > MOST_LABELS:
+            raise input_error(self.path, where, f"at most {MOST_LABELS} labels in all", f"{class_count:,}")
+        if len(set(numbers)) < len(numbers):
+            raise input_error(self.path, where, "each label once", ", ".join(map(str, raw.labels)))
+        return sum(1 << number for number in numbers)
 
     def _is_left_out(self, raw: RawDocument) -> bool:
         return not self.without.isdisjoint((_text_digest(raw), _plain_digest(raw)))
@@ -179,10 +201,14 @@ class TextFile:
         text = row.pop(names.text)
         if text is not None and not isinstance(text, str):
             raise input_error(self.path, f"{place}, {names.text}", "text", f"a {type(text).__name__}")
+        given = row.pop(names.label, None)
+        has_list = isinstance(given, list)
         try:
-            label = label_text(row.pop(names.label, None))
+            labels = tuple(map(label_text, given if has_list else [given]))
         except ValueError as error:
             raise input_error(self.path, f"{place}, {names.label}", *error.args) from None
+        if has_list and None in labels:
+            raise input_error(self.path, f"{place}, {names.label}", "names of labels", "a list with an empty one")
         if "text" in row:
             advice = "the text is kept under this name: rename the other column"
             raise input_error(self.path, place, "one column of texts", f"{names.text!a} and 'text'", advice)
@@ -191,7 +217,7 @@ class TextFile:
             raise input_error(self.path, place, f"no column {TOKENS_CUT!a}", "one", f"it {what}: rename the column")
         external_id = self._take_id(place, row)
         attributes = plain_attributes(self.path, int(place.removeprefix("row ")), row)
-        return RawDocument(place, external_id, text or "", (label,), (), attributes)
+        return RawDocument(place, external_id, text or "", labels, (), attributes, has_list)
 
     def _take_id(self, place: str, row: dict[str, Any]) -> str | None:
         named = self.columns.id

@@ -7,7 +7,7 @@ import typer
 
 from venn_admit.cli.options import Json, with_records
 from venn_admit.cli.output import output, print_result
-from venn_admit.cli.verbs.extracting.options import Model, ReadingOptions, level_asked_for, resources
+from venn_admit.cli.verbs.extracting.options import Model, ModelReading, level_asked_for, resources
 from venn_admit.cli.waiting import Showing
 from venn_admit.errors import InvalidInputError
 
@@ -44,7 +44,7 @@ def evaluate(
         typer.Option(min=1, help="With --train: K, the number of neighbours of the KNN. Default: 25."),
     ] = None,
     *,
-    reading: ReadingOptions,
+    reading: ModelReading,
     as_json: Json = False,
 ) -> None:
     """Evaluate a memory layer by document or token: accuracy, F0.5, and, with --train, the KNN beside the network.
@@ -70,18 +70,19 @@ def evaluate(
                 f"--{name}"
             )
     k = DEFAULT_NEIGHBOURS if k is None else k
-    layer = load_model(model)
+    whole = load_model(model)
+    layer = whole.of_label(reading.label)
     if asked is not None:
         level_of(layer, asked)
     files = [path for path in (file, train, fit) if path is not None]
-    check_options(reading.of_model(layer, file), *files)
+    check_options(reading.of_model(whole, file), *files)
     seen, before = frozenset[bytes](), list[tuple[Path, OpenedStates]]()
     with Showing() as display:
         used = resources(display)
 
         def opened(path: Path) -> OpenedStates:
             nonlocal seen
-            options = reading.of_model(layer, path)
+            options = reading.of_model(whole, path)
             states = open_states(path, options, used, without=seen)
             check_is_new(path, states, before)
             before.append((path, states))

@@ -14,8 +14,8 @@ from venn_admit.cli.verbs.extracting.options import (
     Level,
     MinMaxWeight,
     Model,
+    ModelReading,
     Patience,
-    ReadingOptions,
     Representative,
     Side,
     SymbolLength,
@@ -71,6 +71,7 @@ def train(
             settings = replace(settings, background=number)
         trained = train_layer(states, settings, out, used)
     model, best = trained.model, trained.log[trained.best_epoch - 1]
+    what = "labels" if model.settings.several_labels else "classes"
     print_result(
         as_json,
         {
@@ -89,7 +90,7 @@ def train(
         *encoded_lines(file, states),
         f"Trained for {counted(len(trained.log), 'epoch')}; epoch {trained.best_epoch} is best: on the dev split, "
         f"accuracy {best.dev_accuracy:.3f}, F0.5 {best.dev_f_half:.3f}.",
-        f"The memory layer is in {out}: {len(model.class_names)} classes "
+        f"The memory layer is in {out}: {len(model.class_names)} {what} "
         f"({', '.join(map(shown, model.class_names[:10]))}), D = {model.vector_length}; its extractor version is "
         f"{model.extractor_version}.",
     )
@@ -113,7 +114,7 @@ def apply(
         ),
     ] = False,
     *,
-    reading: ReadingOptions,
+    reading: ModelReading,
     as_json: Json = False,
 ) -> None:
     """Make exemplars from a file with a memory layer: vectors, logits, labels if there are any, and the texts.
@@ -135,9 +136,10 @@ def apply(
     asked = level_asked_for(level)
     if document_labels and asked != "token":
         raise InvalidInputError("document-labels: expected with --level token alone; leave it out")
-    layer = load_model(model)
+    whole = load_model(model)
+    layer = whole.of_label(reading.label)
     asked = level_of(layer, asked)
-    options = reading.of_model(layer, file)
+    options = reading.of_model(whole, file)
     check_options(options, file, *(without or []))
     if document_labels:
         check_inherited(options.kind, str(file))

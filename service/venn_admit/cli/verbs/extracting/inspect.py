@@ -8,7 +8,7 @@ import typer
 
 from venn_admit.cli.options import Json, with_records
 from venn_admit.cli.output import print_result
-from venn_admit.cli.verbs.extracting.options import ReadingOptions, resources
+from venn_admit.cli.verbs.extracting.options import ModelReading, resources
 from venn_admit.cli.waiting import Showing
 from venn_admit.errors import InvalidInputError
 
@@ -31,7 +31,7 @@ def inspect(
         typer.Option(min=1, max=1000, help=f"With --train: training tokens for each token. Default: {_NEAR}."),
     ] = None,
     *,
-    reading: ReadingOptions,
+    reading: ModelReading,
     as_json: Json = False,
 ) -> None:
     """Show which tokens of a document carry the prediction, and the training tokens that are nearest to these."""
@@ -49,9 +49,10 @@ def inspect(
         raise InvalidInputError(
             "near: expected only together with --train, got it without; name the training file, or leave out --near"
         )
-    layer = load_model(model)
+    whole = load_model(model)
+    layer = whole.of_label(reading.label)
     require_documents(layer)
-    options = reading.of_model(layer, file)
+    options = reading.of_model(whole, file)
     check_options(options, *(path for path in (file, train) if path is not None))
     row = row or 0
     with Showing() as display:
@@ -59,7 +60,7 @@ def inspect(
         check_document(file, options, external_id=external_id, row=row, memory_budget=used.memory_budget)
 
         def opened(path: Path) -> OpenedStates:
-            return open_states(path, reading.of_model(layer, path), used)
+            return open_states(path, reading.of_model(whole, path), used)
 
         found = inspect_document(
             layer,

@@ -103,11 +103,24 @@ class ReadingOptions:
 
         return TextColumns(self.text_column, self.label_column, self.id_column)
 
+
+@dataclass(frozen=True, slots=True)
+class ModelReading(ReadingOptions):
+    """How a file is read for a model, and for which of its labels."""
+
+    label: Annotated[
+        str | None,
+        typer.Option(
+            help="With a model whose documents have several labels: the one that is looked at, with the classes absent "
+            "and present."
+        ),
+    ] = None
+
     def of_model(self, model: "MemoryModel", file: Path) -> "SourceOptions":
-        """Return how a file is read for a model."""
+        """Return how a file is read for a model as it is loaded, of all labels."""
         from venn_admit.flows.extraction.options import SourceOptions
 
-        return SourceOptions.of_model(model, file, encoder=self.encoder, columns=self.columns())
+        return SourceOptions.of_model(model, file, encoder=self.encoder, columns=self.columns(), label=self.label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +130,8 @@ class Training(ReadingOptions):
     task: Annotated[
         str,
         typer.Option(
-            help="document: each text has a label; token: each word has one, in the columns of CoNLL, and gets a "
-            "decision of its own."
+            help="document: each text has a label, or a list of labels; token: each word has one, in the columns of "
+            "CoNLL, and gets a decision of its own."
         ),
     ] = "document"
     layers: Annotated[
