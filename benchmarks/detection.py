@@ -128,7 +128,7 @@ def main(streams: int = 400, nannyml: Path | None = None) -> None:
         nannyml: A Python that has NannyML, for the second table.
     """
     table = Table(caption=f"labels within which a lamp is lit in half (nine tenths) of {streams:,} streams")
-    for heading in ("documents", "share right", "promise", "partitions", "one look"):
+    for heading in ("documents", "share right", "promise", "early_promise", "partitions", "one look"):
         table.add_column(heading)
     for size, together in ((1, 0.0), (8, 0.3)):
         before = Law(right=(BEFORE,) * 6, size=size, together=together)
@@ -139,7 +139,7 @@ def main(streams: int = 400, nannyml: Path | None = None) -> None:
                 f"{right}",
                 *(
                     f"{found.labels(lamp, CHANCES[0])} ({found.labels(lamp, CHANCES[1])})"
-                    for lamp in (Lamp.PROMISE, Lamp.PARTITIONS)
+                    for lamp in (Lamp.PROMISE, Lamp.EARLY_PROMISE, Lamp.PARTITIONS)
                 ),
                 f"{labels_of_one_look(right, CHANCES[0])} ({labels_of_one_look(right, CHANCES[1])})"
                 if size == 1

@@ -76,10 +76,12 @@ def test_an_alarm_has_an_exit_code_of_its_own(scored: Program, tmp_path: Path) -
     assert re.search(r"^error: (an alarm stands|\d+ alarms stand) of classifier 'colours'", told.stderr, re.M)
     found = parsed(scored("monitor", NAME, "--json"))
     assert found["alarm"]
-    assert {alarm["lamp"] for alarm in found["alarms"]} >= {"promise", "true_classes"}
+    assert {alarm["lamp"] for alarm in found["alarms"]} >= {"promise", "true_classes", "early_promise"}
     for alarm in found["alarms"]:
         assert alarm["harmful"] == (alarm["lamp"] in {"promise", "partitions"})
         assert alarm["figures"]["largest_e_value"] >= alarm["figures"]["needed"]
+        of_shares = alarm["lamp"] not in {"partitions", "mix"}
+        assert (alarm["figures"]["since_document"] is not None) == of_shares
 
     give(scored, tmp_path)
     assert scored("monitor", NAME).code == 0, "labels that were corrected take their alarm back"
@@ -94,12 +96,12 @@ def test_starting_anew(scored: Program, tmp_path: Path) -> None:
 
 
 def test_views_show_what_the_program_shows(scored: Program, tmp_path: Path) -> None:
-    assert view(scored, "monitor_v1") == []
+    assert view(scored, "monitor_v2") == []
     give(scored, tmp_path, shift=1)
     found = parsed(scored("monitor", NAME, "--json"))
     groups = {"none": "0", "some": f"1-{K - 1}", "all": str(K), None: None}
     rows = {
-        (row["lamp"], row["class_name"], groups[row["matching_neighbours"]]): row for row in view(scored, "monitor_v1")
+        (row["lamp"], row["class_name"], groups[row["matching_neighbours"]]): row for row in view(scored, "monitor_v2")
     }
     assert len(rows) == len(found["readings"])
     for reading in found["readings"]:
@@ -118,12 +120,12 @@ def test_views_show_what_the_program_shows(scored: Program, tmp_path: Path) -> N
         }
         assert {column: row[column] for column in same} == {column: reading[key] for column, key in same.items()}
         assert (row["classifier"], row["setting"], row["target"]) == (NAME, found["setting"], 0.8)
-    alarms = view(scored, "alarm_v1")
+    alarms = view(scored, "alarm_v2")
     assert [alarm["alarm"] for alarm in alarms] == [alarm["alarm"] for alarm in found["alarms"]]
     assert all(alarm["is_standing"] and alarm["ended_at"] is None for alarm in alarms)
     give(scored, tmp_path)
     assert scored("monitor", NAME).code == 0
-    ended = [alarm for alarm in view(scored, "alarm_v1") if alarm["is_harmful"]]
+    ended = [alarm for alarm in view(scored, "alarm_v2") if alarm["is_harmful"]]
     assert ended
     assert not any(alarm["is_standing"] for alarm in ended)
 

@@ -1,5 +1,6 @@
 """What a monitor says, as tables for a narrow terminal and as metrics."""
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -48,6 +49,7 @@ def report(law: Law, documents: int = 600) -> MonitorReport:
         readings=found,
         alarms=tuple(StandingAlarm(n, reading.about, now, False) for n, reading in enumerate(lit, 1)),
         withheld={},
+        from_starts=True,
     )
 
 
@@ -67,8 +69,10 @@ def test_a_certificate_for_true_classes_makes_their_lamp_an_alarm() -> None:
     assert Lamp.TRUE_CLASSES in {alarm.about.lamp for alarm in true_alone.harmful}
     assert Lamp.PROMISE in {alarm.about.lamp for alarm in true_alone.notices}
     text = " ".join("\n".join(verdict_lines(true_alone)).split())
-    assert "ALARM: of the admitted points whose class is 'negative', fewer than 0.9 are right." in text
-    assert "fewer than 0.9 are right; nothing is promised about predicted classes." in text
+    assert (
+        "ALARM: of the admitted points whose class is 'negative', fewer than 0.9 are right since about document" in text
+    )
+    assert re.search(r"are right since about document \d+; nothing is promised about predicted classes\.", text)
     assert "The promise: share right of the admitted, by true class" in "\n".join(drawn(true_alone))
     both = replace(found, promised=tuple(ClassKind))
     assert {Lamp.PROMISE, Lamp.TRUE_CLASSES} <= {alarm.about.lamp for alarm in both.harmful}
@@ -92,7 +96,9 @@ def test_every_row_stands_in_one_line_of_eighty_columns() -> None:
     found = replace(report(BAD), class_names=("negative", "positive"))
     lines = drawn(found)
     assert max(map(len, lines)) <= 80
-    assert sum(line.startswith((" negative ", " positive ")) for line in lines) == len(found.readings)
+    assert sum(line.startswith((" negative ", " positive ")) for line in lines) == len(
+        [row for row in found.readings if row.about.lamp.warned_of is None]
+    )
     assert sum(line.rstrip().endswith(" ALARM") for line in lines) == len(found.harmful)
 
 
@@ -113,6 +119,31 @@ def test_the_verdict(law: Law, documents: int, alarm: str, notice: str | None) -
     assert bool(notices) == (notice is not None)
     if notice is not None:
         assert notices[0].startswith(notice)
+
+
+def test_an_early_warning_is_a_notice_until_its_lamp_is_lit() -> None:
+    found = report(BAD)
+    rows = {row.about.lamp: row for row in found.readings if row.about.number == 1}
+    early, lit = rows[Lamp.EARLY_PROMISE], rows[Lamp.PROMISE]
+    assert early.since is not None
+    assert lit.lit_at is not None
+    warned = StandingAlarm(1, early.about, datetime.now(UTC), False)
+    said = verdict_lines(replace(found, alarms=(warned,)))
+    assert said[0].endswith("; false early warnings come at least 20,000 documents apart on average.")
+    (notice,) = said[1:]
+    assert notice.startswith("Notice: early warning: of what is admitted as 'po")
+    assert notice.endswith(f"fewer than 0.9 are right since about document {early.since}.")
+    both = verdict_lines(replace(found, alarms=(warned, StandingAlarm(2, lit.about, datetime.now(UTC), False))))
+    assert [line.split(":")[0] for line in both] == ["ALARM"]
+    not_yet = replace(lit, lit_at=None, since=None)
+    shown = drawn(replace(found, readings=(not_yet, early), alarms=(warned,)))
+    assert any(line.startswith(" po") and line.rstrip().endswith(" early") for line in shown)
+
+
+def test_a_monitor_of_before_early_warnings_says_how_to_have_them() -> None:
+    said = verdict_lines(replace(report(GOOD), from_starts=False))
+    assert "on average" not in said[0]
+    assert said[1].endswith("there are no early warnings. Start it again to have both.")
 
 
 def test_names_in_metrics_are_escaped() -> None:

@@ -524,12 +524,12 @@ def test_partitions_without_vectors_are_predicted_classes(watched: Bench) -> Non
     for lamp, expected in ((Lamp.PARTITIONS, admitted), (Lamp.MIX, drawn)):
         assert {row.about.number: row.points for row in found.readings if row.about.lamp is lamp} == expected
     assert {found.name(row.about).q for row in found.readings} == {None}
-    shown = watched.rows("SELECT * FROM report.monitor_v1 ORDER BY lamp, class_name")
+    shown = watched.rows("SELECT * FROM report.monitor_v2 ORDER BY lamp, class_name")
     assert [(row.lamp, row.class_name, row.labels) for row in shown] == [
         (row.about.lamp, f"class {row.about.number}", row.points)
         for row in sorted(found.readings, key=lambda row: (row.about.lamp, row.about.number))
     ]
-    alarms = watched.rows("SELECT * FROM report.alarm_v1 ORDER BY alarm")
+    alarms = watched.rows("SELECT * FROM report.alarm_v2 ORDER BY alarm")
     assert [(row.lamp, row.class_name) for row in alarms] == [
         (alarm.about.lamp, f"class {alarm.about.number}") for alarm in found.alarms
     ]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from venn_admit.core.calibrators.certified.points import CertificatePoints
-from venn_admit.core.monitoring.anytime.state import BLOCK_VALUES, STAKES, excess_factors, play
+from venn_admit.core.monitoring.anytime.games import BLOCK_VALUES, STAKES, excess_factors, play
 from venn_admit.core.standing.chains import ClassChain, StandingChain, document_counts
 from venn_admit.core.types import FloatArray
 

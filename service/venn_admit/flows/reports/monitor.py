@@ -193,6 +193,7 @@ def _report(
             for row in listing.withheld(connection, classifier)
             if row.calibration > calibration.id
         },
+        from_starts=monitor.plan.from_starts,
         groups=_groups(connection, calibration, monitor, state),
     )
 

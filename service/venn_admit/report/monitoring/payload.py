@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from venn_admit.core.calibrators.certification import PromisedClass
-from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, LEVEL, Lamp, Watched
+from venn_admit.core.calibrators.certification import ClassKind, PromisedClass
+from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, LEVEL, RUN_LENGTH, Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading, StandingAlarm
 from venn_admit.report.monitoring.report import MonitorReport
 from venn_admit_client.members import as_json
@@ -24,6 +24,8 @@ def monitor_payload(report: MonitorReport) -> dict[str, Any]:
         "documents": report.documents,
         "points": report.points,
         "level": LEVEL,
+        "run_length": RUN_LENGTH,
+        "from_starts": report.from_starts,
         "confidence": CONFIDENCE,
         "alarm": bool(report.harmful),
         "lamps": {str(lamp): {"harmful": report.is_harmful(lamp), "lit": lamp in lit} for lamp in Lamp},
@@ -46,6 +48,7 @@ def _reading_payload(report: MonitorReport, reading: Reading) -> dict[str, Any]:
         "needed": reading.needed,
         "lit": reading.lit_at is not None,
         "lit_at_document": reading.lit_at,
+        "since_document": reading.since,
     }
 
 
@@ -68,7 +71,7 @@ def alarm_payload(report: MonitorReport, alarm: StandingAlarm) -> dict[str, Any]
 
 def _named(report: MonitorReport, about: Watched) -> dict[str, Any]:
     name = report.name(about)
-    of_class = "class" if about.lamp is Lamp.TRUE_CLASSES else "predicted_class"
+    of_class = "class" if name.kind is ClassKind.TRUE else "predicted_class"
     beside = {of_class: name.class_name, "group": name.group, "q": name.q}
     return {"lamp": str(about.lamp), "kind": str(name.kind)} | {
         member: value for member, value in beside.items() if value is not None

@@ -52,7 +52,8 @@ class MonitorReport:
     current snapshot. monitor: the monitor's number; started_at: when it was started. documents, points: labelled ones
     that count. computed: documents that were new, or counted again. alarms: those that stand, notices included.
     promised: the kinds of classes that the promise is about. withheld: why newer snapshots are not in use, by their
-    numbers. on_average: whether the promise is on average over calibrations. groups: what the lamps leave out of them.
+    numbers. from_starts: whether its games start again with every document, and there are early warnings. on_average:
+    whether the promise is on average over calibrations. groups: what the lamps leave out of them.
     """
 
     classifier: str
@@ -71,6 +72,7 @@ class MonitorReport:
     alarms: tuple[StandingAlarm, ...]
     promised: tuple[Kind, ...]
     withheld: Mapping[int, Withheld]
+    from_starts: bool
     on_average: bool = False
     groups: GroupsBeside = field(default_factory=GroupsBeside)
 

@@ -6,7 +6,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, LEVEL, Lamp, Watched
+from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, EARLY, LEVEL, RUN_LENGTH, Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading
 from venn_admit.report.monitoring.report import MonitorReport, RowName
 from venn_admit.report.wording import class_text, listed_text
@@ -33,7 +33,7 @@ def monitor_tables(report: MonitorReport) -> RenderableType:
         ),
     )
     parts = [heading]
-    for lamp in Lamp:
+    for lamp in (one for one in Lamp if one.warned_of is None):
         rows = [reading for reading in report.readings if reading.about.lamp is lamp]
         if rows:
             parts.append(Group(Text(_title(report, lamp), style="bold"), _table(report, lamp, rows)))
@@ -57,14 +57,21 @@ def verdict_lines(report: MonitorReport) -> list[str]:
     if not alarms:
         alarms = [
             f"No alarm stands. If nothing is amiss, each lamp is ever lit with a chance of {LEVEL:.0%} at most, "
-            "however often one looks."
+            f"however often one looks{_early_chance(report)}."
         ]
     if report.on_average:
         alarms.append(
             "What is promised is an average over calibrations: an alarm says that this one has more wrong, as one "
             "may have now and then."
         )
-    notes = [alarm.about for alarm in report.notices]
+    if not report.from_starts:
+        alarms.append(
+            "This monitor was started before its games started again with every document: harm after good times is "
+            "seen late, and there are no early warnings. Start it again to have both."
+        )
+    lit = {(alarm.about.lamp, alarm.about.number) for alarm in report.alarms}
+    # An early warning says no more once its lamp is lit.
+    notes = [of for of in (alarm.about for alarm in report.notices) if (of.lamp.warned_of, of.number) not in lit]
     mix = [report.name(about) for about in notes if about.lamp is Lamp.MIX]
     notices = [f"Notice: {_sentence(report, about)}" for about in notes if about.lamp is not Lamp.MIX]
     if mix:
@@ -74,6 +81,12 @@ def verdict_lines(report: MonitorReport) -> list[str]:
             f"harm: {listed}."
         )
     return alarms + notices
+
+
+def _early_chance(report: MonitorReport) -> str:
+    if not report.from_starts:
+        return ""
+    return f"; false early warnings come at least {RUN_LENGTH:,} documents apart on average"
 
 
 def group_lines(report: MonitorReport) -> list[str]:
@@ -100,18 +113,24 @@ def group_lines(report: MonitorReport) -> list[str]:
 
 
 def _sentence(report: MonitorReport, about: Watched) -> str:
-    name, lamp = report.name(about), about.lamp
+    name, lamp = report.name(about), about.lamp.warned_of or about.lamp
+    few, kind = f"fewer than {report.target} are right{_since(report, about)}", ""
     match lamp:  # the mix has one sentence for all its partitions
         case Lamp.PROMISE:
-            said = f"of what is admitted as {name.class_name!r}, fewer than {report.target} are right"
-            return f"{said}{_promised(report, lamp, 'predicted')}."
+            said, kind = f"of what is admitted as {name.class_name!r}, {few}", "predicted"
         case Lamp.TRUE_CLASSES:
-            said = f"of the admitted points whose class is {name.class_name!r}, fewer than {report.target} are right"
-            return f"{said}{_promised(report, lamp, 'true')}."
+            said, kind = f"of the admitted points whose class is {name.class_name!r}, {few}", "true"
         case Lamp.GROUPS:
-            return f"of what is admitted of {name.text}, fewer than {report.target} are right."
+            said = f"of what is admitted of {name.text}, {few}"
         case _:
             return f"predictions of {_partition(name)} are wrong more often than on the calibration data."
+    early = "" if lamp is about.lamp else "early warning: "
+    return f"{early}{said}{_promised(report, lamp, kind) if kind else ''}."
+
+
+def _since(report: MonitorReport, about: Watched) -> str:
+    since = next((reading.since for reading in report.readings if reading.about == about), None)
+    return "" if since is None else f" since about document {since:,}"
 
 
 def _partition(name: RowName) -> str:
@@ -132,12 +151,14 @@ def _table(report: MonitorReport, lamp: Lamp, rows: list[Reading]) -> Table:
     drawn = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     first = {Lamp.TRUE_CLASSES: "class", Lamp.GROUPS: "group"}.get(lamp, "predicted")
     drawn.add_column(Text(first), overflow="fold", min_width=9)
+    early = {row.about.number: row for row in report.readings if row.about.lamp is EARLY.get(lamp)}
     heads = [
         *(["q"] if by_q else []),
         "labels" if of_shares else "documents",
         *(["right", f"at least ({CONFIDENCE:.0%})"] if of_shares else []),
         "evidence",
         "needed",
+        *([f"early\n({RUN_LENGTH:,})"] if early else []),
     ]
     for head in heads:
         drawn.add_column(Text(head), justify="right", no_wrap=True)
@@ -150,16 +171,17 @@ def _table(report: MonitorReport, lamp: Lamp, rows: list[Reading]) -> Table:
             *([_share(row.share_right), _share(row.lower_bound)] if of_shares else []),
             evidence_text(row.most),
             f"{row.needed:,.0f}",
+            *([evidence_text(early[row.about.number].most)] if early else []),
         ]
-        drawn.add_row(Text(name.text), *map(Text, figures), _lamp(report, row))
+        drawn.add_row(Text(name.text), *map(Text, figures), _lamp(report, row, early.get(row.about.number)))
     return drawn
 
 
-def _lamp(report: MonitorReport, row: Reading) -> Text:
+def _lamp(report: MonitorReport, row: Reading, early: Reading | None) -> Text:
     if row.e_value is None:
         return Text("not tested", style="dim")
     if row.lit_at is None:
-        return Text("")
+        return Text("early" if early is not None and early.lit_at is not None else "", style="yellow")
     return Text("ALARM", style="bold red") if report.is_harmful(row.about.lamp) else Text("notice", style="yellow")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
+from tests.core.monitoring.anytime.starts import mixture_and_sum
 from venn_admit.core.calibrators.certification import ClassKind, GroupKind, Kind, PromisedClass
 from venn_admit.core.calibrators.certified.points import groups_of
 from venn_admit.core.calibrators.certified.policies import GroupThresholds, Policy
@@ -96,11 +97,12 @@ def test_rows_are_those_of_an_own_loop() -> None:
     made = plan()
     assert made.groups is not None
     place = {of: number for number, of in enumerate(made.groups.classes)}
-    stakes = [0.8 / 2**halvings for halvings in range(9)]
-    rows = {row.about.of: row for row in readings(made, after(made, points)) if row.about.lamp is Lamp.GROUPS}
+    found = readings(made, after(made, points))
+    rows = {(row.about.lamp, row.about.of): row for row in found}
+    needed = {Lamp.GROUPS: made.games(Lamp.GROUPS) / LEVEL, Lamp.EARLY_GROUPS: 20_000}
     for of, number in place.items():
         largest = int(made.groups.largest[number])
-        wealth, most, lit_at, counted, right = [1.0] * 9, 1.0, None, 0, 0
+        gains, numbers, counted, right = [], [], 0, 0
         for document in range(points.document_count):
             inside = [
                 row
@@ -111,20 +113,24 @@ def test_rows_are_those_of_an_own_loop() -> None:
             ][:largest]
             wrong = sum(bool(points.wrong[row]) for row in inside)
             counted, right = counted + len(inside), right + len(inside) - wrong
-            gain = (wrong / float(ALPHA) - len(inside)) / largest
-            wealth = [one * (1 + stake * gain) for one, stake in zip(wealth, stakes, strict=True)]
-            most = max(most, sum(wealth) / 9)
-            if lit_at is None and sum(wealth) / 9 >= made.games(Lamp.GROUPS) / LEVEL:
-                lit_at = document + 1
-        row = rows[of]
-        assert (row.points, row.right, row.needed) == (counted, right, made.games(Lamp.GROUPS) / LEVEL)
-        if made.groups.tested[number]:
-            assert row.lit_at == lit_at
-            assert row.e_value == pytest.approx(sum(wealth) / 9, rel=1e-10)
-            assert row.most == pytest.approx(most, rel=1e-10)
-        else:
-            assert (row.lit_at, row.e_value, row.most) == (None, None, None)
-    assert {row.lit_at is None for row in rows.values()} == {True, False}
+            if inside:
+                gains.append((wrong / float(ALPHA) - len(inside)) / largest)
+                numbers.append(document)
+        mixtures, sums, starts = mixture_and_sum(gains, numbers)
+        for lamp, values in ((Lamp.GROUPS, mixtures), (Lamp.EARLY_GROUPS, sums)):
+            row = rows[lamp, of]
+            assert (row.points, row.right, row.needed) == (counted, right, needed[lamp])
+            if not made.groups.tested[number]:
+                assert (row.lit_at, row.e_value, row.most) == (None, None, None)
+                continue
+            first = next((at for at, value in enumerate(values) if value >= needed[lamp]), None)
+            assert row.lit_at == (None if first is None else numbers[first] + 1)
+            assert row.e_value == pytest.approx(values[-1], rel=1e-10)
+            assert row.most == pytest.approx(max(*values, 1.0 if lamp is Lamp.GROUPS else 0.0), rel=1e-10)
+            if first is not None and lamp is Lamp.EARLY_GROUPS:
+                assert row.since == 1 + round(starts[first])
+    for lamp in needed:
+        assert {row.lit_at is None for row in found if row.about.lamp is lamp} == {True, False}
 
 
 def test_batches_and_storage_do_not_show() -> None:
@@ -137,7 +143,7 @@ def test_batches_and_storage_do_not_show() -> None:
 def test_a_monitor_without_groups_is_stored_as_before_they_were_watched() -> None:
     """And what it says of classes and partitions does not depend on groups."""
     points, _ = with_groups(LAW.draw(np.random.default_rng(4), 200), 4)
-    without, made = plan(kinds=(ClassKind.PREDICTED,)), plan()
+    without, made = (replace(plan(kinds), from_starts=False) for kinds in ((ClassKind.PREDICTED,), KINDS))
     assert plan_document(without).keys() == {
         "class_count",
         "alpha",
@@ -161,7 +167,8 @@ def test_values_that_are_not_known_count_in_no_group() -> None:
     made = plan()
     state = after(made, points, (50,))
     assert state.unknown.tolist() == [0, drawn["region"].count("east")]
-    of_regions = [row for row in readings(made, state) if row.about.of.kind == REGION]
+    of_groups = [row for row in readings(made, state) if row.about.lamp is Lamp.GROUPS]
+    of_regions = [row for row in of_groups if row.about.of.kind == REGION]
     assert sum(row.points for row in of_regions) == len(points.document) - drawn["region"].count("east")
 
 

@@ -1,8 +1,9 @@
 """States: the same to the last bit however documents are batched, stored and read; and what they say."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
+from tests.core.monitoring.anytime.starts import mixture_and_sum
 from venn_admit.core.monitoring.anytime.documents import LabelledPoints, labelled_points
+from venn_admit.core.monitoring.anytime.games import Games, GamesFromStarts, excess_factors, play
 from venn_admit.core.monitoring.anytime.plan import LEVEL, Lamp, MonitorPlan, plan_of
 from venn_admit.core.monitoring.anytime.readings import lower_bound, readings
-from venn_admit.core.monitoring.anytime.state import Games, MonitorState, advance, excess_factors, initial_state, play
+from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
 from venn_admit.core.monitoring.anytime.stored import (
     plan_document,
     plan_of_document,
@@ -84,8 +87,10 @@ def test_a_row_says_what_was_counted(plan: MonitorPlan) -> None:
         assert rows[Lamp.MIX, number].points == (points.partition[::3] == number).sum()
 
 
-def test_wealth_of_single_points_follows_from_counts() -> None:
+def test_wealth_of_games_that_start_once_follows_from_counts() -> None:
+    """Those of monitors that were started before games did so again."""
     plan = plan_of(Law().draw(np.random.default_rng(0), 300), class_count=CLASSES, alpha=ALPHA)
+    plan = replace(plan, from_starts=False)
     state = after(plan, Law(right=(0.8,) * 6).draw(np.random.default_rng(1), 250), [250])
     for row in readings(plan, state):
         if row.about.lamp is Lamp.PROMISE:
@@ -94,6 +99,34 @@ def test_wealth_of_single_points_follows_from_counts() -> None:
             won, lost = row.points - row.right, row.right
             wealth = [(1 + stake * 9) ** won * (1 - stake) ** lost for stake in stakes]
             assert row.e_value == pytest.approx(float(sum(wealth) / 9), rel=1e-12)
+
+
+def test_games_start_again_with_every_document_that_counts() -> None:
+    plan = plan_of(Law().draw(np.random.default_rng(0), 300), class_count=CLASSES, alpha=ALPHA)
+    rng = np.random.default_rng(1)
+    points = joined(Law(right=(0.95,) * 6).draw(rng, 300), Law(right=(0.5,) * 6).draw(rng, 120))
+    state = after(plan, points, [120, 350, 420])
+    for number in range(CLASSES):
+        numbers = np.flatnonzero(points.predicted == number)
+        mixtures, sums, starts = mixture_and_sum((points.wrong[numbers] * 10.0 - 1).tolist(), numbers.tolist())
+        for lamp, values, needed in ((Lamp.PROMISE, mixtures, 200), (Lamp.EARLY_PROMISE, sums, 20_000)):
+            games = state.games[lamp]
+            assert games.e_value[number] == pytest.approx(values[-1], rel=1e-10)
+            first = next(at for at, value in enumerate(values) if value >= needed)
+            assert games.crossed[number] == numbers[first] + 1
+        early = state.games[Lamp.EARLY_PROMISE]
+        assert isinstance(early, GamesFromStarts)
+        assert early.since[number] == 1 + round(starts[first])
+        assert abs(early.since[number] - 300) < 50, "which is where harm began"
+
+
+def joined(first: LabelledPoints, then: LabelledPoints) -> LabelledPoints:
+    def column(name: str) -> Any:
+        return np.concatenate([getattr(first, name), getattr(then, name)])
+
+    columns = {name: column(name) for name in first.__slots__ if name not in {"groups", "document"}}
+    document = np.concatenate([first.document, then.document + first.document_count])
+    return LabelledPoints(**{**columns, "document": document})
 
 
 def test_a_document_larger_than_any_of_the_calibration_counts_in_part() -> None:

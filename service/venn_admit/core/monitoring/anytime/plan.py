@@ -16,6 +16,9 @@ from venn_admit.core.types import BoolArray, IntArray
 LEVEL = 0.01
 """The chance that a lamp is ever lit by mistake, for each lamp; its games share it equally."""
 
+RUN_LENGTH = 20_000
+"""Documents that come on average, at least, before an early warning that is false: the e-value that it takes."""
+
 CONFIDENCE = 0.95
 """The confidence of each lower bound by itself, at all times."""
 
@@ -26,8 +29,16 @@ class Lamp(StrEnum):
     PROMISE = "promise"
     TRUE_CLASSES = "true_classes"
     GROUPS = "groups"
+    EARLY_PROMISE = "early_promise"
+    EARLY_TRUE_CLASSES = "early_true_classes"
+    EARLY_GROUPS = "early_groups"
     PARTITIONS = "partitions"
     MIX = "mix"
+
+    @property
+    def warned_of(self) -> "Lamp | None":
+        """The lamp that an early warning is about; None if it is no early warning."""
+        return {early: lamp for lamp, early in EARLY.items()}.get(self)
 
     def is_harmful(self, promised: Collection[Kind] = (ClassKind.PREDICTED,)) -> bool:
         """Return whether it means that admitted predictions may be wrong more often than they should be.
@@ -41,9 +52,17 @@ class Lamp(StrEnum):
         return self is Lamp.PARTITIONS or kind in promised
 
 
+EARLY = {
+    Lamp.PROMISE: Lamp.EARLY_PROMISE,
+    Lamp.TRUE_CLASSES: Lamp.EARLY_TRUE_CLASSES,
+    Lamp.GROUPS: Lamp.EARLY_GROUPS,
+}
+"""The lamps of shares right, and their early warnings."""
+
+
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What a row of a lamp, and an alarm, is about. SQL has the same rule in `venn_admit.watched_v1`.
+    """What a row of a lamp, and an alarm, is about. SQL has the same rule in `venn_admit.watched_v2`.
 
     Attributes:
         number: Its place under the lamp, by which it is stored.
@@ -69,6 +88,8 @@ class MonitorPlan:
         documents: (P,) int64, the documents of the calibration data whose drawn point is in each partition.
         wrong: (P,) int64, those of them whose drawn point is predicted wrong.
         groups: What is watched of groups; None if the certificate was not asked for any.
+        from_starts: Whether the games of shares right start again with every document, and there are early warnings. A
+            monitor that was started before there were has games that start once, until it is started again.
     """
 
     class_count: int
@@ -79,6 +100,7 @@ class MonitorPlan:
     documents: IntArray
     wrong: IntArray
     groups: GroupPlan | None = None
+    from_starts: bool = False
 
     @property
     def partition_count(self) -> int:
@@ -103,17 +125,22 @@ class MonitorPlan:
             return self.class_count
         return max(int(self.tested.sum()), 1) * (2 if lamp is Lamp.MIX else 1)
 
+    def needed(self, lamp: Lamp, level: float) -> float:
+        """Return the e-value that lights a lamp."""
+        return RUN_LENGTH if lamp.warned_of else self.games(lamp) / level
+
     def watched(self, lamp: Lamp, number: int) -> Watched:
         """Return what the row of a lamp with a number is about.
 
         Args:
             number: In [0, C), [0, P) or, for groups, the place in their plan.
         """
-        if lamp is Lamp.GROUPS:
+        shares = lamp.warned_of or lamp
+        if shares is Lamp.GROUPS:
             assert self.groups is not None, "a lamp of groups has groups"
             return Watched(lamp, number, self.groups.classes[number])
         group, number_of_class = divmod(number, self.class_count)
-        kind = ClassKind.TRUE if lamp is Lamp.TRUE_CLASSES else ClassKind.PREDICTED
+        kind = ClassKind.TRUE if shares is Lamp.TRUE_CLASSES else ClassKind.PREDICTED
         has_group = lamp in {Lamp.PARTITIONS, Lamp.MIX} and self.partition_count > self.class_count
         return Watched(lamp, number, PromisedClass(kind, number_of_class, None), group if has_group else None)
 
@@ -148,4 +175,5 @@ def plan_of(
         documents=np.bincount(partition, minlength=partitions),
         wrong=np.bincount(partition[wrong], minlength=partitions),
         groups=group_plan(calibration, kinds, policy),
+        from_starts=True,
     )

@@ -11,8 +11,9 @@ from datetime import datetime
 
 import numpy as np
 
-from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, LEVEL, Lamp, MonitorPlan, Watched
-from venn_admit.core.monitoring.anytime.state import STAKES, Games, MonitorState, PairCounts
+from venn_admit.core.monitoring.anytime.games import STAKES, Games, GamesFromStarts
+from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, EARLY, LEVEL, Lamp, MonitorPlan, Watched
+from venn_admit.core.monitoring.anytime.state import MonitorState, PairCounts
 from venn_admit.core.types import BoolArray
 
 HALVINGS = 40
@@ -68,6 +69,8 @@ class Reading:
         e_value: The e-value of the evidence now; None for a partition or a group that is not tested.
         most: The largest e-value so far; None for a partition or a group that is not tested.
         lit_at: The number of documents at which it was reached; None if it never was.
+        since: The number of the document from which on the evidence that lit the lamp came, as far as it tells; None if
+            it is not lit, and for games that start once.
     """
 
     about: Watched
@@ -79,6 +82,7 @@ class Reading:
     most: float | None
     needed: float
     lit_at: int | None
+    since: int | None = None
 
     @property
     def share_right(self) -> float | None:
@@ -98,10 +102,14 @@ class StandingAlarm:
 
 def readings(plan: MonitorPlan, state: MonitorState, *, level: float = LEVEL) -> list[Reading]:
     """Return what is known of each class, group and partition that has labels, by lamp."""
-    shares = [
+    promised = [
         (Lamp.PROMISE, state.predicted, plan.largest_predicted),
         (Lamp.TRUE_CLASSES, state.true, plan.largest_true),
         *([] if plan.groups is None else [(Lamp.GROUPS, state.groups, plan.groups.largest)]),
+    ]
+    shares = [
+        *promised,
+        *((EARLY[lamp], pairs, largest) for lamp, pairs, largest in promised if plan.from_starts),
         (Lamp.PARTITIONS, state.partition, plan.largest_partition),
     ]
     return [
@@ -113,7 +121,8 @@ def readings(plan: MonitorPlan, state: MonitorState, *, level: float = LEVEL) ->
 def _shares(
     plan: MonitorPlan, state: MonitorState, lamp: Lamp, pairs: list[PairCounts], largest: list[int], level: float
 ) -> list[Reading]:
-    games, needed, is_tested = state.games[lamp], plan.games(lamp) / level, _tested(plan, lamp)
+    games, needed, is_tested = state.games[lamp], plan.needed(lamp, level), _tested(plan, lamp)
+    since = games.since if isinstance(games, GamesFromStarts) else np.zeros(len(games.most), dtype=np.int64)
     found = []
     for number, counts in enumerate(pairs):
         if not counts and not games.crossed[number]:
@@ -131,6 +140,7 @@ def _shares(
                 most=float(games.most[number]) if tested else None,
                 needed=needed,
                 lit_at=int(games.crossed[number]) or None,
+                since=int(since[number]) or None,
             )
         )
     return found
@@ -138,7 +148,7 @@ def _shares(
 
 def _tested(plan: MonitorPlan, lamp: Lamp) -> BoolArray | None:
     """Which rows of a lamp are tested; None for all."""
-    if lamp is Lamp.GROUPS and plan.groups is not None:
+    if (lamp.warned_of or lamp) is Lamp.GROUPS and plan.groups is not None:
         return plan.groups.tested
     return plan.tested if lamp is Lamp.PARTITIONS else None
 
@@ -156,7 +166,7 @@ def _mix(plan: MonitorPlan, state: MonitorState, level: float) -> list[Reading]:
             lower_bound=None,
             e_value=float(max(games.e_value[number], games.e_value[partitions + number])),
             most=float(max(games.most[number], games.most[partitions + number])),
-            needed=plan.games(Lamp.MIX) / level,
+            needed=plan.needed(Lamp.MIX, level),
             lit_at=_first(games, number, partitions + number),
         )
         for number in np.flatnonzero(plan.tested).tolist()

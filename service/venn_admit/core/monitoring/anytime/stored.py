@@ -1,32 +1,38 @@
 """States and plans as values that JSON can hold, exactly: floats are written in hexadecimal."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from venn_admit.core.calibrators.certification import class_document, class_from_document
+from venn_admit.core.monitoring.anytime.games import Games, GamesFromStarts
 from venn_admit.core.monitoring.anytime.groups import GroupPlan
 from venn_admit.core.monitoring.anytime.plan import Lamp, MonitorPlan
-from venn_admit.core.monitoring.anytime.state import Games, MonitorState, PairCounts, initial_state
+from venn_admit.core.monitoring.anytime.state import MonitorState, PairCounts, initial_state
+from venn_admit.core.types import FloatArray
+
+_WRITTEN_ALWAYS = tuple(field.name for field in fields(MonitorPlan) if field.default is MISSING)
 
 
 def plan_document(plan: MonitorPlan) -> dict[str, Any]:
     """Return a plan as JSON holds it."""
-    values = {field.name: getattr(plan, field.name) for field in fields(plan) if field.name != "groups"}
+    values = {name: getattr(plan, name) for name in _WRITTEN_ALWAYS}
     arrays = {name: value.tolist() for name, value in values.items() if isinstance(value, np.ndarray)}
     groups = {} if plan.groups is None else {"groups": _groups_document(plan.groups)}
-    return {**values, "alpha": str(plan.alpha), **arrays, **groups}
+    from_starts = {"from_starts": True} if plan.from_starts else {}
+    return {**values, "alpha": str(plan.alpha), **arrays, **groups, **from_starts}
 
 
 def plan_of_document(document: Mapping[str, Any]) -> MonitorPlan:
     """Return the plan that `plan_document` made a document of."""
-    values = {field.name: document[field.name] for field in fields(MonitorPlan) if field.name != "groups"}
+    values = {name: document[name] for name in _WRITTEN_ALWAYS}
     arrays = {name: np.array(value, np.int64) for name, value in values.items() if isinstance(value, list)}
     groups = _read_groups(document["groups"]) if "groups" in document else None
-    return MonitorPlan(**{**values, "alpha": Decimal(document["alpha"]), **arrays}, groups=groups)
+    written = {**values, "alpha": Decimal(document["alpha"]), **arrays}
+    return MonitorPlan(**written, groups=groups, from_starts=document.get("from_starts", False))
 
 
 def _groups_document(plan: GroupPlan) -> dict[str, Any]:
@@ -86,15 +92,31 @@ def _counts(state: MonitorState) -> tuple[str, ...]:
 
 
 def _games_document(games: Games) -> dict[str, Any]:
-    begun = np.flatnonzero((games.wealth != 1).any(axis=1) | (games.most != 1) | (games.crossed != 0))
+    if isinstance(games, GamesFromStarts):
+        begun = games.counted > 0
+    else:
+        begun = (games.wealth != 1).any(axis=1) | (games.most != 1)
     return {
         str(number): {
-            "wealth": [value.hex() for value in games.wealth[number].tolist()],
+            "wealth": _hexadecimal(games.wealth[number]),
             "most": float(games.most[number]).hex(),
             "crossed": int(games.crossed[number]),
+            **(_starts_document(games, number) if isinstance(games, GamesFromStarts) else {}),
         }
-        for number in begun.tolist()
+        for number in np.flatnonzero(begun).tolist()
     }
+
+
+def _starts_document(games: GamesFromStarts, number: int) -> dict[str, Any]:
+    return {
+        "moment": _hexadecimal(games.moment[number]),
+        "counted": int(games.counted[number]),
+        "since": int(games.since[number]),
+    }
+
+
+def _hexadecimal(values: FloatArray) -> list[str]:
+    return [value.hex() for value in values.tolist()]
 
 
 def _read_games(document: Mapping[str, Any], games: Games) -> None:
@@ -103,6 +125,9 @@ def _read_games(document: Mapping[str, Any], games: Games) -> None:
         games.wealth[row] = [float.fromhex(value) for value in written["wealth"]]
         games.most[row] = float.fromhex(written["most"])
         games.crossed[row] = written["crossed"]
+        if isinstance(games, GamesFromStarts):
+            games.moment[row] = [float.fromhex(value) for value in written["moment"]]
+            games.counted[row], games.since[row] = written["counted"], written["since"]
 
 
 def _pairs_document(pairs: Sequence[PairCounts]) -> dict[str, list[list[int]]]:

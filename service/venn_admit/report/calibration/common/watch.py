@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from venn_admit.advice import Render, Step, Verb
-from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, Lamp, Watched
+from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, RUN_LENGTH, Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading
 from venn_admit.report.calibration.sections import Section, TextTable
 from venn_admit.report.evaluation.wording import share_text, shorten
@@ -22,6 +22,8 @@ NAME_WIDTH = 20
 _WATCHED = {
     Lamp.PROMISE: "predicted",
     Lamp.TRUE_CLASSES: "true",
+    Lamp.EARLY_PROMISE: "early, predicted",
+    Lamp.EARLY_TRUE_CLASSES: "early, true",
     Lamp.PARTITIONS: "errors of",
     Lamp.MIX: "mix of",
 }
@@ -67,7 +69,8 @@ def watch_section(watch: Watch, classifier: str, render: Render) -> Section:
         (
             f"predicted, true{groups}: the share right of what is admitted of a class, at least 1 - alpha = "
             f"{said.target}; errors of: whether {such} are wrong more often than on the calibration "
-            "data; mix of: whether they are more or less frequent. A lamp is lit when the evidence reaches what is "
+            "data; mix of: whether they are more or less frequent; early: warnings that may be false "
+            f"once in {RUN_LENGTH:,} documents, on average. A lamp is lit when the evidence reaches what is "
             "needed; it is harmful if the promise is about it.",
             *hidden,
         ),
@@ -87,8 +90,9 @@ def watch_payload(watch: Watch) -> dict[str, Any]:
 def lamp_name(said: MonitorReport, about: Watched) -> str:
     """Return what a lamp is about."""
     name = said.name(about)
-    if about.lamp is Lamp.GROUPS:
-        return shorten(name.text, 2 * NAME_WIDTH)
+    if name.group is not None:
+        early = "early, " if about.lamp.warned_of else ""
+        return early + shorten(name.text, 2 * NAME_WIDTH)
     of_class = f"{_WATCHED[about.lamp]} {shorten(name.text, NAME_WIDTH)}"
     return of_class if name.q is None else f"{of_class}, q {name.q}"
 

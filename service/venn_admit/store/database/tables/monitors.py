@@ -7,8 +7,11 @@ from venn_admit.store.database.tables.approximations import knn_parameters
 from venn_admit.store.database.tables.base import TIME, created_at, key, metadata, optional, required
 from venn_admit.store.database.tables.calibrations import calibrator
 
-_LAMPS = "lamp IN ('promise', 'true_classes', 'groups', 'partitions', 'mix')"
-_LAMP = "promise, true_classes, groups, partitions or mix."
+_LAMPS = (
+    "lamp IN ('promise', 'true_classes', 'groups', 'partitions', 'mix', 'early_promise', 'early_true_classes', "
+    "'early_groups')"
+)
+_LAMP = "promise, true_classes, groups, the early_ warnings of these, partitions or mix."
 
 monitor = sa.Table(
     "monitor",
