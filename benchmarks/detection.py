@@ -75,7 +75,7 @@ def labels_of_one_look(right: float, chance: float) -> str:
     for of_class in range(5, LABELS // CLASSES, 5):
         # The least number of errors that is rare enough if alpha of the points are wrong.
         errors = next(
-            k for k in range(of_class + 2) if 1 - binomial_tail(k - 1, of_class, float(ALPHA)) <= LEVEL / CLASSES
+            k for k in range(1, of_class + 2) if 1 - binomial_tail(k - 1, of_class, float(ALPHA)) <= LEVEL / CLASSES
         )
         missed = binomial_tail(errors - 1, of_class, 1 - right)
         if 1 - missed**CLASSES >= chance:

@@ -168,9 +168,9 @@ def mislabelled(good: int, labels: int) -> Errors:
     return errors
 
 
-def shares_lit(errors: Errors, documents: int) -> list[float]:
+def shares_lit(errors: Errors, documents: int, classes: int = 2) -> list[float]:
     """The share of streams in which each lamp is lit: games that start once, the mixture, and the early warning."""
-    classes, streams = 2, 400
+    streams = 400
     count, found = streams * classes, []
     played_by: list[tuple[Games, float]] = [
         (Games.of(count), classes / LEVEL),
@@ -200,3 +200,25 @@ def test_bursts_of_errors_light_lamps_though_the_promise_holds_on_average(
 def test_labels_that_are_wrong_for_a_time_light_lamps(labels: int, shares: tuple[float, ...]) -> None:
     """One in five of these after 2,000 good ones, until they are corrected."""
     np.testing.assert_allclose(shares_lit(mislabelled(1000, labels // 2), 4000), shares, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sooner", "later", "shares"),
+    [(0.1, 20, 200, (0.68, 0.6, 0.34)), (0.08, 20, 200, (0.32, 0.27, 0.08)), (0.05, 20, 200, (0.05, 0.04, 0.01))],
+)
+def test_errors_that_are_labelled_sooner_light_lamps_in_the_order_of_labels(
+    wrong: float, sooner: int, later: int, shares: tuple[float, ...]
+) -> None:
+    """And in the order of decisions, they do not: 1,500 documents, labelled after a mean number of further ones."""
+    streams, documents = 400, 1500
+    rng = np.random.default_rng(5)
+    errors = (rng.random((documents, streams)) < wrong).astype(np.int64)
+    delay = rng.exponential(np.where(errors, sooner, later))
+    order = np.argsort(np.arange(documents)[:, None] + delay, axis=0)
+    by_label = np.take_along_axis(errors, order, axis=0)
+
+    def ordered(all_of: IntArray) -> Errors:
+        return lambda _rng, first, shape: all_of[first : first + shape[0]]
+
+    np.testing.assert_allclose(shares_lit(ordered(by_label), documents, classes=1), shares, atol=0.05)
+    assert max(shares_lit(ordered(errors), documents, classes=1)[:2]) <= allowed(LEVEL, streams)

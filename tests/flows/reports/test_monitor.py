@@ -20,7 +20,7 @@ from tests.conftest import fresh_database
 from tests.flows import logits
 from tests.running import EXAMPLES, Arrays, Bench, make_reviews
 from venn_admit.cli.advice import command
-from venn_admit.core.monitoring.anytime.plan import Lamp
+from venn_admit.core.monitoring.anytime.plan import EARLY, Lamp
 from venn_admit.errors import DatabaseError, NotReadyError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.data.label import label
@@ -31,6 +31,7 @@ from venn_admit.flows.reports.report import report
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.sections import TextTable
 from venn_admit.report.calibration.wording import sections
+from venn_admit.report.monitoring.payload import monitor_payload
 from venn_admit.report.monitoring.report import MonitorReport
 from venn_admit.report.monitoring.tables import verdict_lines
 from venn_admit.store.database.engine import create_engine, transaction
@@ -535,6 +536,33 @@ def test_partitions_without_vectors_are_predicted_classes(watched: Bench) -> Non
     ]
     assert {row.matching_neighbours for row in (*shown, *alarms)} == {None}
     assert {Lamp.PARTITIONS, Lamp.PROMISE} <= {alarm.about.lamp for alarm in found.harmful}
+
+
+@pytest.mark.parametrize("template", ["logits only"], indirect=True)
+def test_harm_after_good_labels_is_said_with_where_it_began(scored: Bench) -> None:
+    good, early = 400, None
+    give(scored, of(range(good)))
+    assert not look(scored).alarms
+    for first in range(good, POINTS, 20):
+        give(scored, flipped(range(first, first + 20)))
+        found = look(scored)
+        early = early or found
+        if not early.alarms:
+            early = None
+        if found.harmful:
+            break
+    assert early is not None
+    assert {alarm.about.lamp for alarm in early.alarms} <= {*EARLY.values(), Lamp.MIX}
+    assert early.documents < found.documents
+    for row in found.readings:
+        if row.lit_at is not None and row.about.lamp in {*EARLY, *EARLY.values()}:
+            assert row.since is not None
+            assert abs(row.since - good) <= 20
+    payload = monitor_payload(found)
+    assert {one["figures"]["since_document"] for one in payload["alarms"] if one["harmful"]} <= {
+        row.since for row in found.readings
+    }
+    assert_as_from_scratch(scored)
 
 
 def test_a_certificate_says_which_lamps_are_alarms(bench: Bench) -> None:

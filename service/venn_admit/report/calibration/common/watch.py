@@ -69,9 +69,9 @@ def watch_section(watch: Watch, classifier: str, render: Render) -> Section:
         (
             f"predicted, true{groups}: the share right of what is admitted of a class, at least 1 - alpha = "
             f"{said.target}; errors of: whether {such} are wrong more often than on the calibration "
-            "data; mix of: whether they are more or less frequent; early: warnings that may be false "
-            f"once in {RUN_LENGTH:,} documents, on average. A lamp is lit when the evidence reaches what is "
-            "needed; it is harmful if the promise is about it.",
+            "data; mix of: whether they are more or less frequent; early: warnings that come sooner, "
+            f"of which false ones come at least {RUN_LENGTH:,} documents apart on average. A lamp is lit when the "
+            "evidence reaches what is needed; it is harmful if the promise is about it.",
             *hidden,
         ),
     )
@@ -122,4 +122,6 @@ def _state(said: MonitorReport, row: Reading) -> str:
         return "not tested"
     if row.lit_at is None:
         return "not lit"
+    if row.about.lamp.warned_of:
+        return "lit, early"
     return "LIT, harmful" if said.is_harmful(row.about.lamp) else "lit, harmless"
