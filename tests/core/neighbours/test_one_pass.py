@@ -1,5 +1,7 @@
 """A pass for a few points finds what the search for many does, to the last bit, or says that it is not certain."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from tests.core.neighbours.lists import vectors
 from tests.running import EXAMPLES
 from venn_admit.core.neighbours import one_pass
+from venn_admit.core.neighbours.distances import pair_distances
 from venn_admit.core.neighbours.one_pass import MOST_QUERIES, OnePassSupport, PassNeighbours
 from venn_admit.core.neighbours.search import exact_neighbours
 from venn_admit.core.types import Float32Array
@@ -26,7 +29,8 @@ def searched(queries: Float32Array, support: Float32Array, neighbour_count: int)
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(one_pass, "_BLOCK_ROWS", SMALL_BLOCK)
+    for name, value in {"_BLOCK_ROWS": SMALL_BLOCK, "_BLOCK_PAIRS": 0, "_GROUPS": 3, "_GROUPS_EACH": 0}.items():
+        monkeypatch.setattr(one_pass, name, value)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -64,6 +68,21 @@ def test_real_points_are_certain() -> None:
         support, queries = train["r"].astype(np.float32), ood["r"].astype(np.float32)[:MOST_QUERIES]
     assert len(queries) == MOST_QUERIES
     assert searched(queries, support, 25).certain.all()
+
+
+def test_neighbours_that_are_all_of_one_group_leave_few_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their bounds are looked at one by one, or a thirtieth of the support would be left."""
+    support, query = vectors(20_000, 16, seed=2), np.zeros((1, 16), np.float32)
+    support[:: one_pass._GROUPS] *= 1e-3
+    found = list[int]()
+
+    def noted(*given: Any) -> Any:
+        found.append(len(given[1]))
+        return pair_distances(*given)
+
+    monkeypatch.setattr(one_pass, "pair_distances", noted)
+    assert searched(query, support, 25).certain.all()
+    assert found == [25]
 
 
 def test_one_far_exemplar_leaves_the_bounds_of_others_tight() -> None:

@@ -14,10 +14,15 @@ from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray,
 
 # How many queries, at most, are worth a pass of their own.
 MOST_QUERIES = 64
-# Rows of the support multiplied at a time.
-_BLOCK_ROWS = 4096
-# A query with more candidates than this is given back; one block never has more.
+# Rows of the support multiplied at a time, and more for few queries, up to this many pairs.
+_BLOCK_ROWS, _BLOCK_PAIRS = 4096, 1 << 16
+# A query with more candidates than this is given back.
 _MOST_CANDIDATES = 4096
+# A block's rows are of this many groups at least, and of this many for each neighbour. The number is odd, since the rows
+# of a file may repeat after an even one.
+_GROUPS, _GROUPS_EACH = 251, 7
+# If more exemplars are within the limits than this many for each neighbour, all of them are looked at for lower ones.
+_CROWD = 4
 # The unit of float32 arithmetic in any mode of rounding.
 _UNIT = 2.0**-23
 # Above the rounding of a float64 distance (sum and root) by orders of magnitude, below any gap that matters.
@@ -95,10 +100,12 @@ class OnePassSupport:
         # Half of a squared distance is a bound and this much.
         beyond_bound = np.square(norms) / 2 + centred @ self._centre
         lists = _Lists(beyond_bound, queries.shape[1], neighbour_count)
-        for start in range(0, len(self._vectors), _BLOCK_ROWS):
-            block = slice(start, start + _BLOCK_ROWS)
-            lower = centred @ self._vectors[block].T  # (n, rows)
-            np.subtract(self._halves[block], lower, out=lower)
+        step = max(_BLOCK_ROWS, _BLOCK_PAIRS // len(queries))
+        for start in range(0, len(self._vectors), step):
+            block = slice(start, start + step)
+            # Few queries are multiplied faster in this order.
+            products = np.ascontiguousarray((self._vectors[block] @ centred.T).T)  # (n, rows)
+            lower = np.subtract(self._halves[block], products, out=products)
             errors = by_norm * self._norms[block]
             errors += np.float32(gamma) * self._halves[block]
             upper = lower + errors
@@ -128,10 +135,13 @@ class _Lists:
 
     def add(self, lower: Float32Array, upper: Float32Array, first_row: int) -> None:
         """Add the bounds (n, rows) of a block that begins at a row of the support."""
-        self._lower_limits(upper)
-        at_most = np.nextafter(self._limits.astype(np.float32), np.float32(np.inf))
-        at_most[~self.separated] = -np.inf
-        owners, columns = np.nonzero(lower <= at_most[:, np.newaxis])
+        before = self._least.copy()
+        self._lower_limits(_minima(upper, before.shape[1]))
+        owners, columns = self._within_limits(lower)
+        if len(owners) > _CROWD * before.size:  # the nearest may be of few groups
+            self._least = before
+            self._lower_limits(upper)
+            owners, columns = self._within_limits(lower)
         self.owners = np.concatenate((self.owners, owners))
         self.rows = np.concatenate((self.rows, columns + first_row))
         self._bounds = np.concatenate((self._bounds, lower[owners, columns]))
@@ -146,8 +156,15 @@ class _Lists:
         kept = near & self.separated[self.owners]
         self.owners, self.rows, self._bounds = self.owners[kept], self.rows[kept], self._bounds[kept]
 
+    def _within_limits(self, lower: Float32Array) -> tuple[IntArray, IntArray]:
+        """The owners and columns of the bounds of a block that are within the limits."""
+        at_most = np.nextafter(self._limits.astype(np.float32), np.float32(np.inf))
+        at_most[~self.separated] = -np.inf
+        owners, columns = np.divmod(np.flatnonzero(lower <= at_most[:, np.newaxis]), lower.shape[1])
+        return owners, columns
+
     def _lower_limits(self, upper: Float32Array) -> None:
-        """Take the upper bounds of a block into account."""
+        """Take upper bounds of a block into account."""
         k = self._least.shape[1]
         nearer = np.flatnonzero(upper.min(axis=1) < self._least.max(axis=1))
         least = np.concatenate((self._least[nearer], upper[nearer]), axis=1)
@@ -155,6 +172,18 @@ class _Lists:
         farthest = self._least[nearer].max(axis=1).astype(np.float64)
         slack = _FLOAT64_SLACK * np.maximum(farthest + self._beyond_bound[nearer], 0.0)
         self._limits[nearer] = farthest + slack + self._underflow
+
+
+def _minima(values: Float32Array, count: int) -> Float32Array:
+    """Return the least values of groups of each row, where there are many more groups than `count`; else all values."""
+    groups = max(_GROUPS, _GROUPS_EACH * count) | 1
+    depth = values.shape[1] // groups
+    if depth < 2:
+        return values
+    # Each group takes one value of every `groups`, so that groups are compared as whole stretches of a row.
+    end = depth * groups
+    minima = values[:, :end].reshape(-1, depth, groups).min(axis=1)
+    return np.concatenate((minima, values[:, end:]), axis=1)
 
 
 def _norms(vectors: Float32Array | FloatArray) -> FloatArray:

@@ -25,7 +25,7 @@ from venn_admit.methods.recent import Recent
 from venn_admit.methods.registry import METHODS, settled_weights
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration, LatestKey
-from venn_admit.store.database.engine import at_once, consistent_view
+from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import approximations, classifiers, exemplars
 from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -262,8 +262,7 @@ class PointScorer:
         revision = current.classifier.id, current.classifier.support_revision
         descriptions = self._descriptions.get(revision, _Descriptions)
         unknown = list({one for some in ids for one in some} - descriptions.known.keys())
-        with at_once(self._engine) as connection:
-            latest = calibrations.latest_with(connection, name, unknown, list(key_ids))
+        latest = calibrations.latest_with(self._engine, name, unknown, list(key_ids))
         if latest.key != current.key or len(latest.described) < len(unknown):
             return [None] * len(together)
         found = dict(zip(unknown, latest.described, strict=True))

@@ -1,11 +1,12 @@
 """Calibrators, their numbered snapshots, and the row-versioned points that a snapshot consists of."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection, Engine, Row
 
 from venn_admit.core.calibrators.bands import BandRadius
 from venn_admit.core.calibrators.certification import ClassKind, Kind, attributes_of
@@ -25,6 +26,7 @@ from venn_admit.store.calibrations.calibration_points import (
 )
 from venn_admit.store.calibrations.calibrators import settings_of
 from venn_admit.store.database.binary_copy import BOOL, INT8, read_columns
+from venn_admit.store.database.prepared import ask
 from venn_admit.store.database.statements import execute, stream
 from venn_admit.store.exemplars import forgotten
 from venn_admit.store.exemplars.classifiers import Classifier, addressed
@@ -244,11 +246,6 @@ def latest(connection: Connection, classifier: Classifier) -> Calibration:
         # It was retired and deleted in between, so there is a newer one.
 
 
-def latest_key(connection: Connection, name: str) -> LatestKey | None:
-    """Return what the snapshot is known by that `latest` returns for the classifier of this name; None without one."""
-    return latest_with(connection, name, [], []).key
-
-
 class Latest(NamedTuple):
     """What one statement says of the snapshot that a classifier decides with.
 
@@ -261,19 +258,33 @@ class Latest(NamedTuple):
     valid_keys: Sequence[int] = ()
 
 
-def latest_with(connection: Connection, name: str, exemplar_ids: Sequence[int], key_ids: Sequence[int]) -> Latest:
+def latest_key(connection: Connection, name: str) -> LatestKey | None:
+    """Return what the snapshot is known by that `latest` returns for the classifier of this name; None without one."""
+    return _latest(name, [], [], partial(execute, connection)).key
+
+
+def latest_with(engine: Engine, name: str, exemplar_ids: Sequence[int], key_ids: Sequence[int]) -> Latest:
     """Return the same, what some exemplars are, and which of some keys are valid, all as of one moment."""
+    return _latest(name, exemplar_ids, key_ids, partial(ask, engine))
+
+
+def _latest(
+    name: str,
+    exemplar_ids: Sequence[int],
+    key_ids: Sequence[int],
+    asked: Callable[..., Iterable[Sequence[Any]]],
+) -> Latest:
     if not name.isprintable():  # as in `classifiers.by_name`
         return Latest(None)
-    given = {"exemplar_ids": exemplar_ids, "key_ids": key_ids, **addressed(name)}
-    rows = execute(connection, "calibrations.latest_key", **given).all()
+    rows = list(asked("calibrations.latest_key", exemplar_ids=exemplar_ids, key_ids=key_ids, **addressed(name)))
     if not rows:
         return Latest(None)
     known = len(LatestKey._fields)
+    described = (row[known + 1 :] for row in rows)
     return Latest(
         LatestKey(*rows[0][:known]),
-        [DescribedExemplar(*row[known + 1 :]) for row in rows if row.external_id is not None],
-        rows[0].valid_keys,
+        [DescribedExemplar(*one) for one in described if one[0] is not None],
+        rows[0][known],
     )
 
 

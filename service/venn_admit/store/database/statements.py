@@ -49,6 +49,17 @@ def copy_query(name: str) -> str:
     return str(statement(name).compile(dialect=PGDialect_psycopg()))
 
 
+@cache
+def numbered(name: str) -> tuple[str, list[str]]:
+    """Return the statement `file.name` as the server prepares it, with its parameters in the order of their numbers."""
+    file, _, key = name.partition(".")
+    source, names = _file(file)[key], list[str]()
+    for found in _PARAMETER.finditer(source):
+        if found[1] not in names:
+            names.append(found[1])
+    return _PARAMETER.sub(lambda found: f"${names.index(found[1]) + 1}{found[2]}", source), names
+
+
 def statement_names(file: str) -> list[str]:
     """Return the names of the statements of a file, in its order."""
     return list(_file(file))

@@ -6,6 +6,8 @@ For each class c, over the n_c points of the band in `mc` with true label c:
     set = {yhat} + { c : 1 - pi^c <= rank-th smallest score };  any n_c < kappa: set = all classes
 """
 
+import math
+
 import numpy as np
 
 from venn_admit.core.approximation.knn import softmax
@@ -23,8 +25,9 @@ TEMPORARY_BYTES = 6 * 8  # for each point and class
 class AdmitIndex:
     """The points of `mc`, ready to give the ADMIT set of any point; immutable.
 
-    It is built in O(n log n). `sets` takes O((n + m) log n + m C) for m points, because points in order of d share
-    their windows with their neighbours, and gives the same bits however the points are split into calls.
+    It is built in O(n log n). `sets` takes O(m C log n) for few points and O((n + m) log n + m C) for more, because
+    points in order of d share their windows with their neighbours, and gives the same bits however the points are split
+    into calls.
     """
 
     def __init__(
@@ -66,9 +69,14 @@ class AdmitIndex:
     ) -> tuple[IntArray, FloatArray]:
         """n_c and the rank-th smallest score, both (m, C), in the band of each point; inf if rank > n_c."""
         shape = (len(distance), self._class_count)
+        bins = bin_of(match_count, self._settings.q_bins)
+        if math.prod(shape) <= len(self._windows.order):  # else runs are fewer than windows
+            each = bins[:, np.newaxis] * self._class_count + np.arange(self._class_count)  # (m, C)
+            low, high = self._windows.windows(each, distance, self._omega)
+            size, smallest = self._quantile_of_windows(low.ravel(), high.ravel())
+            return size.reshape(shape), smallest.reshape(shape)
         band_size = np.empty(shape, dtype=np.int64)
         quantile = np.empty(shape, dtype=np.float64)
-        bins = bin_of(match_count, self._settings.q_bins)
         order = np.lexsort((distance, bins))
         present, counts = np.unique(bins, return_counts=True)
         # The part that is split off after the last bin is empty.
