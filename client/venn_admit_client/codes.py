@@ -134,6 +134,12 @@ class Code(StrEnum):
     )
     NO_HELD_OUT_DATA = "no-held-out-data", "not-ready", "A held-out split has no exemplars.", "classifier"
     NOT_FITTED = "not-fitted", "not-ready", "The classifier's KNN has no parameters yet.", "classifier"
+    CHAIN_ENDED = (
+        "chain-ended",
+        "not-ready",
+        "A certificate that stands while labels arrive has a score that is not computed any more.",
+        "classifier",
+    )
     CHANGED_DURING_FIT = "changed-during-fit", "not-ready", "Exemplars arrived or changed during a fit.", "classifier"
     EQUAL_DISTANCES = "equal-distances", "not-ready", "The distances to training give a band no width."
     NOT_CALIBRATED = "not-calibrated", "not-ready", "The classifier has no calibration yet.", "classifier"

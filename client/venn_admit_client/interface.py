@@ -229,6 +229,7 @@ class ClassifierInterface(ABC):
         test: str | None = None,
         promise: str | None = None,
         loss: Any = None,
+        standing: bool | None = None,
         dry_run: bool = False,
     ) -> Calibration:
         """Calibrate on the held-out data, and make the result what new decisions are made by.
@@ -269,6 +270,10 @@ class ClassifierInterface(ABC):
                 for itself; promised then: with confidence 1 - eps (0.95 unless another is asked for) over the
                 calibration labels, the mean loss is at most alpha among the admitted of each class asked for; by
                 default every error costs 1, and the mean loss is the share wrong.
+            standing: Venn-Abers only: whether the certificate, for predicted classes, stands while labels arrive:
+                recalibrating advances it; false by default; promised then: with confidence 1 - eps (0.95 unless another
+                is asked for), whenever one looks, at least 1 - alpha are right among the admitted of each predicted
+                class; calibrating again begins another one, with a smaller part of eps.
             dry_run: Whether to compute everything and store no calibration, so that the result has no number.
 
         Raises:

@@ -10,7 +10,7 @@ from alembic import op
 from venn_admit.store.database.routines import routine_statements
 
 revision = "0077"
-down_revision = "0072"
+down_revision = "0075"
 branch_labels = None
 depends_on = None
 
@@ -63,7 +63,7 @@ def downgrade() -> None:
         "WHERE plan ->> 'from_starts' IS NOT NULL"
     )
     know_lamps(FORMER, FORMER_COMMENT)
-    oldest_program("0071")
+    oldest_program("0075")
 
 
 def know_lamps(lamps: str, comment: str) -> None:

@@ -102,6 +102,7 @@ ADVICE: Mapping[Code, tuple[tuple[str, Step], ...]] = {
     Code.TOO_FEW_TRAINING_EXEMPLARS: (("", Step(Verb.INGEST, split="train")),),
     Code.NO_HELD_OUT_DATA: (("", Step(Verb.INGEST, split="held-out")),),
     Code.NOT_FITTED: (("", Step(Verb.FIT)),),
+    Code.CHAIN_ENDED: (("{} begins the next", Step(Verb.CALIBRATE, standing=True)),),
     Code.CHANGED_DURING_FIT: (("", Step(Verb.FIT)),),
     Code.EQUAL_DISTANCES: (("{} does the latter", Step(Verb.CALIBRATE, delta=inf)),),
     Code.NOT_CALIBRATED: (("", Step(Verb.CALIBRATE)),),

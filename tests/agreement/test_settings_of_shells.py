@@ -72,6 +72,7 @@ COSTLY = replace(
         for label in range(CLASS_COUNT)
     ),
 )
+STANDING = replace(CERTIFIED, certify=(ClassKind.PREDICTED,), test=DocumentTest.FINITE_SAMPLE, standing=True)
 SETTINGS: tuple[MethodSettings, ...] = (
     ADMIT,
     replace(ADMIT, delta=inf),
@@ -80,6 +81,7 @@ SETTINGS: tuple[MethodSettings, ...] = (
     CERTIFIED,
     ON_AVERAGE,
     COSTLY,
+    STANDING,
     replace(make_venn_abers_settings(CLASS_COUNT, K, promise="strongest"), loss=COSTLY.loss),
     make_settings(CLASS_COUNT, K),
     make_venn_abers_settings(CLASS_COUNT, K),
@@ -143,8 +145,11 @@ class Shells:
         """What every shell makes of the same arguments, each written as its users write them."""
         words = ["venn-admit", "calibrate", NAME]
         for name, value in arguments.items():
-            text = listed(value) if isinstance(value, list) else str(value)
-            words.append(f"--{name.replace('_', '-')}={text}")
+            option, text = name.replace("_", "-"), listed(value) if isinstance(value, list) else str(value)
+            if isinstance(value, bool):
+                words.append(f"--{'' if value else 'no-'}{option}")
+            else:
+                words.append(f"--{option}={text}")
         body = {name: str(value) if value in (inf, -inf, nan) else value for name, value in arguments.items()}
         return {
             "command line": self.command(shlex.join(words)),
@@ -179,10 +184,19 @@ def test_every_field_differs_from_its_default() -> None:
     """So that one which is added, and forgotten by a shell, is missed below."""
     for settings, default, alike in (
         (ADMIT, make_settings(CLASS_COUNT, K), set()),
-        (ABERS, make_venn_abers_settings(CLASS_COUNT, K), {"certify", "confidence", "test", "promise", "loss"}),
-        (CERTIFIED, make_venn_abers_settings(CLASS_COUNT, K, certify=["predicted"]), {"promise", "loss"}),
-        (COSTLY, make_venn_abers_settings(CLASS_COUNT, K, certify=["predicted"]), {"promise"}),
-        (ON_AVERAGE, make_venn_abers_settings(CLASS_COUNT, K), {"certify", "confidence", "test", "loss"}),
+        (
+            ABERS,
+            make_venn_abers_settings(CLASS_COUNT, K),
+            {"certify", "confidence", "test", "promise", "loss", "standing"},
+        ),
+        (CERTIFIED, make_venn_abers_settings(CLASS_COUNT, K, certify=["predicted"]), {"promise", "loss", "standing"}),
+        (COSTLY, make_venn_abers_settings(CLASS_COUNT, K, certify=["predicted"]), {"promise", "standing"}),
+        (
+            STANDING,
+            make_venn_abers_settings(CLASS_COUNT, K, certify=["predicted"]),
+            {"certify", "test", "promise", "loss"},
+        ),
+        (ON_AVERAGE, make_venn_abers_settings(CLASS_COUNT, K), {"certify", "confidence", "test", "loss", "standing"}),
     ):
         same = {one.name for one in fields(settings) if getattr(settings, one.name) == getattr(default, one.name)}
         assert same == alike
@@ -285,6 +299,11 @@ def members(said: str) -> dict[str, Any]:
         {"loss": [["nan", *row[1:]] for row in ZERO_ONE]},
         {"loss": [["0.01"] * CLASS_COUNT] * CLASS_COUNT},
         {"method": "venn-admit", "loss": ZERO_ONE},
+        *({"standing": one} for one in (True, False)),
+        {"standing": True, "certify": ["true"]},
+        {"standing": True, "certify": ["predicted"], "test": "asymptotic"},
+        {"standing": True, "promise": "average"},
+        {"method": "venn-admit", "standing": True},
     ],
     ids=str,
 )

@@ -51,7 +51,7 @@ class Law:
         return CertificatePoints(LEVELS[level], predicted, label, document)
 
     def chain(self, number: int) -> StandingChain:
-        of_class = ClassChain(LEVELS, np.full(6, self.largest))
+        of_class = ClassChain(LEVELS, LEVELS, np.full(6, self.largest), 0)
         return StandingChain(ALPHA, level_of_chain(EPS, number), (of_class,) * len(self.right))
 
     @property
@@ -95,7 +95,7 @@ def test_waiting_takes_at_most_half_as_many_labels_again_as_one_test_of_a_fixed_
     """The median of labels until one threshold is certified, against one binomial test that has a power of .8."""
     fixed = next(n for n in range(40, 2_000) if chance_of_points(n, 1 - right, 1.0, ALPHA, EPS / 2) >= 0.8)
     limit, streams, half = fixed * 3 // 2, 400, 0
-    chain = StandingChain(ALPHA, EPS / 2, (ClassChain(np.zeros(1), np.ones(1, dtype=np.int64)),) * 2)
+    chain = StandingChain(ALPHA, EPS / 2, (ClassChain(np.zeros(1), np.zeros(1), np.ones(1, dtype=np.int64), 0),) * 2)
     for stream in range(streams):
         label = (np.random.default_rng(stream).random(limit) >= right).astype(np.int64)
         zeros = np.zeros(limit, dtype=np.int64)

@@ -45,6 +45,8 @@ def _option(name: str, declared: Declared) -> Any:
     if declared.many:
         example = ",".join(map(str, declared.example))
         return Annotated[str | None, typer.Option(help=f"{text.removesuffix('.')}. Such as {example}.")]
+    if declared.kind is SettingKind.FLAG:
+        return Annotated[bool | None, typer.Option(f"--{option_name(name)}/--no-{option_name(name)}", help=text)]
     if declared.kind is SettingKind.NUMBER:
         return Annotated[float | None, typer.Option(help=text)]
     if declared.kind is SettingKind.INTEGER:

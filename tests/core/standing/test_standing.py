@@ -80,7 +80,7 @@ def test_good_labels_certify_more_and_more() -> None:
 
 
 def test_a_class_that_ended_leaves_its_level_to_the_other() -> None:
-    one_step = ClassChain(np.zeros(1), np.ones(1, dtype=np.int64))
+    one_step = ClassChain(np.zeros(1), np.zeros(1), np.ones(1, dtype=np.int64), 0)
     chain = StandingChain(ALPHA, LEVEL, (one_step, one_step))
     first, second = initial_state(chain)
     second.most[:] = 1 / LEVEL

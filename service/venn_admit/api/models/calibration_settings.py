@@ -47,6 +47,7 @@ def with_asked_settings(model: type[ModelType]) -> type[ModelType]:
                 SettingKind.NUMBER: Number,
                 SettingKind.INTEGER: int,
                 SettingKind.WORD: str,
+                SettingKind.FLAG: bool,
             }[one.kind]
             if one.rows:
                 told = list[told]
@@ -70,6 +71,8 @@ def _given(one: Declared) -> Any:
             return Annotated[int, Field(ge=one.least, le=one.most), WHOLE]
         case SettingKind.WORD:
             return Annotated[str, StringConstraints(max_length=_LONGEST_WORD)]
+        case SettingKind.FLAG:
+            return bool
 
 
 def _with(model: type[ModelType], members: dict[str, Any]) -> type[ModelType]:

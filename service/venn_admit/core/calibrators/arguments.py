@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.calibrators.declaration import Declared, SettingKind
 from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import (
@@ -21,7 +22,7 @@ ALL_DECLARED: Mapping[str, Declared] = {name: one for of_method in DECLARED.valu
 """The settings of all methods by name."""
 
 _PROMISING = frozenset({"promise", "certify", "thresholds"})
-"""Without any of these, the strongest promise is asked for."""
+"""Without any of these, the strongest promise is asked for, or the only one that can stand."""
 
 
 def about(name: str) -> str:
@@ -73,7 +74,9 @@ def read_settings(
         asked[name] = own[name].read(name, value)
     if method == VENN_ABERS:
         if not asked.keys() & _PROMISING:
-            asked["promise"] = AskedPromise.STRONGEST
+            asked |= (
+                {"certify": (ClassKind.PREDICTED,)} if asked.get("standing") else {"promise": AskedPromise.STRONGEST}
+            )
         return make_venn_abers_settings(class_count, neighbour_count, **asked)
     assert neighbour_count is not None, "Venn-ADMIT decides by the KNN"
     return make_settings(class_count, neighbour_count, **asked)
@@ -151,6 +154,8 @@ def column_of(name: str) -> str:
 def value_text(name: str, value: Any) -> str:
     """Return a value of a setting in words; several with commas between them."""
     plain = ALL_DECLARED[name].plain(value)
+    if isinstance(plain, bool):
+        return "yes" if plain else "no"
     form = {SettingKind.INTEGER: ",", SettingKind.NUMBER: "g"}.get(ALL_DECLARED[name].kind, "")
     return listed(plain) if isinstance(plain, list) else f"{plain:{form}}"
 

@@ -23,6 +23,7 @@ class SettingKind(Enum):
     NUMBER = "a number, which may be infinite"
     INTEGER = "a whole number"
     WORD = "one of some words"
+    FLAG = "yes or no"
 
 
 _TYPES: dict[SettingKind, Callable[[Any], Any]] = {
@@ -30,6 +31,7 @@ _TYPES: dict[SettingKind, Callable[[Any], Any]] = {
     SettingKind.NUMBER: float,
     SettingKind.INTEGER: int,
     SettingKind.WORD: str,
+    SettingKind.FLAG: bool,
 }
 
 
@@ -106,6 +108,8 @@ class Declared:
                 return _whole(name, given)
             case SettingKind.WORD:
                 return str(given).strip()
+            case SettingKind.FLAG:
+                return _flag(name, given)
 
     def plain(self, value: Any) -> Any:
         """Return a value as an argument: texts, numbers and exact decimals, in a list if there are several."""
@@ -182,6 +186,14 @@ def parse_decimal(name: str, text: str) -> Decimal:
     if isinstance(exponent, str) or exponent < -DECIMAL_PLACES:  # an exponent that is text is that of infinity or NaN
         raise InvalidInputError(f"{name}: expected a decimal number with at most {DECIMAL_PLACES} places, got {text!r}")
     return number
+
+
+def _flag(name: str, given: Any) -> bool:
+    if isinstance(given, bool):
+        return given
+    if isinstance(given, str) and given.strip().lower() in {"true", "false"}:
+        return given.strip().lower() == "true"
+    raise InvalidInputError(f"{name}: expected true or false, got {given!r}")
 
 
 def _number(name: str, given: Any) -> float:

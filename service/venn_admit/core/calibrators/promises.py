@@ -47,6 +47,7 @@ class Promised(StrEnum):
     POINTWISE = "pointwise"
     AVERAGE = "average"
     PREDICTED = "predicted"
+    STANDING = "standing"
     TRUE = "true"
     BOTH = "both"
     GROUPS = "groups"
@@ -86,6 +87,10 @@ _TEMPLATES = {
         "over calibrations and batches, on average at most {alpha} are wrong among the admitted of each predicted class"
     ),
     Promised.PREDICTED: _certified("predicted class"),
+    Promised.STANDING: (
+        "with confidence {confidence}, whenever one looks, at least {right} are right among the admitted of each "
+        "predicted class"
+    ),
     Promised.TRUE: _certified("true class"),
     Promised.BOTH: _certified("predicted and of each true class"),
     Promised.GROUPS: _certified("group asked for, and of each class asked for"),
@@ -94,7 +99,11 @@ _TEMPLATES = {
 
 
 def promised(
-    certify: Collection[Kind] | None, promise: AskedPromise = AskedPromise.POINTWISE, *, by_loss: bool = False
+    certify: Collection[Kind] | None,
+    promise: AskedPromise = AskedPromise.POINTWISE,
+    *,
+    by_loss: bool = False,
+    standing: bool = False,
 ) -> Promised:
     """Return what a calibration promises.
 
@@ -102,11 +111,12 @@ def promised(
         certify: The kinds of classes that its certificate is about; None without one.
         promise: What was asked for; without a certificate, the strongest is the average one.
         by_loss: Whether the certificate is about the mean loss.
+        standing: Whether it stands while labels arrive.
     """
     if certify is None:
         return Promised.POINTWISE if promise is AskedPromise.POINTWISE else Promised.AVERAGE
-    if by_loss:
-        return Promised.LOSS
+    if by_loss or standing:
+        return Promised.LOSS if by_loss else Promised.STANDING
     if any(isinstance(kind, GroupKind) for kind in certify):
         return Promised.GROUPS
     return Promised.BOTH if set(certify) == set(ClassKind) else Promised(next(iter(certify)))

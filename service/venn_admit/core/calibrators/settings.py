@@ -93,6 +93,7 @@ class CalibratorSettings:
     certify: ClassVar[None] = None
     confidence: ClassVar[None] = None
     loss: ClassVar[None] = None
+    standing: ClassVar[bool] = False
 
     alpha: Alpha
     delta: Annotated[
@@ -128,7 +129,7 @@ class VennAbersSettings:
     (C,) thresholds of p0, each >= 1 - alpha, in the pointwise promise; `auto` chooses by them always. If a certificate
     or the average promise is asked for, all thresholds are 1 - alpha, and decisions are made by those of the policy.
     score: None for `auto`. certify, confidence, test: None without a certificate; the strongest promise asks for both
-    kinds. loss: (C, C) exact decimals; None for the 0/1 loss.
+    kinds. loss: (C, C) exact decimals; None for the 0/1 loss. standing: only with a certificate of predicted classes.
     """
 
     method: ClassVar[str] = VENN_ABERS
@@ -212,6 +213,19 @@ class VennAbersSettings:
             added=True,
         ),
     ] = None
+    standing: Annotated[
+        bool,
+        Declared(
+            kind=SettingKind.FLAG,
+            about="whether the certificate, for predicted classes, stands while labels arrive: recalibrating "
+            "advances it",
+            given=f"false by default; promised then: {Promised.STANDING.sentence}; calibrating again begins another "
+            "one, with a smaller part of eps",
+            example=True,
+            added=True,
+            default=False,
+        ),
+    ] = False
 
     @property
     def certification(self) -> Certification | None:
@@ -284,6 +298,7 @@ def make_venn_abers_settings(
     test: str | None = None,
     promise: str = AskedPromise.POINTWISE,
     loss: LossMatrix | None = None,
+    standing: bool = False,
 ) -> VennAbersSettings:
     """Return checked settings.
 
@@ -298,6 +313,7 @@ def make_venn_abers_settings(
         test: None for `finite-sample`.
         promise: `strongest`, `average` or `pointwise`; with certify, only the last.
         loss: None for the 0/1 loss, which is the same; only with a certificate.
+        standing: Only with a certificate of predicted classes and the 0/1 loss.
 
     Raises:
         InvalidInputError: The settings do not fit the classifier.
@@ -326,6 +342,8 @@ def make_venn_abers_settings(
     check_thresholds(thresholds, alpha, class_count)
     if loss is not None:
         loss = _checked_loss(loss, alpha, class_count, certification, promise)
+    if standing:
+        _check_standing(certification, loss)
     if score not in {AUTO, *ScoreKind}:
         raise InvalidInputError(f"the score must be {AUTO}, {' or '.join(ScoreKind)}; got {score}")
     return VennAbersSettings(
@@ -338,6 +356,7 @@ def make_venn_abers_settings(
         test=None if certification is None else certification.test,
         promise=AskedPromise(promise),
         loss=loss,
+        standing=standing,
     )
 
 
@@ -378,6 +397,25 @@ def _checked_loss(
             "ask for the strongest promise or for a certificate of the classes you name, or leave the loss out"
         )
     return loss
+
+
+def _check_standing(certification: Certification | None, loss: LossMatrix | None) -> None:
+    if certification is None or certification.kinds != (ClassKind.PREDICTED,):
+        got = "another promise" if certification is None else ", ".join(certification.kinds)
+        raise InvalidInputError(
+            f"standing: a certificate that stands while labels arrive is for predicted classes alone, got {got}; "
+            "certify predicted, or leave standing out for a certificate of true classes or groups, which is made once"
+        )
+    if loss is not None:
+        raise InvalidInputError(
+            "standing: a certificate that stands while labels arrive counts right and wrong alone, got a loss; leave "
+            "out either loss or standing"
+        )
+    if certification.test is not DocumentTest.FINITE_SAMPLE:
+        raise InvalidInputError(
+            "standing: a certificate that stands while labels arrive is looked at after any number of documents, got "
+            f"the test {certification.test}; leave out either test or standing"
+        )
 
 
 def _check_promise(promise: str, certify: Collection[str] | None, thresholds: tuple[Decimal, ...] | None) -> None:

@@ -1,6 +1,8 @@
 """The thresholds of a standing certificate, fixed by the proposing points before the first label that counts."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -11,7 +13,8 @@ from venn_admit.core.calibrators.certified.evidence import Evidence
 from venn_admit.core.calibrators.certified.forecast import Forecast
 from venn_admit.core.calibrators.certified.losses import losses_of
 from venn_admit.core.calibrators.certified.points import CertificatePoints, canonical, check_points
-from venn_admit.core.types import BoolArray, FloatArray, IntArray
+from venn_admit.core.monitoring.anytime.games import BLOCK_VALUES
+from venn_admit.core.types import FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 
 
@@ -20,12 +23,17 @@ class ClassChain:
     """The thresholds of one predicted class, in the order in which they are certified.
 
     Attributes:
-        scores: (P,) float64, from strict to liberal; P is 0 for a class that is not tested.
+        shares: (P,) float64, the thresholds on g, the share right that is foretold, from strict to liberal; P is 0 for
+            a class that is not tested.
+        scores: (P,) float64, those on the score that follow.
         largest: (P,) int64 >= 1, M, the most points that each admits of a proposing document.
+        documents: About how many the first takes, as the proposing points foretell; 0 if there is none.
     """
 
+    shares: FloatArray
     scores: FloatArray
     largest: IntArray
+    documents: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +49,11 @@ class StandingChain:
     alpha: float
     level: float
     classes: tuple[ClassChain, ...]
+
+    @property
+    def tested(self) -> list[int]:
+        """The numbers of the predicted classes that have thresholds."""
+        return [number for number, of in enumerate(self.classes) if len(of.scores)]
 
 
 def level_of_chain(level: float, number: int) -> float:
@@ -81,31 +94,46 @@ def standing_chain(proposing: CertificatePoints, *, class_count: int, alpha: flo
     forecast = Forecast(points, curves, losses_of(None, class_count), alpha, shown)
     shares = np.repeat(share_grid(alpha)[:, np.newaxis], class_count, axis=1)
     scores = curves.least_scores(shares)
-    never = ClassChain(np.empty(0), np.empty(0, dtype=np.int64))
+    never = ClassChain(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), 0)
     chains = [never] * class_count
     for number in forecast.present(ClassKind.PREDICTED):
-        start, _ = forecast.fewest(shares, [(ClassKind.PREDICTED, number)], level / class_count)
-        if start is not None:
+        start, needed = forecast.fewest(shares, [(ClassKind.PREDICTED, number)], level / class_count)
+        if start is not None and needed[0] is not None:
             of_class = scores[start:, number].copy()
-            admitted, _ = document_counts(points, points.predicted == number, of_class)
-            chains[number] = ClassChain(of_class, np.maximum(admitted.max(axis=0), 1))
+            own = points.take(points.predicted == number)
+            largest = np.ones(len(of_class), dtype=np.int64)
+            for part in in_blocks(own, len(of_class)):
+                largest = np.maximum(largest, document_counts(part, of_class)[0].max(axis=0))
+            chains[number] = ClassChain(shares[start:, number].copy(), of_class, largest, needed[0])
     return StandingChain(alpha, level, tuple(chains))
 
 
-def document_counts(points: CertificatePoints, rows: BoolArray, scores: FloatArray) -> tuple[IntArray, IntArray]:
-    """Count what each threshold admits of the documents that have one of some points, and how much of it is right.
+def in_blocks(points: CertificatePoints, values: int) -> Iterator[CertificatePoints]:
+    """Yield points by whole documents, in the order of their numbers, so many that arrays of them stay small.
 
     Args:
         points: Points with the numbers of their documents.
-        rows: (n,) bool, those of one predicted class.
+        values: How many numbers are computed of each document.
+    """
+    ordered = points.take(np.argsort(points.document, kind="stable"))
+    starts = np.unique(ordered.document, return_index=True)[1][:: max(BLOCK_VALUES // values, 1)]
+    for start, end in pairwise([*starts.tolist(), len(ordered.score)]):
+        yield ordered.take(np.arange(start, end))
+
+
+def document_counts(points: CertificatePoints, scores: FloatArray) -> tuple[IntArray, IntArray]:
+    """Count what each threshold admits of each document, and how much of it is right.
+
+    Args:
+        points: Points of one predicted class with the numbers of their documents.
         scores: (P,) float64, thresholds from strict to liberal.
 
     Returns:
         (documents, P) int64 each, by the numbers of the documents.
     """
-    _, document = np.unique(points.document[rows], return_inverse=True)
-    enters = np.searchsorted(-scores, -points.score[rows], side="left")
-    right = points.predicted[rows] == points.label[rows]
+    _, document = np.unique(points.document, return_inverse=True)
+    enters = np.searchsorted(-scores, -points.score, side="left")
+    right = points.predicted == points.label
     shape = (int(document.max(initial=-1)) + 1, len(scores) + 1)
     cell = document * shape[1] + enters
     admitted, of_right = (

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from venn_admit.core.calibrators.certified.points import CertificatePoints
-from venn_admit.core.monitoring.anytime.games import BLOCK_VALUES, STAKES, excess_factors, play
-from venn_admit.core.standing.chains import ClassChain, StandingChain, document_counts
-from venn_admit.core.types import FloatArray
+from venn_admit.core.monitoring.anytime.games import STAKES, excess_factors, play
+from venn_admit.core.standing.chains import ClassChain, StandingChain, document_counts, in_blocks
+from venn_admit.core.types import FloatArray, IntArray
 
 GAMBLERS = STAKES[:7]
 """The stakes. The smallest ones of the monitors would only help where the share wrong is within a fortieth of alpha."""
@@ -28,10 +28,16 @@ class ClassState:
     Attributes:
         wealth: (P, S) float64, of each gambler.
         most: (P,) float64, the largest mean wealth so far.
+        admitted: (P,) int64, the points that each threshold admits.
+        right: (P,) int64, those of them that are right.
+        capped: (P,) int64, the documents that count for fewer points than each threshold admits of them.
     """
 
     wealth: FloatArray
     most: FloatArray
+    admitted: IntArray
+    right: IntArray
+    capped: IntArray
 
 
 State = tuple[ClassState, ...]
@@ -41,15 +47,16 @@ State = tuple[ClassState, ...]
 def initial_state(chain: StandingChain) -> State:
     """Return the state before the first label."""
     counts = [len(of.scores) for of in chain.classes]
-    return tuple(ClassState(np.ones((count, len(GAMBLERS))), np.ones(count)) for count in counts)
+    return tuple(
+        ClassState(np.ones((count, len(GAMBLERS))), np.ones(count), *np.zeros((3, count), dtype=np.int64))
+        for count in counts
+    )
 
 
 def advance(chain: StandingChain, state: State, points: CertificatePoints) -> State:
     """Take further documents into account; it takes time in proportion to them, and the bits are those of one advance.
 
     Args:
-        chain: The thresholds.
-        state: That of the documents before.
         points: All labelled points of the further documents, numbered in the order in which they count. They must be
             drawn at random, and none may have been looked at when the chain was fixed.
     """
@@ -62,19 +69,21 @@ def advance(chain: StandingChain, state: State, points: CertificatePoints) -> St
 
 
 def _advance_class(chain: ClassChain, state: ClassState, points: CertificatePoints, share: float) -> ClassState:
-    admitted, right = document_counts(points, np.ones(len(points.score), dtype=np.bool_), chain.scores)
-    # A document of more points than M counts as M of them.
-    part = np.minimum(1.0, chain.largest / np.maximum(admitted, 1))
-    wealth, most = state.wealth, state.most
-    step = max(BLOCK_VALUES // wealth.size, 1)
-    for start in range(0, len(admitted), step):
-        block = slice(start, start + step)
-        factors = excess_factors(
-            right[block] * part[block], admitted[block] * part[block], chain.largest, share, GAMBLERS
+    for block in in_blocks(points, state.wealth.size):
+        admitted, right = document_counts(block, chain.scores)
+        # A document of more points than M counts as M of them.
+        part = np.minimum(1.0, chain.largest / np.maximum(admitted, 1))
+        e_values, wealth = play(
+            state.wealth, excess_factors(right * part, admitted * part, chain.largest, share, GAMBLERS)
         )
-        e_values, wealth = play(wealth, factors)
-        most = np.maximum(most, e_values.max(axis=0))
-    return ClassState(wealth, most)
+        state = ClassState(
+            wealth,
+            np.maximum(state.most, e_values.max(axis=0)),
+            state.admitted + admitted.sum(axis=0),
+            state.right + right.sum(axis=0),
+            state.capped + np.count_nonzero(admitted > chain.largest, axis=0),
+        )
+    return state
 
 
 def certified_counts(chain: StandingChain, state: State) -> tuple[int, ...]:
@@ -82,12 +91,8 @@ def certified_counts(chain: StandingChain, state: State) -> tuple[int, ...]:
 
     The classes share the level equally, and one of which every threshold is certified leaves its part to the others.
     With the largest wealth so far, what was certified stays certified.
-
-    Args:
-        chain: The thresholds.
-        state: What the labels have shown.
     """
-    tested = [number for number, of in enumerate(chain.classes) if len(of.scores)]
+    tested = chain.tested
     counts = [0] * len(chain.classes)
     waiting: list[int] = []
     while len(left := [number for number in tested if counts[number] < len(state[number].most)]) != len(waiting):
@@ -106,7 +111,6 @@ def admitting(chain: StandingChain, certified: Sequence[int]) -> tuple[float | N
     """Return the least score at which each predicted class is admitted, (C,); None is never.
 
     Args:
-        chain: The thresholds.
         certified: As `certified_counts` returns them.
     """
     pairs = zip(chain.classes, certified, strict=True)

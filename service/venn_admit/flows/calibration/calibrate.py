@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.advice import Render, Step, Verb
 from venn_admit.core.calibrators.arguments import ALL_DECLARED, read_settings
-from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSettings, ScoreKind
+from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSettings, ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.usable_bands import UsableShares, usable_shares
 from venn_admit.core.method_names import VENN_ADMIT
 from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
@@ -21,6 +21,7 @@ from venn_admit.flows.calibration.approximate import (
     take_in_waiting,
 )
 from venn_admit.flows.calibration.in_use import FarLess, follow, put_in_use_unless_far_less
+from venn_admit.flows.calibration.standing import Advanced, advance_standing
 from venn_admit.flows.jobs.submit import Submission, submit_job
 from venn_admit.flows.keys.keys import Caller, asked_by
 from venn_admit.flows.shell import Shell
@@ -28,7 +29,7 @@ from venn_admit.methods.method import Made
 from venn_admit.methods.registry import METHODS
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.methods.venn_admit.make import MadeByAdmit, read_points, require_radius
-from venn_admit.store.calibrations import calibrations, calibrators
+from venn_admit.store.calibrations import calibrations, calibrators, chains
 from venn_admit.store.calibrations.calibration_points import ChangedRows, vacuum_points
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import approximations, classifiers, exemplars, neighbours
@@ -42,16 +43,16 @@ from venn_admit.store.workspace import Workspace
 class Calibrated:
     """A new snapshot.
 
-    made: by its method. left_out: points of mc and vp that wait for the next snapshot, because they arrived while
-    approximations were computed. far_less: that it admits far less than the one in use before. is_stored: False in a
-    dry run.
+    made: by its method, or how far a chain was advanced, which may be the snapshot before if nothing was new. left_out:
+    points of mc and vp that wait for the next snapshot, because they arrived while approximations were computed.
+    far_less: that it admits far less than the one in use before. is_stored: False in a dry run.
     """
 
     classifier: Classifier
     calibrator_id: int
     calibration_id: int
     method_settings: MethodSettings
-    made: Made
+    made: Made | Advanced
     mc_count: int
     vp_count: int
     changed: ChangedRows
@@ -73,7 +74,7 @@ class Calibrated:
     @property
     def is_certified(self) -> bool | None:
         """Whether a policy passed; None if no certificate was asked for."""
-        certificate = self.made.certificate if isinstance(self.made, MadeByAbers) else None
+        certificate = self.made.certificate if isinstance(self.made, MadeByAbers | Advanced) else None
         return None if certificate is None else certificate.policy is not None
 
     @property
@@ -306,6 +307,8 @@ def take_snapshot(
     """
     # Read before the data, so that a request that arrives in between does not count as served.
     requested_at = recalibrations.requested_at(guard, classifier, settings)
+    if settings.standing and calibrator_id is None:
+        chains.lock(guard, classifier)
     # A second transaction, because its view of the data must not be older than the lock.
     with connect(guard.engine) as connection:
         connection.execution_options(isolation_level="REPEATABLE READ")
@@ -320,16 +323,18 @@ def take_snapshot(
                 leave_out=leave_out,
                 memory_budget=workspace.memory_budget,
             )
-            far_less = put_in_use_unless_far_less(
-                connection,
-                guard,
-                classifier,
-                calibrations.by_id(connection, classifier, calibrated.calibration_id),
-                by_choice=calibrator_id is None,
-                asked=asked,
-                reason=reason,
-            )
-            calibrated = replace(calibrated, far_less=far_less, is_stored=not dry_run)
+            if not isinstance(calibrated.made, Advanced) or calibrated.made.is_new:
+                far_less = put_in_use_unless_far_less(
+                    connection,
+                    guard,
+                    classifier,
+                    calibrations.by_id(connection, classifier, calibrated.calibration_id),
+                    by_choice=calibrator_id is None,
+                    asked=asked,
+                    reason=reason,
+                )
+                calibrated = replace(calibrated, far_less=far_less)
+            calibrated = replace(calibrated, is_stored=not dry_run)
             if dry_run:
                 making.rollback()
                 return calibrated
@@ -359,7 +364,14 @@ def renewed_snapshot(
     and OutdatedError if approximations are missing or out of date.
     """
     calibrated = _calibrate(
-        connection, classifier, settings, calibrator_id, reason, leave_out=False, memory_budget=memory_budget
+        connection,
+        classifier,
+        settings,
+        calibrator_id,
+        reason,
+        leave_out=False,
+        memory_budget=memory_budget,
+        of_current=True,
     )
     follow(connection, classifier, calibrations.by_id(connection, classifier, calibrated.calibration_id), reason)
     return calibrated
@@ -383,7 +395,21 @@ def _calibrate(
     *,
     leave_out: bool,
     memory_budget: int,
+    of_current: bool = False,
 ) -> Calibrated:
+    if calibrator_id is not None and isinstance(settings, VennAbersSettings) and settings.standing:
+        advanced = advance_standing(connection, classifier, settings, calibrator_id, reason, of_current=of_current)
+        return Calibrated(
+            classifier,
+            calibrator_id,
+            advanced.calibration_id,
+            settings,
+            advanced,
+            mc_count=advanced.mc_count,
+            vp_count=advanced.vp_count,
+            changed=ChangedRows(closed=0, opened=0),
+            left_out=advanced.left_out,
+        )
     parameters, splits = usable_parameters(connection, classifier), (Split.MC, Split.VP)
     left_out = 0
     if parameters is not None:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.core.comparison.strength import Strength, measure_strength
 from venn_admit.flows.keys.keys import Caller, asked_by
-from venn_admit.store.calibrations import calibrations, calibrators
+from venn_admit.store.calibrations import calibrations, calibrators, chains
 from venn_admit.store.calibrations import in_use as store
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import transaction
@@ -44,7 +44,9 @@ def put_in_use_unless_far_less(
     """Make a new snapshot current, unless it admits far less than the one that it would replace.
 
     If another setting than the one in use was asked for, it must only admit something: a smaller alpha is asked for so
-    that less is admitted. Returns how much less it admits, if it is far less.
+    that less is admitted. A chain that was advanced is followed whatever it admits: what it no longer certifies does
+    not hold. Before it is first put in use, it must not admit far less than what is. Returns how much less it admits,
+    if it is far less.
 
     Args:
         connection: The transaction that made it, whose view of the data may be older than the one in use.
@@ -54,13 +56,18 @@ def put_in_use_unless_far_less(
     """
     store.lock(guard, classifier)
     in_use = calibrations.latest_id(guard, classifier)
-    replaced = in_use if by_choice else store.current(guard, new.calibrator_id)
-    is_of_setting_in_use = in_use is not None and store.current(guard, new.calibrator_id) == in_use
+    current = store.current(guard, new.calibrator_id)
+    is_asked = by_choice
+    by_choice |= current is None
+    replaced = in_use if by_choice else current
+    is_of_setting_in_use = in_use is not None and current == in_use
     found = None
+    if not is_asked and current is not None and chains.are_same(connection, new.id, current):
+        replaced = None
     if replaced is not None and not forgotten.lost_points(guard, replaced).total:
         strength = measure_strength(store.judged(connection, new.id), store.judged(guard, replaced))
         if strength.is_far_less:
-            is_meant = by_choice and not is_of_setting_in_use
+            is_meant = is_asked and not is_of_setting_in_use
             found = FarLess(replaced, strength, is_withheld=strength.is_nothing or not is_meant)
     if found is not None and found.is_withheld:
         _withhold(connection, guard, classifier, new, found)

@@ -32,6 +32,7 @@ from venn_admit.methods.venn_abers.split_points import (
     require_evidence,
     require_labels,
 )
+from venn_admit.methods.venn_abers.standing import BegunChain, begin_chain
 from venn_admit.store.calibrations import venn_abers
 from venn_admit.store.calibrations.venn_abers import StoredChoice
 from venn_admit.store.exemplars import exemplars
@@ -44,7 +45,8 @@ class MadeByAbers:
     """The points of a snapshot with their scores, the steps that follow from mc, and the choice of the score.
 
     rows: of vp too if a policy was asked for. certificate: None if none was. average: the policy of the average
-    promise; None if another was asked for, or if the strongest was and a certified policy decides.
+    promise; None if another was asked for, or if the strongest was and a certified policy decides. standing: the chain
+    that begins, if the certificate stands while labels arrive.
     """
 
     rows: CalibrationRows
@@ -52,6 +54,7 @@ class MadeByAbers:
     choice: StoredChoice
     certificate: Certificate | None = None
     average: AveragePolicy | None = None
+    standing: BegunChain | None = None
 
     @property
     def policy(self) -> Policy | None:
@@ -72,7 +75,8 @@ class MadeByAbers:
         if self.average is not None:
             venn_abers.add_average(connection, calibration_id, self.average, self.certificate, self.rows)
         elif self.certificate is not None:
-            venn_abers.add_certificate(connection, calibration_id, self.certificate, self.rows)
+            chain_id = None if self.standing is None else self.standing.store(connection, calibration_id).id
+            venn_abers.add_certificate(connection, calibration_id, self.certificate, self.rows, chain_id=chain_id)
 
 
 def make(
@@ -106,6 +110,11 @@ def make(
     if evidence is None:
         return MadeByAbers(rows, index.steps, choice)
     rows = join_rows([rows, evidence.vp.rows(evidence.vp.scored(choice.kind), settings.q_bins)])
+    if settings.standing:
+        begun = begin_chain(
+            connection, classifier, parameters, evidence.splits, evidence.exemplar_ids, choice.kind, settings
+        )
+        return MadeByAbers(rows, index.steps, choice, begun.certificate, standing=begun)
     return MadeByAbers(rows, index.steps, choice, *evidence.promised(choice.kind, settings))
 
 
@@ -124,7 +133,7 @@ class PolicySplits:
         self._connection = connection
         parts = [split for split in (knn, mc, vp) if split is not None]
         held_out = [split.held_out(connection) for split in parts]
-        ids = np.concatenate([split.exemplar_ids for split in parts])
+        self.exemplar_ids = ids = np.concatenate([split.exemplar_ids for split in parts])
         classifier, parameters = mc.classifier, mc.parameters
         self.splits = ScoredSplits(
             None if knn is None else held_out[0],

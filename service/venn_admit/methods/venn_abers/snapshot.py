@@ -136,7 +136,8 @@ class AbersContext:
         settings, policy = self.calibration.abers_settings, self.deciding
         promise = Promised.NONE
         if self.policy is not None:
-            promise = promised(self.certified, AskedPromise.AVERAGE, by_loss=settings.loss is not None)
+            by_loss = settings.loss is not None
+            promise = promised(self.certified, AskedPromise.AVERAGE, by_loss=by_loss, standing=settings.standing)
         sentence = promise.stated(settings.alpha, settings.confidence)
         return [
             AppliedPolicy(

@@ -157,6 +157,27 @@ def store(
     return calibration_id, changed
 
 
+def store_again(connection: Connection, before: Calibration, counts: tuple[int, int], *, reason: str) -> int:
+    """Store a snapshot whose rows are the open ones, those of one before that are left; return the new key.
+
+    counts: the points of mc, and of vp.
+    """
+    given = execute(connection, "calibrations.next_number", calibrator_id=before.calibrator_id).one()
+    calibration_id: int = execute(
+        connection,
+        "calibrations.add_calibration",
+        calibrator_id=before.calibrator_id,
+        number=given.number,
+        knn_parameters_id=before.knn_parameters_id,
+        mc_count=counts[0],
+        vp_count=counts[1],
+        reason=reason,
+    ).scalar_one()
+    execute(connection, "calibrations.copy_quartiles", calibration_id=calibration_id, before=before.id)
+    venn_abers.add_choice(connection, calibration_id, venn_abers.choice_of(connection, before.id))
+    return calibration_id
+
+
 def make_current(connection: Connection, calibrator_id: int, calibration_id: int) -> None:
     """Make a snapshot, whose rows are the open ones, the current one of its calibrator."""
     execute(connection, "calibrations.retire_calibration", calibrator_id=calibrator_id)

@@ -12,6 +12,8 @@ from sqlalchemy.dialects.postgresql import insert
 
 from venn_admit.core.calibrators.arguments import ALL_DECLARED, canonical, column_of, plain_settings
 from venn_admit.core.calibrators.certification import Kind, parse_kind
+from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.calibrators.certified.document import from_document
 from venn_admit.core.calibrators.promises import AskedPromise, Promised, promised
 from venn_admit.core.calibrators.settings import DECLARED, RECORDS, MethodSettings
 from venn_admit.errors import Code, NotFoundError
@@ -46,7 +48,8 @@ class Calibrator:
     kept current. retired_at: None as long as it is. due_for: what
     changed since the snapshot, such as labels; None if nothing did. due_error: why it could not be recalibrated.
     certified: the kinds of classes that a policy is certified for; None if none passed, or none was asked for. policy:
-    the thresholds of the policy, certified or of the average promise, None for never; None if there is none.
+    the thresholds of the policy, certified or of the average promise, None for never; None if there is none. standing:
+    the certificate, if it stands while labels arrive.
     """
 
     id: int
@@ -62,6 +65,7 @@ class Calibrator:
     has_current: bool = True
     certified: tuple[Kind, ...] | None = None
     policy: tuple[float | None, ...] | None = None
+    standing: Certificate | None = None
 
     @property
     def is_certified(self) -> bool | None:
@@ -75,7 +79,8 @@ class Calibrator:
             return Promised.POINTWISE
         if self.policy is None:
             return Promised.NONE
-        return promised(self.certified, AskedPromise.AVERAGE, by_loss=self.settings.loss is not None)
+        by_loss, standing = self.settings.loss is not None, self.settings.standing
+        return promised(self.certified, AskedPromise.AVERAGE, by_loss=by_loss, standing=standing)
 
     @property
     def thresholds(self) -> tuple[Decimal | None, ...]:
@@ -96,6 +101,7 @@ def of_classifier(connection: Connection, classifier: Classifier) -> list[Calibr
                 "settings": settings_of(row.settings),
                 "certified": None if row.certified is None else tuple(map(parse_kind, row.certified)),
                 "policy": None if row.policy is None else tuple(row.policy),
+                "standing": None if row.standing is None else from_document(row.standing),
             }
         )
         for row in rows

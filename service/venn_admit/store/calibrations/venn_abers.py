@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
 from hashlib import blake2b
 
 import numpy as np
@@ -11,7 +12,7 @@ from sqlalchemy import Connection
 from venn_admit.core.calibrators.average import policy as average
 from venn_admit.core.calibrators.average.policy import AveragePolicy
 from venn_admit.core.calibrators.certification import Kind, parse_kind
-from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.calibrators.certified.certificate import Certificate, Standing
 from venn_admit.core.calibrators.certified.document import (
     from_document,
     groups_document,
@@ -36,11 +37,21 @@ _COLUMNS: dict[str, FixedColumn] = {
 
 
 def add_certificate(
-    connection: Connection, calibration_id: int, certificate: Certificate, rows: CalibrationRows
+    connection: Connection,
+    calibration_id: int,
+    certificate: Certificate,
+    rows: CalibrationRows | None,
+    *,
+    chain_id: int | None = None,
 ) -> None:
-    """Store the certificate of a new snapshot, and that it looked at the labels of these rows."""
+    """Store the certificate of a new snapshot, and that it looked at the labels of these rows.
+
+    rows: None if a chain is advanced, which is one statement for all times. chain_id: of the chain, if it stands while
+    labels arrive; what it looks with is its own part of the level.
+    """
     policy, document = certificate.policy, json.dumps(to_document(certificate), allow_nan=False)
-    _add_look(connection, calibration_id, document, rows)
+    if rows is not None:
+        _add_look(connection, calibration_id, document, rows, certificate.standing)
     execute(
         connection,
         "certificates.add_certificate",
@@ -53,12 +64,17 @@ def add_certificate(
         documents=certificate.documents,
         documents_needed=certificate.documents_needed,
         document=document,
+        chain_id=chain_id,
     )
 
 
-def _add_look(connection: Connection, calibration_id: int, document: str, rows: CalibrationRows) -> None:
+def _add_look(
+    connection: Connection, calibration_id: int, document: str, rows: CalibrationRows, standing: Standing | None = None
+) -> None:
     digest = blake2b(rows_digest(rows) + document.encode(), digest_size=16).digest()
-    execute(connection, "certificates.add_look", calibration_id=calibration_id, digest=digest)
+    # Rounded so that it is not more than what is certified.
+    confidence = None if standing is None else 1 - Decimal(standing.level).quantize(Decimal("1e-6"), ROUND_CEILING)
+    execute(connection, "certificates.add_look", calibration_id=calibration_id, digest=digest, confidence=confidence)
 
 
 def add_average(
@@ -87,6 +103,7 @@ def add_average(
         documents=found.documents,
         documents_needed=None if instead_of is None else instead_of.documents_needed,
         document=json.dumps(average.to_document(found) | beside, allow_nan=False),
+        chain_id=None,
     )
 
 
@@ -153,6 +170,12 @@ def choice_of(connection: Connection, calibration_id: int) -> StoredChoice:
 def score_of(connection: Connection, calibration_id: int) -> ScoreKind:
     """Return the score of a snapshot of Venn-Abers."""
     return choice_of(connection, calibration_id).kind
+
+
+def calibrator_of(connection: Connection, calibration_id: int) -> int:
+    """Return the calibrator of a snapshot."""
+    calibrator_id: int = execute(connection, "steps.place_of_calibration", calibration_id=calibration_id).one()[0]
+    return calibrator_id
 
 
 def add_steps(connection: Connection, calibration_id: int, steps: Steps) -> None:

@@ -25,6 +25,7 @@ _TABLES = (
     "abers_evidence",
     "decision",
     "calibration_point",
+    "standing_evidence",
     "approximation",
     "neighbours",
     "job_row",

@@ -59,6 +59,15 @@ WHERE
     calibrator_id = :calibrator_id
     AND valid_until IS NULL;
 
+-- name: copy_quartiles
+-- Store the quartiles of d of a snapshot with the points of one before.
+INSERT INTO snapshot_quartiles (calibration_id, quartiles)
+SELECT
+    :calibration_id ::bigint AS calibration_id,
+    quartiles
+FROM snapshot_quartiles
+WHERE calibration_id = :before;
+
 -- name: latest_calibration
 -- The current snapshot of the calibrator in use.
 SELECT calibration_id AS id

@@ -14,6 +14,7 @@ SELECT
     -- The kinds of classes that a policy is certified for; null if none is.
     CASE WHEN certificate.p_value IS NOT NULL THEN certificate.document -> 'kinds' END AS certified,
     certificate.thresholds AS policy,
+    CASE WHEN calibrator.standing THEN certificate.document END AS standing,
     -- The same order as in `latest_calibration`, which takes the first.
     calibration.state = 'current'
     AND calibrator.id = first_value(calibrator.id) OVER (

@@ -9,7 +9,8 @@ INSERT INTO certificate (
     share,
     documents,
     documents_needed,
-    document
+    document,
+    chain_id
 )
 VALUES (
     :calibration_id,
@@ -20,7 +21,8 @@ VALUES (
     :share,
     :documents,
     :documents_needed,
-    CAST(:document AS jsonb)
+    CAST(:document AS jsonb),
+    :chain_id
 );
 
 -- name: certificate
@@ -65,7 +67,7 @@ SELECT
     calibrator.id AS calibrator_id,
     calibration.id AS calibration_id,
     :digest,
-    calibrator.confidence
+    coalesce(CAST(:confidence AS numeric), calibrator.confidence) AS confidence
 FROM calibration
 INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
 WHERE calibration.id = :calibration_id

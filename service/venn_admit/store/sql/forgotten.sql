@@ -196,6 +196,11 @@ WHERE exemplar_id = ANY(:exemplar_ids);
 DELETE FROM calibration_point
 WHERE exemplar_id = ANY(:exemplar_ids);
 
+-- name: delete_standing_evidence
+-- Delete the labels of these exemplars that count for chains, whose states stay as they are.
+DELETE FROM standing_evidence
+WHERE exemplar_id = ANY(:exemplar_ids);
+
 -- name: delete_approximation
 -- Delete the approximations of these exemplars, under any parameters.
 DELETE FROM approximation

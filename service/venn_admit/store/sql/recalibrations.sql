@@ -8,12 +8,21 @@ SELECT
     first_requested_at AS last_requested_at,
     :reason
 FROM calibrator
-INNER JOIN calibration ON calibrator.id = calibration.calibrator_id
 CROSS JOIN clock_timestamp() AS first_requested_at
 WHERE
     calibrator.classifier_id = :classifier_id
     AND calibrator.retired_at IS NULL
-    AND calibration.state = 'current'
+    AND EXISTS (
+        SELECT 1
+        FROM calibration
+        WHERE
+            calibration.calibrator_id = calibrator.id
+            -- A chain is advanced before it certifies anything, and so is put in use.
+            AND (
+                calibration.state = 'current'
+                OR calibrator.standing
+            )
+    )
 ORDER BY calibrator.id
 ON CONFLICT (calibrator_id) DO UPDATE
     SET

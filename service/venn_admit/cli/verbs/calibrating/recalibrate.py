@@ -12,6 +12,7 @@ from venn_admit.cli.waiting import Waiting
 from venn_admit.errors import NotReadyError
 
 if TYPE_CHECKING:
+    from venn_admit.flows.calibration.recalibrate import RecalibrationStep
     from venn_admit.store.work.recalibrations import RecalibrationRequest
 
 
@@ -31,7 +32,7 @@ def recalibrate(
         as_json,
         {"recalibrations": results},
         *(
-            [_line(request, result) for (request, _), result in zip(served, results, strict=True)]
+            [_line(request, step, result) for (request, step), result in zip(served, results, strict=True)]
             or ["Nothing to do: no labels or data have arrived since the last calibration."]
         ),
     )
@@ -54,14 +55,21 @@ def _standing(request: "RecalibrationRequest", result: dict[str, Any]) -> str:
 _CERTIFIED = {None: "", True: "; certified", False: "; not certified, so that everything is rejected"}
 
 
-def _line(request: "RecalibrationRequest", result: dict[str, Any]) -> str:
+def _line(request: "RecalibrationRequest", step: "RecalibrationStep | None", result: dict[str, Any]) -> str:
     from venn_admit.cli.tables.catalogue_tables import setting_text
+    from venn_admit.flows.calibration.standing import Advanced
+    from venn_admit.report.calibration.cells.certified import standing_text
 
     of = f"{result['classifier']} ({setting_text(request.settings)})"
     if result["error"]:
         return f"{of}: not recalibrated."
     if result["calibration"] is None:
         return f"{of}: another process recalibrated it meanwhile."
+    made = None if step is None or step.calibrated is None else step.calibrated.made
+    if isinstance(made, Advanced):
+        is_new = _standing(request, result) if made.is_new else "stays, as no label came that counts"
+        said = standing_text(made.certificate, request.classifier.class_names)
+        return f"{of}: calibration {result['calibration']} {is_new}. {said}"
     return (
         f"{of}: calibration {result['calibration']} {_standing(request, result)}; "
         f"for {result['reason']}, {result['rows_closed']:,} rows "

@@ -124,6 +124,40 @@ class SetAside:
 
 
 @dataclass(frozen=True, slots=True)
+class Advance:
+    """How far the thresholds of a predicted class are certified by a certificate that stands while labels arrive.
+
+    Attributes:
+        certified: How many thresholds are, the first of the chain.
+        thresholds: How many there are.
+        documents: About how many further documents the next one takes at the rates seen, or before any as the proposing
+            points foretell; None if no number would do, or if there is no next one.
+        is_withdrawn: Whether an alarm of the promise stands for the class, so that nothing of it is admitted.
+    """
+
+    number: int
+    certified: int
+    thresholds: int
+    documents: int | None
+    is_withdrawn: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The chain of a certificate that stands while labels arrive, and how far it came.
+
+    Attributes:
+        chain: 1, 2, ... within the classifier.
+        level: Its part of 1 - confidence.
+        classes: The predicted classes that have thresholds.
+    """
+
+    chain: int
+    level: float
+    classes: tuple[Advance, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Certificate:
     """The outcome of a certification.
 
@@ -139,6 +173,7 @@ class Certificate:
         lacking: For the others, the policy nearest to a promise, with the documents that it would take.
         loss: What errors cost, if the mean loss is promised; None for the share right.
         set_aside: The certified policy that the average promise takes the place of; None if there is none.
+        standing: How far it came, if it stands while labels arrive; None if it was made once.
     """
 
     alpha: Decimal
@@ -156,6 +191,7 @@ class Certificate:
     chains: tuple[Chain, ...]
     loss: LossMatrix | None = None
     set_aside: SetAside | None = None
+    standing: Standing | None = None
 
     def without_policy(self, by_softmax: int) -> "Certificate":
         """Return the certificate with its policy set aside.
@@ -217,10 +253,12 @@ class Certificate:
     def points_in(self, documents: int) -> int:
         """Return the number of points in some documents, at the mean size of those of the evidence, rounded up.
 
+        Without evidence yet, each is taken for one point.
+
         Args:
             documents: >= 0.
         """
-        return -(-documents * self.points // self.documents)
+        return -(-documents * self.points // self.documents) if self.documents else documents
 
 
 def closest_together(chains: Sequence[Chain], untested: Sequence[ClassResult]) -> tuple[ClassResult, ...]:

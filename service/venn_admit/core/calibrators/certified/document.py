@@ -1,15 +1,18 @@
 """Certificates as documents: their form for storage and export."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
 from venn_admit.core.calibrators.certification import DocumentTest, class_document, class_from_document, parse_kind
 from venn_admit.core.calibrators.certified.certificate import (
+    Advance,
     Certificate,
     Chain,
     ClassResult,
     SetAside,
+    Standing,
     TriedPolicy,
 )
 from venn_admit.core.calibrators.certified.policies import Bounded, GroupThresholds, Policy
@@ -40,6 +43,8 @@ def to_document(certificate: Certificate) -> dict[str, Any]:
         "lacking": [_result_document(result) for result in certificate.lacking],
         # Absent unless there is one, as in certificates made before any was.
         **({} if certificate.set_aside is None else {"set_aside": _aside_document(certificate.set_aside)}),
+        # Absent unless it stands, as in certificates made before any did.
+        **({} if certificate.standing is None else {"standing": asdict(certificate.standing)}),
         "chains": [
             {
                 "name": chain.name,
@@ -127,6 +132,7 @@ def from_document(document: Mapping[str, Any]) -> Certificate:
             classes=tuple(map(_result, document["promised"])),
             lacking=tuple(map(_result, document["lacking"])),
             set_aside=_aside(document["set_aside"]) if "set_aside" in document else None,
+            standing=_standing(document["standing"]) if "standing" in document else None,
             chains=tuple(
                 Chain(
                     name=chain["name"],
@@ -168,6 +174,10 @@ def _aside(document: Mapping[str, Any]) -> SetAside:
         raise ValueError("a policy that is set aside has thresholds")
     classes = tuple(map(_result, document["promised"]))
     return SetAside(policy, document["admitted"], document["by_softmax"], classes)
+
+
+def _standing(document: Mapping[str, Any]) -> Standing:
+    return Standing(document["chain"], document["level"], tuple(Advance(**of) for of in document["classes"]))
 
 
 def _result(document: Mapping[str, Any]) -> ClassResult:

@@ -89,8 +89,8 @@ def certify_cells(
     else:
         run = partial(certify, kinds=certification.kinds)
     return run(
-        _points(cells.take(proposing), values),
-        _points(cells.take(~proposing), values),
+        certificate_points(cells.take(proposing), values),
+        certificate_points(cells.take(~proposing), values),
         class_count=len(settings.thresholds),
         alpha=settings.alpha,
         confidence=certification.confidence,
@@ -115,7 +115,7 @@ def foretell_cells(
         assert settings.certify is not None, "a certificate is asked for"
         run = partial(foretell, kinds=settings.certify)
     return run(
-        _points(cells, {}),
+        certificate_points(cells, {}),
         documents=documents,
         points=points,
         class_count=len(settings.thresholds),
@@ -123,8 +123,13 @@ def foretell_cells(
     )
 
 
-def _points(cells: LabelledCells, values: Mapping[str, Sequence[str]]) -> CertificatePoints:
-    """values: all that there are, by the name of an attribute."""
+def certificate_points(cells: LabelledCells, values: Mapping[str, Sequence[str]]) -> CertificatePoints:
+    """Return labelled points as a certificate sees them.
+
+    Args:
+        cells: The points.
+        values: All that there are, by the name of an attribute.
+    """
     points = cells.points
     groups = tuple(groups_of(name, of_points, values[name]) for name, of_points in sorted(cells.groups.items()))
     return CertificatePoints(points.score, points.predicted, cells.label, document_codes(cells.keys), groups)

@@ -30,6 +30,8 @@ def certificate_section(certificate: Certificate, class_names: Sequence[str], *,
     has_average: whether the average promise takes its place, if none is.
     """
     parts: list[str | TextTable] = [outcome_text(certificate, class_names, has_average=has_average)]
+    if certificate.standing is not None:
+        parts.append(standing_text(certificate, class_names))
     if certificate.policy is not None:
         parts.append(_thresholds(certificate, class_names))
         if certificate.unpromised:
@@ -84,7 +86,8 @@ def certified_text(certificate: Certificate) -> str:
         if certificate.loss is None
         else f"the mean loss of what is admitted is at most {certificate.alpha} in"
     )
-    return f"Certified with confidence {certificate.confidence}: {said} {kinds_text(certificate)}."
+    when = "" if certificate.standing is None else ", whenever one looks"
+    return f"Certified with confidence {certificate.confidence}{when}: {said} {kinds_text(certificate)}."
 
 
 def outcome_text(certificate: Certificate, class_names: Sequence[str], *, has_average: bool = False) -> str:
@@ -98,9 +101,37 @@ def outcome_text(certificate: Certificate, class_names: Sequence[str], *, has_av
         )
     if certificate.set_aside is not None:
         return set_aside_text(certificate, certificate.set_aside, class_names)
+    if certificate.standing is not None:
+        return (
+            f"Not certified yet: no threshold has passed at confidence {confidence} for {kinds_text(certificate)}, so "
+            "everything is rejected."
+        )
     follows = "so the average promise takes its place" if has_average else "so everything is rejected"
     said = f"Not certified: no policy passed at confidence {confidence} for {kinds_text(certificate)}, {follows}. "
     return f"{said}At the rates seen, {_needed_text(certificate, certificate.documents_needed)}."
+
+
+def standing_text(certificate: Certificate, class_names: Sequence[str]) -> str:
+    """Return how far a certificate came that stands while labels arrive, and what the next thresholds take."""
+    standing = certificate.standing
+    assert standing is not None, "a certificate that is made once comes no further"
+    single = certificate.single_points
+    after = "" if single else f" in {certificate.documents:,} documents"
+    labels = f"{certificate.points:,} label{'' if certificate.points == 1 else 's'}"
+    said = f"Chain {standing.chain}, with {standing.level:.2g} of 1 - confidence, after {labels}{after}"
+    parts = []
+    for of in standing.classes:
+        name, come = class_names[of.number], f"{of.certified} of {of.thresholds} thresholds"
+        if of.is_withdrawn:
+            parts.append(f"{name} withdrawn by an alarm ({come})")
+        elif of.documents is None:
+            parts.append(f"{name} {come}")
+        else:
+            what = "label" if single else "document"
+            number = count_text(of.documents)
+            parts.append(f"{name} {come}, the next in about {number} further {what}{'' if number == '1' else 's'}")
+    more = [f"{len(parts) - MOST_CLASSES} more classes"] if len(parts) > MOST_CLASSES else []
+    return f"{said}: {'; '.join([*parts[:MOST_CLASSES], *more]) or 'no class has thresholds to certify'}."
 
 
 def set_aside_text(certificate: Certificate, aside: SetAside, class_names: Sequence[str]) -> str:
@@ -146,6 +177,8 @@ def labels_needed(certificate: Certificate, result: ClassResult) -> int | None:
 
 def evidence_text(certificate: Certificate) -> str:
     """Return which splits a certificate was tested on."""
+    if certificate.standing is not None:
+        return "the evidence"
     return "mc and vp" if certificate.proposing else "vp"
 
 

@@ -59,7 +59,8 @@ class CellsPart(CellsContents):
         certificate = self.certificate
         asked = None if self.average is not None else self.settings.certify
         kinds = asked if certificate is None or certificate.policy is None else certificate.kinds
-        return promised(kinds, self.settings.promise, by_loss=self.settings.loss is not None)
+        settings = self.settings
+        return promised(kinds, settings.promise, by_loss=settings.loss is not None, standing=settings.standing)
 
     @property
     def certified(self) -> str | None:

@@ -14,6 +14,7 @@ from venn_admit.store.database.tables import (
     forgotten,
     in_use,
     monitors,
+    standing,
     venn_abers,
     work,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "in_use",
     "metadata",
     "monitors",
+    "standing",
     "venn_abers",
     "work",
 ]

@@ -20,6 +20,7 @@ _TYPES = {
     SettingKind.NUMBER: sa.Double,
     SettingKind.INTEGER: sa.Integer,
     SettingKind.WORD: sa.Text,
+    SettingKind.FLAG: sa.Boolean,
 }
 _COMMENTS = {
     "alpha": "Error level, an exact decimal.",
@@ -118,6 +119,7 @@ calibrator = sa.Table(
         name="promised",
     ),
     sa.CheckConstraint("loss IS NULL OR certify IS NOT NULL", name="costed"),
+    sa.CheckConstraint("standing IS NOT TRUE OR (certify = '{predicted}' AND loss IS NULL)", name="standing"),
     *_checks_of_added(),
     comment="Settings under which classifiers are calibrated.",
 )

@@ -5,6 +5,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from venn_admit.store.database.tables.base import metadata, optional, required
 from venn_admit.store.database.tables.calibrations import calibrator, snapshot_key, validity
+from venn_admit.store.database.tables.standing import standing_chain
 
 score_choice = sa.Table(
     "score_choice",
@@ -70,6 +71,11 @@ certificate = sa.Table(
         JSONB,
         "The certificate in full: what was asked, each policy tested, and the results of its classes; for the average "
         "promise, what the threshold of each class rests on.",
+    ),
+    optional(
+        "chain_id",
+        sa.ForeignKey(standing_chain.c.id),
+        "Chain whose certified thresholds these are, if the certificate stands while labels arrive; null otherwise.",
     ),
     sa.CheckConstraint("0 <= ALL (thresholds) AND 1 >= ALL (thresholds)", name="thresholds"),
     sa.CheckConstraint(

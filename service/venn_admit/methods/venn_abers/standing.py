@@ -1,0 +1,191 @@
+"""Certificates that stand while labels arrive: a chain begins with a snapshot, and later labels advance it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import Connection
+
+from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
+from venn_admit.core.calibrators.venn_abers.certified_cells import certificate_points
+from venn_admit.core.calibrators.venn_abers.reliability import scored_points
+from venn_admit.core.comparison.held_out import ScoredSplits
+from venn_admit.core.standing.certificate import standing_certificate
+from venn_admit.core.standing.chains import level_of_chain, standing_chain
+from venn_admit.core.standing.state import State, advance, initial_state
+from venn_admit.core.types import IntArray
+from venn_admit.methods.venn_abers.split_points import require_evidence
+from venn_admit.store.calibrations import chains, venn_abers
+from venn_admit.store.calibrations.chains import CountingLabels, Position, StoredChain
+from venn_admit.store.exemplars import approximations, exemplars
+from venn_admit.store.exemplars.approximations import StoredParameters
+from venn_admit.store.exemplars.classifiers import Classifier
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BegunChain:
+    """A chain that begins with a snapshot.
+
+    chain: its ids are given when it is stored. exemplar_ids, points: the labels that count from the start. state: what
+    they have shown. at: how far it came.
+    """
+
+    chain: StoredChain
+    exemplar_ids: IntArray
+    points: CertificatePoints
+    state: State
+    at: Position
+    certificate: Certificate
+
+    def store(self, connection: Connection, calibration_id: int) -> StoredChain:
+        """Store the chain with what has counted; return it."""
+        chain = chains.add(connection, venn_abers.calibrator_of(connection, calibration_id), self.chain)
+        chains.add_evidence(connection, chain, self.exemplar_ids, self.points, 0)
+        before = initial_state(chain.chain)
+        chains.add_position(connection, chain, Position(0, self.at.event, 0, 0), before, before)
+        chains.add_position(connection, chain, self.at, self.state, before)
+        return chain
+
+
+def begin_chain(
+    connection: Connection,
+    classifier: Classifier,
+    parameters: StoredParameters | None,
+    splits: ScoredSplits,
+    exemplar_ids: IntArray,
+    kind: ScoreKind,
+    settings: VennAbersSettings,
+) -> BegunChain:
+    """Begin a chain under a score; exemplar_ids: of all points of the splits.
+
+    The first of a generation is fixed by what proposes a certificate, and all other labels count, in the order in which
+    they came. Why a later one begins, and under which settings, may depend on all labels before it, so that these fix
+    it and do not count.
+    """
+    assert settings.certification is not None, "a certificate of predicted classes is asked for"
+    begun, cells = chains.begun(connection, classifier), splits.cells(kind)
+    proposing = np.ones_like(splits.proposing) if begun.is_begun else splits.proposing
+    labels = chains.new_labels(connection, classifier, after=0)
+    order = np.argsort(exemplar_ids)
+    places = order[np.minimum(np.searchsorted(exemplar_ids, labels.exemplar_ids, sorter=order), len(order) - 1)]
+    counts = (exemplar_ids[places] == labels.exemplar_ids) & ~proposing[places]
+    if not begun.is_begun:
+        require_evidence(classifier, settings.certification, cells, proposing)
+    number = begun.newest + 1
+    level = level_of_chain(float(1 - settings.certification.confidence), number)
+    chain = standing_chain(
+        certificate_points(cells.take(proposing), {}),
+        class_count=classifier.class_count,
+        alpha=float(settings.alpha),
+        level=level,
+    )
+    stored = StoredChain(
+        id=0,
+        calibrator_id=0,
+        number=number,
+        knn_parameters_id=None if parameters is None else parameters.id,
+        support_version=classifier.support_version if kind is ScoreKind.RELIABILITY else None,
+        score=kind,
+        proposing=int(np.count_nonzero(proposing)),
+        chain=chain,
+    )
+    counting, rows = labels.take(counts), places[counts]
+    points = CertificatePoints(
+        cells.points.score[rows], cells.points.predicted[rows], counting.label, counting.document
+    )
+    state = advance(chain, initial_state(chain), points)
+    at = _after(Position(0, 0, 0, 0), _documents(points), labels.newest, points)
+    return BegunChain(stored, counting.exemplar_ids, points, state, at, certificate_at(stored, state, at, settings))
+
+
+def certificate_at(
+    chain: StoredChain, state: State, at: Position, settings: VennAbersSettings, withdrawn: tuple[int, ...] = ()
+) -> Certificate:
+    """Return what a chain certifies at a position; withdrawn: the classes for which an alarm stands."""
+    assert settings.certification is not None, "a certificate of predicted classes is asked for"
+    return standing_certificate(
+        chain.chain,
+        state,
+        number=chain.number,
+        alpha=settings.alpha,
+        confidence=settings.certification.confidence,
+        documents=at.counted,
+        points=at.points,
+        proposing=chain.proposing,
+        withdrawn=withdrawn,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AdvancedChain:
+    """How far a chain came. left_out: new points that wait, because they have no score that the thresholds are on."""
+
+    certificate: Certificate
+    left_out: int
+
+
+def advance_chain(
+    connection: Connection, classifier: Classifier, chain: StoredChain, settings: VennAbersSettings, *, has_ended: bool
+) -> AdvancedChain:
+    """Let the labels since the last advance count, in time in proportion to them.
+
+    Labels that were corrected or taken back count as they are now, from the first of them on. has_ended: whether new
+    points can have no score any more that the thresholds are on.
+    """
+    before = chains.position(connection, chain)
+    labels = chains.new_labels(connection, classifier, after=before.event)
+    event, taken, points = before.event, labels.take(np.zeros(len(labels.label), dtype=np.bool_)), _NO_POINTS
+    if not has_ended:
+        event, taken, points = _scored(connection, classifier, chain, labels)
+    corrected = chains.correct(connection, chain, after=before.event)
+    chains.add_evidence(connection, chain, taken.exemplar_ids, points, before.documents)
+    base, counting = before, points
+    if corrected is not None:
+        base = chains.go_back(connection, chain, corrected)
+        counting = chains.evidence(connection, chain, first=base.documents)
+    earlier = chains.state_at(connection, chain, base.documents)
+    state = advance(chain.chain, earlier, counting)
+    at = _after(base, before.documents + _documents(points), event, counting)
+    chains.add_position(connection, chain, at, state, earlier)
+    certificate = certificate_at(chain, state, at, settings, chains.withdrawn(connection, chain.calibrator_id))
+    return AdvancedChain(certificate, len(labels.label) - len(taken.label))
+
+
+_NO_POINTS = CertificatePoints(np.empty(0), *np.empty((3, 0), dtype=np.int64))
+
+
+def _after(base: Position, documents: int, event: int, counting: CertificatePoints) -> Position:
+    """The position after further points."""
+    counted = base.counted + len(np.unique(counting.document))
+    return Position(documents, event, counted, base.points + len(counting.score))
+
+
+def _documents(points: CertificatePoints) -> int:
+    return int(points.document.max(initial=-1)) + 1
+
+
+def _scored(
+    connection: Connection, classifier: Classifier, chain: StoredChain, labels: CountingLabels
+) -> tuple[int, CountingLabels, CertificatePoints]:
+    """The labels whose points have a score, up to the first that has none, and the last event up to there."""
+    view, event = None, labels.newest
+    if chain.score is ScoreKind.RELIABILITY:
+        assert chain.knn_parameters_id is not None, "the reliability score needs the KNN"
+        ids, found = approximations.read_approximations(
+            connection, classifier, labels.exemplar_ids, chain.knn_parameters_id
+        )
+        lacking = ~np.isin(labels.exemplar_ids, ids)
+        if lacking.any():
+            first = int(labels.events[lacking].min())
+            event, labels = first - 1, labels.take(labels.events < first)
+        view = found.take(approximations.positions(ids, labels.exemplar_ids))
+    parameters = approximations.parameters_of(connection, chain.knn_parameters_id)
+    cells = scored_points(
+        chain.score,
+        None if parameters is None else parameters.reliability,
+        exemplars.network_logits(connection, classifier, labels.exemplar_ids),
+        view,
+        neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
+    )
+    return event, labels, CertificatePoints(cells.score, cells.predicted, labels.label, labels.document)

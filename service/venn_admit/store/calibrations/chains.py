@@ -1,0 +1,318 @@
+"""Certificates that stand while labels arrive: their chains, the labels that count, and their states by difference."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Row
+
+from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.settings import ScoreKind
+from venn_admit.core.copies import united
+from venn_admit.core.standing.chains import ClassChain, StandingChain
+from venn_admit.core.standing.state import GAMBLERS, ClassState, State, initial_state
+from venn_admit.core.types import IntArray
+from venn_admit.store.calibrations.calibrations import Calibration
+from venn_admit.store.database.binary_copy import FLOAT8, INT4, INT8, FixedColumn, copy_in, read_columns
+from venn_admit.store.database.engine import driver_cursor
+from venn_admit.store.database.statements import execute, statement
+from venn_admit.store.exemplars.classifiers import Classifier
+
+_POINT: dict[str, FixedColumn] = {"document": INT4, "predicted": INT4, "label": INT4, "score": FLOAT8}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredChain:
+    """A chain.
+
+    number: among all generations of the classifier. knn_parameters_id: None if the classifier has logits only.
+    support_version: of the training exemplars that its score depends on; None if that is the network's. proposing: the
+    points that fixed it.
+    """
+
+    id: int
+    calibrator_id: int
+    number: int
+    knn_parameters_id: int | None
+    support_version: int | None
+    score: ScoreKind
+    proposing: int
+    chain: StandingChain
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far a chain was advanced.
+
+    documents: those that came to count. event: the last label event that was seen. counted, points: of these documents,
+    those of which a label was not taken back, and their points with such a label.
+    """
+
+    documents: int
+    event: int
+    counted: int
+    points: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountingLabels:
+    """Labelled points that have not counted, (n,) each, in the order in which their documents count.
+
+    document: from 0. events: the label event before which each document has no label. newest: the last event of all.
+    """
+
+    exemplar_ids: IntArray
+    label: IntArray
+    document: IntArray
+    events: IntArray
+    newest: int
+
+    def take(self, rows: Any) -> "CountingLabels":
+        """Return some whole documents, numbered from 0; rows: (n,) bool."""
+        _, document = np.unique(self.document[rows], return_inverse=True)
+        return replace(
+            self,
+            exemplar_ids=self.exemplar_ids[rows],
+            label=self.label[rows],
+            document=document,
+            events=self.events[rows],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Which chains there are. newest: the largest number of all generations. is_begun: whether this one has any."""
+
+    newest: int
+    is_begun: bool
+
+
+def lock(connection: Connection, classifier: Classifier) -> None:
+    """Wait until nobody else begins a chain for the classifier; held to the end of the transaction."""
+    execute(connection, "chains.lock", first_id=classifier.first_id)
+
+
+def begun(connection: Connection, classifier: Classifier) -> Begun:
+    """Return which chains there are of a classifier."""
+    parameters = {"classifier_id": classifier.id, "first_id": classifier.first_id}
+    return Begun(**execute(connection, "chains.begun", **parameters).one()._mapping)
+
+
+def add(connection: Connection, calibrator_id: int, chain: StoredChain) -> StoredChain:
+    """Begin a chain of a calibrator; its ids are given here."""
+    chain_id: int = execute(
+        connection,
+        "chains.add_chain",
+        calibrator_id=calibrator_id,
+        number=chain.number,
+        knn_parameters_id=chain.knn_parameters_id,
+        support_version=chain.support_version,
+        score=chain.score,
+        proposing=chain.proposing,
+        chain=json.dumps(_document(chain.chain)),
+    ).scalar_one()
+    return replace(chain, id=chain_id, calibrator_id=calibrator_id)
+
+
+def newest(connection: Connection, calibrator_id: int) -> StoredChain:
+    """Return the chain that was begun last of a calibrator that has one."""
+    return _chain(execute(connection, "chains.chain", calibrator_id=calibrator_id, calibration_id=None).one())
+
+
+def of_calibration(connection: Connection, calibration: Calibration) -> StoredChain:
+    """Return the chain that certified a snapshot of a standing certificate."""
+    parameters = {"calibrator_id": calibration.calibrator_id, "calibration_id": calibration.id}
+    return _chain(execute(connection, "chains.chain", **parameters).one())
+
+
+def newest_calibration(connection: Connection, chain: StoredChain) -> int:
+    """Return the newest snapshot that a chain certified."""
+    calibration_id: int = execute(connection, "chains.newest_calibration", chain_id=chain.id).scalar_one()
+    return calibration_id
+
+
+def are_same(connection: Connection, calibration_id: int, other_id: int) -> bool:
+    """Return whether one chain certified two snapshots."""
+    return bool(execute(connection, "chains.are_same", ids=[calibration_id, other_id]).scalar_one())
+
+
+def new_labels(connection: Connection, classifier: Classifier, *, after: int) -> CountingLabels:
+    """Return the random labels after an event, by documents, each of which counts once.
+
+    A document counts by the labels that came together with its first one, and equal documents, like parts of one
+    document, count when the first of them does.
+    """
+    parameters = {"classifier_id": classifier.id, "event": after}
+    newest: int = execute(connection, "chains.newest_event", **parameters).scalar_one()
+    rows = execute(connection, "chains.new_labels", **parameters).all()
+    seen = _Seen(connection, classifier, rows, after)
+    kept: list[Row[Any]] = []
+    document: list[int] = []
+    events: list[int] = []
+    count = 0
+    for together in _transactions(rows):
+        places: dict[str, int] = {}
+        for row, unit in zip(together, seen.new_units(together), strict=True):
+            if unit is None:
+                continue
+            if unit not in places:
+                places[unit] = count
+                count += 1
+            kept.append(row)
+            document.append(places[unit])
+            events.append(together[0].event)
+    order = np.argsort(np.array(document, dtype=np.int64), kind="stable")
+    return CountingLabels(
+        exemplar_ids=np.array([row.exemplar_id for row in kept], dtype=np.int64)[order],
+        label=np.array([row.label for row in kept], dtype=np.int64)[order],
+        document=np.array(document, dtype=np.int64)[order],
+        events=np.array(events, dtype=np.int64)[order],
+        newest=newest,
+    )
+
+
+def _transactions(rows: Sequence[Row[Any]]) -> Iterable[list[Row[Any]]]:
+    """The rows that came together, in the order in which they came."""
+    found: dict[Any, list[Row[Any]]] = defaultdict(list)
+    for row in rows:
+        found[row.arrived_at].append(row)
+    return found.values()
+
+
+class _Seen:
+    """Which documents have counted, by their ids and by what they hold."""
+
+    def __init__(self, connection: Connection, classifier: Classifier, rows: Sequence[Row[Any]], after: int) -> None:
+        parameters = {"classifier_id": classifier.id, "event": after}
+        ids = sorted({row.document_id for row in rows if row.document_id is not None})
+        digests = list({row.point_digest for row in rows if row.point_digest is not None})
+        self._keys: set[str] = set()
+        self._contents: set[tuple[bytes, ...]] = set()
+        if after and ids:
+            self._keys |= set(execute(connection, "chains.known_documents", document_ids=ids, **parameters).scalars())
+        if after and digests:
+            found = execute(connection, "chains.known_contents", digests=digests, **parameters).scalars()
+            self._contents |= {tuple(sorted(map(bytes, one))) for one in found}
+
+    def new_units(self, together: Sequence[Row[Any]]) -> list[str | None]:
+        """Return the unit of each of the points that came together; None for one whose document counted before."""
+        contents: dict[str, list[bytes]] = defaultdict(list)
+        for row in together:
+            if row.point_digest is not None:
+                contents[row.document_key].append(bytes(row.point_digest))
+        held = {key: tuple(sorted(content)) for key, content in contents.items()}
+        keys = [row.document_key for row in together]
+        units = united(keys, [None if row.point_digest is None else bytes(row.point_digest) for row in together])
+        new = [key not in self._keys and held.get(key) not in self._contents for key in keys]
+        self._keys |= set(keys)
+        self._contents |= set(held.values())
+        return [unit if is_new else None for unit, is_new in zip(units, new, strict=True)]
+
+
+def add_evidence(
+    connection: Connection, chain: StoredChain, exemplar_ids: IntArray, points: CertificatePoints, first: int
+) -> None:
+    """Let further points count for a chain; first: the number of their first document."""
+    if len(exemplar_ids):
+        columns = {
+            "chain_id": (INT8, np.full(len(exemplar_ids), chain.id)),
+            "exemplar_id": (INT8, exemplar_ids),
+            "document": (INT4, points.document + first),
+            "predicted": (INT4, points.predicted),
+            "score": (FLOAT8, points.score),
+            "label": (INT4, points.label),
+        }
+        copy_in(driver_cursor(connection), "standing_evidence", columns)
+
+
+def correct(connection: Connection, chain: StoredChain, *, after: int) -> int | None:
+    """Let labels count as they were corrected after an event; return the first document with one, None for none."""
+    rows = execute(connection, "chains.changed_labels", chain_id=chain.id, event=after).all()
+    if not rows:
+        return None
+    ids, labels = [row.exemplar_id for row in rows], [row.label for row in rows]
+    execute(connection, "chains.change_labels", chain_id=chain.id, exemplar_ids=ids, labels=labels)
+    return int(rows[0].document)
+
+
+def evidence(connection: Connection, chain: StoredChain, *, first: int) -> CertificatePoints:
+    """Return the points that count for a chain, from a document on, which gets the number 0."""
+    found = read_columns(connection, "chains.evidence", _POINT, chain_id=chain.id, document=first)
+    return CertificatePoints(found["score"], found["predicted"], found["label"], found["document"] - first)
+
+
+def position(connection: Connection, chain: StoredChain) -> Position:
+    """Return how far a chain was advanced."""
+    return Position(**execute(connection, "chains.newest_position", chain_id=chain.id).one()._mapping)
+
+
+def go_back(connection: Connection, chain: StoredChain, document: int) -> Position:
+    """Go back to a position at which a document did not count yet, and delete what was found after it."""
+    row = execute(connection, "chains.position_before", chain_id=chain.id, document=document).one_or_none()
+    base = Position(0, 0, 0, 0) if row is None else Position(**row._mapping)
+    execute(connection, "chains.delete_positions", chain_id=chain.id, documents=base.documents)
+    return base
+
+
+def state_at(connection: Connection, chain: StoredChain, documents: int) -> State:
+    """Return the state after a number of documents."""
+    state = list(initial_state(chain.chain))
+    for row in execute(connection, "chains.states", chain_id=chain.id, documents=documents):
+        state[row.predicted] = ClassState(
+            np.array(row.wealth).reshape(-1, len(GAMBLERS)),
+            np.array(row.most),
+            *(np.array(counts, dtype=np.int64) for counts in (row.admitted, row.correct, row.capped)),
+        )
+    return tuple(state)
+
+
+def add_position(connection: Connection, chain: StoredChain, at: Position, state: State, before: State) -> None:
+    """Store how far a chain was advanced, and the state of the classes whose record is another than before."""
+    execute(connection, "chains.add_position", chain_id=chain.id, **asdict(at))
+    for predicted, (now, then) in enumerate(zip(state, before, strict=True)):
+        if now is not then:
+            of = {"chain_id": chain.id, "documents": at.documents, "predicted": predicted}
+            execute(connection, "chains.delete_older_states", **of)
+            connection.execute(
+                statement("chains.add_state"),
+                {
+                    **of,
+                    "wealth": now.wealth.ravel().tolist(),
+                    "most": now.most.tolist(),
+                    "admitted": now.admitted.tolist(),
+                    "correct": now.right.tolist(),
+                    "capped": now.capped.tolist(),
+                },
+            )
+
+
+def withdrawn(connection: Connection, calibrator_id: int) -> tuple[int, ...]:
+    """Return the predicted classes for which an alarm of the promise stands."""
+    return tuple(execute(connection, "chains.withdrawn", calibrator_id=calibrator_id).scalars())
+
+
+def _chain(row: Row[Any]) -> StoredChain:
+    of = row.chain
+    classes = tuple(
+        ClassChain(
+            np.array(one["shares"]), np.array(one["scores"]), np.array(one["largest"], dtype=np.int64), one["documents"]
+        )
+        for one in of["classes"]
+    )
+    chain = StandingChain(of["alpha"], of["level"], classes)
+    return StoredChain(**{**row._mapping, "score": ScoreKind(row.score), "chain": chain})
+
+
+def _document(chain: StandingChain) -> dict[str, Any]:
+    """A chain as JSON holds it; numbers are written so that they have the same bits when they are read."""
+    names = ("shares", "scores", "largest")
+    return {
+        "alpha": chain.alpha,
+        "level": chain.level,
+        "classes": [
+            {name: getattr(of, name).tolist() for name in names} | {"documents": of.documents} for of in chain.classes
+        ],
+    }

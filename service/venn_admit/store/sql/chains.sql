@@ -1,0 +1,352 @@
+-- name: lock
+-- Wait until no other transaction begins a chain for a generation of a classifier.
+SELECT pg_advisory_xact_lock(6, :first_id);
+
+-- name: begun
+-- How many chains were begun for all generations of a classifier, or the largest number, and for one of them.
+SELECT
+    coalesce(max(chain.number), 0) AS newest,
+    coalesce(bool_or(calibrator.classifier_id = :classifier_id), FALSE) AS is_begun
+FROM standing_chain AS chain
+INNER JOIN calibrator ON chain.calibrator_id = calibrator.id
+INNER JOIN classifier ON calibrator.classifier_id = classifier.id
+WHERE coalesce(classifier.original_id, classifier.id) = :first_id;
+
+-- name: add_chain
+-- Begin a chain.
+INSERT INTO standing_chain (
+    calibrator_id,
+    number,
+    knn_parameters_id,
+    support_version,
+    score,
+    proposing,
+    chain
+)
+VALUES (
+    :calibrator_id,
+    :number,
+    :knn_parameters_id,
+    :support_version,
+    :score,
+    :proposing,
+    CAST(:chain AS json)
+)
+RETURNING id;
+
+-- name: chain
+-- The newest chain of a calibrator, or that of a snapshot.
+SELECT
+    id,
+    calibrator_id,
+    number,
+    knn_parameters_id,
+    support_version,
+    score,
+    proposing,
+    chain
+FROM standing_chain
+WHERE
+    calibrator_id = :calibrator_id
+    AND (
+        CAST(:calibration_id AS bigint) IS NULL
+        OR id = (
+            SELECT certificate.chain_id
+            FROM certificate
+            WHERE certificate.calibration_id = :calibration_id
+        )
+    )
+ORDER BY id DESC
+LIMIT 1;
+
+-- name: newest_calibration
+-- The newest snapshot that a chain certified.
+SELECT max(calibration_id) AS calibration_id
+FROM certificate
+WHERE chain_id = :chain_id;
+
+-- name: are_same
+-- Whether one chain certified two snapshots.
+SELECT
+    count(chain_id) = 2
+    AND count(DISTINCT chain_id) = 1 AS are_same
+FROM certificate
+WHERE calibration_id = ANY(:ids ::bigint[]);
+
+-- name: newest_event
+-- The newest label event of a classifier, or a given one if there is none after it.
+SELECT coalesce(max(event.id), :event) AS event
+FROM label_event AS event
+INNER JOIN exemplar ON event.exemplar_id = exemplar.id
+WHERE
+    event.id > :event
+    AND exemplar.classifier_id = :classifier_id;
+
+-- name: new_labels
+-- The exemplars that calibrate by a label whose first random one came after an event, in the order of these. A label
+-- that was taken back does not count again.
+WITH touched AS (
+    SELECT DISTINCT event.exemplar_id
+    FROM label_event AS event
+    INNER JOIN exemplar ON event.exemplar_id = exemplar.id
+    WHERE
+        event.id > :event
+        AND event.selection = 'random'
+        AND exemplar.classifier_id = :classifier_id
+)
+
+SELECT
+    exemplar.id AS exemplar_id,
+    exemplar.label,
+    exemplar.document_id,
+    coalesce(exemplar.document_id, exemplar.external_id) AS document_key,
+    -- Equal logits alone make no copy.
+    CASE
+        WHEN classifier.dimension IS NOT NULL THEN coalesce(exemplar.point_digest, exemplar.content_digest)
+    END AS point_digest,
+    first_random.id AS event,
+    -- Those of one transaction have one time.
+    first_random.created_at AS arrived_at
+FROM touched
+INNER JOIN exemplar ON touched.exemplar_id = exemplar.id
+INNER JOIN classifier ON exemplar.classifier_id = classifier.id
+CROSS JOIN
+    LATERAL (
+        SELECT
+            event.id,
+            event.created_at
+        FROM label_event AS event
+        WHERE
+            event.exemplar_id = exemplar.id
+            AND event.selection = 'random'
+            AND event.label IS NOT NULL
+        ORDER BY event.id
+        LIMIT 1
+    ) AS first_random
+WHERE
+    first_random.id > :event
+    AND exemplar.split IN ('knn', 'mc', 'vp')
+    AND NOT EXISTS (
+        SELECT 1
+        FROM label_event AS retraction
+        WHERE
+            retraction.exemplar_id = exemplar.id
+            AND retraction.id > first_random.id
+            AND retraction.label IS NULL
+    )
+ORDER BY first_random.id;
+
+-- name: known_documents
+-- Those of some documents of which a part was labelled up to an event.
+SELECT DISTINCT exemplar.document_id
+FROM exemplar
+INNER JOIN label_event AS event ON exemplar.id = event.exemplar_id
+WHERE
+    exemplar.classifier_id = :classifier_id
+    AND exemplar.document_id = ANY(:document_ids ::text[])
+    AND event.selection = 'random'
+    AND event.id <= :event;
+
+-- name: known_contents
+-- What each document holds that has one of some points and was labelled up to an event.
+WITH holder AS (
+    SELECT DISTINCT
+        exemplar.classifier_id,
+        exemplar.document_id,
+        CASE WHEN exemplar.document_id IS NULL THEN exemplar.id END AS exemplar_id
+    FROM exemplar
+    INNER JOIN label_event AS event ON exemplar.id = event.exemplar_id
+    WHERE
+        coalesce(exemplar.point_digest, exemplar.content_digest) = ANY(:digests ::bytea[])
+        AND exemplar.split <> 'scored'
+        AND exemplar.classifier_id = :classifier_id
+        AND event.selection = 'random'
+        AND event.id <= :event
+)
+
+SELECT array_agg(coalesce(member.point_digest, member.content_digest)) AS digests
+FROM holder
+INNER JOIN exemplar AS member
+    ON
+        holder.classifier_id = member.classifier_id
+        AND (
+            holder.document_id = member.document_id
+            OR (
+                holder.document_id IS NULL
+                AND holder.exemplar_id = member.id
+            )
+        )
+WHERE member.split <> 'scored'
+GROUP BY
+    holder.document_id,
+    holder.exemplar_id;
+
+-- name: changed_labels
+-- The labels that count for a chain and were corrected, or taken back, after an event.
+SELECT
+    evidence.document,
+    evidence.exemplar_id,
+    CASE WHEN NOT changed.is_retracted THEN exemplar.label END AS label
+FROM (
+    SELECT
+        event.exemplar_id,
+        bool_or(event.label IS NULL) AS is_retracted
+    FROM label_event AS event
+    WHERE event.id > :event
+    GROUP BY event.exemplar_id
+) AS changed
+INNER JOIN standing_evidence AS evidence
+    ON
+        changed.exemplar_id = evidence.exemplar_id
+        AND evidence.chain_id = :chain_id
+INNER JOIN exemplar ON evidence.exemplar_id = exemplar.id
+WHERE
+    evidence.label IS NOT NULL
+    AND (
+        changed.is_retracted
+        OR evidence.label <> exemplar.label
+    )
+ORDER BY
+    evidence.document,
+    evidence.exemplar_id;
+
+-- name: change_labels
+-- Let other labels count for a chain; null for those that were taken back.
+UPDATE standing_evidence AS evidence
+SET label = changed.label
+FROM unnest(:exemplar_ids ::bigint[], :labels ::integer[]) AS changed (exemplar_id, label)
+WHERE
+    evidence.chain_id = :chain_id
+    AND evidence.exemplar_id = changed.exemplar_id;
+
+-- name: evidence
+-- The labelled points that count for a chain, from a document on.
+SELECT
+    document,
+    predicted,
+    label,
+    score
+FROM standing_evidence
+WHERE
+    chain_id = :chain_id
+    AND document >= :document
+    AND label IS NOT NULL
+ORDER BY
+    document,
+    exemplar_id;
+
+-- name: add_position
+-- Store how far a chain was advanced.
+INSERT INTO standing_position (chain_id, documents, event, counted, points)
+VALUES (:chain_id, :documents, :event, :counted, :points)
+ON CONFLICT (chain_id, documents) DO UPDATE
+    SET
+        event = excluded.event,
+        counted = excluded.counted,
+        points = excluded.points;
+
+-- name: newest_position
+-- How far a chain was advanced.
+SELECT
+    documents,
+    event,
+    counted,
+    points
+FROM standing_position
+WHERE chain_id = :chain_id
+ORDER BY documents DESC
+LIMIT 1;
+
+-- name: position_before
+-- The last position whose state is kept of those at which a document did not count yet: in every thousand documents,
+-- the last is kept.
+SELECT
+    documents,
+    event,
+    counted,
+    points
+FROM (
+    SELECT DISTINCT ON (documents / 1000)
+        documents,
+        event,
+        counted,
+        points
+    FROM standing_position
+    WHERE chain_id = :chain_id
+    ORDER BY
+        documents / 1000,
+        documents DESC
+) AS kept
+WHERE documents <= :document
+ORDER BY documents DESC
+LIMIT 1;
+
+-- name: delete_positions
+-- Delete what was found after a position, with its states.
+DELETE FROM standing_position
+WHERE
+    chain_id = :chain_id
+    AND documents > :documents;
+
+-- name: states
+-- The state of each predicted class after a number of documents.
+SELECT DISTINCT ON (predicted)
+    predicted,
+    wealth,
+    most,
+    admitted,
+    correct,
+    capped
+FROM standing_state
+WHERE
+    chain_id = :chain_id
+    AND documents <= :documents
+ORDER BY
+    predicted,
+    documents DESC;
+
+-- name: add_state
+-- Store the state of a predicted class.
+INSERT INTO standing_state (
+    chain_id,
+    documents,
+    predicted,
+    wealth,
+    most,
+    admitted,
+    correct,
+    capped
+)
+VALUES (
+    :chain_id,
+    :documents,
+    :predicted,
+    :wealth ::double precision[],
+    :most ::double precision[],
+    :admitted ::bigint[],
+    :correct ::bigint[],
+    :capped ::bigint[]
+);
+
+-- name: delete_older_states
+-- Delete the states of a predicted class that newer ones in the same thousand documents follow.
+DELETE FROM standing_state
+WHERE
+    chain_id = :chain_id
+    AND predicted = :predicted
+    AND documents < :documents
+    AND documents / 1000 = :documents ::integer / 1000;
+
+-- name: withdrawn
+-- The predicted classes for which an alarm of the promise of a calibrator stands.
+SELECT alarm.number
+FROM monitor_alarm AS alarm
+WHERE
+    alarm.monitor_id = (
+        SELECT max(monitor.id)
+        FROM monitor
+        WHERE monitor.calibrator_id = :calibrator_id
+    )
+    AND alarm.lamp = 'promise'
+    AND alarm.ended_at IS NULL
+ORDER BY alarm.number;

@@ -1,0 +1,47 @@
+"""The program says how far a certificate came that stands while labels arrive."""
+
+from pathlib import Path
+
+from tests.cli import samples
+from tests.cli.program import Program
+from tests.cli.samples import NAME
+
+BEGIN = ("calibrate", NAME, "--standing", "--alpha", "0.3", "--score")
+
+
+def more(program: Program, folder: Path, name: str, split: str, count: int = 1500) -> None:
+    rows = samples.exemplars(name, count, seed=sum(name.encode()))
+    assert program("ingest", NAME, samples.save(folder, f"{name}.npz", rows), "--split", split).code == 0
+
+
+def test_it_says_how_far_it_came(own_calibrated: Program, tmp_path: Path) -> None:
+    program = own_calibrated
+    begun = program(*BEGIN, "network")
+    assert "Certified with confidence 0.95, whenever one looks" in begun.stdout
+    assert "Chain 1, with 0.025 of 1 - confidence, after 1,353 labels" in begun.stdout
+    more(program, tmp_path, "more", "held-out")
+    assert "Chain 1, with 0.025 of 1 - confidence, after 2,853 labels" in program("recalibrate", NAME).stdout
+    shown = program("show", NAME).stdout
+    assert "with confidence 0.95, whenever one looks, at least 0.7 are right among the admitted of each" in shown
+    assert "after 2,853 labels: red 45 of 45 thresholds" in shown
+    following = program(*BEGIN, "network")
+    assert following.code == 0, following
+    following = following.stdout
+    assert "Not certified yet" in following
+    assert "Chain 2, with 0.0083 of 1 - confidence, after 0 labels: red 0 of" in following
+    assert "the next in about" in following
+    listed = program("calibrations", NAME).stdout
+    assert "2 certificates looked at the labels of mc and vp; all hold together with confidence 0.966" in listed
+
+
+def test_other_training_exemplars_end_a_chain_on_the_score_that_depends_on_them(
+    own_calibrated: Program, tmp_path: Path
+) -> None:
+    program = own_calibrated
+    assert program(*BEGIN, "reliability").code == 0
+    more(program, tmp_path, "held", "held-out")
+    assert "after 2,853 labels" in program("recalibrate", NAME).stdout
+    more(program, tmp_path, "trained", "train", 30)
+    refused = program("recalibrate", NAME)
+    assert refused.code == 4
+    assert "chain 1 of 'colours' has ended" in refused.stderr

@@ -1,0 +1,305 @@
+"""A certificate that stands while labels arrive: labels of the ledger advance it, each document once."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tests.flows.logits import CLASSES, NAME, calibrated, exemplars, make
+from tests.flows.recalibration import REQUEST
+from tests.running import Bench
+from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.errors import InvalidInputError
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.calibration import calibrate
+from venn_admit.flows.calibration.recalibrate import recalibrate
+from venn_admit.flows.data.label import label
+from venn_admit.flows.decisions.replay import replay
+from venn_admit.flows.shell import Shell
+from venn_admit.methods.venn_abers.make import MadeByAbers
+from venn_admit.store.calibrations import chains, venn_abers
+from venn_admit.store.database.engine import connect, transaction
+
+STANDING: dict[str, Any] = {"standing": True, "promise": None, "alpha": "0.2", "score": "network"}
+ONCE = "once"
+NEW = exemplars("new", 1200, seed=2)
+"""Documents of two points, in the order in which their labels come."""
+LABELS = dict(zip(NEW["id"].tolist(), NEW["y"].tolist(), strict=True))
+
+
+class NoShell(Shell):
+    """Nobody watches, and there are no jobs."""
+
+    def show(self, what: str, total: int | None = None) -> None:
+        """Show nothing."""
+
+    def advance(self, rows: int) -> None:
+        """Show nothing."""
+
+    def run_job(self, job_id: int, what: str, then: Callable[[], None] | None = None) -> None:
+        raise AssertionError(f"job {job_id} is asked for: {what} {then}")
+
+
+def begin(bench: Bench, name: str = NAME) -> None:
+    """Held-out data, a chain, and points that were scored and wait for their labels."""
+    make(bench, name)
+    bench.ingest(name, bench.write("held-out.npz", exemplars("held-out", 800, seed=1)), "held-out")
+    calibrated(bench, name, **STANDING)
+    unlabelled = {column: values for column, values in NEW.items() if column != "y"}
+    bench.score(name, bench.write("new.npz", unlabelled), weighted=None)
+
+
+def give(bench: Bench, first: int, end: int, name: str = NAME, **changed: int | None) -> None:
+    """Let labels of some rows come, together, with those that change."""
+    labels = {key: LABELS[key] for key in NEW["id"][first:end].tolist()}
+    labels |= {f"new-{key.removeprefix('row')}": value for key, value in changed.items()}
+    path = bench.folder / "labels.csv"
+    lines = [f"{key},{'' if value is None else value}" for key, value in labels.items()]
+    path.write_text("\n".join(["external_id,label", *lines]) + "\n")
+    label(bench.engine, name, LabelFile(path), selection="random", retract=True)
+
+
+def advance(bench: Bench, name: str = NAME) -> list[int]:
+    """Serve what is due; return the snapshots."""
+    served = recalibrate(bench.workspace(), name, shell=NoShell())
+    assert all(step is None or step.error is None for _, step in served), served
+    return [step.calibrated.calibration_id for _, step in served if step is not None and step.calibrated is not None]
+
+
+def calibrator(bench: Bench, name: str) -> int:
+    query = (
+        "SELECT max(calibrator.id) FROM calibrator INNER JOIN classifier ON classifier_id = classifier.id "
+        "WHERE name = :name AND standing"
+    )
+    found: int = bench.value(query, name=name)
+    return found
+
+
+def certificate(bench: Bench, name: str = NAME) -> Certificate:
+    query = "SELECT max(id) FROM calibration WHERE calibrator_id = :id"
+    with connect(bench.engine) as connection:
+        found = venn_abers.certificate_of(connection, bench.value(query, id=calibrator(bench, name)))
+    assert found is not None
+    assert found.standing is not None
+    return found
+
+
+def certified(bench: Bench) -> tuple[int, ...]:
+    found = certificate(bench).standing
+    assert found is not None
+    return tuple(of.certified for of in found.classes)
+
+
+def everything(bench: Bench, name: str = NAME) -> tuple[Any, ...]:
+    """What is certified, and the state to the last bit."""
+    with connect(bench.engine) as connection:
+        chain = chains.newest(connection, calibrator(bench, name))
+        at = chains.position(connection, chain)
+        state = chains.state_at(connection, chain, at.documents)
+    bits = [getattr(of, part).tobytes() for of in state for part in ("wealth", "most", "admitted", "right", "capped")]
+    found = certificate(bench, name)
+    return found.policy, found.documents, found.points, found.classes, found.lacking, bits
+
+
+def count(bench: Bench, table: str) -> int:
+    found: int = bench.value(f"SELECT count(*) FROM {table}")
+    return found
+
+
+@pytest.fixture
+def begun(bench: Bench) -> Bench:
+    begin(bench)
+    return bench
+
+
+def test_it_begins_with_the_labels_that_a_certificate_made_once_tests(begun: Bench) -> None:
+    began, evidence = certificate(begun), count(begun, "standing_evidence")
+    made = calibrated(begun, certify="predicted", score="network").made
+    assert isinstance(made, MadeByAbers)
+    once = made.certificate
+    assert once is not None
+    assert (began.documents, began.points, began.proposing) == (once.documents, once.points, once.proposing)
+    assert (began.points, evidence) == (evidence, once.points)
+    assert began.standing is not None
+    assert began.standing.chain == 1
+    assert began.standing.level == pytest.approx(0.025)
+
+
+def test_labels_advance_it_and_what_is_certified_only_grows(begun: Bench) -> None:
+    grown, documents = [certified(begun)], certificate(begun).documents
+    for first in range(0, 1200, 300):
+        give(begun, first, first + 300)
+        (made,) = advance(begun)
+        assert made == begun.value("SELECT calibration_id FROM calibration_in_use_v1")
+        grown.append(certified(begun))
+        documents += 150
+        assert certificate(begun).documents == documents
+    assert all(a <= b for one, other in pairwise(grown) for a, b in zip(one, other, strict=True))
+    assert sum(grown[-1]) > sum(grown[0])
+
+
+@pytest.mark.parametrize("parts", [2, 6])
+def test_by_parts_it_is_what_it_is_at_once_to_the_last_bit(bench: Bench, parts: int) -> None:
+    """With labels that are corrected, or taken back and given again, before and after they counted."""
+    size = 1200 // parts
+    for name in (NAME, ONCE):
+        begin(bench, name)
+        for part in range(parts):
+            give(bench, part * size, part * size + size, name)
+            wrong = (LABELS[f"new-{part}"] + 1) % CLASSES
+            give(bench, 0, 0, name, **{f"row{part}": wrong, f"row{20 + part}": None})
+            if name == NAME:
+                advance(bench)
+            give(bench, 0, 0, name, **{f"row{part}": LABELS[f"new-{part}"], f"row{20 + part}": 0})
+        advance(bench, name)
+    assert everything(bench) == everything(bench, ONCE)
+
+
+def test_a_document_counts_once_by_the_labels_that_came_first(begun: Bench) -> None:
+    before = certificate(begun).points
+    give(begun, 0, 1)
+    give(begun, 1, 2)
+    advance(begun)
+    assert certificate(begun).points == before + 1
+    calibration = certificate(begun)
+    give(begun, 2, 3)
+    advance(begun)
+    give(begun, 3, 4)
+    assert advance(begun) == [begun.value("SELECT max(id) FROM calibration")]
+    assert certificate(begun).points == calibration.points + 1
+
+
+def test_nothing_new_is_a_no_op(begun: Bench) -> None:
+    give(begun, 0, 100)
+    advance(begun)
+    before, calibrations = everything(begun), count(begun, "calibration")
+    request_again(begun)
+    assert advance(begun) == [begun.value("SELECT max(id) FROM calibration")]
+    assert everything(begun) == before
+    assert count(begun, "calibration") == calibrations
+    assert not begun.rows(REQUEST)
+
+
+def request_again(bench: Bench) -> None:
+    with transaction(bench.engine) as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO recalibration_request (calibrator_id, first_requested_at, last_requested_at, reason) "
+            "SELECT id, now(), now(), 'labels' FROM calibrator"
+        )
+
+
+def test_a_correction_withdraws_what_the_labels_no_longer_show(begun: Bench) -> None:
+    give(begun, 0, 600)
+    advance(begun)
+    before = certificate(begun)
+    assert before.policy is not None
+    give(begun, 0, 0, **{f"row{row}": (LABELS[f"new-{row}"] + 1) % CLASSES for row in range(600)})
+    advance(begun)
+    after = certificate(begun)
+    assert (after.documents, after.points) == (before.documents, before.points)
+    assert sum(of.admitted for of in after.classes) < sum(of.admitted for of in before.classes)
+    # It admits far less, and is in use all the same.
+    assert begun.value("SELECT calibration_id FROM calibration_in_use_v1") == begun.value(
+        "SELECT max(id) FROM calibration"
+    )
+    give(begun, 0, 0, **{f"row{row}": LABELS[f"new-{row}"] for row in range(600)})
+    advance(begun)
+    assert certificate(begun) == before
+
+
+def test_two_at_once_count_each_label_once(begun: Bench) -> None:
+    give(begun, 0, 600)
+    with ThreadPoolExecutor(4) as threads:
+        for done in [threads.submit(advance, begun) for _ in range(4)]:
+            done.result()
+    assert certificate(begun).points == count(begun, "standing_evidence")
+    make_once = everything(begun)
+    begin(begun, ONCE)
+    give(begun, 0, 600, ONCE)
+    advance(begun, ONCE)
+    assert everything(begun, ONCE) == make_once
+
+
+def test_a_crash_leaves_it_as_it_was(begun: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    give(begun, 0, 600)
+    before = everything(begun)
+
+    class CrashError(Exception):
+        pass
+
+    def crash(*_: object, **__: object) -> None:
+        raise CrashError
+
+    monkeypatch.setattr(calibrate, "put_in_use_unless_far_less", crash)
+    with pytest.raises(CrashError):
+        advance(begun)
+    assert everything(begun) == before
+    monkeypatch.undo()
+    advance(begun)
+    assert certificate(begun).documents == before[1] + 300
+
+
+def test_decisions_are_replayed_by_the_chain_as_it_stood(begun: Bench) -> None:
+    decided = [row.id for row in begun.rows("SELECT id FROM decision ORDER BY id")][::50]
+    stored = [replay(begun.workspace(), one) for one in decided]
+    give(begun, 0, 1200)
+    advance(begun)
+    for one, before in zip(decided, stored, strict=True):
+        again = replay(begun.workspace(), one)
+        assert again.differing == ()
+        assert (again.computed, again.policy) == (before.computed, before.policy)
+
+
+def test_the_next_chain_has_a_smaller_part_of_eps_and_counts_later_labels_alone(begun: Bench) -> None:
+    give(begun, 0, 600)
+    advance(begun)
+    in_use = begun.value("SELECT calibration_id FROM calibration_in_use_v1")
+    done = calibrated(begun, **STANDING)
+    found = certificate(begun)
+    assert found.standing is not None
+    assert found.standing.chain == 2
+    assert found.standing.level == pytest.approx(0.05 / 6)
+    assert (found.documents, found.policy, found.proposing) == (0, None, 1400)
+    # It certifies nothing yet, so the first one stays in use, and its labels advance it until it admits about as much.
+    assert done.withheld is not None
+    assert begun.value("SELECT calibration_id FROM calibration_in_use_v1") == in_use
+    give(begun, 600, 1200)
+    (made,) = advance(begun)
+    assert certificate(begun).documents == 300
+    assert begun.value("SELECT calibration_id FROM calibration_in_use_v1") in (in_use, made)
+    for row in begun.rows("SELECT id FROM decision ORDER BY id")[::100]:
+        assert replay(begun.workspace(), row.id).differing == ()
+
+
+def test_it_takes_over_once_it_admits_about_as_much_as_what_is_in_use(bench: Bench) -> None:
+    make(bench)
+    bench.ingest(NAME, bench.write("held-out.npz", exemplars("held-out", 60, seed=1)), "held-out")
+    calibrated(bench, alpha="0.3")
+    calibrated(bench, **STANDING)
+    assert certificate(bench).policy is None
+    fixed = bench.value("SELECT calibration_id FROM calibration_in_use_v1")
+    bench.ingest(NAME, bench.write("more.npz", exemplars("more", 4000, seed=4)), "held-out")
+    advance(bench)
+    assert certificate(bench).policy is not None
+    used = bench.value("SELECT calibration_id FROM calibration_in_use_v1")
+    assert used == bench.value("SELECT max(id) FROM calibration WHERE calibrator_id = :id", id=calibrator(bench, NAME))
+    assert used != fixed
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"certify": "true"}, "certify predicted"),
+        ({"certify": "predicted,group:region"}, "for predicted classes alone"),
+        ({"certify": None, "promise": "average"}, "another promise"),
+        ({"certify": "predicted", "loss": [[0, 1, 1], [5, 0, 1], [5, 1, 0]]}, "got a loss"),
+        ({"certify": "predicted", "test": "asymptotic"}, "leave out either test or standing"),
+        ({"certify": None, "promise": None, "thresholds": ["0.9"] * CLASSES}, "certify"),
+    ],
+)
+def test_what_does_not_stand_is_refused(bench: Bench, given: dict[str, Any], what: str) -> None:
+    make(bench)
+    with pytest.raises(InvalidInputError, match=what):
+        calibrated(bench, standing=True, **given)
