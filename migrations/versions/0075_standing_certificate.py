@@ -122,7 +122,7 @@ def make_evidence() -> None:
         sa.Column("label", sa.Integer, comment="The label that counts; null from when it was taken back."),
         sa.PrimaryKeyConstraint("chain_id", "document", "exemplar_id", name=op.f("standing_evidence_pkey")),
         sa.UniqueConstraint("exemplar_id", "chain_id", name=op.f("standing_evidence_exemplar_id_chain_id_key")),
-        refers("standing_evidence", "chain_id", "standing_chain", ondelete="CASCADE"),
+        refers("standing_evidence", "chain_id", "standing_chain"),
         refers("standing_evidence", "exemplar_id", "exemplar"),
         sa.CheckConstraint("document >= 0", name=op.f("standing_evidence_document_check")),
         schema="venn_admit",

@@ -17,6 +17,8 @@ from venn_admit.flows.calibration import calibrate
 from venn_admit.flows.calibration.recalibrate import recalibrate
 from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.replay import replay
+from venn_admit.flows.removal.forget import forget
+from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.flows.shell import Shell
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.store.calibrations import chains, venn_abers
@@ -286,6 +288,46 @@ def test_it_takes_over_once_it_admits_about_as_much_as_what_is_in_use(bench: Ben
     used = bench.value("SELECT calibration_id FROM calibration_in_use_v1")
     assert used == bench.value("SELECT max(id) FROM calibration WHERE calibrator_id = :id", id=calibrator(bench, NAME))
     assert used != fixed
+
+
+def test_an_alarm_withdraws_its_class_and_leaves_the_others(begun: Bench) -> None:
+    """What was certified before stays latched, whatever labels say now, so that it takes the alarm."""
+    before = certificate(begun).policy
+    assert before is not None
+    assert None not in before.thresholds
+    predicted = NEW["f"].argmax(axis=1)
+    wrong: dict[str, Any] = {f"row{row}": 1 for row in range(1200) if predicted[row] == 0}
+    give(begun, 0, 1200, **wrong)
+    advance(begun)
+    latched = certificate(begun).policy
+    assert latched is not None
+    assert update_monitor(begun.engine, NAME).alarms
+    assert advance(begun) == [begun.value("SELECT calibration_id FROM calibration_in_use_v1")]
+    found = certificate(begun)
+    assert found.withdrawn == (0,)
+    assert found.policy is not None
+    assert found.policy.thresholds == (None, *latched.thresholds[1:])
+    # Nothing more follows from the same alarm; ended by hand, it gives back what was certified.
+    update_monitor(begun.engine, NAME)
+    assert not begun.rows(REQUEST)
+    update_monitor(begun.engine, NAME, restart=True)
+    advance(begun)
+    assert certificate(begun).policy == latched
+
+
+def test_what_is_forgotten_leaves_what_it_has_shown(begun: Bench) -> None:
+    give(begun, 0, 600)
+    advance(begun)
+    before = certificate(begun)
+    forget(begun.workspace(), NAME, external_ids=["held-out-1", "held-out-2", "new-5"], document_ids=[], wait=False)
+    after = certificate(begun)
+    assert (after.policy, after.documents) == (before.policy, before.documents)
+    used = begun.value("SELECT calibration_id FROM calibration_in_use_v1")
+    assert begun.value("SELECT mc_count + vp_count FROM calibration WHERE id = :id", id=used) == 798
+    begun.score(NAME, begun.write("other.npz", exemplars("other", 10, seed=9)), weighted=None)
+    give(begun, 600, 700)
+    advance(begun)
+    assert certificate(begun).documents == before.documents + 50
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def standing_chain(proposing: CertificatePoints, *, class_count: int, alpha: flo
 
 
 def in_blocks(points: CertificatePoints, values: int) -> Iterator[CertificatePoints]:
-    """Yield points by whole documents, in the order of their numbers, so many that arrays of them stay small.
+    """Yield points by whole documents, in the order of their numbers, in parts whose arrays stay small.
 
     Args:
         points: Points with the numbers of their documents.

@@ -16,13 +16,14 @@ from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.report.calibration.cells.certified import labels_needed
 from venn_admit.report.calibration.common.watch import Watch
 from venn_admit.report.monitoring.report import GroupsBeside, MonitorReport
-from venn_admit.store.calibrations import calibrations, listing, venn_abers
+from venn_admit.store.calibrations import calibrations, chains, listing, venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.decisions import alarms, monitors
 from venn_admit.store.decisions.monitors import CountedLabels, Seen, StoredMonitor, StoredState
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.work import recalibrations
 from venn_admit_client.records import Withheld
 
 STATE_DOCUMENTS = 1000
@@ -61,6 +62,7 @@ def update_monitor(engine: Engine, name: str, *, restart: bool = False) -> Monit
         if path.ends or path.outdated:
             monitors.replace_readings(connection, monitor, found)
         standing = alarms.update_alarms(connection, monitor, found, labels.events, after=base.documents)
+        _withdraw(connection, classifier, calibration)
         monitors.settle(connection, monitor, settled, seen)
         return _report(connection, classifier, calibration, monitor, state, standing, state.documents - path.start)
 
@@ -73,6 +75,15 @@ def _require_share(calibration: Calibration) -> None:
             f"calibration {calibration.id} promises a mean loss, and monitors bet on the share right alone; "
             "evaluate it on labelled traffic, which shows the mean loss, or put a calibration without a loss in use"
         )
+
+
+def _withdraw(connection: Connection, classifier: Classifier, calibration: Calibration) -> None:
+    """Request that a standing certificate be advanced if other alarms of the promise stand than it was withdrawn by."""
+    if calibration.method_settings.standing:
+        found = venn_abers.certificate_of(connection, calibration.id)
+        assert found is not None, "a snapshot of a chain has a certificate"
+        if set(found.withdrawn) != set(chains.withdrawn(connection, calibration.calibrator_id)):
+            recalibrations.request(connection, classifier, "alarm", calibrator_id=calibration.calibrator_id)
 
 
 def _settled(connection: Connection, monitor: StoredMonitor) -> tuple[int, Seen]:

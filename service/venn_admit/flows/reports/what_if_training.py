@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from venn_admit.core.monitoring.what_if import Flips, ViewChanges, count_flips, view_changes
 from venn_admit.core.split_names import Split
 from venn_admit.core.types import Approximation, IntArray
+from venn_admit.errors import InvalidInputError
 from venn_admit.flows.reports.other_training import OtherTraining, other_training, other_views
 from venn_admit.methods.method import Made, PointsToDecide, Snapshot
 from venn_admit.methods.registry import METHODS
@@ -56,10 +57,17 @@ def what_if_training(
         leave_out: Ids of training exemplars.
 
     Raises:
+        InvalidInputError: The certificate of the calibration stands while labels arrive.
         NotReadyError: There is no calibration yet, it is out of date, or none could follow.
     """
     with consistent_view(workspace.engine) as connection:
         asked = other_training(connection, name, relabel, leave_out)
+        if asked.calibration.method_settings.standing:
+            raise InvalidInputError(
+                f"calibration {asked.calibration.id} stands while labels arrive, and other training exemplars make no "
+                "snapshot of it: with the network's score nothing would change, with the reliability score its chain "
+                "would end; put a calibration that is made once in use to ask this"
+            )
         following = follow(workspace, connection, asked)
         decisions = _Decisions(connection, following)
         decisions.look_at_all()

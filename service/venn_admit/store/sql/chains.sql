@@ -274,7 +274,7 @@ FROM (
     FROM standing_position
     WHERE chain_id = :chain_id
     ORDER BY
-        documents / 1000,
+        documents / 1000 ASC,
         documents DESC
 ) AS kept
 WHERE documents <= :document
@@ -302,7 +302,7 @@ WHERE
     chain_id = :chain_id
     AND documents <= :documents
 ORDER BY
-    predicted,
+    predicted ASC,
     documents DESC;
 
 -- name: add_state

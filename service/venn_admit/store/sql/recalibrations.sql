@@ -11,6 +11,7 @@ FROM calibrator
 CROSS JOIN clock_timestamp() AS first_requested_at
 WHERE
     calibrator.classifier_id = :classifier_id
+    AND (CAST(:calibrator_id AS integer) IS NULL OR calibrator.id = :calibrator_id)
     AND calibrator.retired_at IS NULL
     AND EXISTS (
         SELECT 1

@@ -37,9 +37,12 @@ class RecalibrationRequest:
     job_error: str | None
 
 
-def request(connection: Connection, classifier: Classifier, reason: str) -> int:
-    """Request a recalibration under every setting that has a snapshot and is not retired; return their number."""
-    parameters = {"classifier_id": classifier.id, "reason": reason}
+def request(connection: Connection, classifier: Classifier, reason: str, *, calibrator_id: int | None = None) -> int:
+    """Request a recalibration under every setting that has a snapshot and is not retired; return their number.
+
+    calibrator_id: None for all, or of one of them.
+    """
+    parameters = {"classifier_id": classifier.id, "calibrator_id": calibrator_id, "reason": reason}
     return len(execute(connection, "recalibrations.request_recalibration", **parameters).all())
 
 

@@ -204,6 +204,11 @@ class Certificate:
         return replace(self, policy=None, admitted=0, classes=(), set_aside=aside)
 
     @property
+    def withdrawn(self) -> tuple[int, ...]:
+        """The predicted classes of which nothing is admitted because of an alarm."""
+        return () if self.standing is None else tuple(of.number for of in self.standing.classes if of.is_withdrawn)
+
+    @property
     def single_points(self) -> bool:
         """Whether every document is one point."""
         return self.documents == self.points

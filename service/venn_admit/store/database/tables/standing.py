@@ -35,14 +35,10 @@ standing_chain = sa.Table(
 )
 
 
-def _chain_key() -> sa.Column[int]:
-    return required("chain_id", sa.ForeignKey(standing_chain.c.id, ondelete="CASCADE"), "The chain.")
-
-
 standing_evidence = sa.Table(
     "standing_evidence",
     metadata,
-    _chain_key(),
+    required("chain_id", sa.ForeignKey(standing_chain.c.id), "The chain."),
     required("exemplar_id", sa.ForeignKey(exemplar.c.id), "Exemplar whose label counts."),
     required("document", sa.Integer, "Number of its document, from 0 in the order in which documents count."),
     required("predicted", sa.Integer, "The network's prediction."),
@@ -59,7 +55,7 @@ standing_evidence = sa.Table(
 standing_position = sa.Table(
     "standing_position",
     metadata,
-    _chain_key(),
+    required("chain_id", sa.ForeignKey(standing_chain.c.id, ondelete="CASCADE"), "The chain."),
     required("documents", sa.Integer, "Number of documents that came to count up to here."),
     required("event", sa.BigInteger, "Last label event of the classifier that was seen."),
     required("counted", sa.Integer, "Number of these documents of which a label was not taken back."),
