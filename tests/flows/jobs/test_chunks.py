@@ -413,12 +413,12 @@ class TestErrors:
 
 
 class TestSizeAndOrder:
-    def test_do_not_show_in_decisions_on_real_data(self, reviews: Bench) -> None:
-        expected = self.scored(reviews, chunk_rows=2048)
+    def test_do_not_show_in_decisions_on_real_data(self, few_reviews: Bench) -> None:
+        expected = self.scored(few_reviews, chunk_rows=2048)
         assert len(expected["decision"]) == 488
         for chunk_rows, backwards in ((7, True), (100, False), (100, True)):
-            self.forget_scored(reviews)
-            found = self.scored(reviews, chunk_rows=chunk_rows, backwards=backwards)
+            self.forget_scored(few_reviews)
+            found = self.scored(few_reviews, chunk_rows=chunk_rows, backwards=backwards)
             for table, rows in expected.items():
                 assert found[table] == rows, (table, chunk_rows)
 
