@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from venn_admit.core.monitoring.anytime.games import Games, GamesFromStarts, excess_factors, go_on_from_starts
+from venn_admit.core.monitoring.anytime.games import Further, Games, GamesFromStarts, excess_factors, go_on_from_starts
 from venn_admit.core.monitoring.anytime.plan import LEVEL, RUN_LENGTH
 from venn_admit.core.types import FloatArray, IntArray
 
@@ -37,7 +37,7 @@ def played(games: Games, errors: Errors, documents: int, *, seed: int, least: fl
         shape = min(BLOCK, documents - first), count
         factors = excess_factors(errors(rng, first, shape), np.full(shape, size), np.array([size]), ALPHA)
         if isinstance(games, GamesFromStarts):
-            go_on_from_starts((games,), factors, np.ones(shape, dtype=np.bool_), first, (least,))
+            go_on_from_starts([Further(games, factors, np.ones(shape, dtype=np.bool_), least)], first)
         else:
             games.go_on(factors, first, least)
     return games

@@ -92,13 +92,14 @@ def test_a_lamp_is_rarely_lit_by_chance(law: Law) -> None:
 @pytest.mark.parametrize("law", [Law(), Law(size=8, together=0.5)], ids=["single points", "documents"])
 def test_the_lamp_of_groups_is_rarely_lit_by_chance(law: Law) -> None:
     """Where every group, and every predicted class within it, is at the border of the promise."""
-    watched = [watch_regions(seed, law, LABELS) for seed in range(STREAMS)]
+    streams = STREAMS // 2
+    watched = [watch_regions(seed, law, LABELS) for seed in range(streams)]
     most = 3 * len(REGIONS)
     # Predicted classes within a region of few documents are not tested.
     assert all(most - 3 <= plan.games(Lamp.GROUPS) <= most for plan, _ in watched)
     for level in LEVELS:
-        assert share_lit(watched, Lamp.GROUPS, level) <= allowed(level, STREAMS), level
-    assert share_lit(watched, Lamp.GROUPS, 0.2) > 0.01, "nor is it never lit"
+        assert share_lit(watched, Lamp.GROUPS, level) <= allowed(level, streams), level
+    assert share_lit(watched, Lamp.GROUPS, 0.2) > 0, "nor is it never lit"
 
 
 def test_a_group_that_falls_short_is_seen_where_no_class_does() -> None:

@@ -204,38 +204,54 @@ class GamesFromStarts(Games):
         """(g,) float64, the mixture, or the sum, now."""
         return _mean(self.wealth) + self.to_come(self.counted)
 
+    def to_start(self, counted: IntArray) -> FloatArray:
+        """Return the weight of the start before the last of the documents that count."""
+        return np.ones(counted.shape) if self.is_detector else still_to_start(counted - 1) - still_to_start(counted)
+
     def to_come(self, counted: IntArray) -> FloatArray:
         """Return the weight of the games that have not started yet; it is kept."""
         return np.zeros(counted.shape) if self.is_detector else still_to_start(counted)
 
 
-def go_on_from_starts(
-    several: Sequence[GamesFromStarts], factors: FloatArray, counts: BoolArray, before: int, least: Sequence[float]
-) -> None:
-    """Play on with games of the same factors.
+@dataclass(frozen=True, slots=True, eq=False)
+class Further:
+    """What further documents are to the games of a lamp.
 
-    Args:
+    Attributes:
         factors: (n, g, S) float64, n >= 1; 1 where a document does not count.
         counts: (n, g) bool, whether a document counts in a game.
-        before: The number of documents so far.
-        least: The value that lights the lamp of each.
+        least: The value that lights the lamp.
     """
-    number = before + np.arange(len(factors))
-    counted = several[0].counted + np.cumsum(counts, axis=0)  # (n, g)
-    joining, wealth = [], []
-    for games in several:
-        joins = np.where(counts, 1.0 if games.is_detector else still_to_start(counted - 1) - still_to_start(counted), 0)
-        joining += [joins, joins * number[:, None]]
-        wealth += [games.wealth, games.moment]
-    path = play_from_starts(np.stack(wealth), np.stack(joining, axis=1), factors)  # (n, 2 m, g, S)
-    means = _mean(path)  # (n, 2 m, g)
-    for place, (games, needed) in enumerate(zip(several, least, strict=True)):
-        now, moment = means[:, 2 * place], means[:, 2 * place + 1]
-        values = now + games.to_come(counted)
-        reached = values >= needed
+
+    games: GamesFromStarts
+    factors: FloatArray
+    counts: BoolArray
+    least: float
+
+
+def go_on_from_starts(several: Sequence[Further], before: int) -> None:
+    """Play on with the games of several lamps at once.
+
+    Args:
+        before: The number of documents so far.
+    """
+    wealth, joining, counted = [], [], []
+    for of in several:
+        counts = of.games.counted + np.cumsum(of.counts, axis=0)  # (n, g)
+        joins = np.where(of.counts, of.games.to_start(counts), 0.0)
+        joining.append(np.stack([joins, joins * (before + np.arange(len(joins)))[:, None]], axis=1))  # (n, 2, g)
+        wealth.append(np.stack([of.games.wealth, of.games.moment]))  # (2, g, S)
+        counted.append(counts)
+    factors = np.concatenate([of.factors for of in several], axis=1)
+    path = play_from_starts(np.concatenate(wealth, axis=1), np.concatenate(joining, axis=2), factors)
+    means, ends = _mean(path), np.cumsum([len(of.games.most) for of in several])
+    for of, counts, place in zip(several, counted, np.split(np.arange(ends[-1]), ends[:-1]), strict=True):
+        games, now, moment = of.games, means[:, 0, place], means[:, 1, place]  # (n, g) each
+        values = now + games.to_come(counts)
+        reached = values >= of.least
         new, at = reached.any(axis=0) & (games.crossed == 0), reached.argmax(axis=0)
         games.crossed = np.where(new, before + 1 + at, games.crossed)
         lit = np.flatnonzero(new)
         games.since[lit] = 1 + np.round(moment[at[lit], lit] / now[at[lit], lit])
         games.most = np.maximum(games.most, values.max(axis=0))
-        games.wealth, games.moment, games.counted = path[-1, 2 * place], path[-1, 2 * place + 1], counted[-1]
+        games.wealth, games.moment, games.counted = path[-1, 0, place], path[-1, 1, place], counts[-1]

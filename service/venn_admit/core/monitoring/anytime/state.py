@@ -10,6 +10,7 @@ from venn_admit.core.monitoring.anytime.documents import LabelledPoints, drawn, 
 from venn_admit.core.monitoring.anytime.games import (
     BLOCK_VALUES,
     STAKES,
+    Further,
     Games,
     GamesFromStarts,
     excess_factors,
@@ -18,7 +19,7 @@ from venn_admit.core.monitoring.anytime.games import (
 )
 from venn_admit.core.monitoring.anytime.groups import GroupPlan, unknown_counts
 from venn_admit.core.monitoring.anytime.plan import EARLY, Lamp, MonitorPlan
-from venn_admit.core.types import BoolArray, FloatArray, IntArray
+from venn_admit.core.types import BoolArray, IntArray
 
 PairCounts = dict[tuple[int, int], int]
 """How many documents have (admitted points, wrong ones among them)."""
@@ -96,43 +97,38 @@ def advance(plan: MonitorPlan, state: MonitorState, points: LabelledPoints, leve
 
 
 def _count_shares(plan: MonitorPlan, state: MonitorState, block: LabelledPoints, least: Mapping[Lamp, float]) -> None:
-    alpha = float(plan.alpha)
-    for lamp, group, largest, pairs in (
-        (Lamp.PROMISE, block.predicted, plan.largest_predicted, state.predicted),
-        (Lamp.TRUE_CLASSES, block.label, plan.largest_true, state.true),
-    ):
-        points, wrong = tally(block, group, largest)
-        _bet_on_shares(state, lamp, excess_factors(wrong, points, largest, alpha), points > 0, least)
-        _add_pairs(pairs, points, wrong)
-    _add_pairs(state.partition, *tally(block, block.partition, plan.largest_partition))
+    counted = [
+        (Lamp.PROMISE, *tally(block, block.predicted, plan.largest_predicted), plan.largest_predicted, state.predicted),
+        (Lamp.TRUE_CLASSES, *tally(block, block.label, plan.largest_true), plan.largest_true, state.true),
+    ]
     if plan.groups is not None:
-        _count_groups(plan.groups, state, block, alpha, least)
+        counted.append((Lamp.GROUPS, *_tally_groups(plan.groups, block), plan.groups.largest, state.groups))
+    from_starts = []
+    for lamp, points, wrong, largest, pairs in counted:
+        factors, counts = excess_factors(wrong, points, largest, float(plan.alpha)), points > 0
+        if lamp is Lamp.GROUPS and plan.groups is not None:
+            factors[:, ~plan.groups.tested] = 1.0
+            counts &= plan.groups.tested
+        _add_pairs(pairs, points, wrong)
+        for each in (lamp, EARLY[lamp]):
+            games = state.games.get(each)
+            if isinstance(games, GamesFromStarts):
+                from_starts.append(Further(games, factors, counts, least[each]))
+            elif games is not None:
+                games.go_on(factors, state.documents, least[each])
+    if from_starts:
+        go_on_from_starts(from_starts, state.documents)
+    _add_pairs(state.partition, *tally(block, block.partition, plan.largest_partition))
 
 
-def _bet_on_shares(
-    state: MonitorState, lamp: Lamp, factors: FloatArray, counts: BoolArray, least: Mapping[Lamp, float]
-) -> None:
-    """Play on the games of a lamp, and those of its early warning; counts: whether a document counts in a game."""
-    games, early = state.games[lamp], state.games.get(EARLY[lamp])
-    if isinstance(games, GamesFromStarts) and isinstance(early, GamesFromStarts):
-        go_on_from_starts((games, early), factors, counts, state.documents, (least[lamp], least[EARLY[lamp]]))
-    else:
-        games.go_on(factors, state.documents, least[lamp])
-
-
-def _count_groups(
-    plan: GroupPlan, state: MonitorState, block: LabelledPoints, alpha: float, least: Mapping[Lamp, float]
-) -> None:
+def _tally_groups(plan: GroupPlan, block: LabelledPoints) -> tuple[IntArray, IntArray]:
     points = np.zeros((block.document_count, len(plan.classes)), dtype=np.int64)
     wrong = points.copy()
     for place in plan.places(block):  # the classes of different kinds have different places
         of_kind, wrong_of_kind = tally(block, place, plan.largest)
         points += of_kind
         wrong += wrong_of_kind
-    factors = excess_factors(wrong, points, plan.largest, alpha)
-    factors[:, ~plan.tested] = 1.0
-    _bet_on_shares(state, Lamp.GROUPS, factors, (points > 0) & plan.tested, least)
-    _add_pairs(state.groups, points, wrong)
+    return points, wrong
 
 
 def _add_pairs(pairs: list[PairCounts], points: IntArray, wrong: IntArray) -> None:
