@@ -1,4 +1,4 @@
-"""The table of the source names modules, commands, options and tests that exist, and a command and a test for each row."""
+"""The table of the source names modules, commands, options and tests that exist, and gives each row its own."""
 
 import re
 from importlib import import_module

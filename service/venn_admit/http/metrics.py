@@ -2,6 +2,7 @@
 
 from collections import Counter as Tally
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -36,12 +37,15 @@ class Metrics:
             ("admitted", "reason"),
             registry=self._registry,
         )
+        # Found by their labels once: there are as few as there are routes.
+        self._of_requests = cache(self._requests.labels)
+        self._of_seconds = cache(self._seconds.labels)
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count an answer. route: the template of its path, so that there are few of them."""
         known = method if method in _METHODS else "other"
-        self._requests.labels(known, route, str(status)).inc()
-        self._seconds.labels(known, route).observe(seconds)
+        self._of_requests(known, route, status).inc()
+        self._of_seconds(known, route).observe(seconds)
 
     def count_decided(self, reasons: Iterable[str | None]) -> None:
         """Count points that were decided on. reasons: why each was rejected, a value of `Reason`; None if admitted."""

@@ -18,8 +18,8 @@ MOST_QUERIES = 64
 _BLOCK_ROWS, _BLOCK_PAIRS = 4096, 1 << 16
 # A query with more candidates than this is given back.
 _MOST_CANDIDATES = 4096
-# A block's rows are of this many groups at least, and of this many for each neighbour. The number is odd, since the rows
-# of a file may repeat after an even one.
+# A block's rows are of this many groups at least, and of this many for each neighbour. The number is odd, since rows of
+# a file may repeat after an even one.
 _GROUPS, _GROUPS_EACH = 251, 7
 # If more exemplars are within the limits than this many for each neighbour, all of them are looked at for lower ones.
 _CROWD = 4
@@ -74,6 +74,9 @@ class OnePassSupport:
         with np.errstate(over="ignore"):
             self._norms = norms.astype(np.float32)
             self._halves = (np.square(distances) / 2).astype(np.float32)
+        rounding = (vectors.shape[1] + 10) * _UNIT
+        self._gamma = rounding / (1.0 - rounding)
+        self._errors = np.float32(self._gamma) * self._halves
 
     def nearest(self, queries: Float32Array, neighbour_count: int) -> PassNeighbours:
         """Return the K nearest of each query, with the bits that `exact_neighbours` gives them.
@@ -94,21 +97,23 @@ class OnePassSupport:
         """The lists of the queries that are separated, and whether each is."""
         centred = (queries - self._centre).astype(np.float32)
         norms = _norms(centred)
-        rounding = (queries.shape[1] + 10) * _UNIT
-        gamma = rounding / (1.0 - rounding)
-        by_norm = (gamma * norms).astype(np.float32)[:, np.newaxis]
+        by_norm = (self._gamma * norms).astype(np.float32)[:, np.newaxis]
         # Half of a squared distance is a bound and this much.
         beyond_bound = np.square(norms) / 2 + centred @ self._centre
         lists = _Lists(beyond_bound, queries.shape[1], neighbour_count)
-        step = max(_BLOCK_ROWS, _BLOCK_PAIRS // len(queries))
+        n, step = len(queries), max(_BLOCK_ROWS, _BLOCK_PAIRS // len(queries))
+        # Filled again with each block, since new memory takes as long as what is written to it.
+        pairs = np.empty((3, n * min(step, len(self._vectors))), np.float32)
         for start in range(0, len(self._vectors), step):
             block = slice(start, start + step)
+            vectors = self._vectors[block]
+            products, lower, errors = pairs[:, : n * len(vectors)].reshape(3, n, -1)
             # Few queries are multiplied faster in this order.
-            products = np.ascontiguousarray((self._vectors[block] @ centred.T).T)  # (n, rows)
-            lower = np.subtract(self._halves[block], products, out=products)
-            errors = by_norm * self._norms[block]
-            errors += np.float32(gamma) * self._halves[block]
-            upper = lower + errors
+            turned = np.matmul(vectors, centred.T, out=products.reshape(-1, n))
+            np.subtract(self._halves[block], turned.T, out=lower)  # (n, rows)
+            np.multiply(by_norm, self._norms[block], out=errors)
+            errors += self._errors[block]
+            upper = np.add(lower, errors, out=products)
             lower -= errors
             lists.add(lower, upper, start)
         lists.prune()

@@ -26,8 +26,10 @@ class Scope(StrEnum):
         >>> [Scope.SCORE.includes(other) for other in Scope]
         [True, True, False, False]
         """
-        order = list(Scope)
-        return order.index(self) >= order.index(other)
+        return _ORDER[self] >= _ORDER[other]
+
+
+_ORDER = {scope: place for place, scope in enumerate(Scope)}
 
 
 @dataclass(frozen=True, slots=True)
