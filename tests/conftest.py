@@ -200,6 +200,15 @@ def fresh_database(server_url: str, template: str = "template0") -> Iterator[str
             execute_alone(execute, f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@contextmanager
+def fresh_engine(server_url: str, template: str = "template0") -> Iterator[Engine]:
+    """An engine on a fresh database."""
+    with fresh_database(server_url, template) as url:
+        engine = create_engine(url)
+        yield engine
+        engine.dispose()
+
+
 @pytest.fixture(scope="session")
 def template_database(server_url: str) -> Iterator[str]:
     """The name of a migrated database that nobody is connected to."""
@@ -235,10 +244,8 @@ def engine(database: str) -> Iterator[Engine]:
 @pytest.fixture(scope="module")
 def shared_engine(server_url: str, template_database: str) -> Iterator[Engine]:
     """An engine on a migrated database that the tests of a module share."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         yield engine
-        engine.dispose()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 import venn_admit
 import venn_admit_client as client
-from tests.api.conftest import serving
+from tests.api.conftest import remote_client, serving
 from tests.api.service import Service, check_problem
 from tests.api.test_writing import working
 from tests.cli.conftest import on_database
@@ -65,17 +65,10 @@ def shells(server_url: str, template_database: str, tmp_path_factory: pytest.Tem
         assert scored.code == 0, scored.stderr
         with (
             serving(program) as service,
-            pytest.MonkeyPatch.context() as patch,
+            remote_client(service) as remote,
             venn_admit.connect(program.url, home=program.home) as connection,
             working(service),
         ):
-
-            def in_this_process(**options: Any) -> Any:
-                service.client.headers.update(options["headers"])
-                return service.client
-
-            patch.setattr("venn_admit_client.transport.httpx.Client", in_this_process)
-            remote = client.connect("http://testserver", service.keys[Scope.ADMIN])
             yield Shells(program, service, connection, remote, data, folder, scored.result["jobs"])
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import venn_admit
-import venn_admit_client as client
-from tests.api.conftest import serving
+from tests.api.conftest import remote_client, serving
 from tests.cli import samples
 from tests.cli.conftest import on_database
 from tests.conftest import fresh_database
@@ -40,17 +39,10 @@ def decide(server_url: str, template_database: str, tmp_path_factory: pytest.Tem
         assert "in every predicted class of every region" in " ".join(done.stdout.split())
         with (
             serving(program) as service,
+            remote_client(service) as remote,
             visited(program) as page,
-            pytest.MonkeyPatch.context() as patch,
             venn_admit.connect(program.url, home=program.home) as connection,
         ):
-
-            def in_this_process(**options: Any) -> Any:
-                service.client.headers.update(options["headers"])
-                return service.client
-
-            patch.setattr("venn_admit_client.transport.httpx.Client", in_this_process)
-            remote = client.connect("http://testserver", service.keys[Scope.ADMIN])
 
             def by_command(region: str | None) -> Any:
                 given = () if region is None else ("--attributes", f"region={region}")

@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 import venn_admit
 import venn_admit_client as client
-from tests.api.conftest import serving
+from tests.api.conftest import remote_client, serving
 from tests.api.service import OWN, Service
 from tests.cli import samples
 from tests.cli.conftest import copied, files, ingested
@@ -101,16 +101,9 @@ def shells(ingested: Program, server_url: str, session_folder: Path) -> Iterator
     with (
         copied(ingested, server_url, folder) as program,
         serving(program) as service,
-        pytest.MonkeyPatch.context() as patch,
+        remote_client(service) as remote,
         venn_admit.connect(program.url, home=program.home) as connection,
     ):
-
-        def in_this_process(**options: Any) -> Any:
-            service.client.headers.update(options["headers"])
-            return service.client
-
-        patch.setattr("venn_admit_client.transport.httpx.Client", in_this_process)
-        remote = client.connect("http://testserver", service.keys[Scope.ADMIN])
         made = Shells(program, service, folder, connection, remote)
         yield made
         made.engine.dispose()

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_engine
 from tests.running import EXAMPLES, Bench, Golden, make_reviews
 from venn_admit.core.neighbours.search import exact_neighbours
 from venn_admit.flows.decisions.score_one import GivenPoint, PointScorer
 from venn_admit.methods.venn_admit import method
-from venn_admit.store.database.engine import connect, create_engine
+from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.search import nearest
 
@@ -22,8 +22,7 @@ POINTS = 120
 @pytest.fixture(scope="module")
 def bench(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """A database with the calibrated classifiers `reviews`, of real data, and `edge`, of ties."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         found = Bench(engine, tmp_path_factory.mktemp("agreement"))
         make_reviews(found)
         for file in ("test", "ood"):
@@ -34,7 +33,6 @@ def bench(server_url: str, template_database: str, tmp_path_factory: pytest.Temp
         found.calibrate("edge", **golden.settings)
         found.write("edge.npz", golden.exemplars("score"))
         yield found
-        engine.dispose()
 
 
 @pytest.mark.parametrize(("weighted", "by_sql"), [(True, 0), (False, 0), (False, 2 * POINTS)])

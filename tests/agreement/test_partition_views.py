@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_engine
 from tests.flows import logits
 from tests.running import EXAMPLES, Bench, Golden, make_reviews
 from venn_admit.core.approximation.knn import softmax
@@ -26,7 +26,7 @@ from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.flows.reports.evaluate import compare_methods, request_evaluation_of_decisions
 from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration, SnapshotPoints
-from venn_admit.store.database.engine import connect, create_engine, transaction
+from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers
 
 PARTITIONS = "SELECT * FROM report.partition_v2 WHERE calibration = :calibration"
@@ -75,12 +75,10 @@ def make_demo(bench: Bench) -> None:
 def classifier(
     request: pytest.FixtureRequest, server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Bench, str]]:
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         bench = Bench(engine, tmp_path_factory.mktemp("partitions"))
         {"reviews": make_demo, "documents": make_documents}[request.param](bench)
         yield bench, request.param
-        engine.dispose()
 
 
 def snapshots(bench: Bench, name: str, method: str) -> list[tuple[Calibration, SnapshotPoints, SnapshotPoints]]:

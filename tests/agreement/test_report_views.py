@@ -11,12 +11,11 @@ import pytest
 from sqlalchemy import Engine
 
 from tests.agreement.test_partition_views import make_demo, make_documents, snapshots
-from tests.conftest import fresh_database
+from tests.conftest import fresh_engine
 from tests.running import Bench, Golden
 from venn_admit.core.calibrators.bands import bin_of
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.monitoring.bands import label_budget
-from venn_admit.store.database.engine import create_engine
 
 DECISIONS = """
 SELECT decision.*, exemplar.label, exemplar.external_id, admit.band_size
@@ -39,12 +38,10 @@ MAKE = {"reviews": make_demo, "documents": make_documents}
 def classifier(
     request: pytest.FixtureRequest, server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Bench, str]]:
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         bench = Bench(engine, tmp_path_factory.mktemp("views"))
         MAKE[request.param](bench)
         yield bench, request.param
-        engine.dispose()
 
 
 def index_of_stability(counts: Counter[Any], calibrated: Counter[Any]) -> float:

@@ -21,7 +21,7 @@ import pytest
 
 import venn_admit
 import venn_admit_client as client
-from tests.api.conftest import serving
+from tests.api.conftest import remote_client, serving
 from tests.api.service import OWN, Service
 from tests.cli.conftest import calibrated, copied, files, ingested
 from tests.cli.program import Program
@@ -164,16 +164,10 @@ def shells(calibrated: Program, server_url: str, session_folder: Path) -> Iterat
     with (
         copied(calibrated, server_url, session_folder / "shells") as program,
         serving(program) as service,
+        remote_client(service) as remote,
         pytest.MonkeyPatch.context() as patch,
         venn_admit.connect(program.url, home=program.home) as connection,
     ):
-
-        def in_this_process(**options: Any) -> Any:
-            service.client.headers.update(options["headers"])
-            return service.client
-
-        patch.setattr("venn_admit_client.transport.httpx.Client", in_this_process)
-        remote = client.connect("http://testserver", service.keys[Scope.ADMIN])
         made = Shells(program, service, connection, remote)
         patch.setattr(calibrate, "calibrate", made.note)
         patch.setattr(calibrations, "calibrate", made.note)

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_engine
 from tests.core.scenarios import Scenario, scenarios
 from tests.running import EXAMPLES, Bench, make_reviews
 from venn_admit.core.approximation.knn import softmax
@@ -29,7 +29,7 @@ from venn_admit.core.types import Approximation, CalibrationPoints, IntArray
 from venn_admit.store.calibrations import bands, calibrations, calibrators
 from venn_admit.store.calibrations.bands import BandEvidence
 from venn_admit.store.calibrations.calibrations import Calibration, SnapshotPoints
-from venn_admit.store.database.engine import connect, create_engine, transaction
+from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import approximations, classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
 
@@ -136,14 +136,12 @@ def assert_agreement(connection: Connection, case: Case) -> list[int]:
 @pytest.fixture(scope="module")
 def bench(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """A database with the calibrated classifier `reviews`, its test sets scored."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         found = Bench(engine, tmp_path_factory.mktemp("agreement"))
         make_reviews(found)
         for file in ("test.npz", "ood.npz"):
             found.score("reviews", EXAMPLES / file, weighted=False)
         yield found
-        engine.dispose()
 
 
 def real_case(bench: Bench, calibration_id: int, count: int) -> Case:

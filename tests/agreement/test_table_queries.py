@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine, Row
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_engine
 from tests.report.pages.test_evaluation import Page
 from tests.running import EXAMPLES, Bench, make_reviews
 from venn_admit.cli.advice import command
@@ -29,7 +29,7 @@ from venn_admit.report.evaluation.evaluated import edge_names
 from venn_admit.report.evaluation.wording import share_text
 from venn_admit.report.pages.html import render_calibration
 from venn_admit.report.wording import time_text
-from venn_admit.store.database.engine import connect, create_engine
+from venn_admit.store.database.engine import connect
 from venn_admit.store.database.schema import Group
 
 NAME = "reviews"
@@ -60,8 +60,7 @@ def give_labels(bench: Bench, rows: range) -> None:
 @pytest.fixture(scope="module")
 def bench(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """Calibration 1 is by bands of each q, 2 by a few bins, 3 to 5 by Venn-Abers: 4 certified, 5 admitting nothing."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         made = Bench(engine, tmp_path_factory.mktemp("offered"))
         make_reviews(made, held_out_rows=6000)
         made.score(NAME, traffic(made, slice(0, SCORED)), weighted=None)
@@ -76,7 +75,6 @@ def bench(server_url: str, template_database: str, tmp_path_factory: pytest.Temp
         give_labels(made, range(SCORED, SCORED + 200))
         update_monitor(made.engine, NAME)
         yield made
-        engine.dispose()
 
 
 @pytest.fixture(scope="module", params=[1, 2, 3, 4, 5])

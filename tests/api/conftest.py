@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -16,6 +17,7 @@ from venn_admit.flows.keys.keys import create
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope
+from venn_admit_client import Connection, connect
 
 __all__ = ["calibrated", "copied", "files", "ingested", "own_calibrated", "own_ingested", "program"]
 
@@ -31,6 +33,19 @@ def serving(program: Program) -> Iterator[Service]:
             yield Service(client, runtime, keys)
     finally:
         runtime.engine.dispose()
+
+
+@contextmanager
+def remote_client(service: Service) -> Iterator[Connection]:
+    """The client, with a key for everything; this process answers it."""
+
+    def in_this_process(**options: Any) -> TestClient:
+        service.client.headers.update(options["headers"])
+        return service.client
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("venn_admit_client.transport.httpx.Client", in_this_process)
+        yield connect("http://testserver", service.keys[Scope.ADMIN])
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_engine
 from tests.running import EXAMPLES, REVIEW_ETA_LOC, REVIEW_PARAMETERS, Bench, Scores
 from venn_admit.core.approximation.knn import softmax
 from venn_admit.core.evaluation.tallies import Tally
@@ -20,7 +20,6 @@ from venn_admit.flows.data.create import create
 from venn_admit.flows.data.export import Export
 from venn_admit.flows.keys.keys import create as create_key
 from venn_admit.store.access.keys import Scope
-from venn_admit.store.database.engine import create_engine
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "reporting.md"
 QUESTION = re.compile(r"^## (?P<question>[^\n]+\?)$(?P<answer>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
@@ -54,8 +53,7 @@ class Demo:
 
 @pytest.fixture(scope="module")
 def demo(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         bench = Bench(engine, tmp_path_factory.mktemp("reporting"))
         name = "sentiment-demo"
         create(engine, name, NAMES, dimension=128, neighbour_count=25, seed=0)
@@ -70,7 +68,6 @@ def demo(server_url: str, template_database: str, tmp_path_factory: pytest.TempP
         create_key(engine, "a dashboard", scope=Scope.READ)
         labels = [np.load(EXAMPLES / f"{file}.npz")["y"].astype(np.int64) for file in FILES]
         yield Demo(bench, labels, scores, wider)
-        engine.dispose()
 
 
 def in_use(demo: Demo, rows: Rows) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy import Engine, make_url, text
 from structlog.testing import capture_logs
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_database, fresh_engine
 from tests.running import EXAMPLES, Arrays, Bench, make_reviews, run_chunks
 from venn_admit.flows.calibration.calibrate import request_approximations
 from venn_admit.store.database.engine import connect, create_engine
@@ -90,14 +90,11 @@ def _rows(file: str, rows: slice) -> Arrays:
 
 def undisturbed(server_url: str, template: str, folder: Path) -> Counter[Row]:
     """What the jobs leave that are computed chunk by chunk in this process."""
-    with fresh_database(server_url, template) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template) as engine:
         with capture_logs():
             for job_id in open_jobs(engine):
                 run_chunks(engine, Bench(engine, folder).cache, job_id)
-        left = written(engine)
-        engine.dispose()
-    return left
+        return written(engine)
 
 
 def open_jobs(engine: Engine) -> list[int]:

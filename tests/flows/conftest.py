@@ -6,17 +6,16 @@ from typing import Any
 
 import pytest
 from celery import Celery
-from sqlalchemy import Engine, make_url
+from sqlalchemy import Engine
 from structlog.testing import capture_logs
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_engine
 from tests.flows.logits import make_both
 from tests.flows.recalibration import QUIET, WAIT, Due
 from tests.running import Bench, Golden, make_reviews
 from venn_admit import broker
 from venn_admit.core.comparison import strength
 from venn_admit.flows.calibration.recalibrate import RecalibrationStep, recalibrate_due
-from venn_admit.store.database.engine import create_engine
 
 
 @pytest.fixture(autouse=True)
@@ -38,25 +37,22 @@ def edge_template(
 ) -> Iterator[tuple[str, Golden]]:
     """The name of a database with the classifier `edge` of the golden file, calibrated, and that file."""
     golden = Golden("edge")
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         bench = Bench(engine, tmp_path_factory.mktemp("edge"))
         golden.prepare(bench, "edge")
         bench.calibrate("edge", **golden.settings)
         engine.dispose()
-        yield make_url(url).database or "", golden
+        yield engine.url.database or "", golden
 
 
 @pytest.fixture
 def edge(server_url: str, edge_template: tuple[str, Golden], tmp_path: Path) -> Iterator[Bench]:
     """The calibrated classifier `edge`, for the test alone, with `score.npz` to score."""
     template, golden = edge_template
-    with fresh_database(server_url, template) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template) as engine:
         bench = Bench(engine, tmp_path)
         bench.write("score.npz", golden.exemplars("score"))
         yield bench
-        engine.dispose()
 
 
 @pytest.fixture(scope="module")
@@ -72,20 +68,17 @@ def reviews_template(
     server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """The name of a database with the classifier `reviews`, that nobody is connected to."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         make_reviews(Bench(engine, tmp_path_factory.mktemp("reviews")))
         engine.dispose()
-        yield make_url(url).database or ""
+        yield engine.url.database or ""
 
 
 @pytest.fixture
 def reviews(server_url: str, reviews_template: str, tmp_path: Path) -> Iterator[Bench]:
     """The calibrated classifier `reviews`, for the test alone."""
-    with fresh_database(server_url, reviews_template) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, reviews_template) as engine:
         yield Bench(engine, tmp_path)
-        engine.dispose()
 
 
 @pytest.fixture(scope="session")
@@ -93,20 +86,17 @@ def few_reviews_template(
     server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """As `reviews_template`, with a quarter of the held-out data."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         make_reviews(Bench(engine, tmp_path_factory.mktemp("few-reviews")), held_out_rows=4000)
         engine.dispose()
-        yield make_url(url).database or ""
+        yield engine.url.database or ""
 
 
 @pytest.fixture
 def few_reviews(server_url: str, few_reviews_template: str, tmp_path: Path) -> Iterator[Bench]:
     """As `reviews`, with a quarter of the held-out data."""
-    with fresh_database(server_url, few_reviews_template) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, few_reviews_template) as engine:
         yield Bench(engine, tmp_path)
-        engine.dispose()
 
 
 @pytest.fixture

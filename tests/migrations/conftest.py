@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 from alembic.config import Config
-from sqlalchemy import Connection, Engine, make_url
+from sqlalchemy import Connection, Engine
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_engine
 from tests.migrations.migrating import restore
 from venn_admit.store.database import schema
 from venn_admit.store.database.engine import create_engine
@@ -24,20 +24,17 @@ def empty(empty_database: str) -> Iterator[Engine]:
 def restored_database(server_url: str, template_database: str) -> Iterator[str]:
     """The name of a database that the migrations before the baseline made, which nobody is connected to."""
     assert template_database, "making it made the roles that the dump refers to"
-    with fresh_database(server_url) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url) as engine:
         restore(engine)
         engine.dispose()
-        yield make_url(url).database or ""
+        yield engine.url.database or ""
 
 
 @pytest.fixture
 def restored(server_url: str, restored_database: str) -> Iterator[Engine]:
     """A database that the migrations before the baseline made, for the test alone."""
-    with fresh_database(server_url, restored_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, restored_database) as engine:
         yield engine
-        engine.dispose()
 
 
 @pytest.fixture

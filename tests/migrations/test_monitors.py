@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from alembic import command
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_engine
 from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
 from tests.flows.logits import NAME, calibrated, exemplars, make
 from tests.migrations.migrating import move
@@ -23,7 +23,6 @@ from venn_admit.core.monitoring.anytime.stored import plan_document, state_docum
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.data.label import label
 from venn_admit.flows.reports.monitor import update_monitor
-from venn_admit.store.database.engine import create_engine
 from venn_admit.store.decisions import monitored
 
 ROWS = 400
@@ -68,10 +67,8 @@ def test_a_running_monitor_goes_on(server_url: str, template_database: str, tmp_
     """One whose database was at 0065 between two updates says in the end what one says whose database was not."""
     said = []
     for back in (True, False):
-        with fresh_database(server_url, template_database) as url:
-            engine = create_engine(url)
+        with fresh_engine(server_url, template_database) as engine:
             said.append(watched(Bench(engine, tmp_path), back=back))
-            engine.dispose()
     assert said[0] == said[1]
 
 
@@ -79,8 +76,7 @@ def test_a_monitor_with_early_warnings_becomes_one_without(
     server_url: str, template_database: str, tmp_path: Path
 ) -> None:
     """If its database goes back to 0072: its games start once, and are played again from the labels."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         bench = Bench(engine, tmp_path)
         start(bench)
         give(bench, range(200))
@@ -94,7 +90,6 @@ def test_a_monitor_with_early_warnings_becomes_one_without(
         assert {alarm.about.lamp for alarm in found.alarms} == lamps - set(EARLY.values())
         again = update_monitor(bench.engine, NAME, restart=True)
         assert (again.documents, again.from_starts) == (0, True)
-        engine.dispose()
 
 
 def start(bench: Bench) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from celery import Celery
-from sqlalchemy import Engine, make_url
+from sqlalchemy import Engine
 from structlog.testing import capture_logs
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_database, fresh_engine
 from tests.running import Bench
 from tests.workers.samples import make_clusters
 from venn_admit import broker
@@ -23,12 +23,11 @@ def clusters_template(
     server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """The name of a database with the classifier `clusters`, that nobody is connected to."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         with capture_logs():
             make_clusters(Bench(engine, tmp_path_factory.mktemp("clusters")))
         engine.dispose()
-        yield make_url(url).database or ""
+        yield engine.url.database or ""
 
 
 @pytest.fixture

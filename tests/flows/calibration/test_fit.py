@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_engine
 from tests.running import EXAMPLES, Arrays, Bench, Golden
 from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
 from venn_admit.core.types import KnnParameters, TrainingEpoch
@@ -15,7 +15,7 @@ from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration.fit import Fitted, fit_on_stored, request_neighbours, require_data
 from venn_admit.flows.data.catalogue import find, show
 from venn_admit.flows.data.label import label
-from venn_admit.store.database.engine import connect, create_engine
+from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars import approximations
 
 
@@ -32,10 +32,8 @@ def shuffled(arrays: Arrays, seed: int) -> Arrays:
 
 @pytest.fixture(scope="module")
 def module_bench(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         yield Bench(engine, tmp_path_factory.mktemp("fit"))
-        engine.dispose()
 
 
 @pytest.fixture(scope="module")

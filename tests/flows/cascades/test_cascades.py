@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from celery import Celery
-from sqlalchemy import make_url
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_engine
 from tests.counting import traffic
 from tests.flows.cascades.bundled import STAGES, Reviews, calibrate, certify, prepare, reviews
 from tests.running import Arrays, Bench
@@ -55,22 +54,19 @@ def prepared(
     server_url: str, template_database: str, data: Reviews, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """The name of a database with the cascade `reviews`, certified."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         bench = Bench(engine, tmp_path_factory.mktemp("cascade"))
         prepare(bench, data.held_out)
         manage.create(engine, "reviews", STAGES)
         certify(bench, "reviews")
         engine.dispose()
-        yield make_url(url).database or ""
+        yield engine.url.database or ""
 
 
 @pytest.fixture
 def bench(server_url: str, prepared: str, tmp_path: Path) -> Iterator[Bench]:
-    with fresh_database(server_url, prepared) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, prepared) as engine:
         yield Bench(engine, tmp_path)
-        engine.dispose()
 
 
 def scores(bench: Bench, name: str, rows: Arrays) -> int:

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_engine
 from tests.running import Bench, make_reviews
-from venn_admit.store.database.engine import create_engine
 
 STORED = """
 SELECT decision.*, abers_evidence.*
@@ -22,9 +21,7 @@ ORDER BY row_number
 @contextmanager
 def with_reviews(server_url: str, template_database: str, folder: Path) -> Iterator[Bench]:
     """A database of its own with the classifier `reviews`, calibrated by Venn-ADMIT."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         bench = Bench(engine, folder)
         make_reviews(bench, held_out_rows=4000)
         yield bench
-        engine.dispose()

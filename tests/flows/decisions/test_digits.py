@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from tests import reference
-from tests.conftest import fresh_database
+from tests.conftest import fresh_engine
 from tests.running import EXAMPLES, Arrays, Bench
 from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.core.splits import assign_splits
 from venn_admit.core.types import BoolArray, CalibrationPoints, FloatArray, IntArray
 from venn_admit.flows.calibration.fit import Fitted
 from venn_admit.flows.decisions.replay import replay
-from venn_admit.store.database.engine import create_engine
 
 DIGITS = EXAMPLES.parent / "digits"
 CLASS_COUNT = 10
@@ -60,10 +59,8 @@ class Run:
 
 @pytest.fixture(scope="module")
 def run(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         yield Run(Bench(engine, tmp_path_factory.mktemp("digits")))
-        engine.dispose()
 
 
 @dataclass(frozen=True)

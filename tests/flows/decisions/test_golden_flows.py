@@ -7,13 +7,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_engine
 from tests.running import Bench, Golden, Scores, column
 from venn_admit.core.approximation.knn import nonconformity
 from venn_admit.core.types import BoolArray, FloatArray
 from venn_admit.flows.calibration.calibrate import Calibrated
 from venn_admit.flows.data.export import Export, export
-from venn_admit.store.database.engine import create_engine
 
 CLASSIFIER = "golden"
 
@@ -44,10 +43,8 @@ def run(
     template_database: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Run]:
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         yield Run(Golden(request.param), Bench(engine, tmp_path_factory.mktemp(request.param)))
-        engine.dispose()
 
 
 def assert_close(found: npt.ArrayLike, expected: FloatArray) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_engine
 from tests.flows.logits import NAME, calibrated, make, with_regions
 from tests.running import Bench, certificate_of
 from venn_admit.core.evaluation.tallies import wilson_interval
@@ -24,7 +24,7 @@ from venn_admit.flows.reports.evaluate import compare_methods, request_evaluatio
 from venn_admit.report.evaluation.payload import report_payload
 from venn_admit.report.evaluation.terminal import report_tables
 from venn_admit.store.calibrations import venn_abers
-from venn_admit.store.database.engine import connect, create_engine
+from venn_admit.store.database.engine import connect
 
 STORED = """
 SELECT decision.*, abers_evidence.*
@@ -39,13 +39,11 @@ CELLS = ("predicted", "predicted*group:region")
 
 @pytest.fixture(scope="module")
 def regions(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         bench = Bench(engine, tmp_path_factory.mktemp("groups"))
         make(bench)
         bench.ingest(NAME, bench.write("held-out.npz", with_regions("held-out", 3000, seed=1)), "held-out")
         yield bench
-        engine.dispose()
 
 
 @pytest.fixture(scope="module")

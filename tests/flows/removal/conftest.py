@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import make_url
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_engine
 from tests.running import Bench, Golden
-from venn_admit.store.database.engine import create_engine
 
 Make = Callable[..., None]
 
@@ -46,17 +44,14 @@ def removal_template(
     server_url: str, template_database: str, make: Make, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """The name of a database with the classifier `edge`, that nobody is connected to."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         make(Bench(engine, tmp_path_factory.mktemp("edge")), "edge")
         engine.dispose()
-        yield make_url(url).database or ""
+        yield engine.url.database or ""
 
 
 @pytest.fixture
 def edge(server_url: str, removal_template: str, tmp_path: Path) -> Iterator[Bench]:
     """The classifier `edge`, calibrated by both methods and scored, for the test alone."""
-    with fresh_database(server_url, removal_template) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, removal_template) as engine:
         yield Bench(engine, tmp_path)
-        engine.dispose()

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import make_url, text
+from sqlalchemy import text
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_engine
 from tests.running import EXAMPLES, Bench, workspace
 from venn_admit.flows.calibration.fit import request_fit
 from venn_admit.flows.removal.forget import forget
@@ -93,20 +93,17 @@ DAMAGES = {
 @pytest.fixture(scope="module")
 def template(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The name of a database that is whole, that nobody is connected to."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         fill(Bench(engine, tmp_path_factory.mktemp("whole")))
         engine.dispose()
-        yield make_url(url).database or ""
+        yield engine.url.database or ""
 
 
 @pytest.fixture
 def whole(server_url: str, template: str, tmp_path: Path) -> Iterator[Bench]:
     """A copy for the test alone."""
-    with fresh_database(server_url, template) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template) as engine:
         yield Bench(engine, tmp_path)
-        engine.dispose()
 
 
 def fill(bench: Bench) -> None:

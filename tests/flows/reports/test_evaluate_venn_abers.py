@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_engine
 from tests.running import EXAMPLES, METHODS, Bench, make_reviews
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.evaluation.tallies import Tally
@@ -15,7 +15,6 @@ from venn_admit.files.sources import FileSource
 from venn_admit.flows.reports.evaluate import EvaluationRequest, compare_methods, request_evaluation_of_source
 from venn_admit.methods.venn_abers import describe
 from venn_admit.report.evaluation.dataset import DatasetReport
-from venn_admit.store.database.engine import create_engine
 
 NAME, OWN = "reviews", "Venn-Abers network"
 
@@ -23,13 +22,11 @@ NAME, OWN = "reviews", "Venn-Abers network"
 @pytest.fixture(scope="module")
 def reviews(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """Real data, calibrated by Venn-ADMIT at kappa 100 first, and then by Venn-Abers with the network's score."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         bench = Bench(engine, tmp_path_factory.mktemp("abers"))
         make_reviews(bench, held_out_rows=4000)
         bench.calibrate_abers(NAME, score="network")
         yield bench
-        engine.dispose()
 
 
 def request(bench: Bench, path: Path = EXAMPLES / "test.npz", calibration_id: int | None = None) -> EvaluationRequest:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_database, fresh_engine
 from tests.flows import logits
 from tests.running import EXAMPLES, Arrays, Bench, make_reviews
 from venn_admit.cli.advice import command
@@ -142,22 +142,18 @@ def template(
 
 @pytest.fixture
 def scored(server_url: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    with fresh_database(server_url, template) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template) as engine:
         yield Bench(engine, tmp_path_factory.mktemp("own"))
-        engine.dispose()
 
 
 @pytest.fixture(scope="module")
 def watched(server_url: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """With labels, figures and alarms; to be left as it is."""
-    with fresh_database(server_url, template) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template) as engine:
         bench = Bench(engine, tmp_path_factory.mktemp("watched"))
         give(bench, flipped(range(300)))
         assert look(bench).harmful
         yield bench
-        engine.dispose()
 
 
 def give(bench: Bench, labels: Mapping[str, int | None], *, selection: str = "random", retract: bool = False) -> None:

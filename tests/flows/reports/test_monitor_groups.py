@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 from sqlalchemy import text
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_database, fresh_engine
 from tests.flows.logits import CLASSES, NAME, calibrated, make, with_regions
 from tests.running import Arrays, Bench
 from venn_admit.cli.advice import command
@@ -68,10 +68,8 @@ def template(server_url: str, template_database: str, tmp_path_factory: pytest.T
 
 @pytest.fixture
 def bench(server_url: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    with fresh_database(server_url, template) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template) as engine:
         yield Bench(engine, tmp_path_factory.mktemp("own"))
-        engine.dispose()
 
 
 @pytest.fixture(scope="module")
@@ -79,12 +77,10 @@ def watched(
     server_url: str, template: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Bench, MonitorReport]]:
     """With all labels; to be left as it is."""
-    with fresh_database(server_url, template) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template) as engine:
         bench = Bench(engine, tmp_path_factory.mktemp("watched"))
         give(bench, range(ROWS))
         yield bench, look(bench)
-        engine.dispose()
 
 
 def give(bench: Bench, rows: range) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_engine
 from tests.core.calibrators.certified.laws import graded_points
 from tests.report.pages.test_evaluation import Page
 from tests.running import EXAMPLES, Bench, make_reviews
@@ -34,7 +34,6 @@ from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import TextTable
 from venn_admit.report.calibration.wording import advice_text, sections, settings_text
-from venn_admit.store.database.engine import create_engine
 
 NAME = "reviews"
 COUNT = 400
@@ -52,8 +51,7 @@ ORDER BY exemplar.id
 @pytest.fixture(scope="module")
 def reviews(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """Calibrated by Venn-Abers with the network's score; tweets without labels are decided on by it."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         bench = Bench(engine, tmp_path_factory.mktemp("abers"))
         make_reviews(bench, held_out_rows=4000)
         bench.calibrate_abers(NAME, score="network")
@@ -61,7 +59,6 @@ def reviews(server_url: str, template_database: str, tmp_path_factory: pytest.Te
             tweets = {name: ood[name][:COUNT] for name in ("r", "f")} | {"y": np.full(COUNT, -1)}
         bench.score(NAME, bench.write("tweets.npz", tweets), weighted=None)
         yield bench
-        engine.dispose()
 
 
 @pytest.fixture(scope="module")

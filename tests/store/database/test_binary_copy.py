@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_engine
 from venn_admit.errors import DatabaseError
 from venn_admit.store.database.binary_copy import (
     BOOL,
@@ -33,7 +33,7 @@ from venn_admit.store.database.binary_copy import (
     copy_out_packed,
     encode_rows,
 )
-from venn_admit.store.database.engine import Cursor, connect, create_engine, driver_cursor
+from venn_admit.store.database.engine import Cursor, connect, driver_cursor
 
 WIDTH = 3
 BITS = 11  # more than a byte
@@ -77,14 +77,11 @@ documents = st.recursive(
 def cursor(server_url: str, template_database: str) -> Iterator[Cursor]:
     """A session with an empty table `types`, a column a type; what a test writes is rolled back."""
     columns = ", ".join(f'"{name}" {sql_type}' for name, (sql_type, _) in TYPES.items())
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
-        with connect(engine) as connection:
-            found = driver_cursor(connection)
-            found.execute(f"CREATE TEMPORARY TABLE types (row integer, {columns})".encode())
-            found.execute("SAVEPOINT empty")
-            yield found
-        engine.dispose()
+    with fresh_engine(server_url, template_database) as engine, connect(engine) as connection:
+        found = driver_cursor(connection)
+        found.execute(f"CREATE TEMPORARY TABLE types (row integer, {columns})".encode())
+        found.execute("SAVEPOINT empty")
+        yield found
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine, make_url, text
 
-from tests.conftest import administration, fresh_database
+from tests.conftest import administration, fresh_engine
 from tests.flows.cascades.bundled import certify
 from tests.roles import RELATIONS, as_role
 from tests.running import Bench, Golden
@@ -55,8 +55,7 @@ REGIONS = "UPDATE exemplar SET attributes = jsonb_build_object('region', CASE id
 @pytest.fixture(scope="module")
 def bench(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """A database with three classes, calibrated by both methods and decided on by both, with a monitor and an alarm."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
+    with fresh_engine(server_url, template_database) as engine:
         found, golden = Bench(engine, tmp_path_factory.mktemp("reader")), Golden("edge")
         golden.prepare(found, "edge")
         with transaction(engine) as connection:
@@ -83,7 +82,6 @@ def bench(server_url: str, template_database: str, tmp_path_factory: pytest.Temp
         cascade.create(engine, "cascade", (("edge", 1.0), ("person", 5.0)))
         certify(found, "cascade")
         yield found
-        engine.dispose()
 
 
 @pytest.fixture(scope="module")
