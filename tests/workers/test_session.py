@@ -12,7 +12,8 @@ from sqlalchemy import Engine
 from tests.workers.processes import await_workers, live_workers, running_worker
 from tests.workers.samples import SCORED_ROWS, progress, request_score, value
 from venn_admit.cli import worker_process
-from venn_admit.cli.session import Session, connect_unchecked
+from venn_admit.cli.opening import connect_unchecked
+from venn_admit.cli.session import Session
 from venn_admit.cli.worker_process import KEPT_LOGS
 from venn_admit.errors import JobError
 from venn_admit.runtime.settings import get_settings

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from tests.workers.samples import CHUNKS, request_score, value
 from venn_admit import broker
-from venn_admit.cli.session import connect_unchecked
+from venn_admit.cli.opening import connect_unchecked
 from venn_admit.cli.waiting import Waiting
 from venn_admit.errors import BrokerError, JobError
 from venn_admit.flows.jobs import control as flow

@@ -11,7 +11,6 @@ from venn_admit.cli.options import Stating
 from venn_admit.cli.worker_process import OwnWorker
 from venn_admit.errors import DatabaseError
 from venn_admit.flows.jobs.listing import live_workers, progress
-from venn_admit.runtime.settings import get_settings
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.embedded.access import make_home
 from venn_admit.store.work.jobs import Progress
@@ -98,17 +97,3 @@ class Session(Runtime):
         elif not live:
             self._own.append(OwnWorker(self.settings.home, self.settings.worker_concurrency))
         return None if live else "waiting for a worker that takes messages: one is starting here"
-
-
-def open_session(*, migrate: bool | None = None) -> Session:
-    """Connect, and make sure that the database has the schema of this program. migrate: as in `Runtime.open_schema`."""
-    session = Session.start(get_settings())
-    session.open_schema(migrate=migrate)
-    return session
-
-
-def connect_unchecked() -> Session:
-    """Connect, and make sure that the server is usable, whatever its schema."""
-    session = Session.start(get_settings())
-    session.check_server()
-    return session

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Json, Name
 from venn_admit.cli.output import messages, print_result, warn
 from venn_admit.cli.setting_options import option_name, read_options, with_files, with_setting_options
@@ -63,7 +64,6 @@ def calibrate(
     are computed from mc alone. They must not be chosen by the labels of split vp: the probabilities would no longer
     be calibrated.
     """
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.calibration_tables import print_cells
     from venn_admit.flows.calibration.calibrate import NearlyNothingUsable, settings_for
     from venn_admit.flows.calibration.calibrate import calibrate as flow
@@ -147,7 +147,6 @@ def compare_settings(
     every setting is printed, or only those that matter.
     """
     from venn_admit.cli.advice import command
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.calibration.compare import compare
     from venn_admit.report.what_if.compared import compared_payload, compared_table, next_lines
 

@@ -6,10 +6,12 @@ from typing import Annotated
 import typer
 
 from venn_admit.cli.advice import due_lines
+from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import AllowTrainingRows, Json, Name, OwnExtractor, Stating, with_records
 from venn_admit.cli.output import print_result, shown, warn
 from venn_admit.cli.waiting import Waiting
 from venn_admit.errors import InvalidInputError
+from venn_admit_client.members import as_json as json_of
 
 
 def create(
@@ -34,7 +36,6 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Register a classifier."""
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.data.create import create as flow
     from venn_admit.results import created_json
 
@@ -77,10 +78,8 @@ def ingest(
 
     Rows without ids get one from their content, so re-ingesting a file is a no-op, whatever its name.
     """
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.data.ingest import ingest as flow
     from venn_admit.report.wording import copies_text, training_copies_text, waiting_text
-    from venn_admit_client.members import as_json as json_of
 
     session = open_session()
     with Waiting(session) as shell:
@@ -131,11 +130,9 @@ def label(
     as_json: Json = False,
 ) -> None:
     """Record labels of stored exemplars; the next recalibration uses them."""
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.summaries import label_lines
     from venn_admit.files.label_sources import LabelFile
     from venn_admit.flows.data.label import label as flow
-    from venn_admit_client.members import as_json as json_of
 
     session = open_session()
     done = flow(
@@ -178,7 +175,6 @@ def fit(
 
     Calibrations are out of date then, until `recalibrate` or beat renews them under the new parameters.
     """
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.calibration_tables import chosen_line, tried_payload, tried_table
     from venn_admit.core.approximation.neighbour_counts import TriedCount
     from venn_admit.core.split_names import Split
@@ -188,7 +184,6 @@ def fit(
     from venn_admit.flows.calibration.fit import fit as flow
     from venn_admit.flows.calibration.neighbour_count import asks_to_choose, choose_neighbour_count
     from venn_admit.report.wording import full_matches_text
-    from venn_admit_client.members import as_json as json_of
 
     is_chosen = asks_to_choose(k)
     if is_chosen and parameters is not None:
@@ -249,7 +244,6 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write what is stored to a file."""
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.data.export import Export, check_export
     from venn_admit.flows.data.export import export as flow
 

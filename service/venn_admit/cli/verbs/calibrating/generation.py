@@ -6,6 +6,7 @@ import typer
 
 from venn_admit.advice import Verb
 from venn_admit.cli.advice import run
+from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Json, Name, OwnExtractor
 from venn_admit.cli.output import print_result
 
@@ -27,7 +28,6 @@ def create_generation(
     It has the classes, K and seed of the current one, so that the same documents fall in the same splits. Every verb
     takes it as NAME@NUMBER.
     """
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.calibration.generations import create_generation as flow
     from venn_admit.results import created_json
 
@@ -43,7 +43,6 @@ def create_generation(
 
 def list_generations(name: Name, as_json: Json = False) -> None:
     """List the generations of a classifier, and which of them its name stands for."""
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.catalogue_tables import generations_table
     from venn_admit.flows.calibration.generations import list_generations as flow
     from venn_admit.results import generations_json
@@ -61,7 +60,6 @@ def switch(
 
     What is under way goes on with the generation that it began with, and decisions made by the other one stay.
     """
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.calibration.generations import switch as flow
     from venn_admit.results import switch_json
 
@@ -75,7 +73,6 @@ def extractor(
     as_json: Json = False,
 ) -> None:
     """State which extractor the vectors come from, or correct that while no exemplars are stored."""
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.calibration.generations import state_extractor
     from venn_admit.results import created_json
 

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 
 from venn_admit.advice import Step, Verb
 from venn_admit.cli.advice import command
+from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Json, Name, numbers
 from venn_admit.cli.output import messages, print_result, warn
 
@@ -31,7 +32,6 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Create the HNSW index on a classifier's training vectors."""
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.decisions.hnsw_index import build_memory, create_index
 
     session = open_session()
@@ -49,7 +49,6 @@ def create(
 
 def show(name: Name, as_json: Json = False) -> None:
     """Show whether a classifier has an HNSW index, and its parameters."""
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.decisions.hnsw_index import find_index
 
     _print_index(as_json, name, find_index(open_session().engine, name))
@@ -64,7 +63,6 @@ def audit(
     as_json: Json = False,
 ) -> None:
     """Compare searches by the HNSW index with exact searches, and the decisions that result."""
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.decisions.hnsw_index import audit as flow
 
     session = open_session()
@@ -78,7 +76,6 @@ def audit(
 
 def drop(name: Name, as_json: Json = False) -> None:
     """Drop the HNSW index; searches are exact again."""
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.decisions.hnsw_index import drop_index
 
     drop_index(open_session().engine, name)

@@ -6,6 +6,7 @@ import typer
 
 from venn_admit.advice import Step, Verb
 from venn_admit.cli.advice import command
+from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Json
 from venn_admit.cli.output import print_result
 from venn_admit.cli.waiting import Waiting
@@ -20,7 +21,6 @@ def recalibrate(
     name: Annotated[str | None, typer.Argument(help="A classifier; default: all.")] = None, as_json: Json = False
 ) -> None:
     """Recalibrate now, under every setting that is not retired, if labels or data have arrived."""
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.calibration.recalibrate import recalibrate as flow
     from venn_admit.results import recalibrated_json
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Json, Stating, with_records
 from venn_admit.cli.output import print_result
 from venn_admit.cli.waiting import Waiting
@@ -12,6 +13,7 @@ from venn_admit.core.calibrators.cascade_settings import DEFAULT_KINDS, DEFAULT_
 from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE
 from venn_admit.core.calibrators.settings import DEFAULT_ALPHA
 from venn_admit.errors import InvalidInputError
+from venn_admit_client.members import as_json as json_of
 
 CascadeName = Annotated[str, typer.Argument(help="The cascade's name.")]
 
@@ -29,10 +31,8 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Create a cascade of classifiers that have the same classes; it stays with their generations of today."""
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.cascade_tables import cascade_lines
     from venn_admit.flows.cascades.manage import create as flow
-    from venn_admit_client.members import as_json as json_of
 
     found = flow(open_session().engine, name, [_stage(text) for text in stages])
     print_result(as_json, json_of(found), *cascade_lines(found))
@@ -50,10 +50,8 @@ def _stage(text: str) -> tuple[str, float]:
 
 def list_cascades(as_json: Json = False) -> None:
     """List the cascades."""
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.cascade_tables import cascades_table
     from venn_admit.flows.cascades.manage import every
-    from venn_admit_client.members import as_json as json_of
 
     found = every(open_session().engine)
     shown = cascades_table(found) if found else "There is no cascade yet: create one with `venn-admit cascade create`."
@@ -86,11 +84,9 @@ def calibrate(
     It serves by the newest certificate. All that were made looked at the same labels, and are counted. Workers compute
     it as a job of the first classifier, which can be cancelled and resumed.
     """
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.cascade_tables import cascade_lines
     from venn_admit.flows.cascades.certify import cascade_settings_for
     from venn_admit.flows.cascades.certify import certify as flow
-    from venn_admit_client.members import as_json as json_of
 
     asked = cascade_settings_for({"alpha": alpha, "certify": certify, "confidence": confidence, "test": test})
     session = open_session()
@@ -102,10 +98,8 @@ def calibrate(
 
 def report(name: CascadeName, as_json: Json = False) -> None:
     """Show what each stage of a cascade serves of the labelled data, how much of it is right, and what that costs."""
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.cascade_tables import cascade_lines
     from venn_admit.flows.cascades.manage import show
-    from venn_admit_client.members import as_json as json_of
 
     found = show(open_session().engine, name)
     print_result(as_json, json_of(found), *cascade_lines(found))
@@ -134,12 +128,10 @@ def score(
     as_json: Json = False,
 ) -> None:
     """Serve every point by the first stage that admits it, and say which stage each of the others needs next."""
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.cascade_tables import served_lines
     from venn_admit.files.output.tables import check_table_output
     from venn_admit.flows.cascades.serve import score as flow
     from venn_admit.flows.cascades.serve import write_served
-    from venn_admit_client.members import as_json as json_of
 
     check_table_output(out, *(files or []))
     session = open_session()
@@ -161,7 +153,6 @@ def score(
 
 def delete(name: CascadeName, as_json: Json = False) -> None:
     """Delete a cascade with its certificates; its classifiers, and all that they decided, stay."""
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.cascades.manage import delete as flow
 
     flow(open_session().engine, name)

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Deciding, Json, Name, Stating, numbers, with_records
 from venn_admit.cli.output import print_result
 from venn_admit.errors import InvalidInputError
@@ -38,7 +39,6 @@ def decide(
     """Decide on one row of a file, or on logits alone, by the current calibration, and show why; nothing is stored."""
     import numpy as np
 
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.decision_tables import print_decision
     from venn_admit.core.groups import named_texts
     from venn_admit.flows.decisions.decide_row import decide_row

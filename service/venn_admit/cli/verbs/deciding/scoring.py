@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import NOTHING_STATED, Calibration, Deciding, Json, Name, Stating, with_records
 from venn_admit.cli.output import print_result, shown
 from venn_admit.cli.waiting import Showing, Waiting
@@ -32,7 +33,6 @@ def score(
     as_json: Json = False,
 ) -> None:
     """Admit or reject every row of a file."""
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.summaries import ScoreSummary, warn_of_rows_in_use
     from venn_admit.files.output.tables import check_table_output
     from venn_admit.flows.decisions.score_file import score as flow
@@ -134,7 +134,6 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Compare what each method admits of labelled data, and how often it is right."""
-    from venn_admit.cli.session import open_session
     from venn_admit.files.output.atomic import make_folder
     from venn_admit.report.evaluation.payload import report_payload
     from venn_admit.report.evaluation.sets import sets_payload
@@ -188,7 +187,6 @@ def replay(
     as_json: Json = False,
 ) -> None:
     """Compute a stored decision again from its snapshot, and show what it rests on."""
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.decision_tables import print_replayed
     from venn_admit.flows.decisions.replay import replay as flow
     from venn_admit.flows.decisions.replay import replay_newest

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Calibration, Json, Name
 from venn_admit.cli.output import messages, print_result, warn
 from venn_admit.errors import AlarmError
@@ -18,7 +19,6 @@ def report(
 ) -> None:
     """Show the state of a calibration: what it can admit, drift, discrepancies, and which labels it lacks."""
     from venn_admit.cli.advice import command
-    from venn_admit.cli.session import open_session
     from venn_admit.files.output.atomic import make_folder
     from venn_admit.flows.reports.report import report as flow
     from venn_admit.report.calibration.payload import calibration_payload
@@ -55,7 +55,6 @@ def monitor(
 
     The exit code is 7 if an alarm stands. A notice, such as of a changed mix of partitions, is no alarm.
     """
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.reports.monitor import update_monitor as flow
     from venn_admit.flows.reports.notify import check_metrics, check_webhook, send_alarms, write_metrics
     from venn_admit.report.monitoring.payload import monitor_payload

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Json, Name, numbers
 from venn_admit.cli.output import LARGEST_LIMIT, messages, print_result, shown
 from venn_admit.errors import InvalidInputError
@@ -78,7 +79,6 @@ def what_if(
 
 
 def _training(name: str, relabel: dict[str, str], leave_out: list[str], limit: int, *, as_json: bool) -> None:
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.reports.what_if_training import what_if_training as flow
     from venn_admit.report.calibration.wording import section_tables
     from venn_admit.report.what_if.training import training_heading, training_payload, training_sections
@@ -100,7 +100,6 @@ def _escaped(found: "TrainingEffects") -> "TrainingEffects":
 
 
 def _settings(name: str, varied: str, values: Sequence[Any], out: Path | None, *, as_json: bool) -> None:
-    from venn_admit.cli.session import open_session
     from venn_admit.files.output.atomic import make_folder
     from venn_admit.flows.reports.what_if_settings import what_if_settings as flow
     from venn_admit.report.evaluation.terminal import table_view

@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
+from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Json, Name
 from venn_admit.cli.output import LARGEST_LIMIT, print_result
 
 
 def list_classifiers(as_json: Json = False) -> None:
     """List the classifiers: their data, the calibration in use and the jobs that are running."""
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.catalogue_tables import classifiers_table
     from venn_admit.flows.data.catalogue import list_classifiers as flow
     from venn_admit.results import listed_json
@@ -22,7 +22,6 @@ def list_classifiers(as_json: Json = False) -> None:
 
 def show(name: Name, as_json: Json = False) -> None:
     """Show a classifier: its data, settings, newest jobs and last decisions."""
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.catalogue_tables import show_tables
     from venn_admit.flows.data.catalogue import show as flow
     from venn_admit.results import classifier_json
@@ -37,7 +36,6 @@ def calibrations(
     as_json: Json = False,
 ) -> None:
     """List a classifier's newest calibrations, and the settings they were made under."""
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.catalogue_tables import calibrations_tables
     from venn_admit.flows.data.catalogue import list_calibrations as flow
     from venn_admit.results import calibrations_json
@@ -56,7 +54,6 @@ def use(
 
     Its setting is kept current from now on: labels and data that arrive make calibrations that follow it.
     """
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.calibration.in_use import use as flow
     from venn_admit.results import in_use_json
 
@@ -68,7 +65,6 @@ def use(
 
 def rename(name: Name, new: Annotated[str, typer.Argument(help="Its new name.")], as_json: Json = False) -> None:
     """Rename a classifier; everything that belongs to it stays as it is."""
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.data.settings import rename as flow
 
     flow(open_session().engine, name, new)
@@ -84,7 +80,6 @@ def retire(
 
     Its calibrations and the decisions made with them stay. The setting in use cannot be retired.
     """
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.catalogue_tables import setting_text
     from venn_admit.flows.data.settings import retire as flow
     from venn_admit.results import setting_json

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from venn_admit.cli.opening import open_session
 from venn_admit.cli.output import messages, output, shown
 from venn_admit.cli.verbs.calibrating.calibrate import calibrate
 from venn_admit.cli.verbs.calibrating.classifier import create, fit, ingest
@@ -31,7 +32,6 @@ def demo(
     from rich.rule import Rule
     from rich.text import Text
 
-    from venn_admit.cli.session import open_session
     from venn_admit.files.output.atomic import make_folder
     from venn_admit.flows.data.catalogue import find, list_calibrations
     from venn_admit.flows.reports.folders import write_evaluations

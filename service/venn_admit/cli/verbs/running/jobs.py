@@ -6,8 +6,10 @@ from typing import Annotated
 import typer
 from rich.console import RenderableType
 
+from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Json
 from venn_admit.cli.output import LARGEST_LIMIT, print_result, progress
+from venn_admit_client.members import as_json as json_of
 
 JobId = Annotated[int, typer.Argument(help="Id of a job, from `venn-admit jobs list`.")]
 
@@ -18,7 +20,6 @@ def list_jobs(
     as_json: Json = False,
 ) -> None:
     """List jobs with their state, progress and times, the newest first."""
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.rows import jobs_table
     from venn_admit.flows.jobs.listing import list_jobs as flow
     from venn_admit.results import rows_json
@@ -33,7 +34,6 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show one job: its progress, and the number, attempts and first error of the chunks in each state."""
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.rows import chunks_table, headline, times
     from venn_admit.flows.jobs.listing import show_job
     from venn_admit.results import job_json
@@ -54,7 +54,6 @@ def show(
 
 def cancel(job: JobId, as_json: Json = False) -> None:
     """Cancel a running job; what is done stays, and chunks that are being computed do not count."""
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.jobs.control import cancel as flow
 
     flow(open_session().engine, job)
@@ -69,12 +68,10 @@ def resume(
     as_json: Json = False,
 ) -> None:
     """Finish a job that was interrupted, failed or cancelled; what is done already is not computed again."""
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.rows import headline
     from venn_admit.cli.waiting import Waiting
     from venn_admit.files.output.tables import check_table_output
     from venn_admit.flows.decisions.score_file import resume as flow
-    from venn_admit_client.members import as_json as json_of
 
     if out is not None:
         check_table_output(out)
@@ -96,7 +93,6 @@ def delete(job: JobId, as_json: Json = False) -> None:
     Decisions on exemplars that have ever been labelled stay, because monitors and measured accuracies rest on them. The
     job stays in the list, which says that it was removed.
     """
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.jobs.listing import show_job
     from venn_admit.flows.jobs.removal import delete_job, empty_job, vacuum
     from venn_admit.store.access.audit import Origin
@@ -125,7 +121,6 @@ def prune(
 
     What an interrupted command left is deleted first. Workers and other commands go on meanwhile.
     """
-    from venn_admit.cli.session import open_session
     from venn_admit.errors import InvalidInputError
     from venn_admit.flows.jobs.removal import old_jobs, vacuum
     from venn_admit.flows.jobs.removal import prune as flow

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Json
 from venn_admit.cli.output import print_result
 
@@ -29,7 +30,6 @@ def create_key(
     as_json: Json = False,
 ) -> None:
     """Make a key for the HTTP service, and show it once: it is not stored, and cannot be shown again."""
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.keys.keys import create
 
     made = create(open_session().engine, name, scope=scope, classifier=classifier, days=expires)
@@ -43,7 +43,6 @@ def create_key(
 
 def list_keys(as_json: Json = False) -> None:
     """List the keys: what each is for, whether it is valid, and when it was last used."""
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.rows import table
     from venn_admit.flows.keys.keys import list_keys as flow
     from venn_admit.results import rows_json
@@ -60,7 +59,6 @@ def list_keys(as_json: Json = False) -> None:
 
 def revoke_key(key: KeyId, as_json: Json = False) -> None:
     """Refuse a key from now on."""
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.keys.keys import revoke
 
     revoke(open_session().engine, key)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from venn_admit.cli.opening import connect_unchecked, open_session
 from venn_admit.cli.options import Json
 from venn_admit.cli.output import messages, print_result
 from venn_admit.errors import Code, DatabaseError, NotReadyError
@@ -20,7 +21,6 @@ def worker(
     concurrency: Annotated[int | None, typer.Option(min=1, help="Processes; default: one per CPU.")] = None,
 ) -> None:
     """Run a worker, which computes the chunks of jobs, until it is stopped."""
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.worker_process import worker_command
 
     session = open_session()
@@ -32,7 +32,6 @@ def beat() -> None:
 
     It has workers send lost messages again, recalibrate, and remove old jobs.
     """
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.worker_process import beat_command
 
     session = open_session()
@@ -53,7 +52,6 @@ def _become(session: "Session", command: list[str]) -> None:
 
 def upgrade(as_json: Json = False) -> None:
     """Upgrade the database to the schema that this program needs."""
-    from venn_admit.cli.session import open_session
     from venn_admit.store.database import schema
 
     session = open_session(migrate=True)
@@ -83,7 +81,6 @@ def status(
 
     The exit code is 4 if the schema is not at the revision that this program needs.
     """
-    from venn_admit.cli.session import connect_unchecked
     from venn_admit.cli.worker_process import require_beat
     from venn_admit.flows.jobs.listing import has_worker_here, live_workers
     from venn_admit.store.database import schema
@@ -114,7 +111,6 @@ def check(as_json: Json = False) -> None:
     Compares the schema with that of this program; exemplars with vectors, digests and labels; neighbour lists;
     snapshots; decisions; and jobs. The exit code is 5 if anything is missing or contradicts itself.
     """
-    from venn_admit.cli.session import connect_unchecked
     from venn_admit.cli.tables.rows import table
     from venn_admit.flows.reports.check import check_database
 
@@ -172,7 +168,6 @@ def grant_service(role: DatabaseRole, as_json: Json = False) -> None:
 
 
 def _grant(group: "Group", role: str, words: str, as_json: bool) -> None:
-    from venn_admit.cli.session import open_session
     from venn_admit.store.database.schema import grant
 
     grant(open_session().engine, group, role)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from venn_admit.cli.advice import due_lines
+from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Json, Name
 from venn_admit.cli.output import print_result
 from venn_admit.cli.waiting import Showing, Waiting
 from venn_admit.errors import InvalidInputError
+from venn_admit_client.members import as_json as json_of
 
 if TYPE_CHECKING:
     from venn_admit_client.records import Forgetting
@@ -49,10 +51,8 @@ def forget(
     A tombstone stays, by which an id that comes back is refused. Snapshots that count an exemplar keep their counts,
     and say how many of their points are gone.
     """
-    from venn_admit.cli.session import open_session
     from venn_admit.files.text_files import read_ids
     from venn_admit.flows.removal.forget import forget as flow
-    from venn_admit_client.members import as_json as json_of
 
     asked = [*(ids or []), *([] if file is None else read_ids(file))]
     if not asked and not documents:
@@ -97,9 +97,7 @@ def delete(
 
     From its first moment on the classifier cannot be used. If it is interrupted, run it again.
     """
-    from venn_admit.cli.session import open_session
     from venn_admit.flows.removal.delete import delete as flow
-    from venn_admit_client.members import as_json as json_of
 
     if not dry_run:
         _confirm(f"Delete {name} with all that is stored of it? It cannot be taken back.", yes=yes)

@@ -6,6 +6,7 @@ import typer
 from rich.text import Text
 
 from venn_admit import telemetry
+from venn_admit.cli.opening import open_session
 from venn_admit.cli.output import messages, print_result, warn
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ def serve(
     which only its owner can read. To listen for other machines, at least one key must have been made.
     """
     from venn_admit.api.server import listen, own_key, require_key, warning_of_address
-    from venn_admit.cli.session import open_session
     from venn_admit.web.site import create_site
 
     telemetry.begin("api")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import AllowTrainingRows, Json, Name, with_records
 from venn_admit.cli.output import print_result, shown
 from venn_admit.cli.verbs.extracting.options import Training, states_folder
@@ -41,7 +42,6 @@ def start(
     It calibrates with the strongest promise that the labels show. If it was interrupted, the same command goes on.
     """
     from venn_admit.cli.advice import command
-    from venn_admit.cli.session import open_session
     from venn_admit.cli.tables.start_findings import Told, print_next
     from venn_admit.cli.waiting import Waiting
     from venn_admit.core.calibrators.declaration import parse_decimal
