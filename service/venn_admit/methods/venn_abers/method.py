@@ -99,6 +99,8 @@ class VennAbers:
     """The method `venn-abers`; see the protocol `Method` for what it does."""
 
     weighted_by_default = False
+    load = staticmethod(load_snapshot)
+    point_decider = AbersPointDecider
 
     def make(
         self,
@@ -147,12 +149,6 @@ class VennAbers:
             classifier.neighbour_count,
         )
         return indexed(workspace, classifier, context, points_of_split(made.rows, Split.MC))
-
-    def load(self, workspace: Workspace, classifier: Classifier, calibration_id: int) -> AbersSnapshot:
-        return load_snapshot(workspace, classifier, calibration_id)
-
-    def point_decider(self, workspace: Workspace) -> AbersPointDecider:
-        return AbersPointDecider(workspace)
 
     def judge(self, snapshot: Snapshot, points: PointsToJudge) -> Judged:
         assert isinstance(snapshot, AbersSnapshot)

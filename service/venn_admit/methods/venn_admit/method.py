@@ -15,7 +15,7 @@ from venn_admit.core.calibrators.venn_admit.decide import Localizer, decide_one
 from venn_admit.core.monitoring.what_if import SnapshotEffects
 from venn_admit.core.split_names import Split
 from venn_admit.core.types import Approximation
-from venn_admit.methods.describing import CalibrationToDescribe, Described, Judged, PointsToJudge, points_of_split
+from venn_admit.methods.describing import Judged, PointsToJudge, points_of_split
 from venn_admit.methods.method import DecideEach, Explained, Made, NotKeptError, PointsToDecide, Snapshot
 from venn_admit.methods.recent import Recent
 from venn_admit.methods.shared_passes import MOST_SUPPORTS, SharedWeights
@@ -170,6 +170,9 @@ class VennAdmit:
     """The method `venn-admit`; see the protocol `Method` for what it does."""
 
     weighted_by_default = True
+    load = staticmethod(load_snapshot)
+    point_decider = AdmitPointDecider
+    describe = staticmethod(describe)
 
     def make(
         self,
@@ -214,15 +217,6 @@ class VennAdmit:
         followed = replace(calibration, band_radius=made.radius)
         return indexed(workspace, classifier, followed, parameters, mc, vp, weighted=weighted)
 
-    def load(self, workspace: Workspace, classifier: Classifier, calibration_id: int) -> AdmitSnapshot:
-        return load_snapshot(workspace, classifier, calibration_id)
-
-    def point_decider(self, workspace: Workspace) -> AdmitPointDecider:
-        return AdmitPointDecider(workspace)
-
     def judge(self, snapshot: Snapshot, points: PointsToJudge) -> Judged:
         assert isinstance(snapshot, AdmitSnapshot)
         return judge(snapshot, points)
-
-    def describe(self, workspace: Workspace, connection: Connection, given: CalibrationToDescribe) -> Described:
-        return describe(workspace, connection, given)

@@ -13,14 +13,12 @@ from venn_admit.core.reasons import Reason
 from venn_admit.core.split_names import Split
 from venn_admit.report.calibration.bands.wording import (
     BandsContents,
-    budget_section,
     divisions_section,
     partitions_section,
-    unlocks,
     weights_text,
 )
 from venn_admit.report.calibration.report import CalibrationReport
-from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
+from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable
 from venn_admit.report.evaluation.wording import share_text
 from venn_admit_client.records import thresholds_text
 
@@ -91,12 +89,6 @@ class BandsPart(BandsContents):
             "Shares admitted, and rejected by reason, as they were decided. There are no decisions on vp, only its "
             "bands and sets.",
         )
-
-    def budget(self, report: CalibrationReport) -> Section:
-        return budget_section(report, self)
-
-    def unlocks(self, report: CalibrationReport) -> list[Unlock]:
-        return unlocks(report, self)
 
     def rejections(self, report: CalibrationReport, render: Render) -> Iterator[Finding]:
         vp_count, usable = report.snapshot.vp_count, int(self.partitions.usable.sum())

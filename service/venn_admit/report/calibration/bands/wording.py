@@ -58,6 +58,60 @@ class BandsContents:
         """The names of the bins of q, such as "0", "1-5" and "25"."""
         return edge_names([*self.settings.q_bins, self.neighbour_count + 1])
 
+    def unlocks(self, report: CalibrationReport) -> list[Unlock]:
+        if self.lacking is None:
+            return []
+        edges = [*self.settings.q_bins, self.neighbour_count + 1]
+
+        def lacking(shortfall: Shortfall) -> str:
+            most = np.argsort(-shortfall.lacking, kind="stable")[:SHOWN_CLASSES].tolist()
+            return ", ".join(
+                f"{shortfall.lacking[c]:,} of {report.class_names[c]}" for c in most if shortfall.lacking[c]
+            )
+
+        found = [
+            Unlock(
+                where=f"q {self.bin_names[number]}",
+                match_counts=range(edges[number], edges[number + 1]),
+                predicted=None,
+                points=shortfall.points,
+                lacking=lacking(shortfall),
+                labels=shortfall.labels,
+            )
+            for number, shortfall in self.lacking.per_bin.items()
+        ]
+        return sorted(found, key=lambda unlock: (unlock.labels, -unlock.points))
+
+    def budget(self, report: CalibrationReport) -> Section:
+        title, budget, shown = "Labels that small bands lack", self.lacking, _shown_classes(self)
+        if budget is None:
+            return Section(title, ("No point was rejected because its band is below kappa.",))
+        names = [shorten(report.class_names[c], NAME_WIDTH) for c in shown]
+
+        def row(name: str, shortfall: Shortfall) -> tuple[str, ...]:
+            lacking = (f"{int(shortfall.lacking[c]):,}" for c in shown)
+            return (name, f"{shortfall.points:,}", *lacking, labels_text(shortfall.labels))
+
+        bins = self.bin_names
+        rows = [row(bins[number], shortfall) for number, shortfall in budget.per_bin.items()]
+        columns = ("q", "points\nrejected", *(f"lacking\n{name}" for name in names), "random\nlabels")
+        return Section(
+            title,
+            (TextTable(columns, (*rows, row("any", budget.overall)), last_is_total=True, query="band_budget"),),
+            (
+                "Medians over the rejected points. lacking: how many more points of the class the band needs in mc to "
+                f"hold kappa = {budget.kappa:,}; random labels: how many it takes until this is so for every class, at "
+                f"the rate at which random labels have reached the band ({self.mc_share:%} of them go to mc). Coarser "
+                "bins of q, a larger delta or a smaller kappa need fewer.",
+                *(
+                    ("unknown: at least half of the bands hold no point of some class, so there is no rate to use.",)
+                    if any(not isfinite(one.labels) for one in (*budget.per_bin.values(), budget.overall))
+                    else ()
+                ),
+                *_hidden(report, shown),
+            ),
+        )
+
 
 def partitions_section(report: CalibrationReport, part: BandsContents) -> Section:
     """Return the points by q, and by d."""
@@ -131,38 +185,6 @@ def divisions_section(report: CalibrationReport, part: BandsContents) -> Section
     )
 
 
-def budget_section(report: CalibrationReport, part: BandsContents) -> Section:
-    """Return the labels that bands below kappa lack."""
-    title, budget, shown = "Labels that small bands lack", part.lacking, _shown_classes(part)
-    if budget is None:
-        return Section(title, ("No point was rejected because its band is below kappa.",))
-    names = [shorten(report.class_names[c], NAME_WIDTH) for c in shown]
-
-    def row(name: str, shortfall: Shortfall) -> tuple[str, ...]:
-        lacking = (f"{int(shortfall.lacking[c]):,}" for c in shown)
-        return (name, f"{shortfall.points:,}", *lacking, labels_text(shortfall.labels))
-
-    bins = part.bin_names
-    rows = [row(bins[number], shortfall) for number, shortfall in budget.per_bin.items()]
-    columns = ("q", "points\nrejected", *(f"lacking\n{name}" for name in names), "random\nlabels")
-    return Section(
-        title,
-        (TextTable(columns, (*rows, row("any", budget.overall)), last_is_total=True, query="band_budget"),),
-        (
-            "Medians over the rejected points. lacking: how many more points of the class the band needs in mc to hold "
-            f"kappa = {budget.kappa:,}; random labels: how many it takes until this is so for every class, at the rate "
-            f"at which random labels have reached the band ({part.mc_share:%} of them go to mc). Coarser bins of q, "
-            "a larger delta or a smaller kappa need fewer.",
-            *(
-                ("unknown: at least half of the bands hold no point of some class, so there is no rate to use.",)
-                if any(not isfinite(part.labels) for part in (*budget.per_bin.values(), budget.overall))
-                else ()
-            ),
-            *_hidden(report, shown),
-        ),
-    )
-
-
 def weights_text(found: WeightedShare) -> str:
     """Return that weights reject most of what plain probabilities would admit, and what to do."""
     return (
@@ -173,30 +195,6 @@ def weights_text(found: WeightedShare) -> str:
         "their category; or calibrate with coarser bins of q or a larger delta, whose categories hold more points, or "
         "by the method venn-abers, whose decisions are plain by default."
     )
-
-
-def unlocks(report: CalibrationReport, part: BandsContents) -> list[Unlock]:
-    """Return the bins of q whose bands are below kappa, fewest random labels first."""
-    if part.lacking is None:
-        return []
-    edges = [*part.settings.q_bins, part.neighbour_count + 1]
-
-    def lacking(shortfall: Shortfall) -> str:
-        most = np.argsort(-shortfall.lacking, kind="stable")[:SHOWN_CLASSES].tolist()
-        return ", ".join(f"{shortfall.lacking[c]:,} of {report.class_names[c]}" for c in most if shortfall.lacking[c])
-
-    found = [
-        Unlock(
-            where=f"q {part.bin_names[number]}",
-            match_counts=range(edges[number], edges[number + 1]),
-            predicted=None,
-            points=shortfall.points,
-            lacking=lacking(shortfall),
-            labels=shortfall.labels,
-        )
-        for number, shortfall in part.lacking.per_bin.items()
-    ]
-    return sorted(found, key=lambda unlock: (unlock.labels, -unlock.points))
 
 
 def _shown_classes(part: BandsContents) -> list[int]:

@@ -23,15 +23,12 @@ from venn_admit.report.calibration.cells.certified import (
 )
 from venn_admit.report.calibration.cells.wording import (
     CellsContents,
-    budget_section,
     cells_section,
     lacking_text,
     score_section,
-    traffic_tables,
-    unlocks,
 )
 from venn_admit.report.calibration.report import CalibrationReport
-from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
+from venn_admit.report.calibration.sections import Finding, Picture, Section
 from venn_admit.report.evaluation.wording import share_text
 from venn_admit_client.records import thresholds_text
 
@@ -121,9 +118,6 @@ class CellsPart(CellsContents):
     def rejected_of_reference(self, report: CalibrationReport) -> Mapping[Reason, int]:
         return {self._usual_reason: report.snapshot.mc_count - self.admitted}
 
-    def traffic_tables(self, report: CalibrationReport) -> tuple[TextTable, ...]:
-        return traffic_tables(report, self)
-
     def traffic_notes(self) -> tuple[str, ...]:
         by_distance = "" if self.neighbour_count is None else "; d is cut at its quartiles over mc"
         return (
@@ -133,12 +127,6 @@ class CellsPart(CellsContents):
             f"at their quartiles over mc{by_distance}.",
             "Shares admitted, and rejected by reason, as they were decided; of mc as plain bounds would decide.",
         )
-
-    def budget(self, report: CalibrationReport) -> Section:
-        return budget_section(report, self)
-
-    def unlocks(self, report: CalibrationReport) -> list[Unlock]:
-        return unlocks(report, self)
 
     def rejections(self, report: CalibrationReport, render: Render) -> Iterator[Finding]:
         certificate = self.certificate

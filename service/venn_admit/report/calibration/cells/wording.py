@@ -85,6 +85,90 @@ class CellsContents:
         name, bins = class_names[state.predicted], self.bin_names
         return name if bins is None or len(bins) == 1 else f"{name}, q {bins[state.q_bin]}"
 
+    def unlocks(self, report: CalibrationReport) -> list[Unlock]:
+        if self.settings.has_policy:
+            return []
+        edges = None if self.neighbour_count is None else [*self.settings.q_bins, self.neighbour_count + 1]
+        found = [
+            Unlock(
+                where=f"predicted as {_name(report, self, state)}",
+                match_counts=None if edges is None else range(edges[state.q_bin], edges[state.q_bin + 1]),
+                predicted=state.predicted,
+                points=state.points,
+                lacking=f"{state.lacking:,.0f} right ones" if isfinite(state.lacking) else "no number would do",
+                labels=state.labels,
+            )
+            for state in self.states
+            if state.lacking
+        ]
+        return sorted(found, key=lambda unlock: (unlock.labels, -unlock.points))
+
+    def budget(self, report: CalibrationReport) -> Section:
+        title = "Labels that predicted classes lack to be admitted at all"
+        if self.certificate is not None:
+            has_average, has_policy = self.average is not None, self.certificate.policy is not None
+            if self.certificate.unpromised and has_policy:
+                said = unpromised_text(self.certificate, report.class_names)
+            elif has_policy:
+                said = "None: a policy is certified."
+            else:
+                said = outcome_text(self.certificate, report.class_names, has_average=has_average)
+            return Section("Labels that the certificate lacks", (said,))
+        if self.average is not None:
+            return Section(
+                title, (never_text(self.average, report.class_names) or "Every predicted class is admitted.",)
+            )
+        lacking = [state for state in self.states if state.lacking]
+        if not lacking:
+            return Section(title, ("Every predicted class is admitted from some score on.",))
+        rows = tuple(
+            (
+                _name(report, self, state),
+                f"{state.points:,}",
+                f"{state.right:,}",
+                share_text(state.largest),
+                threshold_text(state.threshold),
+                f"{state.lacking:,}" if isfinite(state.lacking) else "no number",
+                labels_text(state.labels),
+            )
+            for state in lacking[:SHOWN_CELLS]
+        )
+        heads = (
+            "predicted as",
+            "points\nin mc",
+            "right",
+            "largest\np0",
+            "threshold",
+            "right ones\nlacking",
+            "random\nlabels",
+        )
+        return Section(
+            title,
+            (TextTable(heads, rows, query="cell_budget"),),
+            (
+                "right ones lacking: the fewest further points, all right and with the highest scores, after which p0 "
+                "reaches the threshold; n right points of n give p0 = n / (n + 1). random labels: how many it takes at "
+                "least, at the rate at which right points have come so far, if all of them get the highest scores. If "
+                "a class is wrong as often at high scores as at low ones, no number of labels helps: "
+                f"{'' if self.neighbour_count is None else 'another score or '}a better network does.",
+                *((f"{SHOWN_CELLS} of {len(lacking)} shown.",) if len(lacking) > SHOWN_CELLS else ()),
+            ),
+        )
+
+    def traffic_tables(self, report: CalibrationReport) -> tuple[TextTable, ...]:
+        heads = ("mc", "recent", "right\nof mc", "admitted\nof mc", "admitted\nof recent")
+        by_score = [found for found in self.parts if found.kind == "score" and found.predicted in _largest(self)]
+        tables = [
+            TextTable(("score, if predicted as", *heads), tuple(_score_rows(report, by_score)), query="parts_by_score")
+        ]
+        if self.neighbour_count is not None:
+            by_q, by_d = ([found for found in self.parts if found.kind == kind] for kind in ("q", "d"))
+            bins = edge_names([*(int(found.low) for found in by_q), self.neighbour_count + 1])
+            tables.append(TextTable(("q", *heads), _part_rows(bins, by_q), query="parts_by_q"))
+            distances = group_names([found.low for found in by_d[1:]])
+            tables.append(TextTable(("d", *heads), _part_rows(distances, by_d), query="parts_by_d"))
+        return tuple(tables)
+
 
 def score_section(part: CellsContents) -> Section:
     """Return which score ranks the predictions, and why."""
@@ -130,94 +214,6 @@ def cells_section(report: CalibrationReport, part: CellsContents) -> Section:
         (TextTable(heads, rows, last_is_total=True, query="cells"),),
         (note, *_hidden(part, shown)),
     )
-
-
-def budget_section(report: CalibrationReport, part: CellsContents) -> Section:
-    """Return the right points that cells lack to admit anything."""
-    title = "Labels that predicted classes lack to be admitted at all"
-    if part.certificate is not None:
-        has_average, has_policy = part.average is not None, part.certificate.policy is not None
-        if part.certificate.unpromised and has_policy:
-            said = unpromised_text(part.certificate, report.class_names)
-        elif has_policy:
-            said = "None: a policy is certified."
-        else:
-            said = outcome_text(part.certificate, report.class_names, has_average=has_average)
-        return Section("Labels that the certificate lacks", (said,))
-    if part.average is not None:
-        return Section(title, (never_text(part.average, report.class_names) or "Every predicted class is admitted.",))
-    lacking = [state for state in part.states if state.lacking]
-    if not lacking:
-        return Section(title, ("Every predicted class is admitted from some score on.",))
-    rows = tuple(
-        (
-            _name(report, part, state),
-            f"{state.points:,}",
-            f"{state.right:,}",
-            share_text(state.largest),
-            threshold_text(state.threshold),
-            f"{state.lacking:,}" if isfinite(state.lacking) else "no number",
-            labels_text(state.labels),
-        )
-        for state in lacking[:SHOWN_CELLS]
-    )
-    heads = (
-        "predicted as",
-        "points\nin mc",
-        "right",
-        "largest\np0",
-        "threshold",
-        "right ones\nlacking",
-        "random\nlabels",
-    )
-    return Section(
-        title,
-        (TextTable(heads, rows, query="cell_budget"),),
-        (
-            "right ones lacking: the fewest further points, all right and with the highest scores, after which p0 "
-            "reaches the threshold; n right points of n give p0 = n / (n + 1). random labels: how many it takes at "
-            "least, at the rate at which right points have come so far, if all of them get the highest scores. Where a "
-            "class is wrong as often at high scores as at low ones, no number of labels helps: "
-            f"{'' if part.neighbour_count is None else 'another score or '}a better network does.",
-            *((f"{SHOWN_CELLS} of {len(lacking)} shown.",) if len(lacking) > SHOWN_CELLS else ()),
-        ),
-    )
-
-
-def unlocks(report: CalibrationReport, part: CellsContents) -> list[Unlock]:
-    """Return the cells that are never admitted, fewest random labels first."""
-    if part.settings.has_policy:
-        return []
-    edges = None if part.neighbour_count is None else [*part.settings.q_bins, part.neighbour_count + 1]
-    found = [
-        Unlock(
-            where=f"predicted as {_name(report, part, state)}",
-            match_counts=None if edges is None else range(edges[state.q_bin], edges[state.q_bin + 1]),
-            predicted=state.predicted,
-            points=state.points,
-            lacking=f"{state.lacking:,.0f} right ones" if isfinite(state.lacking) else "no number would do",
-            labels=state.labels,
-        )
-        for state in part.states
-        if state.lacking
-    ]
-    return sorted(found, key=lambda unlock: (unlock.labels, -unlock.points))
-
-
-def traffic_tables(report: CalibrationReport, part: CellsContents) -> tuple[TextTable, ...]:
-    """Return mc and recent traffic side by side, by score within each predicted class and, with vectors, by q and d."""
-    heads = ("mc", "recent", "right\nof mc", "admitted\nof mc", "admitted\nof recent")
-    by_score = [found for found in part.parts if found.kind == "score" and found.predicted in _largest(part)]
-    tables = [
-        TextTable(("score, if predicted as", *heads), tuple(_score_rows(report, by_score)), query="parts_by_score")
-    ]
-    if part.neighbour_count is not None:
-        by_q, by_d = ([found for found in part.parts if found.kind == kind] for kind in ("q", "d"))
-        bins = edge_names([*(int(found.low) for found in by_q), part.neighbour_count + 1])
-        tables.append(TextTable(("q", *heads), _part_rows(bins, by_q), query="parts_by_q"))
-        distances = group_names([found.low for found in by_d[1:]])
-        tables.append(TextTable(("d", *heads), _part_rows(distances, by_d), query="parts_by_d"))
-    return tuple(tables)
 
 
 def _score_rows(report: CalibrationReport, parts: list[TrafficPart]) -> Iterator[tuple[str, ...]]:
