@@ -3,6 +3,7 @@
 They are about several classifiers, so a key for one alone does not reach them.
 """
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Path, Request, Response
@@ -20,12 +21,11 @@ from venn_admit.api.models.cascades import (
     SubmittedCertificate,
 )
 from venn_admit.api.routes.jobs import send_submitted
-from venn_admit.api.routes.parts import Routes, finite, problems, runtime_of
+from venn_admit.api.routes.parts import Routes, finite, runtime_of
 from venn_admit.api.waiting import require_worker
 from venn_admit.core.names import NAME_LENGTH_LIMIT, PRINTABLE
 from venn_admit.flows.cascades import manage, serve
 from venn_admit.flows.cascades.certify import CertificateRequest, cascade_settings_for, request_certificate
-from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.guards.running_jobs import refusing_too_many_jobs, requester_of
 from venn_admit.http.paths import cascade_path, job_path
@@ -33,7 +33,8 @@ from venn_admit.store.access.keys import Scope
 from venn_admit_client.members import as_json
 from venn_admit_client.records import CascadeReport
 
-routes = Routes("cascades")
+routes = Routes("cascades", "/cascades")
+answer = partial(routes.answer, every_classifier=True)
 
 CascadeName = Annotated[
     str,
@@ -47,25 +48,13 @@ CascadeName = Annotated[
 ]
 
 
-@routes.get(
-    "/cascades",
-    name="list_cascades",
-    response_model=CascadesAnswer,
-    dependencies=[needs(Scope.READ, every_classifier=True)],
-)
+@answer("GET", "", Scope.READ, CascadesAnswer, name="list_cascades")
 def get_cascades(request: Request) -> dict[str, Any]:
     """List all cascades, by name."""
     return finite({"cascades": [as_json(one) for one in manage.every(runtime_of(request).engine)]})
 
 
-@routes.post(
-    "/cascades",
-    name="create_cascade",
-    status_code=201,
-    response_model=CascadeAnswer,
-    dependencies=[needs(Scope.ADMIN, every_classifier=True)],
-    responses=problems(404, 409, 413),
-)
+@answer("POST", "", Scope.ADMIN, CascadeAnswer, 404, 409, 413, name="create_cascade", status_code=201)
 def post_cascade(request: Request, response: Response, given: NewCascade) -> dict[str, Any]:
     """Create a cascade."""
     created = manage.create(
@@ -78,35 +67,28 @@ def post_cascade(request: Request, response: Response, given: NewCascade) -> dic
     return _payload(created)
 
 
-@routes.get(
-    "/cascades/{cascade}",
-    response_model=CascadeAnswer,
-    dependencies=[needs(Scope.READ, every_classifier=True)],
-    responses=problems(404),
-)
+@answer("GET", "/{cascade}", Scope.READ, CascadeAnswer, 404)
 def get_cascade(request: Request, cascade: CascadeName) -> dict[str, Any]:
     """Show what each stage serves of the labelled data, how much of it is right, and what that costs."""
     return _payload(manage.show(runtime_of(request).engine, cascade))
 
 
-@routes.delete(
-    "/cascades/{cascade}",
-    response_model=CascadeAnswer,
-    dependencies=[needs(Scope.ADMIN, every_classifier=True)],
-    responses=problems(404),
-)
+@answer("DELETE", "/{cascade}", Scope.ADMIN, CascadeAnswer, 404)
 def delete_cascade(request: Request, cascade: CascadeName) -> dict[str, Any]:
     """Delete a cascade with its certificates, and answer what it was; its classifiers stay."""
     return _payload(manage.delete(runtime_of(request).engine, cascade, on_stored=keeping(request, _payload)))
 
 
-@routes.post(
-    "/cascades/{cascade}/calibrations",
+@answer(
+    "POST",
+    "/{cascade}/calibrations",
+    Scope.WRITE,
+    SubmittedCertificate,
+    404,
+    409,
+    413,
     name="calibrate_cascade",
     status_code=202,
-    response_model=SubmittedCertificate,
-    dependencies=[needs(Scope.WRITE, every_classifier=True)],
-    responses=problems(404, 409, 413),
 )
 def post_calibration(
     request: Request, response: Response, cascade: CascadeName, given: CascadeSettings
@@ -144,24 +126,23 @@ def _job_headers(submitted: CertificateRequest) -> dict[str, str]:
     return {"Location": job_path(submitted.classifier, submitted.job_id)}
 
 
-@routes.post(
-    "/cascades/{cascade}/served",
-    name="served_by_cascade",
-    response_model=ServedAnswer,
-    dependencies=[needs(Scope.READ, every_classifier=True, stores=False)],
-    responses=problems(404, 409, 413),
-)
+@answer("POST", "/{cascade}/served", Scope.READ, ServedAnswer, 404, 409, 413, name="served_by_cascade", stores=False)
 def post_served(request: Request, cascade: CascadeName, given: ScoredStages) -> dict[str, Any]:
     """Say what a cascade serves of points that its first stages have scored in jobs, and which stage is next."""
     return finite(as_json(serve.served(runtime_of(request).engine, cascade, given.jobs)))
 
 
-@routes.post(
-    "/cascades/{cascade}/decide",
+@answer(
+    "POST",
+    "/{cascade}/decide",
+    Scope.SCORE,
+    StageAnswer,
+    404,
+    409,
+    413,
     name="decide_by_stage",
-    response_model=StageAnswer,
-    dependencies=[needs(Scope.SCORE, every_classifier=True, stores=False, decides=True)],
-    responses=problems(404, 409, 413),
+    stores=False,
+    decides=True,
 )
 def post_decide(request: Request, cascade: CascadeName, given: StageRequest) -> dict[str, Any]:
     """Ask a stage about a point that all before have rejected: it is served, or the answer names the next stage."""

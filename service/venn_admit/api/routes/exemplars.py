@@ -1,6 +1,5 @@
 """Exemplars and labels that come in."""
 
-from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Query, Request
@@ -9,6 +8,8 @@ from starlette.concurrency import run_in_threadpool
 from venn_admit.api.incoming import exemplar_source, label_source
 from venn_admit.api.models.exemplars import HowToRecord, HowToStore, IngestedAnswer, Labelled, NewExemplars, NewLabels
 from venn_admit.api.routes.parts import OF_CLASSIFIER, OF_FILES, ClassifierName, Routes, runtime_of
+from venn_admit.files.label_sources import LabelSource
+from venn_admit.files.sources import ExemplarSource
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.ingest import ingest
 from venn_admit.flows.data.label import label
@@ -25,13 +26,16 @@ def post_exemplars(request: Request, classifier: ClassifierName, given: NewExemp
     """Store labelled exemplars: all of them, or none if one is refused. Sending them again is a no-op."""
     runtime = runtime_of(request)
     found = find(runtime.engine, classifier)
-    source = exemplar_source(given, found, runtime.memory_budget)
+    return _stored(request, found.address, exemplar_source(given, found, runtime.memory_budget), given)
+
+
+def _stored(request: Request, address: str, source: ExemplarSource, how: HowToStore) -> dict[str, Any]:
     stored = ingest(
-        runtime.engine,
-        found.address,
+        runtime_of(request).engine,
+        address,
         source,
-        given.split,
-        allow_training_rows=given.allow_training_rows,
+        how.split,
+        allow_training_rows=how.allow_training_rows,
         on_stored=keeping(request, as_json),
     )
     return as_json(stored)
@@ -58,32 +62,26 @@ async def post_exemplar_file(
     runtime = runtime_of(request)
     found = await run_in_threadpool(find, runtime.engine, classifier)
     async with received(request, runtime, EXEMPLAR_FILES, how.source, how.stated) as file:
-        stored = partial(
-            ingest,
-            runtime.engine,
-            found.address,
-            file,
-            how.split,
-            allow_training_rows=how.allow_training_rows,
-            on_stored=keeping(request, as_json),
-        )
-        return as_json(await run_in_threadpool(stored))
+        return await run_in_threadpool(_stored, request, found.address, file, how)
 
 
 @routes.answer("POST", "/labels", Scope.WRITE, Labelled, 404, 409, 413, name="record_labels")
 def post_labels(request: Request, classifier: ClassifierName, given: NewLabels) -> dict[str, Any]:
     """Record labels of stored exemplars; the next recalibration uses them."""
-    runtime = runtime_of(request)
-    done = label(
-        runtime.engine,
-        classifier,
-        label_source(given, runtime.memory_budget),
-        selection=given.selection,
-        retract=given.retract,
-        join_train=given.join_train,
+    return _recorded(request, classifier, label_source(given, runtime_of(request).memory_budget), given)
+
+
+def _recorded(request: Request, address: str, source: LabelSource, how: HowToRecord) -> dict[str, Any]:
+    recorded = label(
+        runtime_of(request).engine,
+        address,
+        source,
+        selection=how.selection,
+        retract=how.retract,
+        join_train=how.join_train,
         on_stored=keeping(request, as_json),
     )
-    return as_json(done)
+    return as_json(recorded)
 
 
 @routes.answer(
@@ -104,14 +102,4 @@ async def post_label_file(
     runtime = runtime_of(request)
     found = await run_in_threadpool(find, runtime.engine, classifier)
     async with received(request, runtime, LABEL_FILES, how.source) as file:
-        recorded = partial(
-            label,
-            runtime.engine,
-            found.address,
-            file,
-            selection=how.selection,
-            retract=how.retract,
-            join_train=how.join_train,
-            on_stored=keeping(request, as_json),
-        )
-        return as_json(await run_in_threadpool(recorded))
+        return await run_in_threadpool(_recorded, request, found.address, file, how)

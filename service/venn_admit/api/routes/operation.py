@@ -95,12 +95,7 @@ def get_metrics(request: Request) -> Response:
     return Response(metrics.text(standing(runtime.engine), _ready(runtime)), media_type=MEDIA_TYPE)
 
 
-@audit.get(
-    "/audit",
-    name="list_audit_events",
-    response_model=AuditEvents,
-    dependencies=[needs(Scope.ADMIN, every_classifier=True)],
-)
+@audit.answer("GET", "/audit", Scope.ADMIN, AuditEvents, name="list_audit_events", every_classifier=True)
 def get_audit(request: Request, limit: Limit = FIRST_PAGE, cursor: Cursor = None) -> dict[str, Any]:
     """List who did what, the newest first: requests that store something, refused keys, and changes of keys."""
     found = list_events(runtime_of(request).engine, limit=limit + 1, before=key_before(cursor))
