@@ -15,7 +15,6 @@ from venn_admit.core.calibrators.settings import MethodSettings, VennAbersSettin
 from venn_admit.core.method_names import VENN_ABERS
 from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
 from venn_admit.flows.data.catalogue import Listed, ListedCalibrations, Shown
-from venn_admit.report.calibration.cells.certified import standing_text
 from venn_admit.report.wording import held_out_accuracy_text, waiting_text
 from venn_admit.results import withheld_in
 from venn_admit.store.calibrations.calibrators import Calibrator
@@ -223,6 +222,8 @@ def _settings(found: Shown) -> Iterator[RenderableType]:
         )
     for setting in found.settings:
         if setting.standing is not None and setting.retired_at is None:
+            from venn_admit.report.calibration.cells.certified import standing_text  # which brings NumPy
+
             said = standing_text(setting.standing, found.classifier.class_names)
             yield Text(f"Calibration {setting.calibration_id}: {said}")
     retired = sum(setting.retired_at is not None for setting in found.settings)

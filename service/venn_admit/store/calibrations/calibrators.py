@@ -5,20 +5,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 from sqlalchemy.dialects.postgresql import insert
 
 from venn_admit.core.calibrators.arguments import ALL_DECLARED, canonical, column_of, plain_settings
 from venn_admit.core.calibrators.certification import Kind, parse_kind
-from venn_admit.core.calibrators.certified.certificate import Certificate
-from venn_admit.core.calibrators.certified.document import from_document
 from venn_admit.core.calibrators.promises import AskedPromise, Promised, promised
 from venn_admit.core.calibrators.settings import DECLARED, RECORDS, MethodSettings
 from venn_admit.errors import Code, NotFoundError
 from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars.classifiers import Classifier
+
+if TYPE_CHECKING:
+    from venn_admit.core.calibrators.certified.certificate import Certificate
 
 
 def setting_columns(settings: MethodSettings) -> dict[str, Any]:
@@ -65,7 +66,7 @@ class Calibrator:
     has_current: bool = True
     certified: tuple[Kind, ...] | None = None
     policy: tuple[float | None, ...] | None = None
-    standing: Certificate | None = None
+    standing: "Certificate | None" = None
 
     @property
     def is_certified(self) -> bool | None:
@@ -101,11 +102,17 @@ def of_classifier(connection: Connection, classifier: Classifier) -> list[Calibr
                 "settings": settings_of(row.settings),
                 "certified": None if row.certified is None else tuple(map(parse_kind, row.certified)),
                 "policy": None if row.policy is None else tuple(row.policy),
-                "standing": None if row.standing is None else from_document(row.standing),
+                "standing": None if row.standing is None else _certificate(row.standing),
             }
         )
         for row in rows
     ]
+
+
+def _certificate(document: dict[str, Any]) -> "Certificate":
+    from venn_admit.core.calibrators.certified.document import from_document  # which brings NumPy
+
+    return from_document(document)
 
 
 def by_id(connection: Connection, classifier: Classifier, calibrator_id: int) -> Calibrator:
