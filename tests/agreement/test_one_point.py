@@ -24,7 +24,7 @@ def bench(server_url: str, template_database: str, tmp_path_factory: pytest.Temp
     """A database with the calibrated classifiers `reviews`, of real data, and `edge`, of ties."""
     with fresh_engine(server_url, template_database) as engine:
         found = Bench(engine, tmp_path_factory.mktemp("agreement"))
-        make_reviews(found)
+        make_reviews(found, held_out_rows=4000)
         for file in ("test", "ood"):
             with np.load(EXAMPLES / f"{file}.npz") as arrays:
                 found.write(f"{file}.npz", {name: values[:POINTS] for name, values in arrays.items()})

@@ -300,6 +300,7 @@ def test_evaluate_puts_several_sets_side_by_side(own_calibrated: Program, scored
     check_refusal(own_calibrated("evaluate", NAME, other, other), 2, "expected different files")
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_evaluate_shows_on_a_terminal_what_it_does(
     own_calibrated: Program, scored_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
