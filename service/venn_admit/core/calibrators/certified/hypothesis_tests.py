@@ -176,10 +176,10 @@ def betting_p_values(
     wealth, most = np.ones(width), np.ones(width)
     with np.errstate(divide="ignore"):  # of the logarithm of nothing
         for number, (batch, spread_to_end) in enumerate(zip(batches, spread, strict=True)):
-            plays = most * level < 1
-            if number % _LOOK == 0 and not plays.any():
+            part_of_goal = level * wealth
+            if number % _LOOK == 0 and not (part_of_goal < 1).any():
                 break
-            bet = np.minimum(_boldness(level * wealth) / spread_to_end, largest_bet) * plays
+            bet = np.minimum(_boldness(part_of_goal) / spread_to_end, largest_bet)
             kept = np.maximum(1 - bet * batch, 0.0)
             wealth = wealth * (kept[0] if step == 1 else np.prod(kept, axis=0))
             most = np.maximum(most, wealth)
