@@ -14,7 +14,7 @@ from tests.cli.program import Program
 from tests.layer.encoders.networks import save_network
 from tests.test_essays import vocabulary
 
-LAYER = ("--filters", 64, "--epochs", 40)
+LAYER = ("--filters", 64)
 Task = tuple[str, ...]
 
 
@@ -24,7 +24,7 @@ def messages(folder: Path) -> Task:
     with files["train"].open(newline="") as file:
         words = {word.strip(".,!?").lower() for row in csv.DictReader(file) for word in row["text"].split()}
     save_network(folder / "network", words=sorted(word for word in words if len(word) > 1), width=48)
-    options = ("--encoder", str(folder / "network"), "--layers", "1", "--allow-training-rows")
+    options = ("--encoder", str(folder / "network"), "--layers", "1", "--allow-training-rows", "--epochs", "40")
     return (str(files["train"]), str(files["held-out"]), "--test", str(files["test"]), *options)
 
 
@@ -32,7 +32,8 @@ def essays(folder: Path) -> Task:
     """The words of generated essays, one in eleven of which is wrong."""
     make_essays.write(folder, sizes={"train": 100, "held-out": 200, "new": 40, "shifted": 40})
     save_network(folder / "network", words=vocabulary(), width=96)
-    options = ("--task", "token", "--encoder", str(folder / "network"), "--layers", "1", "--allow-training-rows")
+    network = ("--encoder", str(folder / "network"), "--layers", "1")
+    options = ("--task", "token", *network, "--allow-training-rows", "--epochs", "20")
     return (str(folder / "train.conll"), str(folder / "held-out.conll"), "--test", str(folder / "new.conll"), *options)
 
 
@@ -51,7 +52,7 @@ def digits(folder: Path) -> Task:
             id=[f"digit-{row}" for row in rows],
         )
     names = ",".join(f"digit {number}" for number in range(10))
-    options = ("--encoder", "pixels", "--classes", names)
+    options = ("--encoder", "pixels", "--classes", names, "--epochs", "20")
     return (str(folder / "train.npz"), str(folder / "held-out.npz"), "--test", str(folder / "test.npz"), *options)
 
 
