@@ -32,6 +32,7 @@ class Subject(StrEnum):
     SCORING = "scoring"
     LOGITS_ONLY = "logits_only"
     RECALIBRATION = "recalibration"
+    STANDING = "standing"
     REPORTING = "reporting"
     KEEPING = "keeping"
     SERVING = "serving"

@@ -13,6 +13,7 @@ from venn_admit_client.records import Registered
 if TYPE_CHECKING:  # most of these take long to import, and a shell that shows one result needs few of them
     from sqlalchemy import Row
 
+    from venn_admit.core.calibrators.certified.certificate import Certificate
     from venn_admit.core.evaluation.category import CategoryShares
     from venn_admit.core.types import IntArray
     from venn_admit.flows.calibration.calibrate import Calibrated
@@ -174,6 +175,29 @@ def setting_json(setting: "Calibrator") -> dict[str, Any]:
         "due_error": setting.due_error,
         "is_certified": setting.is_certified,
         "promised": setting.promised,
+        "chain": None if setting.standing is None else _chain(setting.standing),
+    }
+
+
+def _chain(certificate: "Certificate") -> dict[str, Any]:
+    """Return how far a certificate came that stands while labels arrive."""
+    standing = certificate.standing
+    assert standing is not None, "it stands"
+    return {
+        "chain": standing.chain,
+        "level": standing.level,
+        "documents": certificate.documents,
+        "labels": certificate.points,
+        "classes": [
+            {
+                "class": of.number,
+                "certified": of.certified,
+                "thresholds": of.thresholds,
+                "documents_needed": of.documents,
+                "is_withdrawn": of.is_withdrawn,
+            }
+            for of in standing.classes
+        ],
     }
 
 

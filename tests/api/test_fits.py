@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -132,6 +133,25 @@ def test_recalibrations_that_are_due(service: Service) -> None:
     newest, *_ = service.get(f"{OWN}/calibrations").json()["uses"]
     assert (newest["calibration"], newest["origin"]) == (made["calibration"], "http")
     assert newest["key_name"] is not None
+
+
+def test_a_certificate_that_stands_is_advanced(service: Service) -> None:
+    def chain() -> dict[str, Any]:
+        settings = service.get(f"{OWN}/calibrations").json()["settings"]
+        (found,) = [setting["chain"] for setting in settings if setting["standing"]]
+        assert isinstance(found, dict)
+        return found
+
+    asked = {"standing": True, "alpha": "0.3", "score": "network"}
+    with working(service):
+        assert service.post(f"{OWN}/calibrations", asked).status_code == 201
+        before = chain()
+        assert (before["chain"], before["level"]) == (1, 0.025)
+        more = samples.exemplars("more-held-out", 60, seed=12)
+        assert service.post(f"{OWN}/exemplars", {"split": "held-out", "exemplars": rows(more)}).status_code == 200
+        assert service.post(f"{OWN}/recalibrate", None).status_code == 200
+    assert chain()["labels"] == before["labels"] + 60
+    assert all(of["certified"] <= of["thresholds"] for of in chain()["classes"])
 
 
 def test_a_recalibration_that_cannot_be_made(service: Service) -> None:

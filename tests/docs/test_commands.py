@@ -33,6 +33,7 @@ GUIDES = (
     "how-to/keep-current",
     "how-to/backup-and-upgrade",
     "how-to/certify",
+    "how-to/standing",
     "reference/python",
     "how-to/change-the-extractor",
 )

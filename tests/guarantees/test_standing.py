@@ -12,8 +12,8 @@ import pytest
 
 from venn_admit.core.calibrators.certified.forecast import chance_of_points
 from venn_admit.core.calibrators.certified.points import CertificatePoints
-from venn_admit.core.standing.chains import ClassChain, StandingChain, level_of_chain
-from venn_admit.core.standing.state import advance, certified_counts, initial_state
+from venn_admit.core.standing.chains import ClassChain, StandingChain, level_of_chain, standing_chain
+from venn_admit.core.standing.state import admitting, advance, certified_counts, initial_state
 from venn_admit.core.types import BoolArray, FloatArray
 
 ALPHA, EPS, STREAMS = 0.1, 0.1, 1_000
@@ -54,6 +54,11 @@ class Law:
         of_class = ClassChain(LEVELS, LEVELS, np.full(6, self.largest), 0)
         return StandingChain(ALPHA, level_of_chain(EPS, number), (of_class,) * len(self.right))
 
+    def share_right(self, predicted: int, least: float) -> float:
+        """The share right of what is admitted of a class from a score on."""
+        weight = WEIGHT * (least <= LEVELS)
+        return float((weight * self.right[predicted]).sum() / weight.sum())
+
     @property
     def short(self) -> BoolArray:
         """(C, 6) whether a threshold admits fewer than 1 - alpha right."""
@@ -86,6 +91,35 @@ def test_a_standing_certificate_seldom_ever_falls_short(name: str) -> None:
             counts.append(certified_counts(chain, advance(chain, initial_state(chain), begun)))
         failed += any(short[place, :count].any() for of in counts for place, count in enumerate(of))
         certified += any(any(of) for of in counts)
+    assert failed / STREAMS <= EPS + 3 * sqrt(EPS * (1 - EPS) / STREAMS)
+    assert certified / STREAMS > 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["points, two classes", "documents, two classes"])
+def test_the_stream_of_a_classifier_seldom_ever_falls_short(name: str) -> None:
+    """Chains as a calibration begins them: one fixed by `knn`, for which all other labels count, those there are first.
+
+    The next, which begins after half of the stream, is fixed by all labels before it, and later ones count.
+    """
+    law = LAWS[name]
+    failed = certified = 0
+    for stream in range(STREAMS):
+        points = law.draw(np.random.default_rng(stream))
+        of_knn, later = points.document < law.documents // 8, points.document >= law.documents // 2
+        for number, proposing, evidence in ((1, of_knn, ~of_knn), (2, ~later, later)):
+            chain = standing_chain(
+                points.take(proposing), class_count=2, alpha=ALPHA, level=level_of_chain(EPS, number)
+            )
+            counts = certified_counts(chain, advance(chain, initial_state(chain), points.take(evidence)))
+            least = admitting(chain, counts)
+            is_short = [
+                one is not None and law.share_right(place, one) < 1 - ALPHA - 1e-12 for place, one in enumerate(least)
+            ]
+            certified += any(counts)
+            if any(is_short):
+                failed += 1
+                break
     assert failed / STREAMS <= EPS + 3 * sqrt(EPS * (1 - EPS) / STREAMS)
     assert certified / STREAMS > 0.5
 

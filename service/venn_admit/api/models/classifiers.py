@@ -86,6 +86,32 @@ class StandingSetting(Model):
     retired_at: datetime | None = Field(examples=[None])
 
 
+class ChainClass(Model):
+    """How far the thresholds of a predicted class are certified."""
+
+    class_: int = Field(alias="class", description="Number of the class.", examples=[0])
+    certified: int = Field(description="Thresholds that are certified, from strict to liberal.", examples=[12])
+    thresholds: int = Field(description="Thresholds that there are.", examples=[60])
+    documents_needed: int | None = Field(
+        description="About how many further documents the next one takes, at the rates seen; null if no number would "
+        "do, or if there is no next one.",
+        examples=[240],
+    )
+    is_withdrawn: bool = Field(
+        description="Whether nothing of the class is admitted because an alarm of the promise stands.", examples=[False]
+    )
+
+
+class ChainAnswer(Model):
+    """How far a certificate came that stands while labels arrive."""
+
+    chain: int = Field(description="1, 2, ... among all generations of the classifier.", examples=[1])
+    level: Finite = Field(description="Its part of 1 - confidence.", examples=[0.025])
+    documents: int = Field(description="Documents that count so far.", examples=[1280])
+    labels: int = Field(description="Labels in them.", examples=[1280])
+    classes: list[ChainClass] = Field(description="The predicted classes that have thresholds.")
+
+
 class Setting(StandingSetting):
     """A setting of a classifier, under which it is calibrated."""
 
@@ -106,6 +132,9 @@ class Setting(StandingSetting):
     promised: str = Field(
         description=f"What its current calibration promises: {', '.join(Promised)}; none if it could not be had.",
         examples=[str(Promised.POINTWISE)],
+    )
+    chain: ChainAnswer | None = Field(
+        description="How far its certificate came, if it stands while labels arrive; null otherwise.", examples=[None]
     )
 
 
