@@ -194,7 +194,7 @@ class _Localizer(TrainableModel):
         self.log_eta = torch.nn.Parameter(torch.tensor(eta_loc, dtype=torch.float64).log())
 
     def forward(self, rows: IntArray) -> torch.Tensor:
-        weights = softmax(-torch.from_numpy(self.distances[rows]) / self.log_eta.exp(), dim=1)  # (b, n_vp)
+        weights = softmax(torch.from_numpy(self.distances[rows]) / -self.log_eta.exp(), dim=1)  # (b, n_vp)
         return weights @ self.support_logits  # (b, C)
 
     def values(self) -> FloatArray:
