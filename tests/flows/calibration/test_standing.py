@@ -2,15 +2,19 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from tests.flows.logits import CLASSES, NAME, calibrated, exemplars, make
+from tests.flows.logits import CLASSES, NAME, calibrated, exemplars, make, with_vectors
 from tests.flows.recalibration import REQUEST
 from tests.running import Bench
 from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.types import KnnParameters
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration import calibrate
@@ -313,6 +317,64 @@ def test_an_alarm_withdraws_its_class_and_leaves_the_others(begun: Bench) -> Non
     update_monitor(begun.engine, NAME, restart=True)
     advance(begun)
     assert certificate(begun).policy == latched
+
+
+def test_an_alarm_withdraws_the_class_of_an_earlier_chain_too(begun: Bench) -> None:
+    """While the next one, which certifies nothing yet, is advanced beside it."""
+    calibrated(begun, **STANDING)
+    predicted = NEW["f"].argmax(axis=1)
+    wrong: dict[str, Any] = {f"row{row}": 1 for row in np.flatnonzero(predicted == 0)[:150].tolist()}
+    give(begun, 0, 0, **wrong)
+    assert update_monitor(begun.engine, NAME).alarms
+    advance(begun)
+    used = begun.value("SELECT calibration_id FROM calibration_in_use_v1")
+    with connect(begun.engine) as connection:
+        found = venn_abers.certificate_of(connection, used)
+    assert found is not None
+    assert found.standing is not None
+    assert (found.standing.chain, found.withdrawn) == (1, (0,))
+    newest = certificate(begun)
+    assert newest.standing is not None
+    assert (newest.standing.chain, newest.withdrawn, newest.points) == (2, (0,), 150)
+    update_monitor(begun.engine, NAME)
+    assert not begun.rows(REQUEST)
+
+
+def test_equal_documents_count_when_the_first_of_them_does(bench: Bench) -> None:
+    """Whatever their ids: at once, and if a copy comes later."""
+    bench.create("copied", dimension=2, class_count=CLASSES, neighbour_count=3)
+    for split, number, seed in (("train", 40, 5), ("mc", 200, 1), ("vp", 200, 2)):
+        bench.ingest("copied", with_vectors(bench, exemplars(split, number, seed), seed=seed), split)
+    bench.adopt("copied", KnnParameters(np.zeros(CLASSES), np.ones(CLASSES), 1.0), 1.0)
+    bench.calibrate_abers("copied", standing=True, certify=("predicted",), score="network", alpha=Decimal("0.2"))
+    before = certificate(bench, "copied")
+    for name in ("first", "second"):
+        rows = exemplars("more", 20, 7)
+        rows |= {"id": np.array([f"{name}-{row}" for row in range(20)]), "doc": np.array([name] * 20)}
+        copies = {"id": np.array([f"copy-{one}" for one in rows["id"]]), "doc": np.array([f"copy-{name}"] * 20)}
+        both = {column: np.concatenate([of, copies.get(column, of)]) for column, of in rows.items()}
+        bench.ingest("copied", with_vectors_of(bench, both), "held-out")
+        served = recalibrate(bench.workspace(), "copied", shell=Computing(bench))
+        assert all(step is None or step.error is None for _, step in served), served
+        # What comes twice in one file counts once, as a document of all its points, and not again with the second.
+        found = certificate(bench, "copied")
+        assert (found.documents, found.points) == (before.documents + 1, before.points + 40)
+
+
+def with_vectors_of(bench: Bench, rows: dict[str, Any]) -> Path:
+    """A file of rows whose vectors say what their logits do, so that equal rows are copies."""
+    return bench.write("copies.npz", rows | {"r": rows["f"][:, :2].copy()})
+
+
+class Computing(NoShell):
+    """Jobs are computed here."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+
+    def run_job(self, job_id: int, what: str, then: Callable[[], None] | None = None) -> None:
+        assert then is None, what
+        self.bench.run(job_id)
 
 
 def test_what_is_forgotten_leaves_what_it_has_shown(begun: Bench) -> None:

@@ -21,7 +21,7 @@ from venn_admit.flows.calibration.approximate import (
     take_in_waiting,
 )
 from venn_admit.flows.calibration.in_use import FarLess, follow, put_in_use_unless_far_less
-from venn_admit.flows.calibration.standing import Advanced, advance_standing
+from venn_admit.flows.calibration.standing import Advanced, advance_current, advance_standing
 from venn_admit.flows.jobs.submit import Submission, submit_job
 from venn_admit.flows.keys.keys import Caller, asked_by
 from venn_admit.flows.shell import Shell
@@ -314,6 +314,22 @@ def take_snapshot(
         connection.execution_options(isolation_level="REPEATABLE READ")
         with connection.begin() as making:
             classifier = classifiers.by_id(connection, classifier.id)
+
+            def put_in_use(calibration_id: int) -> FarLess | None:
+                return put_in_use_unless_far_less(
+                    connection,
+                    guard,
+                    classifier,
+                    calibrations.by_id(connection, classifier, calibration_id),
+                    by_choice=calibrator_id is None,
+                    asked=asked,
+                    reason=reason,
+                )
+
+            if calibrator_id is not None and isinstance(settings, VennAbersSettings) and settings.standing:
+                followed = advance_current(connection, classifier, settings, calibrator_id, reason)
+                if followed is not None:
+                    put_in_use(followed)
             calibrated = _calibrate(
                 connection,
                 classifier,
@@ -324,16 +340,7 @@ def take_snapshot(
                 memory_budget=workspace.memory_budget,
             )
             if not isinstance(calibrated.made, Advanced) or calibrated.made.is_new:
-                far_less = put_in_use_unless_far_less(
-                    connection,
-                    guard,
-                    classifier,
-                    calibrations.by_id(connection, classifier, calibrated.calibration_id),
-                    by_choice=calibrator_id is None,
-                    asked=asked,
-                    reason=reason,
-                )
-                calibrated = replace(calibrated, far_less=far_less)
+                calibrated = replace(calibrated, far_less=put_in_use(calibrated.calibration_id))
             calibrated = replace(calibrated, is_stored=not dry_run)
             if dry_run:
                 making.rollback()

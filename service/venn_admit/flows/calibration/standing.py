@@ -81,6 +81,25 @@ def advance_standing(
     return Advanced(calibration_id, found.certificate, *counts, found.left_out, is_new=True)
 
 
+def advance_current(
+    connection: Connection, classifier: Classifier, settings: VennAbersSettings, calibrator_id: int, reason: str
+) -> int | None:
+    """Let the chain of the current snapshot follow the alarms that stand, if a later chain is advanced beside it.
+
+    Returns the new snapshot; None if there is none to be made. Arguments are those of `advance_standing`.
+    """
+    current = in_use.current(connection, calibrator_id)
+    if current is None:
+        return None
+    calibration = calibrations.by_id(connection, classifier, current)
+    certificate = venn_abers.certificate_of(connection, current)
+    is_newest = chains.of_calibration(connection, calibration).id == chains.newest(connection, calibrator_id).id
+    assert certificate is not None, "a snapshot of a chain has a certificate"
+    if is_newest or set(certificate.withdrawn) == set(chains.withdrawn(connection, calibrator_id)):
+        return None
+    return advance_standing(connection, classifier, settings, calibrator_id, reason, of_current=True).calibration_id
+
+
 def _chain(
     connection: Connection, classifier: Classifier, calibrator_id: int, *, of_current: bool
 ) -> tuple[StoredChain, Calibration]:
