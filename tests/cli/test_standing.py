@@ -31,7 +31,7 @@ def test_it_says_how_far_it_came(own_calibrated: Program, tmp_path: Path) -> Non
     assert "Chain 2, with 0.0083 of 1 - confidence, after 0 labels: red 0 of" in following
     assert "the next in about" in following
     listed = program("calibrations", NAME).stdout
-    assert "2 certificates looked at the labels of mc and vp; all hold together with confidence 0.966" in listed
+    assert "2 certificates looked at the labels of mc and vp; all hold together with confidence 0.966666." in listed
 
 
 def test_other_training_exemplars_end_a_chain_on_the_score_that_depends_on_them(

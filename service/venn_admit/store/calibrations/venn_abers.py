@@ -73,7 +73,9 @@ def _add_look(
 ) -> None:
     digest = blake2b(rows_digest(rows) + document.encode(), digest_size=16).digest()
     # Rounded so that it is not more than what is certified.
-    confidence = None if standing is None else 1 - Decimal(standing.level).quantize(Decimal("1e-6"), ROUND_CEILING)
+    confidence = None
+    if standing is not None:
+        confidence = 1 - Decimal(repr(standing.level)).quantize(Decimal("1e-6"), ROUND_CEILING)
     execute(connection, "certificates.add_look", calibration_id=calibration_id, digest=digest, confidence=confidence)
 
 
