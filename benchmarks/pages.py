@@ -67,7 +67,7 @@ def _signed_in(files: Path, decisions: int) -> Iterator[httpx2.Client]:
     files.mkdir()
     with (
         filled(files / "home", parts=1, decisions=decisions) as engine,
-        service_process(engine, files) as url,
+        service_process(engine, files) as (url, _),
         httpx2.Client(base_url=url, timeout=600) as client,
     ):
         key = create_key(engine, "benchmark", scope="admin").text

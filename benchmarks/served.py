@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx2
 import numpy as np
+import psutil
 from sqlalchemy import Engine
 
 from benchmarks.data import draw_network, draw_vectors
@@ -43,18 +44,24 @@ class _Limits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Served:
-    """Where the service listens, and a key for it; the database behind it, and a folder to work in.
+    """Where the service listens, its process, and a key for it; the database behind it, and a folder to work in.
 
     vectors, logits: (n, D) and (n, C) float32, of points that are not stored.
     """
 
     url: str
+    process: psutil.Process
     key: str
     engine: Engine
     files: Path
     classifier: Classifier
     vectors: Float32Array
     logits: Float32Array
+
+    def processor_seconds(self) -> float:
+        """The processor time that the service has taken so far."""
+        taken = self.process.cpu_times()
+        return taken.user + taken.system
 
     def client(self) -> httpx2.Client:
         """A client with a connection that it keeps."""
@@ -75,8 +82,8 @@ def serving(
         engine, files, support=support, held_out=held_out, dimension=dimension, points=points
     )
     key = create_key(engine, "benchmark", scope="score").text
-    with service_process(engine, files) as url:
-        yield Served(url, key, engine, files, classifier, vectors, logits)
+    with service_process(engine, files) as (url, process):
+        yield Served(url, process, key, engine, files, classifier, vectors, logits)
 
 
 def calibrated(
@@ -104,8 +111,8 @@ def calibrated(
 
 
 @contextmanager
-def service_process(engine: Engine, files: Path) -> Iterator[str]:
-    """The URL of a service, which is stopped afterwards."""
+def service_process(engine: Engine, files: Path) -> Iterator[tuple[str, psutil.Process]]:
+    """The URL of a service and its process, which is stopped afterwards."""
     command = [sys.executable, "-m", "venn_admit.cli", "serve", "--port", "0"]
     settings = {
         "VENN_ADMIT_DATABASE_URL": engine.url.render_as_string(hide_password=False),
@@ -121,7 +128,7 @@ def service_process(engine: Engine, files: Path) -> Iterator[str]:
                 if process.poll() is not None:
                     raise RuntimeError(f"the service ended: {(files / 'service.log').read_text()}")
                 time.sleep(0.1)
-            yield found[1]
+            yield found[1], psutil.Process(process.pid)
         finally:
             process.terminate()
             process.wait()

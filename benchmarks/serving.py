@@ -78,11 +78,12 @@ def _side_by_side(served: Served, weighted: bool, clients: int, size: str) -> Me
 
         run(decide, range(_WARM_UP))
         run(find, range(_WARM_UP))
-        turns = []
+        turns, began = [], served.processor_seconds()
         for block in range(_BLOCKS):
             points = range(block * count // _BLOCKS, (block + 1) * count // _BLOCKS)
             both = {side: run(side, points) for side in ((decide, find) if block % 2 else (find, decide))}
             turns.append((both[decide], both[find]))
+        taken = (served.processor_seconds() - began) / count
     mine, bare = (np.concatenate([turn[side][1] for turn in turns]) for side in (0, 1))
     my_rate, bare_rate = (count / sum(turn[side][0] for turn in turns) for side in (0, 1))
     ours, peer = float(np.median(mine)), float(np.median(bare))
@@ -94,7 +95,7 @@ def _side_by_side(served: Served, weighted: bool, clients: int, size: str) -> Me
         peer=peer,
         ratio=float(np.median([np.median(theirs[1]) / np.median(own[1]) for own, theirs in turns])),
         note=f"p99 {1000 * np.percentile(mine, 99):.1f} ms, peer {1000 * np.percentile(bare, 99):.1f}; "
-        f"a second {my_rate:,.0f}, peer {bare_rate:,.0f}",
+        f"a second {my_rate:,.0f}, peer {bare_rate:,.0f}; the service took {1000 * taken:.2f} ms of a processor each",
     )
 
 
