@@ -23,7 +23,7 @@ INSERT INTO cascade_calibration (cascade_id, alpha, confidence, is_certified, po
 SELECT
     cascade.id, 0.1, 0.95, true, 1000,
     jsonb_build_object('kinds', jsonb_build_array('predicted'), 'test', 'finite-sample', 'chains', (
-        SELECT jsonb_agg(md5(cascade.id || ' ' || number || ' ' || step))
+        SELECT jsonb_agg(md5(step::text))
         FROM generate_series(1, 500) AS step
     ))
 FROM classifier_cascade AS cascade CROSS JOIN generate_series(1, {CERTIFICATES}) AS number;
