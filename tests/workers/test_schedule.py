@@ -140,7 +140,7 @@ def test_beat_and_a_worker_keep_a_calibration_current(url: str, engine: Engine, 
 
 
 def test_the_task_removes_what_is_older_than_the_setting_says(
-    make_worker_app: Callable[..., Celery], engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_worker_app: Callable[..., Celery], engine: Engine, tmp_path: Path
 ) -> None:
     bench = Bench(engine, tmp_path)
     arrays = exemplars("scored", SCORED_ROWS)
@@ -155,6 +155,5 @@ def test_the_task_removes_what_is_older_than_the_setting_says(
             )
     count = "SELECT count(*) FROM decision WHERE weighted = :weighted"
     assert make_worker_app().tasks[broker.PRUNE]() == 0, "every decision is kept without the setting"
-    monkeypatch.setenv("VENN_ADMIT_KEEP_DECISIONS", "30d")
-    assert make_worker_app().tasks[broker.PRUNE]() == SCORED_ROWS
+    assert make_worker_app(keep_decisions="30d").tasks[broker.PRUNE]() == SCORED_ROWS
     assert (value(engine, count, weighted=True), value(engine, count, weighted=False)) == (0, SCORED_ROWS)
