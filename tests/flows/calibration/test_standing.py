@@ -23,6 +23,7 @@ from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reports.monitor import update_monitor
+from venn_admit.flows.reports.report import report
 from venn_admit.flows.shell import Shell
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.store.calibrations import chains, venn_abers
@@ -161,6 +162,22 @@ def test_by_parts_it_is_what_it_is_at_once_to_the_last_bit(bench: Bench, parts: 
             give(bench, 0, 0, name, **{f"row{part}": LABELS[f"new-{part}"], f"row{20 + part}": 0})
         advance(bench, name)
     assert everything(bench) == everything(bench, ONCE)
+
+
+def test_a_report_counts_the_labels_that_an_advance_would_use(begun: Bench) -> None:
+    def pending() -> tuple[int, int, int]:
+        found = report(begun.workspace(), NAME, calibration_id=None).changes
+        return found.arrived, found.changed, found.left
+
+    assert pending() == (0, 0, 0)
+    give(begun, 0, 300)
+    assert pending() == (300, 0, 0)
+    advance(begun)
+    assert pending() == (0, 0, 0)
+    give(begun, 0, 0, row0=(LABELS["new-0"] + 1) % CLASSES, row1=None)
+    assert pending() == (0, 1, 1)
+    advance(begun)
+    assert pending() == (0, 0, 0)
 
 
 def test_a_document_counts_once_by_the_labels_that_came_first(begun: Bench) -> None:

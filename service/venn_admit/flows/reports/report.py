@@ -17,7 +17,7 @@ from venn_admit.flows.reports.monitor import read_monitor
 from venn_admit.methods.describing import CalibrationToDescribe
 from venn_admit.methods.registry import METHODS
 from venn_admit.report.calibration.report import Agreement, CalibrationReport, SnapshotFacts
-from venn_admit.store.calibrations import calibrations, listing
+from venn_admit.store.calibrations import calibrations, chains, listing
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions import cells, reports
@@ -47,7 +47,11 @@ def report(workspace: Workspace, name: str, *, calibration_id: int | None) -> Ca
         given = CalibrationToDescribe(classifier, calibration, decided, documents, quartiles)
         described = METHODS[calibration.method].describe(workspace, connection, given)
         inventory = reports.inventory(connection, classifier)
-        changes = reports.snapshot_changes(connection, calibration)
+        changes = (
+            chains.pending(connection, classifier, calibration)
+            if calibration.method_settings.standing
+            else reports.snapshot_changes(connection, calibration)
+        )
         watch = read_monitor(connection, classifier, calibration)
         history = reports.history(connection, calibration)
         days = reports.days(connection, classifier, datetime.now(UTC))

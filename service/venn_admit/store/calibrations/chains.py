@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.copies import united
+from venn_admit.core.monitoring.history import PointChanges
 from venn_admit.core.standing.chains import ClassChain, StandingChain
 from venn_admit.core.standing.state import GAMBLERS, ClassState, State, initial_state
 from venn_admit.core.types import IntArray
@@ -172,6 +173,16 @@ def new_labels(connection: Connection, classifier: Classifier, *, after: int) ->
         events=np.array(events, dtype=np.int64)[order],
         newest=newest,
     )
+
+
+def pending(connection: Connection, classifier: Classifier, calibration: Calibration) -> PointChanges:
+    """Return which labels the chain of a snapshot would let count now, and which that count it would change."""
+    chain = of_calibration(connection, calibration)
+    event = position(connection, chain).event
+    labels = execute(connection, "chains.changed_labels", chain_id=chain.id, event=event).scalars("label").all()
+    left = labels.count(None)
+    arrived = len(new_labels(connection, classifier, after=event).exemplar_ids)
+    return PointChanges(arrived=arrived, changed=len(labels) - left, left=left)
 
 
 def _transactions(rows: Sequence[Row[Any]]) -> Iterable[list[Row[Any]]]:
