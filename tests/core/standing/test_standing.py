@@ -1,10 +1,13 @@
 """A standing certificate: advanced by new labels only, it is what all labels at once give."""
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 
 from tests.core.calibrators.certified.laws import graded_points
 from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.standing.certificate import standing_certificate
 from venn_admit.core.standing.chains import ClassChain, StandingChain, level_of_chain, standing_chain
 from venn_admit.core.standing.state import State, admitting, advance, certified_counts, initial_state
 from venn_admit.errors import InvalidInputError
@@ -87,6 +90,25 @@ def test_a_class_that_ended_leaves_its_level_to_the_other() -> None:
     assert certified_counts(chain, (first, second)) == (0, 0)
     first.most[:] = 2 / LEVEL
     assert certified_counts(chain, (first, second)) == (1, 1)
+
+
+def test_labels_bring_back_no_class_that_an_alarm_withdrew() -> None:
+    chain = chain_of(7, 1)
+    state = advance(chain, initial_state(chain), graded_points(np.random.default_rng(8), 1_000))
+    found = standing_certificate(
+        chain,
+        state,
+        number=1,
+        alpha=Decimal(str(ALPHA)),
+        confidence=Decimal("0.95"),
+        documents=1_000,
+        points=1_000,
+        proposing=200,
+        withdrawn=(0,),
+    )
+    assert found.standing is not None
+    assert found.standing.classes[0].documents is not None
+    assert [(of.number, of.documents_needed) for of in found.lacking] == [(0, None)]
 
 
 def test_levels_of_all_chains_add_up_to_the_level() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -68,9 +69,9 @@ def give(bench: Bench, first: int, end: int, name: str = NAME, **changed: int | 
     label(bench.engine, name, LabelFile(path), selection="random", retract=True)
 
 
-def advance(bench: Bench, name: str = NAME) -> list[int]:
+def advance(bench: Bench, name: str = NAME, keep: int | None = None) -> list[int]:
     """Serve what is due; return the snapshots."""
-    served = recalibrate(bench.workspace(), name, shell=NoShell())
+    served = recalibrate(replace(bench.workspace(), keep_calibrations=keep), name, shell=NoShell())
     assert all(step is None or step.error is None for _, step in served), served
     return [step.calibrated.calibration_id for _, step in served if step is not None and step.calibrated is not None]
 
@@ -336,6 +337,34 @@ def test_an_alarm_withdraws_its_class_and_leaves_the_others(begun: Bench) -> Non
     assert certificate(begun).policy == latched
 
 
+def in_use(bench: Bench) -> Certificate:
+    with connect(bench.engine) as connection:
+        found = venn_abers.certificate_of(connection, bench.value("SELECT calibration_id FROM calibration_in_use_v1"))
+    assert found is not None
+    return found
+
+
+def chain_in_use(bench: Bench) -> int:
+    found = in_use(bench).standing
+    assert found is not None
+    return found.chain
+
+
+def test_a_correction_reaches_the_chain_in_use_while_the_next_one_waits(begun: Bench) -> None:
+    give(begun, 0, 600)
+    advance(begun)
+    before = in_use(begun)
+    assert calibrated(begun, **STANDING).withheld is not None
+    give(begun, 0, 0, **{f"row{row}": (LABELS[f"new-{row}"] + 1) % CLASSES for row in range(600)})
+    advance(begun, keep=1)
+    assert chain_in_use(begun) == 1
+    assert sum(of.admitted for of in in_use(begun).classes) < sum(of.admitted for of in before.classes)
+    # The one that waits goes on from its newest snapshot, which is kept for it.
+    give(begun, 600, 800)
+    advance(begun)
+    assert certificate(begun).documents == 100
+
+
 def test_an_alarm_withdraws_the_class_of_an_earlier_chain_too(begun: Bench) -> None:
     """While the next one, which certifies nothing yet, is advanced beside it."""
     calibrated(begun, **STANDING)
@@ -344,12 +373,7 @@ def test_an_alarm_withdraws_the_class_of_an_earlier_chain_too(begun: Bench) -> N
     give(begun, 0, 0, **wrong)
     assert update_monitor(begun.engine, NAME).alarms
     advance(begun)
-    used = begun.value("SELECT calibration_id FROM calibration_in_use_v1")
-    with connect(begun.engine) as connection:
-        found = venn_abers.certificate_of(connection, used)
-    assert found is not None
-    assert found.standing is not None
-    assert (found.standing.chain, found.withdrawn) == (1, (0,))
+    assert (chain_in_use(begun), in_use(begun).withdrawn) == (1, (0,))
     newest = certificate(begun)
     assert newest.standing is not None
     assert (newest.standing.chain, newest.withdrawn, newest.points) == (2, (0,), 150)

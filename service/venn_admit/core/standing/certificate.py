@@ -55,7 +55,7 @@ def standing_certificate(
             needed = chain.classes[of].documents
         advances.append(Advance(of, counts[of], len(chain.classes[of].scores), needed, of in withdrawn))
         place = max(kept[of] - 1, 0)
-        in_all = None if kept[of] or needed is None else documents + needed
+        in_all = None if kept[of] or needed is None or of in withdrawn else documents + needed
         (promised if kept[of] else lacking).append(_result(of, state[of], place, in_all))
     untested = sorted(set(range(len(chain.classes))).difference(chain.tested))
     lacking += [ClassResult(ClassKind.PREDICTED, of, None, 0, 0, None, None) for of in untested]

@@ -21,7 +21,7 @@ from venn_admit.flows.calibration.approximate import (
     take_in_waiting,
 )
 from venn_admit.flows.calibration.in_use import FarLess, follow, put_in_use_unless_far_less
-from venn_admit.flows.calibration.standing import Advanced, advance_current, advance_standing
+from venn_admit.flows.calibration.standing import Advanced, advance_standing
 from venn_admit.flows.jobs.submit import Submission, submit_job
 from venn_admit.flows.keys.keys import Caller, asked_by
 from venn_admit.flows.shell import Shell
@@ -295,6 +295,7 @@ def take_snapshot(
     asked: Mapping[str, Any],
     calibrator_id: int | None = None,
     leave_out: bool = False,
+    of_current: bool = False,
     dry_run: bool = False,
     on_stored: OnStored = lambda *_: None,
 ) -> Calibrated:
@@ -302,9 +303,22 @@ def take_snapshot(
 
     guard: a transaction that holds the calibrator's lock. asked: the columns that say who asked for it. calibrator_id:
     None to put the setting in use, and to add it if it is new. leave_out: whether points without an approximation wait
-    for the next snapshot; otherwise they raise OutdatedError, as changed training data always do. dry_run, on_stored:
-    as in `calibrate`. Raises NotReadyError if data are missing.
+    for the next snapshot; otherwise they raise OutdatedError, as changed training data always do. of_current: as
+    in `advance_standing`; otherwise the chain in use is advanced first, if a newer one waits. dry_run, on_stored: as in
+    `calibrate`. Raises NotReadyError if data are missing.
     """
+    if calibrator_id is not None and not of_current and settings.standing and chains.waits(guard, calibrator_id):
+        take_snapshot(
+            workspace,
+            guard,
+            classifier,
+            settings,
+            reason=reason,
+            asked=asked,
+            calibrator_id=calibrator_id,
+            leave_out=leave_out,
+            of_current=True,
+        )
     # Read before the data, so that a request that arrives in between does not count as served.
     requested_at = recalibrations.requested_at(guard, classifier, settings)
     if settings.standing and calibrator_id is None:
@@ -314,22 +328,6 @@ def take_snapshot(
         connection.execution_options(isolation_level="REPEATABLE READ")
         with connection.begin() as making:
             classifier = classifiers.by_id(connection, classifier.id)
-
-            def put_in_use(calibration_id: int) -> FarLess | None:
-                return put_in_use_unless_far_less(
-                    connection,
-                    guard,
-                    classifier,
-                    calibrations.by_id(connection, classifier, calibration_id),
-                    by_choice=calibrator_id is None,
-                    asked=asked,
-                    reason=reason,
-                )
-
-            if calibrator_id is not None and isinstance(settings, VennAbersSettings) and settings.standing:
-                followed = advance_current(connection, classifier, settings, calibrator_id, reason)
-                if followed is not None:
-                    put_in_use(followed)
             calibrated = _calibrate(
                 connection,
                 classifier,
@@ -338,16 +336,26 @@ def take_snapshot(
                 reason,
                 leave_out=leave_out,
                 memory_budget=workspace.memory_budget,
+                of_current=of_current,
             )
             if not isinstance(calibrated.made, Advanced) or calibrated.made.is_new:
-                calibrated = replace(calibrated, far_less=put_in_use(calibrated.calibration_id))
+                far_less = put_in_use_unless_far_less(
+                    connection,
+                    guard,
+                    classifier,
+                    calibrations.by_id(connection, classifier, calibrated.calibration_id),
+                    by_choice=calibrator_id is None,
+                    asked=asked,
+                    reason=reason,
+                )
+                calibrated = replace(calibrated, far_less=far_less)
             calibrated = replace(calibrated, is_stored=not dry_run)
             if dry_run:
                 making.rollback()
                 return calibrated
             on_stored(connection, calibrated)
     # Each statement of the first transaction sees all that is committed, later requests and decisions included.
-    if requested_at is not None:
+    if requested_at is not None and not of_current:
         recalibrations.serve(guard, calibrated.calibrator_id, requested_at, whole=not calibrated.left_out)
     if calibrated.withheld is not None:
         calibrations.delete_withheld(guard, calibrated.calibrator_id, before=calibrated.calibration_id)

@@ -52,7 +52,8 @@ def advance_standing(
         of_current: Whether the chain of the current snapshot is advanced, and not the newest.
 
     Raises:
-        NotReadyError: Labels came, and the score of the chain is that of earlier parameters or training exemplars.
+        NotReadyError: Nothing is new, and nothing can be, because the score of the newest chain is that of earlier
+            parameters or training exemplars.
     """
     chain, before = _chain(connection, classifier, calibrator_id, of_current=of_current)
     has_ended = _has_ended(connection, classifier, chain)
@@ -60,7 +61,7 @@ def advance_standing(
     is_whole = not forgotten.lost_points(connection, before.id).total
     counts = (before.mc_count, before.vp_count)
     if is_whole and found.certificate == venn_abers.certificate_of(connection, before.id):
-        if has_ended:
+        if has_ended and not of_current:
             raise NotReadyError(
                 f"chain {chain.number} of {classifier.name!r} has ended: its thresholds are on the reliability score "
                 "of an earlier fit or of other training exemplars, so labels that come since cannot count; begin the "
@@ -79,25 +80,6 @@ def advance_standing(
         venn_abers.add_steps(connection, calibration_id, _steps(left, classifier, before))
     venn_abers.add_certificate(connection, calibration_id, found.certificate, None, chain_id=chain.id)
     return Advanced(calibration_id, found.certificate, *counts, found.left_out, is_new=True)
-
-
-def advance_current(
-    connection: Connection, classifier: Classifier, settings: VennAbersSettings, calibrator_id: int, reason: str
-) -> int | None:
-    """Let the chain of the current snapshot follow the alarms that stand, if a later chain is advanced beside it.
-
-    Returns the new snapshot; None if there is none to be made. Arguments are those of `advance_standing`.
-    """
-    current = in_use.current(connection, calibrator_id)
-    if current is None:
-        return None
-    calibration = calibrations.by_id(connection, classifier, current)
-    certificate = venn_abers.certificate_of(connection, current)
-    is_newest = chains.of_calibration(connection, calibration).id == chains.newest(connection, calibrator_id).id
-    assert certificate is not None, "a snapshot of a chain has a certificate"
-    if is_newest or set(certificate.withdrawn) == set(chains.withdrawn(connection, calibrator_id)):
-        return None
-    return advance_standing(connection, classifier, settings, calibrator_id, reason, of_current=True).calibration_id
 
 
 def _chain(

@@ -135,6 +135,11 @@ def newest_calibration(connection: Connection, chain: StoredChain) -> int:
     return calibration_id
 
 
+def waits(connection: Connection, calibrator_id: int) -> bool:
+    """Return whether the newest chain of a calibrator waits while an earlier one is in use."""
+    return bool(execute(connection, "chains.waits", calibrator_id=calibrator_id).scalar_one())
+
+
 def are_same(connection: Connection, calibration_id: int, other_id: int) -> bool:
     """Return whether one chain certified two snapshots."""
     return bool(execute(connection, "chains.are_same", ids=[calibration_id, other_id]).scalar_one())

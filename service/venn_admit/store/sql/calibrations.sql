@@ -236,6 +236,17 @@ WHERE
         ORDER BY newest.number DESC
         LIMIT :keep
     )
+    -- The newest chain goes on from the newest one that it certified.
+    AND id IS DISTINCT FROM (
+        SELECT max(certificate.calibration_id)
+        FROM certificate
+        WHERE
+            certificate.chain_id = (
+                SELECT max(chain.id)
+                FROM standing_chain AS chain
+                WHERE chain.calibrator_id = :calibrator_id
+            )
+    )
 ORDER BY id
 FOR UPDATE SKIP LOCKED;
 

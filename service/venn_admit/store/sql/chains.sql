@@ -65,6 +65,20 @@ SELECT max(calibration_id) AS calibration_id
 FROM certificate
 WHERE chain_id = :chain_id;
 
+-- name: waits
+-- Whether the current snapshot of a calibrator is that of another chain than the newest.
+SELECT coalesce(bool_or(certificate.chain_id < newest.id), FALSE) AS waits
+FROM calibration
+INNER JOIN certificate ON calibration.id = certificate.calibration_id
+CROSS JOIN (
+    SELECT max(chain.id) AS id
+    FROM standing_chain AS chain
+    WHERE chain.calibrator_id = :calibrator_id
+) AS newest
+WHERE
+    calibration.calibrator_id = :calibrator_id
+    AND calibration.state = 'current';
+
 -- name: are_same
 -- Whether one chain certified two snapshots.
 SELECT
