@@ -45,3 +45,21 @@ def test_other_training_exemplars_end_a_chain_on_the_score_that_depends_on_them(
     refused = program("recalibrate", NAME)
     assert refused.code == 4
     assert "chain 1 of 'colours' has ended" in refused.stderr
+    more(program, tmp_path, "late", "held-out", 30)
+    said = " ".join(program("report", NAME).stdout.split())
+    assert "The chain has ended" in said
+    assert "nothing is promised of what it decides now: `venn-admit calibrate colours --method venn-abers" in said
+    assert "use them" not in said
+    assert "uses them" not in said
+
+
+def test_a_fit_changes_nothing_of_a_chain_on_the_networks_score(own_calibrated: Program, tmp_path: Path) -> None:
+    program = own_calibrated
+    assert program(*BEGIN, "network").code == 0
+    more(program, tmp_path, "held", "held-out")
+    assert program("fit", NAME).code == 0
+    assert "after 2,853 labels" in program("recalibrate", NAME).stdout
+    said = " ".join(program("report", NAME).stdout.split())
+    assert "Every label that its chain can use has counted." in said
+    assert "it holds with confidence 0.975." in said
+    assert "Newer KNN parameters" not in said

@@ -56,7 +56,7 @@ def advance_standing(
             parameters or training exemplars.
     """
     chain, before = _chain(connection, classifier, calibrator_id, of_current=of_current)
-    has_ended = _has_ended(connection, classifier, chain)
+    has_ended = chain_has_ended(connection, classifier, chain)
     found = advance_chain(connection, classifier, chain, settings, has_ended=has_ended)
     is_whole = not forgotten.lost_points(connection, before.id).total
     counts = (before.mc_count, before.vp_count)
@@ -94,8 +94,8 @@ def _chain(
     return chain, calibrations.by_id(connection, classifier, chains.newest_calibration(connection, chain))
 
 
-def _has_ended(connection: Connection, classifier: Classifier, chain: StoredChain) -> bool:
-    """Whether the score of new points is another than that which the thresholds of a chain are on."""
+def chain_has_ended(connection: Connection, classifier: Classifier, chain: StoredChain) -> bool:
+    """Return whether the score of new points is another than that which the thresholds of a chain are on."""
     if chain.support_version is None:
         return False
     parameters = approximations.current_parameters(connection, classifier)

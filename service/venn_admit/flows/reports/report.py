@@ -13,6 +13,7 @@ from venn_admit.core.monitoring.drift import Discrepancies
 from venn_admit.core.monitoring.partitions import map_rows
 from venn_admit.core.monitoring.traffic import traffic
 from venn_admit.errors import NotFoundError
+from venn_admit.flows.calibration.standing import chain_has_ended
 from venn_admit.flows.reports.monitor import read_monitor
 from venn_admit.methods.describing import CalibrationToDescribe
 from venn_admit.methods.registry import METHODS
@@ -47,10 +48,12 @@ def report(workspace: Workspace, name: str, *, calibration_id: int | None) -> Ca
         given = CalibrationToDescribe(classifier, calibration, decided, documents, quartiles)
         described = METHODS[calibration.method].describe(workspace, connection, given)
         inventory = reports.inventory(connection, classifier)
+        chain = chains.of_calibration(connection, calibration) if calibration.method_settings.standing else None
+        has_ended = None if chain is None else chain_has_ended(connection, classifier, chain)
         changes = (
-            chains.pending(connection, classifier, calibration)
-            if calibration.method_settings.standing
-            else reports.snapshot_changes(connection, calibration)
+            reports.snapshot_changes(connection, calibration)
+            if chain is None or has_ended is None
+            else chains.pending(connection, classifier, chain, has_ended=has_ended)
         )
         watch = read_monitor(connection, classifier, calibration)
         history = reports.history(connection, calibration)
@@ -64,7 +67,7 @@ def report(workspace: Workspace, name: str, *, calibration_id: int | None) -> Ca
     return CalibrationReport(
         classifier=classifier.name,
         class_names=classifier.class_names,
-        snapshot=_facts(calibration, origin, lost.total),
+        snapshot=_facts(calibration, origin, lost.total, has_ended),
         inventory=inventory,
         changes=changes,
         agreement=agreement,
@@ -98,7 +101,7 @@ def report_standing(engine: Engine, name: str, calibration_id: int | None) -> Re
         return reports.standing(connection, calibrations.latest_or_by_id(connection, classifier, calibration_id))
 
 
-def _facts(calibration: Calibration, origin: SnapshotOrigin, lost: int) -> SnapshotFacts:
+def _facts(calibration: Calibration, origin: SnapshotOrigin, lost: int, has_ended: bool | None) -> SnapshotFacts:
     return SnapshotFacts(
         id=calibration.id,
         created_at=origin.created_at,
@@ -110,6 +113,7 @@ def _facts(calibration: Calibration, origin: SnapshotOrigin, lost: int) -> Snaps
         mc_count=calibration.mc_count,
         vp_count=calibration.vp_count,
         forgotten=lost,
+        chain_has_ended=has_ended,
     )
 
 

@@ -117,11 +117,16 @@ def _upkeep(report: CalibrationReport, render: Render) -> Iterator[str]:
         if number > report.snapshot.id:
             yield _withheld(report, number, render)
     again = f"`{render(report.part.again(report))}`"
-    if report.changes.total:
+    if report.snapshot.chain_has_ended:
+        yield (
+            "The chain has ended, since its thresholds are on the reliability score of an earlier fit or of other "
+            f"training exemplars, and nothing is promised of what it decides now: {again} begins the next one."
+        )
+    elif report.changes.total:
         yield f"{report.changes.total:,} labelled points arrived, changed or left: {again} uses them."
     if report.agreement is None:
         return
-    if not report.snapshot.parameters_are_current:
+    if report.snapshot.chain_has_ended is None and not report.snapshot.parameters_are_current:
         yield f"Newer KNN parameters are in use than this calibration's: {again} calibrates with them."
     elif report.agreement.grown(report.agreement.held_out):
         yield (

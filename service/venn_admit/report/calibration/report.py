@@ -102,7 +102,8 @@ class SnapshotFacts:
     """A snapshot: its number, when, why and how it was made, and its state: current, retired or withheld.
 
     parameters_are_current: whether its KNN parameters are; None if the classifier has logits only. mc_count, vp_count:
-    the points that it was made of, of which some, forgotten, were forgotten since.
+    the points that it was made of, of which some, forgotten, were forgotten since. chain_has_ended: whether no later
+    label can count, if its certificate stands while labels arrive; None if it was made once.
     """
 
     id: int
@@ -115,6 +116,7 @@ class SnapshotFacts:
     mc_count: int
     vp_count: int
     forgotten: int
+    chain_has_ended: bool | None = None
 
     @property
     def is_current(self) -> bool:

@@ -118,6 +118,8 @@ def _stored(report: CalibrationReport) -> Section:
         f"and {changes.left:,} left."
         if changes.total
         else f"{where} {hold} exactly the points and labels of this calibration."
+        if report.snapshot.chain_has_ended is None
+        else "Every label that its chain can use has counted."
     )
     return Section(
         "What is stored",

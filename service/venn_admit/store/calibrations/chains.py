@@ -180,13 +180,15 @@ def new_labels(connection: Connection, classifier: Classifier, *, after: int) ->
     )
 
 
-def pending(connection: Connection, classifier: Classifier, calibration: Calibration) -> PointChanges:
-    """Return which labels the chain of a snapshot would let count now, and which that count it would change."""
-    chain = of_calibration(connection, calibration)
+def pending(connection: Connection, classifier: Classifier, chain: StoredChain, *, has_ended: bool) -> PointChanges:
+    """Return which labels a chain would let count now, and which that count it would change.
+
+    has_ended: whether new ones can have no score any more that the thresholds are on.
+    """
     event = position(connection, chain).event
     labels = execute(connection, "chains.changed_labels", chain_id=chain.id, event=event).scalars("label").all()
     left = labels.count(None)
-    arrived = len(new_labels(connection, classifier, after=event).exemplar_ids)
+    arrived = 0 if has_ended else len(new_labels(connection, classifier, after=event).exemplar_ids)
     return PointChanges(arrived=arrived, changed=len(labels) - left, left=left)
 
 

@@ -75,7 +75,7 @@ def _add_look(
     # Rounded so that it is not more than what is certified.
     confidence = None
     if standing is not None:
-        confidence = 1 - Decimal(repr(standing.level)).quantize(Decimal("1e-6"), ROUND_CEILING)
+        confidence = (1 - Decimal(repr(standing.level)).quantize(Decimal("1e-6"), ROUND_CEILING)).normalize()
     execute(connection, "certificates.add_look", calibration_id=calibration_id, digest=digest, confidence=confidence)
 
 

@@ -160,6 +160,8 @@ class CellsPart(CellsContents):
             yield Finding(lacking_text(report, self, state), needs_sample=False)
 
     def again(self, report: CalibrationReport) -> Step:
+        if report.snapshot.chain_has_ended:
+            return report.step(Verb.CALIBRATE, settings=self.settings, neighbour_count=self.neighbour_count)
         return report.step(Verb.RECALIBRATE)
 
     def payload(self, report: CalibrationReport) -> dict[str, Any]:
