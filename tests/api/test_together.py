@@ -1,5 +1,6 @@
 """Requests to decide by what the process keeps: together, by one statement, and by keys that are valid until then."""
 
+import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -14,6 +15,7 @@ from tests.api.service import OWN, Service, check_problem
 from tests.api.test_decide import points
 from tests.cli.samples import NAME, K
 from tests.workers.processes import wait_until
+from venn_admit.api.together import Together
 from venn_admit.flows.decisions import point_search
 from venn_admit.flows.decisions.score_one import AskedPoints, GivenPoint, PointDecision, PointScorer
 from venn_admit.flows.keys.keys import Caller, create, list_events, revoke
@@ -60,6 +62,26 @@ def test_a_request_costs_one_statement(kept: Service) -> None:
     assert len(first["decisions"][0]["neighbours"]) == K
     assert ["valid_keys" in text for text in said[-1:]] == [True]
     assert len(said) <= 2, "the key is looked up by itself once a second"
+
+
+def test_no_request_waits_while_no_thread_can_be_started(shared: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor those that come later."""
+
+    class NoThread:
+        def __init__(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    async def ask(line: Together) -> None:
+        await asyncio.wait_for(line.decide(NAME, AskedPoints([])), timeout=5)
+
+    async def ask_twice() -> None:
+        line = Together(shared.runtime)
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="can't start new thread"):
+                await ask(line)
+
+    monkeypatch.setattr("venn_admit.api.together._Thread", NoThread)
+    asyncio.run(ask_twice())
 
 
 def test_requests_at_the_same_time_are_decided_together_and_as_if_alone(

@@ -14,6 +14,7 @@ from venn_admit.runtime.workspace import Runtime
 MOST_POINTS = MOST_QUERIES
 
 _Waiting = list[tuple[AskedPoints, asyncio.Future[list[PointDecision] | None]]]
+_Decided = Sequence[list[PointDecision] | None] | Exception
 
 
 class Together:
@@ -43,32 +44,33 @@ class Together:
 
     def _decide_next(self, loop: asyncio.AbstractEventLoop, name: str, key: tuple[object, ...]) -> None:
         together = _first(self._lines[key])
-        thread = self._idle.pop() if self._idle else _Thread()
 
         def decide() -> None:
-            decided: Sequence[list[PointDecision] | None] | Exception
+            decided: _Decided
             try:
                 decided = self._runtime.point_scorer.score_kept(name, [asked for asked, _ in together])
             except Exception as error:
                 decided = error
             with suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(answer, decided)
+                loop.call_soon_threadsafe(take, decided)
 
-        def answer(decided: Sequence[list[PointDecision] | None] | Exception) -> None:
+        def take(decided: _Decided) -> None:
             self._idle.append(thread)
-            for row, (_, waiting) in enumerate(together):
-                if waiting.done():  # its request was given up
-                    continue
-                if isinstance(decided, Exception):
-                    waiting.set_exception(decided)
-                else:
-                    waiting.set_result(decided[row])
+            answer(decided)
+
+        def answer(decided: _Decided) -> None:
+            _tell(together, decided)
             if self._lines[key]:
                 self._decide_next(loop, name, key)
             else:
                 del self._lines[key]
 
-        thread.work.put(decide)
+        try:
+            thread = self._idle.pop() if self._idle else _Thread()
+        except RuntimeError as error:  # there are too many
+            answer(error)
+        else:
+            thread.work.put(decide)
 
 
 class _Thread:
@@ -81,6 +83,16 @@ class _Thread:
     def _run(self) -> None:
         while True:
             self.work.get()()
+
+
+def _tell(together: _Waiting, decided: _Decided) -> None:
+    for row, (_, waiting) in enumerate(together):
+        if waiting.done():  # its request was given up
+            continue
+        if isinstance(decided, Exception):
+            waiting.set_exception(decided)
+        else:
+            waiting.set_result(decided[row])
 
 
 def _first(line: _Waiting) -> _Waiting:
