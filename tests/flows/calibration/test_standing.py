@@ -165,6 +165,20 @@ def test_by_parts_it_is_what_it_is_at_once_to_the_last_bit(bench: Bench, parts: 
     assert everything(bench) == everything(bench, ONCE)
 
 
+def test_a_document_whose_first_label_was_taken_back_does_not_count_by_later_ones(bench: Bench) -> None:
+    """Whether its first label had counted or not."""
+    for name in (NAME, ONCE):
+        begin(bench, name)
+        give(bench, 0, 1, name)
+        give(bench, 2, 100, name)
+        if name == NAME:
+            advance(bench)
+        give(bench, 0, 0, name, row0=None)
+        give(bench, 1, 2, name)
+        advance(bench, name)
+    assert everything(bench) == everything(bench, ONCE)
+
+
 def test_a_report_counts_the_labels_that_an_advance_would_use(begun: Bench) -> None:
     def pending() -> tuple[int, int, int]:
         found = report(begun.workspace(), NAME, calibration_id=None).changes

@@ -162,7 +162,7 @@ def new_labels(connection: Connection, classifier: Classifier, *, after: int) ->
     for together in _transactions(rows):
         places: dict[str, int] = {}
         for row, unit in zip(together, seen.new_units(together), strict=True):
-            if unit is None:
+            if unit is None or row.label is None:
                 continue
             if unit not in places:
                 places[unit] = count

@@ -98,7 +98,7 @@ WHERE
 
 -- name: new_labels
 -- The exemplars that calibrate by a label whose first random one came after an event, in the order of these. A label
--- that was taken back does not count again.
+-- that was taken back does not count again: it is null, and its document has come all the same.
 WITH touched AS (
     SELECT DISTINCT event.exemplar_id
     FROM label_event AS event
@@ -111,7 +111,7 @@ WITH touched AS (
 
 SELECT
     exemplar.id AS exemplar_id,
-    exemplar.label,
+    CASE WHEN NOT later.is_retracted THEN exemplar.label END AS label,
     exemplar.document_id,
     coalesce(exemplar.document_id, exemplar.external_id) AS document_key,
     -- Equal logits alone make no copy.
@@ -137,16 +137,20 @@ CROSS JOIN
         ORDER BY event.id
         LIMIT 1
     ) AS first_random
-WHERE
-    first_random.id > :event
-    AND exemplar.split IN ('knn', 'mc', 'vp')
-    AND NOT EXISTS (
-        SELECT 1
+CROSS JOIN
+    LATERAL (
+        SELECT count(*) > 0 AS is_retracted
         FROM label_event AS retraction
         WHERE
             retraction.exemplar_id = exemplar.id
             AND retraction.id > first_random.id
             AND retraction.label IS NULL
+    ) AS later
+WHERE
+    first_random.id > :event
+    AND (
+        exemplar.split IN ('knn', 'mc', 'vp')
+        OR later.is_retracted
     )
 ORDER BY first_random.id;
 
