@@ -129,7 +129,7 @@ def test_an_early_warning_is_a_notice_until_its_lamp_is_lit() -> None:
     assert lit.lit_at is not None
     warned = StandingAlarm(1, early.about, datetime.now(UTC), False)
     said = verdict_lines(replace(found, alarms=(warned,)))
-    assert said[0].endswith("; false early warnings come at least 20,000 documents apart on average.")
+    assert said[0].endswith("; false early warnings of a lamp come at least 20,000 documents apart on average.")
     (notice,) = said[1:]
     assert notice.startswith("Notice: early warning: of what is admitted as 'po")
     assert notice.endswith(f"fewer than 0.9 are right since about document {early.since}.")

@@ -22,6 +22,7 @@ from venn_admit.flows.calibration import calibrate
 from venn_admit.flows.calibration.recalibrate import recalibrate
 from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.replay import replay
+from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.flows.reports.report import report
@@ -445,6 +446,14 @@ def test_what_is_forgotten_leaves_what_it_has_shown(begun: Bench) -> None:
     give(begun, 600, 700)
     advance(begun)
     assert certificate(begun).documents == before.documents + 50
+
+
+def test_a_classifier_is_deleted_with_its_chains(begun: Bench) -> None:
+    give(begun, 0, 100)
+    advance(begun)
+    calibrated(begun, **STANDING)
+    delete(begun.workspace(), NAME)
+    assert {count(begun, f"standing_{what}") for what in ("chain", "evidence", "position", "state")} == {0}
 
 
 @pytest.mark.parametrize(

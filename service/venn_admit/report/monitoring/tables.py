@@ -86,7 +86,7 @@ def verdict_lines(report: MonitorReport) -> list[str]:
 def _early_chance(report: MonitorReport) -> str:
     if not report.from_starts:
         return ""
-    return f"; false early warnings come at least {RUN_LENGTH:,} documents apart on average"
+    return f"; false early warnings of a lamp come at least {RUN_LENGTH:,} documents apart on average"
 
 
 def group_lines(report: MonitorReport) -> list[str]:
