@@ -327,6 +327,19 @@ def test_it_takes_over_once_it_admits_about_as_much_as_what_is_in_use(bench: Ben
     assert used != fixed
 
 
+def test_it_does_not_take_over_from_what_was_chosen_later(bench: Bench) -> None:
+    make(bench)
+    bench.ingest(NAME, bench.write("held-out.npz", exemplars("held-out", 60, seed=1)), "held-out")
+    calibrated(bench, alpha="0.3")
+    assert calibrated(bench, **STANDING).withheld is not None
+    chosen = calibrated(bench, alpha="0.25").calibrator_id
+    bench.ingest(NAME, bench.write("more.npz", exemplars("more", 4000, seed=4)), "held-out")
+    advance(bench)
+    assert certificate(bench).policy is not None
+    used = bench.value("SELECT calibration_id FROM calibration_in_use_v1")
+    assert bench.value("SELECT calibrator_id FROM calibration WHERE id = :id", id=used) == chosen
+
+
 def test_an_alarm_withdraws_its_class_and_leaves_the_others(begun: Bench) -> None:
     """What was certified before stays latched, whatever labels say now, so that it takes the alarm."""
     before = certificate(begun).policy

@@ -45,8 +45,8 @@ def put_in_use_unless_far_less(
 
     If another setting than the one in use was asked for, it must only admit something: a smaller alpha is asked for so
     that less is admitted. A chain that was advanced is followed whatever it admits: what it no longer certifies does
-    not hold. Before it is first put in use, it must not admit far less than what is. Returns how much less it admits,
-    if it is far less.
+    not hold. Before it is first put in use, it must not admit far less than what is, and nothing else may have been
+    chosen since it was begun. Returns how much less it admits, if it is far less.
 
     Args:
         connection: The transaction that made it, whose view of the data may be older than the one in use.
@@ -58,7 +58,7 @@ def put_in_use_unless_far_less(
     in_use = calibrations.latest_id(guard, classifier)
     current = store.current(guard, new.calibrator_id)
     is_asked = by_choice
-    by_choice |= current is None
+    by_choice |= current is None and (in_use is None or chains.is_begun_since(guard, new.calibrator_id, in_use))
     replaced = in_use if by_choice else current
     is_of_setting_in_use = in_use is not None and current == in_use
     found = None

@@ -140,6 +140,12 @@ def waits(connection: Connection, calibrator_id: int) -> bool:
     return bool(execute(connection, "chains.waits", calibrator_id=calibrator_id).scalar_one())
 
 
+def is_begun_since(connection: Connection, calibrator_id: int, in_use_id: int) -> bool:
+    """Return whether the newest chain of a calibrator was begun since the setting of the snapshot in use was chosen."""
+    parameters = {"calibrator_id": calibrator_id, "in_use_id": in_use_id}
+    return bool(execute(connection, "chains.is_begun_since", **parameters).scalar_one())
+
+
 def are_same(connection: Connection, calibration_id: int, other_id: int) -> bool:
     """Return whether one chain certified two snapshots."""
     return bool(execute(connection, "chains.are_same", ids=[calibration_id, other_id]).scalar_one())

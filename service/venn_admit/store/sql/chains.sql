@@ -79,6 +79,16 @@ WHERE
     calibration.calibrator_id = :calibrator_id
     AND calibration.state = 'current';
 
+-- name: is_begun_since
+-- Whether the newest chain of a calibrator, if it has any, was begun since the setting of a snapshot was chosen.
+SELECT coalesce(max(chain.created_at) > max(chosen.chosen_at), FALSE) AS is_begun_since
+FROM standing_chain AS chain
+CROSS JOIN calibration
+INNER JOIN calibrator AS chosen ON calibration.calibrator_id = chosen.id
+WHERE
+    chain.calibrator_id = :calibrator_id
+    AND calibration.id = :in_use_id;
+
 -- name: are_same
 -- Whether one chain certified two snapshots.
 SELECT
