@@ -5,10 +5,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Which of the brokers the tests that need one may use.
 BROKERS ?= redis or rabbitmq
-# Each has an embedded server of its own.
-TEST_PROCESSES ?= 2
+# Each has an embedded server of its own and waits for it now and then: three use two processors.
+TEST_PROCESSES ?= 3
 # Tests that start processes mostly wait for them, so more run at once; those that take longest begin.
-WAITING := -n $$((2 * $(TEST_PROCESSES))) --dist loadfile --no-loadscope-reorder
+WAITING := -n $$(($(TEST_PROCESSES) + 1)) --dist loadfile --no-loadscope-reorder
 MARKED := grep --recursive --files-with-matches --include='test_*.py'
 # How many requests `make fuzz` makes to each operation, in each of its phases.
 FUZZ ?= 300

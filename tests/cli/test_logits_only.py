@@ -130,7 +130,7 @@ def test_exports(made: Program, tmp_path: Path) -> None:
     assert (set(columns["split"]), columns["score"].between(0, 1).all()) == ({"mc"}, True)
     parameters = tmp_path / "parameters.json"
     assert made("export", NAME, "--what", "parameters", "--out", parameters).code == 0
-    assert json.loads(parameters.read_text()).keys() == {"alpha", "thresholds", "q_bins", "promise", "loss"}
+    assert json.loads(parameters.read_text()).keys() == {"alpha", "thresholds", "q_bins", "promise", "loss", "standing"}
 
 
 def test_report(own: Program, bare_files: Path, tmp_path: Path) -> None:
@@ -221,7 +221,14 @@ def test_it_is_watched(own: Program, bare_files: Path, tmp_path: Path) -> None:
     assert not re.search(r"\bq\b|partition", said)
     found = json.loads(own("monitor", NAME, "--json", "--prometheus", metrics).stdout)
     assert (found["documents"], found["points"]) == (samples.SCORED_ROWS, samples.SCORED_ROWS)
-    assert {row["lamp"] for row in found["readings"]} == {"promise", "true_classes", "partitions", "mix"}
+    assert {row["lamp"] for row in found["readings"]} == {
+        "promise",
+        "true_classes",
+        "early_promise",
+        "early_true_classes",
+        "partitions",
+        "mix",
+    }
     assert [row for row in (*found["readings"], *found["alarms"]) if "q" in row] == []
     assert 'lamp="partitions",class="' in metrics.read_text()
     assert 'q="' not in metrics.read_text()

@@ -35,7 +35,7 @@ def test_a_mean_loss_is_certified_reported_evaluated_and_not_monitored(
     assert "at least 0.9 is right" not in said
 
     report = own_calibrated("report", NAME, "--json").result
-    assert "the mean loss is at most alpha" in report["calibration"]["promise_sentence"]
+    assert "the mean loss is at most 0.1" in report["calibration"]["promise_sentence"]
     dataset = own_calibrated("evaluate", NAME, files / "scored.npz", "--json").result
     shown = dataset["mean_loss"]
     admitted = dataset["methods"][dataset["own_method"]]
@@ -48,8 +48,8 @@ def test_a_mean_loss_is_certified_reported_evaluated_and_not_monitored(
     assert shown["all"]["mean"] == pytest.approx(mean_of(out))
     decide = ("decide", NAME, files / "scored.npz", "--row", 3)
     decided = own_calibrated(*decide, "--json").result["policy"]
-    assert (decided["promise"], "the mean loss is at most alpha" in decided["promise_sentence"]) == ("loss", True)
-    assert "the mean loss is at most alpha" in words(own_calibrated(*decide).stdout)
+    assert (decided["promise"], "the mean loss is at most 0.1" in decided["promise_sentence"]) == ("loss", True)
+    assert "the mean loss is at most 0.1" in words(own_calibrated(*decide).stdout)
     told = words(own_calibrated("evaluate", NAME, files / "scored.npz").stdout)
     assert "What the admitted points cost on average" in told
     assert "against a target of 90%" not in told

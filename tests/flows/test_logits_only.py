@@ -306,6 +306,7 @@ def test_what_is_exported(logits: Bench) -> None:
         "alpha": 0.2,
         "promise": "pointwise",
         "loss": None,
+        "standing": False,
         "thresholds": [0.8] * CLASSES,
         "q_bins": [0],
     }
