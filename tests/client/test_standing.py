@@ -35,7 +35,7 @@ def test_the_monitor_and_its_alarms(served: Served, classifier: Classifier) -> N
     for one, document in zip(told.alarms, told.to_dict()["alarms"], strict=True):
         assert (one.id, one.document) == (document["alarm"], document)
         assert one.harmful == (one.lamp in {"promise", "partitions"})
-        assert one.label == document["class" if one.lamp == "true_classes" else "predicted_class"]
+        assert one.label == document["class" if one.lamp.endswith("true_classes") else "predicted_class"]
         assert (one.match_counts is not None) == (one.lamp in {"partitions", "mix"})
         assert one.target == Decimal("0.8")
         assert abs(datetime.now(UTC) - one.since).total_seconds() < 600
