@@ -42,19 +42,28 @@ if TYPE_CHECKING:
         Certificate,
         CertificateLook,
         CertifiedClass,
+        Claims,
         Decision,
         Deletion,
+        Disagreement,
         Fit,
         Forgetting,
+        GivenLabel,
         Ingestion,
         Labelling,
         ListedCalibration,
         Monitor,
         Neighbour,
         Policy,
+        Precedent,
         PutInUse,
         Replay,
         Report,
+        Reviewed,
+        ReviewedPoint,
+        ReviewerCount,
+        ReviewPoint,
+        ReviewQueue,
         Served,
         ServedStage,
         SetAside,
@@ -64,6 +73,7 @@ if TYPE_CHECKING:
     )
     from .results import Decisions
     from .retries import Retries
+    from .reviews import Reviewer
 
 __version__ = "0.2.0"
 
@@ -82,6 +92,7 @@ __all__ = [
     "Certificate",
     "CertificateLook",
     "CertifiedClass",
+    "Claims",
     "Classifier",
     "ConflictError",
     "Connection",
@@ -89,8 +100,10 @@ __all__ = [
     "Decision",
     "Decisions",
     "Deletion",
+    "Disagreement",
     "Fit",
     "Forgetting",
+    "GivenLabel",
     "Ingestion",
     "InvalidInputError",
     "JobError",
@@ -102,10 +115,17 @@ __all__ = [
     "NotReadyError",
     "OutdatedError",
     "Policy",
+    "Precedent",
     "PutInUse",
     "Replay",
     "Report",
     "Retries",
+    "ReviewPoint",
+    "ReviewQueue",
+    "Reviewed",
+    "ReviewedPoint",
+    "Reviewer",
+    "ReviewerCount",
     "Served",
     "ServedStage",
     "SetAside",
@@ -124,6 +144,7 @@ _HOMES = {
     "connect": "connection",
     "Decisions": "results",
     "Retries": "retries",
+    "Reviewer": "reviews",
 }
 
 

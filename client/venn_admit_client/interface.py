@@ -13,10 +13,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from .asked_cascade import CascadeInterface
+from .asked_reviews import ReviewerInterface
 from .records import (
     Calibration,
     Decision,
     Deletion,
+    Disagreement,
     Fit,
     Forgetting,
     Ingestion,
@@ -25,6 +27,7 @@ from .records import (
     PutInUse,
     Registered,
     Report,
+    ReviewQueue,
 )
 
 Progress = Callable[[int, int], object]
@@ -454,6 +457,25 @@ class ClassifierInterface(ABC):
 
         Raises:
             NotReadyError: There is no calibration yet.
+        """
+
+    @abstractmethod
+    def reviewer(self, name: str) -> ReviewerInterface:
+        """Return somebody who labels points of the queue: what was rejected, without a label.
+
+        Args:
+            name: 1 to 100 printable characters, by which claims and labels are told apart.
+        """
+
+    @abstractmethod
+    def review_queue(self) -> ReviewQueue:
+        """Return how the queue for reviewers stands; claiming fills it."""
+
+    @abstractmethod
+    def disagreements(self) -> Sequence[Disagreement]:
+        """Return points of which the newest labels of two reviewers differ, the one labelled last first.
+
+        They are at most 1,000. A point is no longer among them once a label resolves it, or the reviewers agree.
         """
 
 

@@ -11,14 +11,17 @@ from .records import (
     Alarm,
     CalibrationUse,
     CertificateLook,
+    Disagreement,
     ListedCalibration,
     Monitor,
     Policy,
     Registered,
     Replay,
     Report,
+    ReviewQueue,
     StoredDecision,
 )
+from .reviews import Reviewer
 from .transport import Transport
 
 
@@ -115,6 +118,16 @@ class StoredClassifier(ClassifierInterface):
                 "promise: its thresholds are `thresholds` of what `calibrate` returns"
             )
         return certificate_of(Policy, found, classifier=found["classifier"], calibration=found["calibration"])
+
+    def reviewer(self, name: str) -> Reviewer:
+        return Reviewer(self._transport, self.name, name)
+
+    def review_queue(self) -> ReviewQueue:
+        return from_json(ReviewQueue, self._transport.get(*self._path("review")))
+
+    def disagreements(self) -> tuple[Disagreement, ...]:
+        found = self._transport.get(*self._path("review", "disagreements"))["disagreements"]
+        return tuple(from_json(Disagreement, one) for one in found)
 
     def _path(self, *segments: str | int) -> tuple[str | int, ...]:
         return "classifiers", self.name, *segments

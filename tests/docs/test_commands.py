@@ -30,6 +30,7 @@ GUIDES = (
     "how-to/bring-your-model",
     "how-to/rare-class",
     "how-to/labels",
+    "how-to/review",
     "how-to/keep-current",
     "how-to/backup-and-upgrade",
     "how-to/certify",

@@ -29,6 +29,17 @@ if TYPE_CHECKING:
     from .data import Deletion, Forgetting, Ingestion, Labelling, Registered
     from .decisions import Decision, Neighbour, Replay, StoredDecision
     from .reports import Alarm, Monitor, Report
+    from .reviews import (
+        Claims,
+        Disagreement,
+        GivenLabel,
+        Precedent,
+        Reviewed,
+        ReviewedPoint,
+        ReviewerCount,
+        ReviewPoint,
+        ReviewQueue,
+    )
 
 __all__ = [
     "Alarm",
@@ -41,20 +52,29 @@ __all__ = [
     "Certificate",
     "CertificateLook",
     "CertifiedClass",
+    "Claims",
     "Decision",
     "Deletion",
+    "Disagreement",
     "Fit",
     "Forgetting",
+    "GivenLabel",
     "Ingestion",
     "Labelling",
     "ListedCalibration",
     "Monitor",
     "Neighbour",
     "Policy",
+    "Precedent",
     "PutInUse",
     "Registered",
     "Replay",
     "Report",
+    "ReviewPoint",
+    "ReviewQueue",
+    "Reviewed",
+    "ReviewedPoint",
+    "ReviewerCount",
     "Served",
     "ServedStage",
     "SetAside",
@@ -68,7 +88,7 @@ __all__ = [
     "thresholds_text",
 ]
 
-_MODULES = ("data", "certificates", "calibrations", "decisions", "cascades", "reports")
+_MODULES = ("data", "certificates", "calibrations", "decisions", "cascades", "reports", "reviews")
 
 
 def __getattr__(name: str) -> Any:

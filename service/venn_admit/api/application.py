@@ -28,6 +28,7 @@ from venn_admit.api.routes import (
     monitoring,
     operation,
     removal,
+    reviews,
     settings,
 )
 from venn_admit.api.routes.parts import problems
@@ -55,6 +56,7 @@ ROUTERS = (
     fits.routes,
     cascades.routes,
     exemplars.routes,
+    reviews.routes,
     decisions.routes,
     monitoring.routes,
     jobs.routes,

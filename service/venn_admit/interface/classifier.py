@@ -18,18 +18,31 @@ from venn_admit.flows.data.export import export as export_file
 from venn_admit.flows.data.ingest import require_extractor
 from venn_admit.flows.decisions.score_one import GivenPoint, as_logits
 from venn_admit.flows.reports.report import report
+from venn_admit.flows.reviews.claims import check_reviewer, queue
+from venn_admit.flows.reviews.labels import disagreements
 from venn_admit.interface.advice import advising, call
 from venn_admit.interface.comparison import Comparison, SettingsWhatIf, comparison_of
 from venn_admit.interface.hooks.outputs import HookedBatches
 from venn_admit.interface.inputs import exemplar_source, label_source, vector_of
 from venn_admit.interface.reports import Evaluation, Evaluations, Monitor, Report, TrainingWhatIf, monitor_of, report_of
+from venn_admit.interface.reviews import Reviewer
 from venn_admit.interface.shell import ProcessShell
 from venn_admit.results import calibrated_json, decided_json, registered
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.exemplars import classifiers
 from venn_admit_client.answers import calibration_of, decision_of
 from venn_admit_client.interface import ClassifierInterface, Progress, Rows
-from venn_admit_client.records import Calibration, Decision, Fit, Forgetting, Ingestion, Labelling, PutInUse
+from venn_admit_client.records import (
+    Calibration,
+    Decision,
+    Disagreement,
+    Fit,
+    Forgetting,
+    Ingestion,
+    Labelling,
+    PutInUse,
+    ReviewQueue,
+)
 
 
 class Classifier(ClassifierInterface):
@@ -307,6 +320,19 @@ class Classifier(ClassifierInterface):
         from venn_admit.flows.reports.monitor import update_monitor
 
         return monitor_of(update_monitor(self._runtime.engine, self._stored.address, restart=restart))
+
+    @advising()
+    def reviewer(self, name: str) -> Reviewer:
+        check_reviewer(name)
+        return Reviewer(self._runtime, self._stored.address, name)
+
+    @advising()
+    def review_queue(self) -> ReviewQueue:
+        return queue(self._runtime.engine, self._stored.address)
+
+    @advising()
+    def disagreements(self) -> tuple[Disagreement, ...]:
+        return tuple(disagreements(self._runtime.engine, self._stored.address))
 
     @advising()
     def what_if_training(

@@ -73,6 +73,17 @@ VERBS: Mapping[str, Mapping[str, str | VerbGroup]] = {
         "report": "deciding.standing:report",
         "what-if": "deciding.what_if:what_if",
         "monitor": "deciding.standing:monitor",
+        "review": VerbGroup(
+            "Label what was rejected: claim points of the queue, which others then do not get, and label them.",
+            {
+                "next": "deciding.review:next_points",
+                "label": "deciding.review:label",
+                "renew": "deciding.review:renew",
+                "release": "deciding.review:release",
+                "status": "deciding.review:status",
+                "disagreements": "deciding.review:disagreements",
+            },
+        ),
         "cascade": VerbGroup(
             "Ask classifiers one after the other: a point goes to the next where it is rejected, under one promise.",
             {

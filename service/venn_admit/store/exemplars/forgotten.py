@@ -30,6 +30,8 @@ _TABLES = (
     "neighbours",
     "job_row",
     "support_change",
+    "review_point",
+    "review_label",
     "label_event",
     "exemplar_vector",
     "exemplar",

@@ -102,13 +102,12 @@ def newest_event(connection: Connection, exemplar: LabelledExemplar) -> Row[Any]
 
 def record(connection: Connection, events: Sequence[LabelEvent], *, source: str) -> None:
     """Append events to the ledger, and set labels and splits as they say; each exemplar occurs once."""
-    execute(
-        connection,
-        "labels.set_labels",
-        exemplar_ids=[event.exemplar_id for event in events],
-        labels=[event.label for event in events],
-        splits=[event.split for event in events],
-    )
+    changed = {
+        "exemplar_ids": [event.exemplar_id for event in events],
+        "labels": [event.label for event in events],
+    }
+    execute(connection, "labels.set_labels", **changed, splits=[event.split for event in events])
+    execute(connection, "labels.settle_reviews", **changed)
     append_events(
         connection,
         np.array([event.exemplar_id for event in events], dtype=np.int64),

@@ -221,6 +221,16 @@ WHERE exemplar_id = ANY(:exemplar_ids);
 DELETE FROM support_change
 WHERE exemplar_id = ANY(:exemplar_ids);
 
+-- name: delete_review_point
+-- Take these exemplars out of the queue for reviewers.
+DELETE FROM review_point
+WHERE exemplar_id = ANY(:exemplar_ids);
+
+-- name: delete_review_label
+-- Delete the labels that reviewers gave of these exemplars.
+DELETE FROM review_label
+WHERE exemplar_id = ANY(:exemplar_ids);
+
 -- name: delete_label_event
 -- Delete the labels of these exemplars, which have tombstones; return how many there were.
 SELECT forget_label_events_v1(:exemplar_ids ::bigint[]);

@@ -21,6 +21,17 @@ SET
 FROM unnest(:exemplar_ids ::bigint[], :labels ::integer[], :splits ::text[]) AS changed (id, label, split)
 WHERE exemplar.id = changed.id;
 
+-- name: settle_reviews
+-- Let exemplars wait for reviewers no longer, or again if their label was taken back.
+UPDATE review_point
+SET
+    done_at = CASE WHEN changed.label IS NOT NULL THEN now() END,
+    reviewer = NULL,
+    claimed_at = NULL,
+    lease_until = NULL
+FROM unnest(:exemplar_ids ::bigint[], :labels ::integer[]) AS changed (id, label)
+WHERE review_point.exemplar_id = changed.id;
+
 -- name: labels_of_other_generations
 -- The ledgers that exemplars of other generations of a classifier have, of those that it does not have itself.
 SELECT DISTINCT ON (exemplar.external_id)

@@ -1,0 +1,76 @@
+"""The queue for reviewers on a terminal."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import RenderableType
+
+from venn_admit.cli.output import counted, shown
+from venn_admit.cli.tables.rows import table
+from venn_admit_client.records import Claims, Disagreement, Reviewed, ReviewPoint, ReviewQueue
+
+_MOST_CHARACTERS = 2000
+
+
+def claims_lines(name: str, found: Claims) -> list[RenderableType]:
+    """Return the points that a reviewer holds, one below the other."""
+    if not found.points:
+        return ["No point waits for a reviewer."]
+    lines: list[RenderableType] = [line for point in found.points for line in _point_lines(point)]
+    label = f"venn-admit review label {shown(name)} ID=CLASS --reviewer {shown(found.reviewer)}"
+    return [*lines, f"{found.waiting:,} more wait. `{label}` records a label."]
+
+
+def _point_lines(point: ReviewPoint) -> list[RenderableType]:
+    due = "" if point.due is None else f", due {point.due}"
+    rows: list[tuple[str, str]] = [("why", point.why)]
+    if point.document is not None:
+        rows.append(("document", point.document))
+    rows += _attributes(point.attributes)
+    if point.possible is not None:
+        rows.append(("may be", ", ".join(point.possible)))
+    for one in point.precedents:
+        said = "; ".join(f"{name}: {value}" for name, value in _attributes(one.attributes))
+        rows.append((f"near, {one.label}", f"{one.id}{': ' if said else ''}{said}"))
+    until = f"{point.lease_until.astimezone():%Y-%m-%d %H:%M}"
+    title = f"{shown(point.id)}{due}, yours until {until}"
+    return [table(("", "what is known"), rows, title=title)]
+
+
+def _attributes(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    texts = {name: one if isinstance(one, str) else json.dumps(one) for name, one in found.items()}
+    return [(name, one[:_MOST_CHARACTERS]) for name, one in texts.items()]
+
+
+def reviewed_lines(done: Reviewed) -> list[RenderableType]:
+    """Return what became of labels, and what was predicted."""
+    columns = ("point", "your label", "network", "decided on", "reviewers")
+    rows = [(one.id, one.label, one.network, one.predicted, "disagree" if one.disagrees else "") for one in done.points]
+    said = f"{counted(done.rows, 'label')} by {done.reviewer}: {done.new:,} new, {done.corrected:,} corrected, "
+    return [table(columns, rows), f"{said}{done.unchanged:,} unchanged."]
+
+
+def queue_lines(name: str, found: ReviewQueue) -> list[RenderableType]:
+    """Return how the queue stands."""
+    due = "" if found.first_due is None else f" The first is due on {found.first_due}; {found.overdue:,} are overdue."
+    lines: list[RenderableType] = [f"{found.waiting:,} points wait, {found.claimed:,} are claimed.{due}"]
+    if found.reviewers:
+        columns = ("reviewer", "labelled", "holds")
+        lines.append(table(columns, [(one.reviewer, one.labelled, one.claimed) for one in found.reviewers]))
+    if found.disagreements:
+        lines.append(
+            f"Reviewers disagree about {counted(found.disagreements, 'point')}: `venn-admit review disagreements "
+            f"{shown(name)}` lists them."
+        )
+    return lines
+
+
+def disagreements_table(name: str, found: Sequence[Disagreement]) -> RenderableType:
+    """Return points about which reviewers disagree, a row for each label."""
+    rows = [
+        (one.id if place == 0 else "", given.reviewer, given.label, given.given_at, one.label if place == 0 else "")
+        for one in found
+        for place, given in enumerate(one.labels)
+    ]
+    return table(("point", "reviewer", "label", "given", "counts"), rows, title=name)

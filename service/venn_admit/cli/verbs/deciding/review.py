@@ -1,0 +1,118 @@
+"""The verbs of `review`: claims on points of the queue, and their labels."""
+
+import getpass
+from typing import Annotated
+
+import typer
+
+from venn_admit.cli.advice import due_lines
+from venn_admit.cli.opening import open_session
+from venn_admit.cli.options import Json, Name
+from venn_admit.cli.output import counted, print_result
+from venn_admit.errors import InvalidInputError
+from venn_admit_client.members import as_json as json_of
+
+Reviewer = Annotated[
+    str | None,
+    typer.Option(help="Who labels, by whose name claims and labels are told apart. Default: the name of the user."),
+]
+Lease = Annotated[float, typer.Option(help="Seconds for which claims hold unless they are renewed.")]
+Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID...]", help="Ids of points; default: all that are held.")]
+# As in `venn_admit.flows.reviews.claims`, which help need not import.
+_LEASE = 900.0
+
+
+def next_points(
+    name: Name,
+    count: Annotated[int, typer.Option("--count", "-n", help="How many points to hold, at most 1,000.")] = 1,
+    reviewer: Reviewer = None,
+    lease: Lease = _LEASE,
+    again: Annotated[
+        bool, typer.Option("--again", help="Claim points that one other reviewer has labelled, for a second opinion.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Show the points that you hold, and claim the next ones of the queue until there are as many as you ask for.
+
+    Nobody else gets them until you label or release them, or the claim ends. What was predicted is not shown before.
+    """
+    from venn_admit.cli.tables.review_tables import claims_lines
+    from venn_admit.flows.reviews.claims import claim
+
+    found = claim(open_session().engine, name, _who(reviewer), count=count, lease_seconds=lease, again=again)
+    print_result(as_json, json_of(found), *claims_lines(name, found))
+
+
+def label(
+    name: Name,
+    labels: Annotated[
+        list[str],
+        typer.Argument(metavar="ID=CLASS...", help="Labels, such as review-1=positive, by class or number."),
+    ],
+    reviewer: Reviewer = None,
+    resolve: Annotated[
+        bool, typer.Option("--resolve", help="These labels end disagreements about their points.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Record labels of points, and show what was predicted; the claims on them end."""
+    from venn_admit.cli.tables.review_tables import reviewed_lines
+    from venn_admit.flows.reviews.labels import give
+
+    given = dict(map(_label, labels))
+    if len(given) < len(labels):
+        raise InvalidInputError("labels: expected every id once, got one of them twice")
+    done = give(open_session().engine, name, _who(reviewer), given, resolves=resolve)
+    print_result(as_json, json_of(done), *reviewed_lines(done), *due_lines(name, done.recalibrations_due))
+
+
+def renew(name: Name, ids: Ids = None, reviewer: Reviewer = None, lease: Lease = _LEASE, as_json: Json = False) -> None:
+    """Extend claims that still hold."""
+    from venn_admit.flows.reviews.claims import renew as flow
+
+    held = flow(open_session().engine, name, _who(reviewer), ids or None, lease_seconds=lease)
+    print_result(as_json, {"renewed": held}, f"{counted(held, 'claim')} renewed.")
+
+
+def release(name: Name, ids: Ids = None, reviewer: Reviewer = None, as_json: Json = False) -> None:
+    """Give claims back, so that others get the points."""
+    from venn_admit.flows.reviews.claims import release as flow
+
+    done = flow(open_session().engine, name, _who(reviewer), ids or None)
+    print_result(as_json, {"released": done}, f"{counted(done, 'claim')} released.")
+
+
+def status(name: Name, as_json: Json = False) -> None:
+    """Show how many points wait, who holds some, and about how many reviewers disagree."""
+    from venn_admit.cli.tables.review_tables import queue_lines
+    from venn_admit.flows.reviews.claims import queue
+
+    found = queue(open_session().engine, name)
+    print_result(as_json, json_of(found), *queue_lines(name, found))
+
+
+def disagreements(name: Name, as_json: Json = False) -> None:
+    """List points of which the newest labels of two reviewers differ, and no label has resolved it since."""
+    from venn_admit.cli.tables.review_tables import disagreements_table
+    from venn_admit.flows.reviews.labels import disagreements as flow
+
+    found = flow(open_session().engine, name)
+    shown = disagreements_table(name, found) if found else "Reviewers disagree about no point."
+    print_result(as_json, {"disagreements": [json_of(one) for one in found]}, shown)
+
+
+def _who(reviewer: str | None) -> str:
+    """The reviewer who is named, or the user. Raises InvalidInputError if neither is known."""
+    if reviewer is not None:
+        return reviewer
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError) as error:
+        raise InvalidInputError("reviewer: expected a name, and this user has none; give --reviewer") from error
+
+
+def _label(text: str) -> tuple[str, str]:
+    external_id, sign, label = text.rpartition("=")
+    if not sign or not external_id or not label:
+        raise InvalidInputError(f"label {text!r}: expected an id and a class with = between, such as review-1=positive")
+    return external_id, label

@@ -1,0 +1,177 @@
+"""Claims on points of the queue: taken, renewed and given back."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Row
+
+from venn_admit.core.names import NAME_LENGTH_LIMIT, is_title
+from venn_admit.core.reasons import Reason
+from venn_admit.errors import InvalidInputError
+from venn_admit.layer.contributions import ATTRIBUTE
+from venn_admit.store.database.engine import consistent_view, transaction
+from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.reviews import reviews
+from venn_admit_client.records import Claims, Precedent, ReviewerCount, ReviewPoint, ReviewQueue
+
+MOST_CLAIMS = 1000
+LEASE_SECONDS = 900.0
+LEAST_LEASE, MOST_LEASE = 10.0, 30 * 86_400.0
+MOST_DISAGREEMENTS = 1000
+# How long the queue stays as it was filled, unless it runs empty.
+_FILLED_FOR = 60.0
+_AUDITED = "The prediction was drawn for an audit."
+
+
+def claim(
+    engine: Engine,
+    name: str,
+    reviewer: str,
+    *,
+    count: int = 1,
+    lease_seconds: float = LEASE_SECONDS,
+    again: bool = False,
+    on_stored: Callable[[Connection, Claims], object] = lambda *_: None,
+) -> Claims:
+    """Return the points that a reviewer holds, whose claims are renewed, and claim others until there are `count`.
+
+    No two reviewers hold a point at a time. A claim ends with a label, when it is given back, and with its lease.
+
+    Args:
+        count: At most how many points are wanted.
+        lease_seconds: How long the claims hold unless they are renewed.
+        again: Whether points that one other reviewer has labelled are wanted, for a second opinion.
+
+    Raises:
+        InvalidInputError: The name of the reviewer, the number or the lease is out of range.
+    """
+    check_reviewer(reviewer)
+    _check_lease(lease_seconds)
+    if not 1 <= count <= MOST_CLAIMS:
+        raise InvalidInputError(f"count: expected 1 to {MOST_CLAIMS:,} points, got {count}")
+    is_filled = _fill(engine, name, _FILLED_FOR)
+    with transaction(engine) as connection:
+        classifier = classifiers.usable(connection, classifiers.by_name(connection, name))
+        lacking = count - reviews.renew(connection, classifier, reviewer, lease_seconds=lease_seconds)
+        asked = partial(reviews.claim, connection, classifier, reviewer, lease_seconds=lease_seconds, again=again)
+        if lacking > 0:
+            lacking -= asked(count=lacking)
+        if lacking > 0 and not is_filled and not again and reviews.fill(connection, classifier, unless_within=1.0):
+            asked(count=lacking)
+        found = _claims(connection, classifier, reviewer)
+        on_stored(connection, found)
+    return found
+
+
+def _fill(engine: Engine, name: str, unless_within: float) -> bool:
+    with transaction(engine) as connection:
+        classifier = classifiers.usable(connection, classifiers.by_name(connection, name))
+        return reviews.fill(connection, classifier, unless_within=unless_within)
+
+
+def holding(engine: Engine, name: str, reviewer: str) -> Claims:
+    """Return the points that a reviewer holds; their claims are not renewed."""
+    check_reviewer(reviewer)
+    with consistent_view(engine) as connection:
+        return _claims(connection, classifiers.by_name(connection, name), reviewer)
+
+
+def renew(
+    engine: Engine,
+    name: str,
+    reviewer: str,
+    external_ids: Sequence[str] | None = None,
+    *,
+    lease_seconds: float = LEASE_SECONDS,
+) -> int:
+    """Extend claims that still hold; return how many do. Others may have taken those that do not.
+
+    Args:
+        lease_seconds: How long they hold from now on.
+
+    Raises:
+        InvalidInputError: The name of the reviewer or the lease is out of range.
+    """
+    check_reviewer(reviewer)
+    _check_lease(lease_seconds)
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        return reviews.renew(connection, classifier, reviewer, lease_seconds=lease_seconds, external_ids=external_ids)
+
+
+def release(engine: Engine, name: str, reviewer: str, external_ids: Sequence[str] | None = None) -> int:
+    """Give claims back, so that others get the points; return how many.
+
+    Raises:
+        InvalidInputError: The name of the reviewer is invalid.
+    """
+    check_reviewer(reviewer)
+    with transaction(engine) as connection:
+        return reviews.release(connection, classifiers.by_name(connection, name), reviewer, external_ids)
+
+
+def queue(engine: Engine, name: str) -> ReviewQueue:
+    """Return how the queue stands; it is not filled for that."""
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        counts = reviews.standing(connection, classifier)
+        disputed = reviews.disagreements(connection, classifier, limit=MOST_DISAGREEMENTS)
+        return ReviewQueue(
+            **counts._mapping,
+            disagreements=len(disputed),
+            reviewers=tuple(ReviewerCount(**row._mapping) for row in reviews.reviewers(connection, classifier)),
+        )
+
+
+def check_reviewer(reviewer: str) -> None:
+    """Raise InvalidInputError unless this can be the name of a reviewer."""
+    if not is_title(reviewer, NAME_LENGTH_LIMIT):
+        expected = f"1 to {NAME_LENGTH_LIMIT} printable characters, without spaces around them"
+        raise InvalidInputError(f"reviewer: expected {expected}, got {reviewer!a}")
+
+
+def _check_lease(seconds: float) -> None:
+    if not LEAST_LEASE <= seconds <= MOST_LEASE:
+        raise InvalidInputError(f"lease: expected {LEAST_LEASE:g} to {MOST_LEASE:,.0f} seconds, got {seconds:g}")
+
+
+def _claims(connection: Connection, classifier: Classifier, reviewer: str) -> Claims:
+    rows = reviews.held(connection, classifier, reviewer)
+    sets = reviews.admit_sets(connection, [row.decision_id for row in rows])
+    near = reviews.precedents(connection, [row.exemplar_id for row in rows])
+    names = classifier.class_names
+    points = tuple(
+        ReviewPoint(
+            id=row.external_id,
+            document=row.document_id,
+            attributes=shown_attributes(row.attributes),
+            reason=row.reason,
+            why=_AUDITED if row.reason is None else Reason(row.reason).meaning,
+            due=row.due,
+            possible=_named(sets.get(row.decision_id, ""), names),
+            precedents=_of_several_classes(near.get(row.exemplar_id, []), names),
+            lease_until=row.lease_until,
+        )
+        for row in rows
+    )
+    return Claims(reviewer, points, reviews.standing(connection, classifier).waiting)
+
+
+def shown_attributes(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of an exemplar without those that say what was predicted."""
+    return {name: value for name, value in stored.items() if name != ATTRIBUTE}
+
+
+def _named(bits: str, names: Sequence[str]) -> tuple[str, ...] | None:
+    """The classes of a set; None if there are fewer than two, since the only one would be the prediction."""
+    possible = tuple(name for name, bit in zip(names, bits, strict=False) if bit == "1")
+    return possible if len(possible) > 1 else None
+
+
+def _of_several_classes(near: Sequence[Row[Any]], names: Sequence[str]) -> tuple[Precedent, ...]:
+    """The nearest of each class; none if there is one class, which would be the prediction."""
+    if len(near) < 2:
+        return ()
+    return tuple(Precedent(row.external_id, names[row.label], shown_attributes(row.attributes)) for row in near)

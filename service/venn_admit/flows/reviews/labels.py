@@ -1,0 +1,103 @@
+"""The labels of reviewers: recorded in the ledger as any others, kept by reviewer, and compared."""
+
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+from sqlalchemy import Connection, Engine
+
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
+from venn_admit.files.label_sources import LabelTable
+from venn_admit.flows.data.label import label
+from venn_admit.flows.reviews.claims import MOST_DISAGREEMENTS, check_reviewer
+from venn_admit.store.database.engine import consistent_view
+from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.reviews import reviews
+from venn_admit_client.records import Disagreement, GivenLabel, Labelling, Reviewed, ReviewedPoint
+
+SELECTION = "selected"
+"""How points of the queue are chosen: by a rule, so that their labels do not calibrate."""
+
+
+def give(
+    engine: Engine,
+    name: str,
+    reviewer: str,
+    labels: Mapping[str, str | int],
+    *,
+    resolves: bool = False,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    on_stored: Callable[[Connection, Reviewed], object] = lambda *_: None,
+) -> Reviewed:
+    """Record the labels of a reviewer: all of them, or none if one is refused. Their claims end.
+
+    A label of a point that another reviewer has labelled is kept beside that, and is the one that counts. If they
+    differ, reviewers disagree about the point until one of them agrees with the other, or a label resolves it.
+
+    Args:
+        labels: Class names or numbers, by the ids of points.
+        resolves: Whether these labels end disagreements about their points.
+
+    Raises:
+        InvalidInputError: The name of the reviewer is invalid, there is no label, or one is of no class.
+        NotFoundError: An id is stored for no generation of the classifier.
+    """
+    check_reviewer(reviewer)
+    columns = {
+        "external_id": pa.array(list(labels), pa.string()),
+        "label": pa.array([str(one) for one in labels.values()], pa.string()),
+    }
+    found: list[Reviewed] = []
+
+    def keep(connection: Connection, done: Labelling) -> None:
+        classifier = classifiers.by_name(connection, name)
+        reviews.add_labels(connection, classifier, reviewer, list(labels), resolves=resolves)
+        found.append(_reviewed(connection, classifier, reviewer, list(labels), done))
+        on_stored(connection, found[0])
+
+    source = LabelTable(f"reviewer {reviewer}", pa.table(columns), memory_budget)
+    label(engine, name, source, selection=SELECTION, retract=False, on_stored=keep)
+    return found[0]
+
+
+def _reviewed(
+    connection: Connection, classifier: Classifier, reviewer: str, external_ids: list[str], done: Labelling
+) -> Reviewed:
+    names = classifier.class_names
+    disputed = reviews.disagreements(connection, classifier, external_ids, limit=len(external_ids))
+    points = tuple(
+        ReviewedPoint(
+            id=row.external_id,
+            label=names[row.label],
+            network=names[row.network_predicted],
+            predicted=None if row.predicted is None else names[row.predicted],
+            decision=row.decision_id,
+            disagrees=row.external_id in disputed,
+        )
+        for row in reviews.labelled(connection, classifier, external_ids)
+    )
+    return Reviewed(
+        reviewer=reviewer,
+        rows=done.rows,
+        new=done.new,
+        corrected=done.corrected,
+        unchanged=done.unchanged,
+        points=points,
+        recalibrations_due=done.recalibrations_due,
+    )
+
+
+def disagreements(engine: Engine, name: str, *, limit: int = MOST_DISAGREEMENTS) -> list[Disagreement]:
+    """Return the points about which reviewers disagree, the one that was labelled last first."""
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        names = classifier.class_names
+        found = reviews.disagreements(connection, classifier, limit=limit)
+    return [
+        Disagreement(
+            id=external_id,
+            label=names[rows[0].counting],
+            labels=tuple(GivenLabel(row.reviewer, names[row.label], row.created_at) for row in rows),
+        )
+        for external_id, rows in found.items()
+    ]

@@ -1,0 +1,339 @@
+-- name: begin_fill
+-- Note that the queue of a classifier is filled now; no row if that was done within the last seconds. Others wait until
+-- it is done.
+INSERT INTO review_queue (classifier_id, filled_at)
+VALUES (:classifier_id, now())
+ON CONFLICT (classifier_id) DO UPDATE
+    SET filled_at = now()
+    WHERE review_queue.filled_at < now() - make_interval(secs => :seconds)
+RETURNING classifier_id;
+
+-- name: take_out
+-- Take out the points that nobody has claimed and that were decided on again: the newest decision counts.
+DELETE FROM review_point
+WHERE
+    classifier_id = :classifier_id
+    AND (done_at IS NULL) = TRUE
+    AND (lease_until IS NULL OR lease_until < now())
+    AND EXISTS (
+        SELECT
+        FROM decision
+        WHERE
+            decision.exemplar_id = review_point.exemplar_id
+            AND decision.id > review_point.decision_id
+    );
+
+-- name: fill
+-- Put in the points without a label that the newest decision on them rejects.
+INSERT INTO review_point (exemplar_id, classifier_id, decision_id, reason, due, lower, near_id)
+SELECT
+    exemplar.id AS exemplar_id,
+    exemplar.classifier_id,
+    decision.id AS decision_id,
+    decision.reason,
+    substring(exemplar.attributes ->> 'due' FROM '^([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01]))') AS due,
+    decision.lower,
+    neighbours.neighbour_ids[1] AS near_id
+FROM calibrator
+INNER JOIN calibration ON calibrator.id = calibration.calibrator_id
+INNER JOIN decision ON calibration.id = decision.calibration_id
+INNER JOIN exemplar ON decision.exemplar_id = exemplar.id
+LEFT JOIN neighbours ON exemplar.id = neighbours.exemplar_id
+WHERE
+    calibrator.classifier_id = :classifier_id
+    -- As the index has it.
+    AND (decision.decision IS NOT NULL) = FALSE
+    AND exemplar.split = 'scored'
+    AND exemplar.label IS NULL
+    AND NOT EXISTS (
+        SELECT
+        FROM review_point
+        WHERE review_point.exemplar_id = decision.exemplar_id
+    )
+    AND NOT EXISTS (
+        SELECT
+        FROM decision AS later
+        WHERE
+            later.exemplar_id = decision.exemplar_id
+            AND later.id > decision.id
+    )
+ON CONFLICT (exemplar_id) DO NOTHING;
+
+-- name: renew
+-- Extend the claims that a reviewer holds, all or those on some points; the claims that hold from now on.
+UPDATE review_point
+SET lease_until = now() + make_interval(secs => :lease_seconds)
+FROM exemplar
+WHERE
+    review_point.exemplar_id = exemplar.id
+    AND review_point.classifier_id = :classifier_id
+    AND review_point.reviewer = :reviewer
+    AND review_point.lease_until >= now()
+    AND (CAST(:external_ids AS text[]) IS NULL OR exemplar.external_id = ANY(:external_ids))
+RETURNING review_point.exemplar_id;
+
+-- name: claim
+-- Lease points that nobody holds to a reviewer, in the order of the queue: by the day on which they are due; then what
+-- is nearest to being admitted, which the next step of a chain is about, together with its near duplicates. If :again,
+-- points that one other reviewer has labelled. What others take at the same moment is passed over.
+WITH ranked AS MATERIALIZED (
+    SELECT
+        exemplar_id,
+        due,
+        lower,
+        max(lower) OVER (PARTITION BY due, coalesce(near_id, -exemplar_id)) AS highest,
+        coalesce(near_id, -exemplar_id) AS near_id
+    FROM review_point
+    WHERE
+        classifier_id = :classifier_id
+        AND (done_at IS NULL) = NOT :again
+        AND (lease_until IS NULL OR lease_until < now())
+        AND (
+            NOT :again
+            OR (
+                SELECT
+                    bool_and(review_label.reviewer <> :reviewer)
+                    AND count(DISTINCT review_label.reviewer) = 1
+                FROM review_label
+                WHERE review_label.exemplar_id = review_point.exemplar_id
+            )
+        )
+),
+
+free AS (
+    SELECT point.exemplar_id
+    FROM ranked
+    INNER JOIN review_point AS point ON ranked.exemplar_id = point.exemplar_id
+    WHERE
+        -- Once more, of the row as it is when it is locked.
+        (point.done_at IS NULL) = NOT :again
+        AND (point.lease_until IS NULL OR point.lease_until < now())
+    ORDER BY
+        ranked.due ASC NULLS LAST,
+        ranked.highest DESC NULLS LAST,
+        ranked.near_id ASC,
+        ranked.lower DESC NULLS LAST,
+        ranked.exemplar_id ASC
+    LIMIT :count
+    FOR UPDATE OF point SKIP LOCKED
+)
+
+UPDATE review_point
+SET
+    reviewer = :reviewer,
+    claimed_at = clock_timestamp(),
+    lease_until = now() + make_interval(secs => :lease_seconds)
+FROM free
+WHERE review_point.exemplar_id = free.exemplar_id
+RETURNING review_point.exemplar_id;
+
+-- name: held
+-- The points that a reviewer holds, in the order of the queue. What was predicted is not among what is known of them.
+SELECT
+    review_point.exemplar_id,
+    review_point.decision_id,
+    review_point.reason,
+    review_point.due,
+    review_point.lease_until,
+    exemplar.external_id,
+    exemplar.document_id,
+    exemplar.attributes
+FROM review_point
+INNER JOIN exemplar ON review_point.exemplar_id = exemplar.id
+WHERE
+    review_point.classifier_id = :classifier_id
+    AND review_point.reviewer = :reviewer
+    AND review_point.lease_until >= now()
+ORDER BY
+    review_point.due ASC NULLS LAST,
+    max(review_point.lower)
+        OVER (PARTITION BY review_point.due, coalesce(review_point.near_id, -review_point.exemplar_id))
+    DESC NULLS LAST,
+    coalesce(review_point.near_id, -review_point.exemplar_id) ASC,
+    review_point.lower DESC NULLS LAST,
+    review_point.exemplar_id ASC;
+
+-- name: admit_sets
+-- The ADMIT sets of some decisions; of those that were removed, and of those of another method, there are none.
+SELECT
+    decision_id,
+    admit_set
+FROM admit_evidence
+WHERE decision_id = ANY(:decision_ids);
+
+-- name: precedents
+-- Among the nearest training exemplars of some points, the nearest one of each class, in the order of the classes.
+SELECT DISTINCT ON (neighbours.exemplar_id, exemplar.label)
+    neighbours.exemplar_id,
+    exemplar.external_id,
+    exemplar.label,
+    exemplar.attributes
+FROM neighbours
+CROSS JOIN LATERAL unnest(neighbours.neighbour_ids) WITH ORDINALITY AS near (exemplar_id, place)
+INNER JOIN exemplar ON near.exemplar_id = exemplar.id
+WHERE neighbours.exemplar_id = ANY(:exemplar_ids)
+ORDER BY neighbours.exemplar_id, exemplar.label, near.place;
+
+-- name: release
+-- Give back the claims that a reviewer holds, all or those on some points.
+UPDATE review_point
+SET
+    reviewer = NULL,
+    claimed_at = NULL,
+    lease_until = NULL
+FROM exemplar
+WHERE
+    review_point.exemplar_id = exemplar.id
+    AND review_point.classifier_id = :classifier_id
+    AND review_point.reviewer = :reviewer
+    AND review_point.lease_until >= now()
+    AND (CAST(:external_ids AS text[]) IS NULL OR exemplar.external_id = ANY(:external_ids));
+
+-- name: add_labels
+-- Keep the labels that a reviewer gave of exemplars of these ids, in every generation, as they stand by now.
+INSERT INTO review_label (exemplar_id, reviewer, label, resolves)
+SELECT
+    exemplar.id,
+    :reviewer,
+    exemplar.label,
+    :resolves
+FROM classifier
+INNER JOIN exemplar ON classifier.id = exemplar.classifier_id
+WHERE
+    coalesce(classifier.original_id, classifier.id) = :first_id
+    AND exemplar.external_id = ANY(:external_ids)
+    AND exemplar.label IS NOT NULL;
+
+-- name: end_claims
+-- End the claims on exemplars that were labelled, whoever holds them.
+UPDATE review_point
+SET
+    done_at = coalesce(review_point.done_at, now()),
+    reviewer = NULL,
+    claimed_at = NULL,
+    lease_until = NULL
+FROM exemplar
+WHERE
+    review_point.exemplar_id = exemplar.id
+    AND review_point.classifier_id = :classifier_id
+    AND exemplar.external_id = ANY(:external_ids);
+
+-- name: labelled
+-- What is known of exemplars that a reviewer has labelled: the label by now, what the network says, and the newest
+-- decision, if one is stored.
+SELECT
+    exemplar.external_id,
+    exemplar.label,
+    exemplar.network_predicted,
+    newest.decision_id,
+    newest.predicted
+FROM exemplar
+LEFT JOIN
+    LATERAL (
+        SELECT
+            decision.id AS decision_id,
+            decision.predicted
+        FROM decision
+        WHERE decision.exemplar_id = exemplar.id
+        ORDER BY decision.id DESC
+        LIMIT 1
+    ) AS newest
+    ON TRUE
+WHERE
+    exemplar.classifier_id = :classifier_id
+    AND exemplar.external_id = ANY(:external_ids)
+ORDER BY exemplar.external_id;
+
+-- name: disagreements
+-- Exemplars of a classifier about which reviewers disagree, all or some: the newest labels of two of them differ, and
+-- none of these ended it. A row for each reviewer and exemplar, the exemplar that was labelled last first.
+WITH given AS (
+    SELECT
+        label.exemplar_id,
+        label.id,
+        label.reviewer,
+        label.label,
+        label.created_at,
+        max(label.id) FILTER (WHERE label.resolves) OVER (PARTITION BY label.exemplar_id) AS resolved_by
+    FROM review_label AS label
+    INNER JOIN exemplar ON label.exemplar_id = exemplar.id
+    WHERE
+        exemplar.classifier_id = :classifier_id
+        AND (CAST(:external_ids AS text[]) IS NULL OR exemplar.external_id = ANY(:external_ids))
+),
+
+standing AS (
+    SELECT DISTINCT ON (exemplar_id, reviewer)
+        exemplar_id,
+        id,
+        reviewer,
+        label,
+        created_at
+    FROM given
+    WHERE id >= coalesce(resolved_by, 0)
+    ORDER BY exemplar_id ASC, reviewer ASC, id DESC
+),
+
+disputed AS (
+    SELECT
+        exemplar_id,
+        max(id) AS newest
+    FROM standing
+    GROUP BY exemplar_id
+    HAVING count(DISTINCT label) > 1
+    ORDER BY max(id) DESC
+    LIMIT :row_limit
+)
+
+SELECT
+    exemplar.external_id,
+    exemplar.label AS counting,
+    exemplar.attributes,
+    standing.reviewer,
+    standing.label,
+    standing.created_at
+FROM disputed
+INNER JOIN standing ON disputed.exemplar_id = standing.exemplar_id
+INNER JOIN exemplar ON disputed.exemplar_id = exemplar.id
+ORDER BY disputed.newest DESC, standing.id ASC;
+
+-- name: standing
+-- How many points of a queue wait, are claimed, or were due before today.
+SELECT
+    count(*) FILTER (WHERE lease_until IS NULL OR lease_until < now()) AS waiting,
+    count(*) FILTER (WHERE lease_until >= now()) AS claimed,
+    count(*) FILTER (WHERE due < to_char(now(), 'YYYY-MM-DD')) AS overdue,
+    min(due) AS first_due
+FROM review_point
+WHERE
+    classifier_id = :classifier_id
+    AND (done_at IS NULL) = TRUE;
+
+-- name: reviewers
+-- How many points each reviewer of a classifier has labelled, and holds.
+SELECT
+    reviewer,
+    sum(labelled)::bigint AS labelled,
+    sum(claimed)::bigint AS claimed
+FROM (
+    SELECT
+        label.reviewer,
+        count(DISTINCT label.exemplar_id) AS labelled,
+        0 AS claimed
+    FROM review_label AS label
+    INNER JOIN exemplar ON label.exemplar_id = exemplar.id
+    WHERE exemplar.classifier_id = :classifier_id
+    GROUP BY label.reviewer
+    UNION ALL
+    SELECT
+        point.reviewer,
+        0 AS labelled,
+        count(*) AS claimed
+    FROM review_point AS point
+    WHERE
+        point.classifier_id = :classifier_id
+        AND point.lease_until >= now()
+    GROUP BY point.reviewer
+) AS counted
+GROUP BY reviewer
+ORDER BY reviewer;

@@ -1,0 +1,188 @@
+"""The queue for reviewers: who gets which point, in which order, and what becomes of labels that differ."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from tests.running import EXAMPLES, Bench
+from venn_admit.errors import InvalidInputError, NotFoundError
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.data.label import label
+from venn_admit.flows.removal.delete import delete
+from venn_admit.flows.removal.forget import forget
+from venn_admit.flows.reviews.claims import claim, holding, queue, release, renew
+from venn_admit.flows.reviews.labels import disagreements, give
+from venn_admit.store.database.engine import transaction
+
+NAME = "reviews"
+REJECTED = """
+SELECT exemplar.external_id, decision.lower
+FROM decision
+INNER JOIN exemplar ON decision.exemplar_id = exemplar.id
+WHERE decision.decision IS NULL
+"""
+EXPIRE = "UPDATE review_point SET lease_until = now() - interval '1 second' WHERE lease_until IS NOT NULL"
+UNFILL = "UPDATE review_queue SET filled_at = now() - interval '1 day'"
+
+
+@pytest.fixture
+def scored(few_reviews: Bench) -> Bench:
+    """120 tweets that were scored, without labels, beside the calibrated reviews."""
+    with np.load(EXAMPLES / "ood.npz") as ood:
+        tweets = {name: ood[name][:120] for name in ("r", "f")}
+    ids = np.array([f"tweet-{row}" for row in range(120)])
+    few_reviews.score(NAME, few_reviews.write("tweets.npz", tweets | {"id": ids, "y": np.full(120, -1)}))
+    return few_reviews
+
+
+def change(bench: Bench, statement: str) -> None:
+    with transaction(bench.engine) as connection:
+        connection.execute(text(statement))
+
+
+def labels_in(bench: Bench, rows: str) -> Path:
+    path = bench.folder / "labels.csv"
+    path.write_text(f"external_id,label\n{rows}\n")
+    return path
+
+
+def test_reviewers_at_once_never_get_the_same_point(scored: Bench) -> None:
+    """Six of them, who claim and label all that was rejected, a few at a time."""
+    rejected = {row.external_id for row in scored.rows(REJECTED)}
+    assert len(rejected) > 50
+
+    def work(reviewer: str) -> list[str]:
+        done: list[str] = []
+        while points := [one.id for one in claim(scored.engine, NAME, reviewer, count=3).points]:
+            give(scored.engine, NAME, reviewer, dict.fromkeys(points, "class 1"))
+            done += points
+        return done
+
+    with ThreadPoolExecutor(6) as threads:
+        found = list(threads.map(work, [f"reviewer {number}" for number in range(6)]))
+    assert sorted(one for of_reviewer in found for one in of_reviewer) == sorted(rejected)
+    assert sum(map(bool, found)) > 1
+    standing = queue(scored.engine, NAME)
+    assert (standing.waiting, standing.claimed, standing.disagreements) == (0, 0, 0)
+    assert sum(one.labelled for one in standing.reviewers) == len(rejected)
+    # They were chosen by a rule: nothing calibrates, and the ledger says who gave them.
+    assert scored.rows("SELECT DISTINCT selection FROM label_event WHERE source LIKE 'reviewer %'") == [("selected",)]
+    assert scored.value("SELECT count(*) FROM exemplar WHERE external_id LIKE 'tweet%' AND split <> 'scored'") == 0
+
+
+def test_a_claim_ends_with_its_lease(scored: Bench) -> None:
+    held = claim(scored.engine, NAME, "anna", count=2, lease_seconds=60)
+    ids = [one.id for one in held.points]
+    assert [one.id for one in claim(scored.engine, NAME, "anna", count=2).points] == ids  # its own, renewed
+    assert not {one.id for one in claim(scored.engine, NAME, "berta", count=5).points} & set(ids)
+    assert renew(scored.engine, NAME, "anna", ids[:1]) == 1
+    assert release(scored.engine, NAME, "berta") == 5
+    change(scored, EXPIRE)
+    assert (renew(scored.engine, NAME, "anna"), holding(scored.engine, NAME, "anna").points) == (0, ())
+    assert [one.id for one in claim(scored.engine, NAME, "berta", count=2).points] == ids
+    # The late label is kept, ends the claim of the other, and is a second opinion once that one labels the point too.
+    give(scored.engine, NAME, "anna", {ids[0]: "class 0"})
+    assert [one.id for one in holding(scored.engine, NAME, "berta").points] == ids[1:]
+    assert disagreements(scored.engine, NAME) == []
+    assert give(scored.engine, NAME, "berta", {ids[0]: "class 1"}).points[0].disagrees
+
+
+def test_the_queue_begins_with_what_is_due_and_what_is_nearly_admitted(scored: Bench) -> None:
+    lower = {row.external_id: row.lower for row in scored.rows(REJECTED)}
+    last = min(lower, key=lambda one: lower[one] or 0.0)
+    others = (one for one in sorted(lower) if one != last)
+    dues = {last: "2026-12-01", next(others): "2026-11-30T12:00", next(others): "soon", next(others): "2026-13-45"}
+    for external_id, due in dues.items():
+        change(
+            scored,
+            f"UPDATE exemplar SET attributes = jsonb_build_object('due', '{due}') WHERE external_id = '{external_id}'",
+        )
+    points = claim(scored.engine, NAME, "anna", count=1000).points
+    assert sorted(one.id for one in points) == sorted(lower)
+    assert [one.due for one in points[:3]] == ["2026-11-30", "2026-12-01", None]
+    assert points[1].id == last
+    # Near duplicates are those with the same nearest exemplar; a group stands where the best of it does.
+    near = {
+        row.external_id: row.near_id
+        for row in scored.rows(
+            "SELECT external_id, near_id FROM review_point INNER JOIN exemplar ON exemplar.id = exemplar_id"
+        )
+    }
+    undated = [one.id for one in points if one.due is None]
+    groups = list(dict.fromkeys(near[one] for one in undated))
+    assert [near[one] for one in undated] == [group for group in groups for one in undated if near[one] == group]
+    best = [max(lower[one] or 0.0 for one in undated if near[one] == group) for group in groups]
+    assert best == sorted(best, reverse=True)
+    assert len(groups) < len(undated)
+    # What is known of a point gives no single class away.
+    assert all(one.possible is None or len(one.possible) > 1 for one in points)
+    assert {len({near.label for near in one.precedents}) for one in points} <= {0, 2}
+
+
+def test_what_is_labelled_or_decided_otherwise_waits_no_longer(scored: Bench) -> None:
+    waiting = {one.id for one in claim(scored.engine, NAME, "anna", count=1000).points}
+    release(scored.engine, NAME, "anna")
+    one, other = sorted(waiting)[:2]
+    label(scored.engine, NAME, LabelFile(labels_in(scored, f"{one},0")), selection="selected", retract=False)
+    found = claim(scored.engine, NAME, "anna", count=1000).points
+    assert {point.id for point in found} == waiting - {one}
+    label(scored.engine, NAME, LabelFile(labels_in(scored, f"{one},")), selection="selected", retract=True)
+    release(scored.engine, NAME, "anna")
+    # A decision that admits it, by another calibration.
+    scored.calibrate(NAME, kappa=50)
+    change(
+        scored,
+        "INSERT INTO decision (calibration_id, exemplar_id, weighted, require_full_match, support_version, predicted, "
+        "match_count, distance, logits, lower, decision) SELECT 2, exemplar_id, weighted, require_full_match, "
+        "support_version, predicted, match_count, distance, logits, lower, predicted FROM decision "
+        f"INNER JOIN exemplar ON exemplar.id = exemplar_id WHERE external_id = '{other}'",
+    )
+    change(scored, UNFILL)
+    assert {point.id for point in claim(scored.engine, NAME, "anna", count=1000).points} == waiting - {other}
+
+
+def test_labels_that_differ_are_kept_until_one_resolves_them(scored: Bench) -> None:
+    (point,) = claim(scored.engine, NAME, "anna").points
+    done = give(scored.engine, NAME, "anna", {point.id: 0})
+    assert (done.new, done.points[0].label, done.points[0].disagrees) == (1, "class 0", False)
+    assert claim(scored.engine, NAME, "anna", again=True).points == ()  # a second opinion is somebody else's
+    (again,) = claim(scored.engine, NAME, "berta", again=True).points
+    assert again.id == point.id
+    assert give(scored.engine, NAME, "berta", {point.id: "class 1"}).corrected == 1
+    assert claim(scored.engine, NAME, "cora", again=True).points == ()
+    (found,) = disagreements(scored.engine, NAME)
+    assert (found.id, found.label) == (point.id, "class 1")
+    assert [(one.reviewer, one.label) for one in found.labels] == [("anna", "class 0"), ("berta", "class 1")]
+    assert queue(scored.engine, NAME).disagreements == 1
+    give(scored.engine, NAME, "cora", {point.id: "class 0"})
+    assert len(disagreements(scored.engine, NAME)[0].labels) == 3
+    resolved = give(scored.engine, NAME, "cora", {point.id: "class 1"}, resolves=True)
+    assert not resolved.points[0].disagrees
+    assert disagreements(scored.engine, NAME) == []
+    assert scored.value("SELECT count(*) FROM review_label") == 4  # nothing is lost
+
+
+def test_reviews_are_forgotten_and_deleted_with_their_points(scored: Bench) -> None:
+    first, second = claim(scored.engine, NAME, "anna", count=2).points
+    give(scored.engine, NAME, "anna", {first.id: 0, second.id: 1})
+    removed = forget(scored.workspace(), NAME, [first.id], []).rows
+    assert (removed["review_point"], removed["review_label"]) == (1, 1)
+    delete(scored.workspace(), NAME)
+    for table in ("review_queue", "review_point", "review_label"):
+        assert scored.value(f"SELECT count(*) FROM {table}") == 0
+
+
+def test_what_is_refused(scored: Bench) -> None:
+    for refused in ({"count": 0}, {"count": 1001}, {"lease_seconds": 9.0}, {"lease_seconds": float("nan")}):
+        with pytest.raises(InvalidInputError, match="expected"):
+            claim(scored.engine, NAME, "anna", **refused)
+    with pytest.raises(InvalidInputError, match="reviewer: expected 1 to 100 printable"):
+        claim(scored.engine, NAME, " ")
+    with pytest.raises(InvalidInputError, match="expected a class number"):
+        give(scored.engine, NAME, "anna", {"tweet-0": "class 2"})
+    with pytest.raises(NotFoundError, match="no exemplar 'nothing'"):
+        give(scored.engine, NAME, "anna", {"nothing": 1})
+    assert scored.value("SELECT count(*) FROM review_label") == 0
