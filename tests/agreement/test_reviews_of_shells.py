@@ -65,14 +65,12 @@ def test_every_shell_claims_and_labels_alike(shells: Shells) -> None:
     assert as_json(from_json(Claims, held)) == as_json(reviewers[0].held()) == as_json(reviewers[1].held())
     ids = [one.id for one in claims[0].points]
 
-    for number, give in enumerate(
-        (
-            lambda one: as_json(reviewers[0].label({one: "red"})),
-            lambda one: as_json(reviewers[1].label({one: 0})),
-            lambda one: shells.program("review", "label", NAME, f"{one}=red", "--reviewer", "anna", "--json").result,
-        )
-    ):
-        done = give(ids[number])
+    given = [
+        as_json(reviewers[0].label({ids[0]: "red"})),
+        as_json(reviewers[1].label({ids[1]: 0})),
+        shells.program("review", "label", NAME, f"{ids[2]}=red", "--reviewer", "anna", "--json").result,
+    ]
+    for number, done in enumerate(given):
         (point,) = done.pop("points")
         counts = {"rows": 1, "new": 1, "corrected": 0, "unchanged": 0, "recalibrations_due": 0}
         assert done == {"reviewer": "anna", **counts}

@@ -21,7 +21,7 @@ def completions(*words: str) -> list[str]:
 
 
 def test_verbs_and_options_complete_without_a_database() -> None:
-    assert set(completions("re")) == {"recalibrate", "rename", "replay", "report", "retire"}
+    assert set(completions("re")) == {"recalibrate", "rename", "replay", "report", "retire", "review"}
     assert completions("jobs", "re") == ["resume"]
     assert completions("calibrate", "colours", "--ka") == ["--kappa"]
 

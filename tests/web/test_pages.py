@@ -96,7 +96,7 @@ def test_a_refused_method_is_told_which_there_are(shared: Visitor) -> None:
 
 def test_assets_are_kept_until_they_change(shared: Visitor) -> None:
     shared.sign_in()
-    page = shared.open(f"{OWN}/jobs")
+    page = shared.open(f"{OWN}/jobs") + shared.open(f"{OWN}/labels/review")
     shared.client.cookies.clear()
     for asset in assets().values():
         assert asset.address in page

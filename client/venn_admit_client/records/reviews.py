@@ -24,7 +24,7 @@ class Precedent:
 
 @record
 class ReviewPoint:
-    """A point that a reviewer has claimed. What was predicted is not in it: whoever sees that confirms errors.
+    """A point that a reviewer has claimed. What was predicted is not in it: people who see that confirm errors.
 
     Attributes:
         id: Its id.
@@ -35,7 +35,7 @@ class ReviewPoint:
         due: The day by which it is due, from its attribute `due`; None if it has none.
         possible: The classes that it may be of at alpha, in their order; None if they are not known, or are fewer than
             two, which would give the prediction away.
-        precedents: Of each class among its K nearest training exemplars, the nearest; none if they are all of one.
+        precedents: The nearest exemplar of each class among its K nearest that train; none if these are of one class.
         lease_until: Until when the claim holds unless it is renewed.
     """
 

@@ -206,6 +206,11 @@ def sum_rows(found: Contributions) -> list[SumRow]:
     ]
 
 
+def without_prediction(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return attributes without what carries the prediction, for people who are to label and must not know it."""
+    return {name: value for name, value in attributes.items() if name != ATTRIBUTE}
+
+
 def without_contributions(attributes: Mapping[str, Any], found: Contributions | None) -> dict[str, Any]:
     """Return the attributes other than the contributions that are shown apart."""
     return {name: value for name, value in attributes.items() if found is None or name != ATTRIBUTE}

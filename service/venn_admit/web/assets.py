@@ -81,6 +81,7 @@ def assets() -> dict[str, Asset]:
         Asset("style.css", style.encode(), "text/css"),
         Asset("htmx.min.js", script, "text/javascript"),
         Asset("jobs.js", files(PACKAGE).joinpath("static/jobs.js").read_bytes(), "text/javascript"),
+        Asset("review.js", files(PACKAGE).joinpath("static/review.js").read_bytes(), "text/javascript"),
         Asset("icon.svg", icon, "image/svg+xml"),
     )
     return {one.name: one for one in found}

@@ -8,9 +8,9 @@ from venn_admit.api.application import create_application, methods_at
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.web.caches import MethodsCache, ReportCache
 from venn_admit.web.failures import register_failures
-from venn_admit.web.routes import cascades, decisions, jobs, keys, labels, overview, public, report
+from venn_admit.web.routes import cascades, decisions, jobs, keys, labels, overview, public, report, reviews
 
-PAGES = (public, keys, overview, report, decisions, labels, jobs, cascades)
+PAGES = (public, keys, overview, report, decisions, labels, reviews, jobs, cascades)
 ROUTERS = tuple(part.routes for part in PAGES)
 
 

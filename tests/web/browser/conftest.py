@@ -32,6 +32,7 @@ CHROMIUM = "VENN_ADMIT_TEST_CHROMIUM"
 WIDE: ViewportSize = {"width": 1280, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 LOGITS_ONLY = "colours without vectors"
+DISPUTED = "scored-7"
 CASCADE, NEW_CASCADE = "colours, the quick classifier first", "colours, not certified"
 
 
@@ -81,6 +82,7 @@ def site(scored: Program, server_url: str, session_folder: Path) -> Iterator[Sit
     with copied(scored, server_url, session_folder / "site") as program:
         add_logits_only(program, session_folder)
         add_cascades(program, session_folder)
+        add_reviews(program)
         with served(program) as made:
             yield made
 
@@ -115,6 +117,17 @@ def add_cascades(program: Program, folder: Path) -> None:
         ("cascade", "create", NEW_CASCADE, "quick colours=1", f"{LOGITS_ONLY}=5"),
     ):
         done = program(*words)
+        assert done.code == 0, done
+
+
+def add_reviews(program: Program) -> None:
+    """Make a point about which two reviewers disagree, and have the visitor hold one."""
+    for words in (
+        ("label", samples.NAME, f"{DISPUTED}=red", "--reviewer", "anna"),
+        ("label", samples.NAME, f"{DISPUTED}=green", "--reviewer", "berta"),
+        ("next", samples.NAME, "--reviewer", "browser"),
+    ):
+        done = program("review", *words)
         assert done.code == 0, done
 
 

@@ -85,6 +85,35 @@ def test_labels_are_entered_one_after_the_other_by_the_keyboard(visiting: Visit)
     assert page.url == f"{visiting.url}{OWN}/labels"
 
 
+def test_points_are_reviewed_by_single_keys(visiting: Visit) -> None:
+    """What is pressed in a field stays there, and the point that was passed over comes again in the end."""
+    visiting.open(f"{OWN}/labels/review")
+    page = visiting.page
+    heading = page.locator("#point-title")
+    first = heading.inner_text()
+    page.keyboard.press("p")
+    expect(heading).not_to_have_text(first)
+    expect(heading).to_have_text(re.compile("^What is scored-"))
+    page.keyboard.press("2")
+    expect(page.get_by_role("status")).to_contain_text("the label is green, the network says")
+    visiting.check()
+    expect(heading).to_have_text(first)
+    page.keyboard.press("9")
+    expect(heading).to_have_text(first)
+
+
+def test_a_point_is_reviewed_without_scripts_too(browser: Browser, site: Site) -> None:
+    context = browser.new_context(viewport=WIDE, java_script_enabled=False)
+    seen = visit(context, site)
+    seen.page.goto(site.url + "/sign-in")
+    seen.page.get_by_label("Key").fill(site.key)
+    seen.page.get_by_role("button", name="Sign in").click()
+    seen.page.goto(f"{site.url}{OWN}/labels/review")
+    seen.page.get_by_role("button", name="3 blue").click()
+    expect(seen.page.get_by_role("status")).to_contain_text("the label is blue")
+    context.close()
+
+
 def test_a_label_is_taken_back(visiting: Visit) -> None:
     visiting.open(f"{OWN}/labels")
     page = visiting.page

@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 from playwright.sync_api import Browser, ViewportSize
 
 from tests.cli.samples import NAME, SCORED_ROWS
-from tests.web.browser.conftest import CASCADE, LOGITS_ONLY, NEW_CASCADE, PHONE, WIDE, Site, sign_in, visit
+from tests.web.browser.conftest import CASCADE, DISPUTED, LOGITS_ONLY, NEW_CASCADE, PHONE, WIDE, Site, sign_in, visit
 from venn_admit.web.site import ROUTERS
 
 SCREENSHOTS = "VENN_ADMIT_TEST_SCREENSHOTS"
@@ -29,6 +29,9 @@ PAGES = {
     "labels": f"{OWN}/labels",
     "budget": f"{OWN}/labels/budget",
     "chosen": f"{OWN}/labels?least_q=0&greatest_q=2",
+    "review": f"{OWN}/labels/review",
+    "settle": f"{OWN}/labels/review?settle={quote(DISPUTED)}",
+    "bare-review": f"{BARE}/labels/review",
     "known": f"{OWN}/labels/known?external_id=train-1",
     "unknown": f"{OWN}/labels/known?external_id=scored-1",
     "jobs": f"{OWN}/jobs",

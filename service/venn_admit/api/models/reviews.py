@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
 
 from venn_admit.api.models.common import WHOLE, ClassNumber, Given, Model, Name, StoredId, answer_of
 from venn_admit.api.models.exemplars import MOST_LABELS
@@ -14,8 +14,8 @@ Lease = Annotated[float, Field(ge=LEAST_LEASE, le=MOST_LEASE, allow_inf_nan=Fals
 _ClassName = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=PRINTABLE)]
 
 
-class OfReviewer(Given):
-    """A request of a reviewer."""
+class OfReviewer(BaseModel):
+    """Who asks."""
 
     reviewer: Name | None = Field(
         default=None,
@@ -24,7 +24,7 @@ class OfReviewer(Given):
     )
 
 
-class ClaimRequest(OfReviewer):
+class ClaimRequest(OfReviewer, Given):
     """Points that a reviewer wants to hold."""
 
     count: Annotated[int, Field(ge=1, le=MOST_CLAIMS), WHOLE] = Field(
@@ -40,7 +40,7 @@ class ClaimRequest(OfReviewer):
     )
 
 
-class PointsOfReviewer(OfReviewer):
+class PointsOfReviewer(OfReviewer, Given):
     """Points that a reviewer holds."""
 
     external_ids: Annotated[list[StoredId], Field(max_length=MOST_CLAIMS)] | None = Field(
@@ -61,7 +61,7 @@ class ReviewLabel(Given):
     label: ClassNumber | _ClassName = Field(description="Its class, by number or name.", examples=["positive"])
 
 
-class ReviewLabels(OfReviewer):
+class ReviewLabels(OfReviewer, Given):
     """The labels of a reviewer: all of them are recorded, or none if one is refused."""
 
     labels: list[ReviewLabel] = Field(min_length=1, max_length=MOST_LABELS)

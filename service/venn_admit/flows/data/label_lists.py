@@ -13,6 +13,7 @@ from venn_admit.core.monitoring.traffic import RECENT
 from venn_admit.core.split_names import Split
 from venn_admit.core.types import IntArray
 from venn_admit.errors import Code, InvalidInputError, NotFoundError
+from venn_admit.layer.contributions import without_prediction
 from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions import reports
@@ -101,11 +102,13 @@ class ChosenPlace:
 
 @dataclass(frozen=True, slots=True)
 class WorkPoint:
-    """A point to label. label: what is known of it already, though it does not calibrate; None if nothing is."""
+    """A point to label, without what was predicted, which people who see it confirm.
+
+    label: what is known of it already, though it does not calibrate; None if nothing is.
+    """
 
     external_id: str
     document_id: str | None
-    network_predicted: int
     label: int | None
     attributes: Mapping[str, Any]
 
@@ -136,7 +139,6 @@ def work_list(engine: Engine, name: str, *, limit: int, place: ChosenPlace | Non
         exemplar_ids = decided.exemplar_ids if place is None else place.holds(decided)
         rows = reports.work_rows(connection, exemplar_ids, with_labelled=place is None, limit=limit)
         points = [
-            WorkPoint(row.external_id, row.document_id, row.network_predicted, row.label, row.attributes)
-            for row in rows
+            WorkPoint(row.external_id, row.document_id, row.label, without_prediction(row.attributes)) for row in rows
         ]
         return WorkList(classifier.class_names, points, rows[0].waiting if rows else 0, RECENT)

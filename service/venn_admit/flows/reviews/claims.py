@@ -1,6 +1,6 @@
 """Claims on points of the queue: taken, renewed and given back."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine, Row
 from venn_admit.core.names import NAME_LENGTH_LIMIT, is_title
 from venn_admit.core.reasons import Reason
 from venn_admit.errors import InvalidInputError
-from venn_admit.layer.contributions import ATTRIBUTE
+from venn_admit.layer.contributions import without_prediction
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -146,7 +146,7 @@ def _claims(connection: Connection, classifier: Classifier, reviewer: str) -> Cl
         ReviewPoint(
             id=row.external_id,
             document=row.document_id,
-            attributes=shown_attributes(row.attributes),
+            attributes=without_prediction(row.attributes),
             reason=row.reason,
             why=_AUDITED if row.reason is None else Reason(row.reason).meaning,
             due=row.due,
@@ -159,11 +159,6 @@ def _claims(connection: Connection, classifier: Classifier, reviewer: str) -> Cl
     return Claims(reviewer, points, reviews.standing(connection, classifier).waiting)
 
 
-def shown_attributes(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of an exemplar without those that say what was predicted."""
-    return {name: value for name, value in stored.items() if name != ATTRIBUTE}
-
-
 def _named(bits: str, names: Sequence[str]) -> tuple[str, ...] | None:
     """The classes of a set; None if there are fewer than two, since the only one would be the prediction."""
     possible = tuple(name for name, bit in zip(names, bits, strict=False) if bit == "1")
@@ -174,4 +169,4 @@ def _of_several_classes(near: Sequence[Row[Any]], names: Sequence[str]) -> tuple
     """The nearest of each class; none if there is one class, which would be the prediction."""
     if len(near) < 2:
         return ()
-    return tuple(Precedent(row.external_id, names[row.label], shown_attributes(row.attributes)) for row in near)
+    return tuple(Precedent(row.external_id, names[row.label], without_prediction(row.attributes)) for row in near)

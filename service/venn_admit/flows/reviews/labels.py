@@ -63,9 +63,23 @@ def give(
 def _reviewed(
     connection: Connection, classifier: Classifier, reviewer: str, external_ids: list[str], done: Labelling
 ) -> Reviewed:
+    return Reviewed(
+        reviewer=reviewer,
+        rows=done.rows,
+        new=done.new,
+        corrected=done.corrected,
+        unchanged=done.unchanged,
+        points=_points(connection, classifier, reviewer, external_ids),
+        recalibrations_due=done.recalibrations_due,
+    )
+
+
+def _points(
+    connection: Connection, classifier: Classifier, reviewer: str, external_ids: list[str]
+) -> tuple[ReviewedPoint, ...]:
     names = classifier.class_names
     disputed = reviews.disagreements(connection, classifier, external_ids, limit=len(external_ids))
-    points = tuple(
+    return tuple(
         ReviewedPoint(
             id=row.external_id,
             label=names[row.label],
@@ -74,17 +88,15 @@ def _reviewed(
             decision=row.decision_id,
             disagrees=row.external_id in disputed,
         )
-        for row in reviews.labelled(connection, classifier, external_ids)
+        for row in reviews.labelled(connection, classifier, reviewer, external_ids)
     )
-    return Reviewed(
-        reviewer=reviewer,
-        rows=done.rows,
-        new=done.new,
-        corrected=done.corrected,
-        unchanged=done.unchanged,
-        points=points,
-        recalibrations_due=done.recalibrations_due,
-    )
+
+
+def outcome(engine: Engine, name: str, reviewer: str, external_id: str) -> ReviewedPoint | None:
+    """Return what was predicted of a point that the reviewer has labelled; None for any other."""
+    with consistent_view(engine) as connection:
+        found = _points(connection, classifiers.by_name(connection, name), reviewer, [external_id])
+    return found[0] if found else None
 
 
 def disagreements(engine: Engine, name: str, *, limit: int = MOST_DISAGREEMENTS) -> list[Disagreement]:

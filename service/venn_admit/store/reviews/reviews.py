@@ -83,10 +83,11 @@ def add_labels(
     execute(connection, "reviews.end_claims", classifier_id=classifier.id, **parameters)
 
 
-def labelled(connection: Connection, classifier: Classifier, external_ids: Sequence[str]) -> Sequence[Row[Any]]:
-    """Return what is known of exemplars that were labelled, what was predicted among it, by id."""
-    parameters = {"classifier_id": classifier.id, "external_ids": list(external_ids)}
-    return execute(connection, "reviews.labelled", **parameters).all()
+def labelled(
+    connection: Connection, classifier: Classifier, reviewer: str, external_ids: Sequence[str]
+) -> Sequence[Row[Any]]:
+    """Return what is known of those exemplars that a reviewer has labelled, what was predicted among it, by id."""
+    return execute(connection, "reviews.labelled", **_of(classifier, reviewer), external_ids=list(external_ids)).all()
 
 
 def disagreements(

@@ -467,7 +467,6 @@ ORDER BY md5(exemplar.external_id);
 SELECT
     exemplar.external_id,
     exemplar.document_id,
-    exemplar.network_predicted,
     exemplar.label,
     exemplar.attributes,
     count(*) OVER () AS waiting

@@ -205,7 +205,7 @@ WHERE
     AND exemplar.label IS NOT NULL;
 
 -- name: end_claims
--- End the claims on exemplars that were labelled, whoever holds them.
+-- End the claims on exemplars that were labelled, those of other reviewers too.
 UPDATE review_point
 SET
     done_at = coalesce(review_point.done_at, now()),
@@ -219,8 +219,8 @@ WHERE
     AND exemplar.external_id = ANY(:external_ids);
 
 -- name: labelled
--- What is known of exemplars that a reviewer has labelled: the label by now, what the network says, and the newest
--- decision, if one is stored.
+-- What is known of exemplars that a reviewer has labelled, and of no others: the label by now, what the network says,
+-- and the newest decision, if one is stored.
 SELECT
     exemplar.external_id,
     exemplar.label,
@@ -242,6 +242,14 @@ LEFT JOIN
 WHERE
     exemplar.classifier_id = :classifier_id
     AND exemplar.external_id = ANY(:external_ids)
+    AND exemplar.label IS NOT NULL
+    AND EXISTS (
+        SELECT
+        FROM review_label
+        WHERE
+            review_label.exemplar_id = exemplar.id
+            AND review_label.reviewer = :reviewer
+    )
 ORDER BY exemplar.external_id;
 
 -- name: disagreements

@@ -110,10 +110,10 @@ def get_unlabelled(request: Request, classifier: ClassifierName) -> Response:
     found = work_list(runtime_of(request).engine, classifier, limit=MOST_ROWS)
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow(("external_id", "label", "selection", "document_id", "predicted_by_network"))
+    writer.writerow(("external_id", "label", "selection", "document_id"))
     for one in found.shown:
         known = "" if one.label is None else one.label
-        writer.writerow((one.external_id, known, "random", one.document_id or "", one.network_predicted))
+        writer.writerow((one.external_id, known, "random", one.document_id or ""))
     return Response(
         text.getvalue(),
         media_type="text/csv; charset=utf-8",

@@ -1,0 +1,79 @@
+"""The page of reviewers: a point at a time, which nobody else gets, and only afterwards what was predicted."""
+
+from typing import Annotated
+
+from fastapi import Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from venn_admit.api.routes.parts import ClassifierName
+from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
+from venn_admit.errors import InvalidInputError
+from venn_admit.flows.data.catalogue import find
+from venn_admit.flows.reviews.claims import claim, holding, queue, release, renew
+from venn_admit.flows.reviews.labels import disagreements, give, outcome
+from venn_admit.http.guards.guard import needs
+from venn_admit.store.access.keys import Scope
+from venn_admit.web.access import router
+from venn_admit.web.forms import form_of, required
+from venn_admit.web.rendering import address, page, runtime_of, with_query
+
+routes = router()
+MOST_BUTTONS = 9
+"""A digit stands for each of these; one of more classes is chosen from a list."""
+MOST_DISPUTED = 20
+_Id = Annotated[str, Query(max_length=ID_LENGTH_LIMIT, pattern=STORABLE)]
+
+
+@routes.get("/classifiers/{classifier}/labels/review", dependencies=[needs(Scope.READ)])
+def get_review(request: Request, classifier: ClassifierName, labelled: _Id = "", settle: _Id = "") -> Response:
+    """Show the point that the visitor holds, without what was predicted, and how the queue stands.
+
+    labelled: the point that the visitor labelled just now, of which the prediction is shown. settle: a point about
+    which reviewers disagree, to be shown in its place.
+    """
+    engine, reviewer = runtime_of(request).engine, request.state.caller.name
+    found = holding(engine, classifier, reviewer)
+    disputed = disagreements(engine, classifier, limit=MOST_DISPUTED)
+    return page(
+        request,
+        "review",
+        title=f"{classifier}: review",
+        classifier=classifier,
+        names=find(engine, classifier).class_names,
+        by_button=MOST_BUTTONS,
+        queue=queue(engine, classifier),
+        held=len(found.points),
+        point=found.points[0] if found.points else None,
+        disputed=disputed,
+        settled=next((one for one in disputed if one.id == settle), None),
+        outcome=outcome(engine, classifier, reviewer, labelled) if labelled else None,
+    )
+
+
+@routes.post("/classifiers/{classifier}/labels/review", dependencies=[needs(Scope.WRITE)])
+def post_review(request: Request, classifier: ClassifierName) -> Response:
+    """Claim the next point, label the one that is shown, or pass it over."""
+    form, engine, reviewer = form_of(request), runtime_of(request).engine, request.state.caller.name
+    there = address("classifiers", classifier, "labels", "review")
+    match form.get("action", "label"):
+        case "claim":
+            claim(engine, classifier, reviewer, again="again" in form)
+        case "pass":
+            # Another one first, or this one would come again.
+            claim(engine, classifier, reviewer, count=2)
+            release(engine, classifier, reviewer, [required(form, "external_id")])
+        case "label":
+            external_id = required(form, "external_id")
+            give(engine, classifier, reviewer, {external_id: required(form, "label")}, resolves="resolves" in form)
+            claim(engine, classifier, reviewer)
+            return RedirectResponse(with_query(there, labelled=external_id), 303)
+        case other:
+            raise InvalidInputError(f"action: expected claim, label or pass, got {other!a}")
+    return RedirectResponse(there, 303)
+
+
+@routes.post("/classifiers/{classifier}/labels/review/renewals", dependencies=[needs(Scope.WRITE)])
+def post_renewals(request: Request, classifier: ClassifierName) -> Response:
+    """Extend the visitor's claims, as a page that stays open asks now and then."""
+    renew(runtime_of(request).engine, classifier, request.state.caller.name)
+    return Response(status_code=204)
