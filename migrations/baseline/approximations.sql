@@ -53,6 +53,8 @@ CREATE TABLE venn_admit.knn_parameters (
     created_at timestamp with time zone NOT NULL DEFAULT now(),
     -- Model of the reliability score, fitted on knn; null if there is none.
     reliability jsonb,
+    -- Share of split knn with q = K; null if given, or fitted before this was stored.
+    full_matches double precision,
     CONSTRAINT knn_parameters_origin_check CHECK (origin IN ('fitted', 'given')),
     CONSTRAINT knn_parameters_temperatures_check CHECK (eta > 0 AND eta_loc > 0)
 );

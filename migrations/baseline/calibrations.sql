@@ -31,12 +31,23 @@ CREATE TABLE venn_admit.calibrator (
     retired_at timestamp with time zone,
     -- Score asked for: auto, network or reliability; null unless the method is venn-abers.
     score text,
-    -- Classes that a certificate is asked for: predicted, true or both; null for the pointwise promise.
+    -- What a certificate is asked for: predicted, true, group:ATTRIBUTE, predicted*group:ATTRIBUTE; null for the
+    -- pointwise promise.
     certify text[],
     -- Confidence of the certificate asked for.
     confidence numeric,
     -- Test of documents of several points for the certificate: finite-sample or asymptotic.
     document_test text,
+    -- Venn-Abers only: what is promised unless certify says it: strongest, average or pointwise.
+    promise text,
+    -- The number given last: to a snapshot, or to the rows of an older one when they were opened again.
+    last_number integer NOT NULL DEFAULT 0,
+    -- Venn-Abers only: what errors cost: for each true class, a row with the loss of each predicted class, 0 for
+    -- itself.
+    loss numeric[],
+    -- Venn-Abers only: whether the certificate, for predicted classes, stands while labels arrive: recalibrating
+    -- advances it.
+    standing boolean,
     -- The key is on the digest, because a thousand thresholds do not fit into an index.
     CONSTRAINT calibrator_classifier_id_settings_digest_key UNIQUE (classifier_id, settings_digest),
     -- What the points of a calibrator refer to, so that a rule about them can depend on the method.
@@ -48,7 +59,10 @@ CREATE TABLE venn_admit.calibrator (
     CONSTRAINT calibrator_method_check CHECK (method IN ('venn-admit', 'venn-abers')),
     CONSTRAINT calibrator_score_check CHECK (score IN ('auto', 'network', 'reliability')),
     CONSTRAINT calibrator_venn_abers_check CHECK ((method = 'venn-abers') = (score IS NOT NULL)),
-    CONSTRAINT calibrator_certify_check CHECK (certify IN ('{predicted}', '{true}', '{predicted,true}')),
+    CONSTRAINT calibrator_certify_check CHECK (
+        array_to_string(certify, ',')
+        ~ '^(predicted|true|(predicted[*])?group:[^,]+)(,(predicted|true|(predicted[*])?group:[^,]+))*$'
+    ),
     CONSTRAINT calibrator_confidence_check CHECK (confidence > 0 AND confidence < 1),
     CONSTRAINT calibrator_document_test_check CHECK (document_test IN ('finite-sample', 'asymptotic')),
     -- A certified policy has thresholds of its own.
@@ -60,6 +74,20 @@ CREATE TABLE venn_admit.calibrator (
     CONSTRAINT calibrator_venn_admit_check CHECK (
         (method = 'venn-admit') = (delta IS NOT NULL)
         AND (method = 'venn-admit') = (kappa IS NOT NULL)
+    ),
+    CONSTRAINT calibrator_promise_check CHECK (promise IN ('strongest', 'pointwise', 'average')),
+    CONSTRAINT calibrator_promised_check CHECK (
+        coalesce(promise, 'pointwise') = 'pointwise'
+        OR (
+            method = 'venn-abers'
+            AND 1 - alpha = ALL(thresholds)
+            AND certify IS NOT DISTINCT FROM CASE promise WHEN 'strongest' THEN '{predicted,true}'::text[] END
+        )
+    ),
+    CONSTRAINT calibrator_loss_check CHECK (0 <= ALL(loss) AND 1000000000 >= ALL(loss)),
+    CONSTRAINT calibrator_costed_check CHECK (loss IS NULL OR certify IS NOT NULL),
+    CONSTRAINT calibrator_standing_check CHECK (
+        standing IS NOT TRUE OR (certify = '{predicted}' AND loss IS NULL)
     )
 );
 
@@ -81,12 +109,12 @@ CREATE TABLE venn_admit.calibration (
     vp_count integer NOT NULL,
     -- Reason for which it was made.
     reason text NOT NULL,
-    -- current or retired.
+    -- current, retired, or withheld if it was never put in use.
     state text NOT NULL,
-    -- When it became current.
+    -- When it was made.
     created_at timestamp with time zone NOT NULL DEFAULT now(),
     CONSTRAINT calibration_calibrator_id_number_key UNIQUE (calibrator_id, number),
-    CONSTRAINT calibration_state_check CHECK (state IN ('current', 'retired')),
+    CONSTRAINT calibration_state_check CHECK (state IN ('current', 'retired', 'withheld')),
     CONSTRAINT calibration_number_check CHECK (number >= 1)
 );
 

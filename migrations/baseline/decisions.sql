@@ -39,6 +39,18 @@ CREATE TABLE venn_admit.decision (
     CONSTRAINT decision_key UNIQUE (calibration_id, exemplar_id, weighted, require_full_match),
     CONSTRAINT decision_reason_check CHECK ((decision IS NULL) = (reason IS NOT NULL)),
     CONSTRAINT decision_decision_check CHECK (decision = predicted),
+    -- Pages, tables and charts have words for these.
+    CONSTRAINT decision_known_reason_check CHECK (
+        reason IN (
+            'band below kappa',
+            'set not a singleton',
+            'policy not certified',
+            'group not certified',
+            'probability below threshold',
+            'score below threshold',
+            'q below K'
+        )
+    ),
     -- Without vectors there are no neighbours, and nothing to weight by.
     CONSTRAINT decision_knn_check CHECK (
         num_nulls(match_count, distance, logits) IN (0, 3)

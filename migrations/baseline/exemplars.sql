@@ -91,6 +91,9 @@ CREATE TABLE venn_admit.exemplar (
     content_digest bytea NOT NULL,
     -- When it was ingested.
     created_at timestamp with time zone NOT NULL DEFAULT now(),
+    -- BLAKE2b-128 of vector and logits alone, which copies share; null if it is the content digest, as there is no
+    -- document, or was not computed yet.
+    point_digest bytea,
     CONSTRAINT exemplar_classifier_id_external_id_key UNIQUE (classifier_id, external_id),
     CONSTRAINT exemplar_split_check CHECK (split IN ('train', 'knn', 'mc', 'vp', 'scored')),
     CONSTRAINT exemplar_label_check CHECK (label >= 0),
@@ -108,6 +111,16 @@ CREATE INDEX exemplar_classifier_id_split_id_idx ON venn_admit.exemplar (classif
 CREATE INDEX exemplar_classifier_id_document_id_idx
 ON venn_admit.exemplar (classifier_id, document_id)
 WHERE document_id IS NOT NULL;
+
+-- Copies among the labelled exemplars.
+CREATE INDEX exemplar_copy_idx
+ON venn_admit.exemplar (coalesce(point_digest, content_digest), split)
+WHERE split <> 'scored';
+
+-- SQL cannot compute the digest: programs do, as they store exemplars or labels of the classifier.
+CREATE INDEX exemplar_without_point_digest_idx
+ON venn_admit.exemplar (classifier_id, id)
+WHERE document_id IS NOT NULL AND point_digest IS NULL;
 
 -- Exemplar vectors in a narrow table; create_vector_partitions_v2 makes two partitions per classifier.
 CREATE TABLE venn_admit.exemplar_vector (

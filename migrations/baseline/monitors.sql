@@ -51,13 +51,14 @@ CREATE TABLE venn_admit.monitor_state (
     CONSTRAINT monitor_state_digest_check CHECK (octet_length(digest) = 16)
 );
 
--- What the newest state of each monitor says of each class and partition that has labels.
+-- What the newest state of each monitor says of each class, group and partition that has labels.
 CREATE TABLE venn_admit.monitor_reading (
     -- The monitor.
     monitor_id bigint NOT NULL REFERENCES venn_admit.monitor (id) ON DELETE CASCADE,
-    -- promise, true_classes, partitions or mix.
+    -- promise, true_classes, groups, the early_ warnings of these, partitions or mix.
     lamp text NOT NULL,
-    -- Number of the class; of a partition, its group of q times C, plus the predicted class.
+    -- Number of the class; of a group, its place in the plan; of a partition, its group of q times C, plus the
+    -- predicted class.
     number integer NOT NULL,
     -- Documents that count in it.
     documents integer NOT NULL,
@@ -76,7 +77,18 @@ CREATE TABLE venn_admit.monitor_reading (
     -- Number of documents at which the lamp was lit; null if it never was.
     lit_at integer,
     CONSTRAINT monitor_reading_pkey PRIMARY KEY (monitor_id, lamp, number),
-    CONSTRAINT monitor_reading_lamp_check CHECK (lamp IN ('promise', 'true_classes', 'partitions', 'mix')),
+    CONSTRAINT monitor_reading_lamp_check CHECK (
+        lamp IN (
+            'promise',
+            'true_classes',
+            'groups',
+            'partitions',
+            'mix',
+            'early_promise',
+            'early_true_classes',
+            'early_groups'
+        )
+    ),
     CONSTRAINT monitor_reading_number_check CHECK (number >= 0),
     CONSTRAINT monitor_reading_correct_check CHECK (correct BETWEEN 0 AND points),
     CONSTRAINT monitor_reading_lower_bound_check CHECK (lower_bound >= 0 AND lower_bound <= 1),
@@ -90,9 +102,9 @@ CREATE TABLE venn_admit.monitor_alarm (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     -- The monitor.
     monitor_id bigint NOT NULL REFERENCES venn_admit.monitor (id) ON DELETE CASCADE,
-    -- promise, true_classes, partitions or mix.
+    -- promise, true_classes, groups, the early_ warnings of these, partitions or mix.
     lamp text NOT NULL,
-    -- Class or partition, as in monitor_reading.
+    -- Class, group or partition, as in monitor_reading.
     number integer NOT NULL,
     -- Label event of the document that lit the lamp.
     label_event_id bigint NOT NULL,
@@ -102,7 +114,18 @@ CREATE TABLE venn_admit.monitor_alarm (
     ended_at timestamp with time zone,
     -- When a webhook took it; null if none did.
     notified_at timestamp with time zone,
-    CONSTRAINT monitor_alarm_lamp_check CHECK (lamp IN ('promise', 'true_classes', 'partitions', 'mix')),
+    CONSTRAINT monitor_alarm_lamp_check CHECK (
+        lamp IN (
+            'promise',
+            'true_classes',
+            'groups',
+            'partitions',
+            'mix',
+            'early_promise',
+            'early_true_classes',
+            'early_groups'
+        )
+    ),
     CONSTRAINT monitor_alarm_number_check CHECK (number >= 0)
 );
 

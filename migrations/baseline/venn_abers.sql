@@ -17,29 +17,40 @@ CREATE TABLE venn_admit.score_choice (
     CONSTRAINT score_choice_score_check CHECK (score IN ('network', 'reliability'))
 );
 
--- What became of the certificate that a snapshot was asked for: the certified policy, if there is one.
+-- Policy of each snapshot that was asked for a certificate, if one passed, or for the average promise.
 CREATE TABLE venn_admit.certificate (
     -- The snapshot.
     calibration_id bigint PRIMARY KEY REFERENCES venn_admit.calibration (id) ON DELETE CASCADE,
-    -- Least p0 at which a predicted class is admitted; a null among them is never; null if no policy is certified.
+    -- Least score or p0 at which a predicted class is admitted; a null among them is never; null if a certificate was
+    -- asked for and no policy is certified.
     thresholds double precision[],
-    -- The policy's p-value, the largest of its classes'.
+    -- The certified policy's p-value, the largest of its classes'.
     p_value double precision,
-    -- Share of mc that the certified policy admits.
+    -- Share of mc that the policy admits, in older certificates, proposed on it.
     mc_share double precision,
-    -- Share of vp that the certified policy admits.
-    vp_share double precision,
-    -- Number of documents of vp.
-    vp_documents integer NOT NULL,
-    -- Documents of vp with which a policy is likely to pass; null if one is certified, or none would.
+    -- Share of the evidence, or of the calibration points, that the policy admits.
+    share double precision,
+    -- Number of documents of evidence: mc and vp, or vp alone in older certificates; for the average promise, of the
+    -- calibration points.
+    documents integer NOT NULL,
+    -- Documents of evidence with which a policy is likely to pass; null if one is certified, or none would.
     documents_needed numeric,
-    -- The certificate in full: what was asked, each proposal, and the results of its classes.
+    -- The certificate in full: what was asked, each policy tested, and the results of its classes; for the average
+    -- promise, what the threshold of each class rests on.
     document jsonb NOT NULL,
+    -- What the thresholds bound: score, or lower for p0 in older certificates; null without a policy.
+    bounded text,
+    -- Least score of each group, by attribute and predicted class, which must be reached too; null if none were asked
+    -- for.
+    groups jsonb,
+    -- Chain whose certified thresholds these are, if the certificate stands while labels arrive; null otherwise.
+    chain_id bigint REFERENCES venn_admit.standing_chain (id),
     CONSTRAINT certificate_thresholds_check CHECK (0 <= ALL(thresholds) AND 1 >= ALL(thresholds)),
+    CONSTRAINT certificate_bounded_check CHECK (bounded IN ('score', 'lower')),
     CONSTRAINT certificate_policy_check CHECK (
-        (thresholds IS NULL) = (p_value IS NULL)
-        AND (thresholds IS NULL) = (mc_share IS NULL)
-        AND (thresholds IS NULL) = (vp_share IS NULL)
+        ((thresholds IS NULL) = (p_value IS NULL) OR document ->> 'promise' = 'average')
+        AND (thresholds IS NULL) = (share IS NULL)
+        AND (thresholds IS NULL) = (bounded IS NULL)
     )
 );
 

@@ -9,7 +9,7 @@ CREATE TABLE venn_admit.job (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     -- Classifier that the work is for.
     classifier_id integer NOT NULL REFERENCES venn_admit.classifier (id),
-    -- approximate, score or fit.
+    -- approximate, score, fit or certify.
     kind text NOT NULL,
     -- running, done, failed or cancelled.
     state text NOT NULL,
@@ -42,7 +42,7 @@ CREATE TABLE venn_admit.job (
     rows_done integer,
     -- Whether all rows and chunks of a removed job are deleted.
     is_emptied boolean NOT NULL DEFAULT FALSE,
-    CONSTRAINT job_kind_check CHECK (kind IN ('approximate', 'score', 'fit')),
+    CONSTRAINT job_kind_check CHECK (kind IN ('approximate', 'score', 'fit', 'certify')),
     CONSTRAINT job_state_check CHECK (state IN ('running', 'done', 'failed', 'cancelled')),
     CONSTRAINT job_finished_check CHECK ((state = 'running') = (finished_at IS NULL)),
     CONSTRAINT job_score_check CHECK (

@@ -89,7 +89,7 @@ def test_settings_belong_to_one_method(restored: Engine, to: str, check: str) ->
     ("asked", "check"),
     [
         (CERTIFIED | {"certify": "{each}"}, "certify"),
-        (CERTIFIED | {"certify": "{true,predicted}"}, "certify"),
+        (CERTIFIED | {"certify": "{predicted,each}"}, "certify"),
         (CERTIFIED | {"confidence": "1"}, "confidence"),
         (CERTIFIED | {"document_test": "t"}, "document_test"),
         ({"score": "auto", "confidence": "0.9"}, "certification"),

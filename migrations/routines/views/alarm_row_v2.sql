@@ -9,6 +9,7 @@ SELECT
     alarm.number,
     CASE
         WHEN alarm.lamp IN ('partitions', 'mix') THEN alarm.lamp = 'partitions'
+        WHEN alarm.lamp LIKE 'early%' THEN FALSE
         ELSE watched.kind = any(promised.kinds)
     END AS is_harmful,
     alarm.ended_at IS NULL AS is_standing,
@@ -21,6 +22,6 @@ SELECT
     watched.match_group
 FROM venn_admit.monitor_alarm AS alarm
 INNER JOIN venn_admit.monitor AS monitor ON alarm.monitor_id = monitor.id
-CROSS JOIN LATERAL venn_admit.watched_v1(monitor.plan, alarm.lamp, alarm.number) AS watched
+CROSS JOIN LATERAL venn_admit.watched_v2(monitor.plan, alarm.lamp, alarm.number) AS watched
 INNER JOIN venn_admit.calibrator AS calibrator ON monitor.calibrator_id = calibrator.id
 INNER JOIN venn_admit.promised_kinds_v1 AS promised ON calibrator.id = promised.calibrator_id;

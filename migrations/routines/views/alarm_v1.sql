@@ -1,38 +1,29 @@
--- Every time that a lamp of a monitor was lit: alarms, which are harmful, and notices.
+-- Every time that a lamp of a monitor was lit: alarms, which are harmful, and notices. Those of groups and
+-- early warnings are in alarm_v2.
 CREATE VIEW report.alarm_v1 AS
 SELECT
     -- What users call the classifier.
-    classifier.name AS classifier,
+    classifier,
     -- Number of the setting that was watched.
-    monitor.calibrator_id AS setting,
+    setting,
     -- Number of the alarm.
-    alarm.id AS alarm,
+    alarm,
     -- Whether the promise, true classes, partitions or the mix of partitions lit it.
-    alarm.lamp,
+    lamp,
     -- Class, as in monitor_v1.
-    classifier.class_names[alarm.number % cardinality(classifier.class_names) + 1] AS class_name,
+    class_name,
     -- Group of q of a partition: none, some or all of the nearest neighbours match; null for a class, and if the
     -- classifier has logits only, whose partitions are predicted classes.
-    CASE
-        WHEN alarm.lamp IN ('partitions', 'mix') AND classifier.neighbour_count IS NOT NULL
-            THEN (ARRAY['none', 'some', 'all'])[alarm.number / cardinality(classifier.class_names) + 1]
-    END AS matching_neighbours,
+    matching_neighbours,
     -- Whether it means that admitted predictions may be wrong more often than they should be.
-    CASE alarm.lamp
-        WHEN 'promise' THEN 'predicted' = any(promised.kinds)
-        WHEN 'true_classes' THEN 'true' = any(promised.kinds)
-        ELSE alarm.lamp = 'partitions'
-    END AS is_harmful,
+    is_harmful,
     -- Whether it stands, until labels are corrected or the monitor is started anew.
-    alarm.ended_at IS NULL AS is_standing,
+    is_standing,
     -- When it was seen.
-    alarm.created_at,
+    created_at,
     -- When it ended; null while it stands.
-    alarm.ended_at,
+    ended_at,
     -- When a webhook took it; null if none did.
-    alarm.notified_at
-FROM venn_admit.monitor_alarm AS alarm
-INNER JOIN venn_admit.monitor AS monitor ON alarm.monitor_id = monitor.id
-INNER JOIN venn_admit.calibrator AS calibrator ON monitor.calibrator_id = calibrator.id
-INNER JOIN venn_admit.promised_kinds_v1 AS promised ON calibrator.id = promised.calibrator_id
-INNER JOIN venn_admit.classifier AS classifier ON calibrator.classifier_id = classifier.id;
+    notified_at
+FROM report.alarm_v2
+WHERE lamp IN ('promise', 'true_classes', 'partitions', 'mix');

@@ -7,7 +7,8 @@ SELECT
     alarm.calibrator_id AS setting,
     -- Number of the alarm.
     alarm.id AS alarm,
-    -- Whether the promise, true classes, groups, partitions or the mix of partitions lit it.
+    -- Whether the promise, true classes, groups, partitions or the mix of partitions lit it; early_promise,
+    -- early_true_classes and early_groups are the early warnings of the first three.
     alarm.lamp,
     -- Kind of class that it is about: predicted, true, group:ATTRIBUTE or predicted*group:ATTRIBUTE.
     alarm.kind,

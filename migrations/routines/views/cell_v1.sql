@@ -1,6 +1,6 @@
 -- The cells of every snapshot by Venn-Abers, current or not, that hold points of mc: a bin of q and a predicted class,
 -- and the score from which it admits.
-CREATE OR REPLACE VIEW report.cell_v1 AS
+CREATE VIEW report.cell_v1 AS
 SELECT
     -- Name of the classifier.
     cell.classifier,

@@ -1,7 +1,7 @@
 -- The calibration points of every snapshot, and whether it admits them by plain probabilities: the points of vp under
 -- the method venn-admit, each left out of its own category, and all under venn-abers, by the certified policy if one
--- was asked for. Null for mc of venn-admit.
-CREATE OR REPLACE VIEW venn_admit.judged_point_v1 AS
+-- was asked for, with its groups. Null for mc of venn-admit.
+CREATE VIEW venn_admit.judged_point_v1 AS
 WITH counted AS (
     SELECT
         point.classifier_id,
@@ -135,6 +135,20 @@ SELECT
             ELSE point.policy[point.predicted + 1]
         END,
         FALSE
+    )
+    -- A group has a threshold of its own, if the certificate was asked for groups.
+    AND (
+        certificate.groups IS NULL
+        OR venn_admit.reaches_groups_v1(
+            certificate.groups,
+            point.predicted,
+            point.score,
+            (
+                SELECT exemplar.attributes
+                FROM venn_admit.exemplar AS exemplar
+                WHERE exemplar.id = point.exemplar_id
+            )
+        )
     ) AS is_admitted
 FROM venn_admit.snapshot_point_v1 AS point
 LEFT JOIN venn_admit.certificate AS certificate ON point.calibration = certificate.calibration_id

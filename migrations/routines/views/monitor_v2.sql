@@ -19,7 +19,8 @@ SELECT
     classifier.name AS classifier,
     -- Number of the setting that is watched.
     newest.calibrator_id AS setting,
-    -- Whether the promise, true classes, groups, partitions or the mix of partitions is watched.
+    -- Whether the promise, true classes, groups, partitions or the mix of partitions is watched; early_promise,
+    -- early_true_classes and early_groups are the early warnings of the first three.
     reading.lamp,
     -- Kind of class that it is about: predicted, true, group:ATTRIBUTE or predicted*group:ATTRIBUTE.
     watched.kind,
@@ -54,11 +55,12 @@ SELECT
     -- Whether the lamp means that admitted predictions may be wrong more often than they should be.
     CASE
         WHEN reading.lamp IN ('partitions', 'mix') THEN reading.lamp = 'partitions'
+        WHEN reading.lamp LIKE 'early%' THEN FALSE
         ELSE watched.kind = any(promised.kinds)
     END AS is_harmful
 FROM venn_admit.monitor_reading AS reading
 INNER JOIN newest ON reading.monitor_id = newest.monitor_id
 INNER JOIN venn_admit.monitor AS monitor ON newest.monitor_id = monitor.id
-CROSS JOIN LATERAL venn_admit.watched_v1(monitor.plan, reading.lamp, reading.number) AS watched
+CROSS JOIN LATERAL venn_admit.watched_v2(monitor.plan, reading.lamp, reading.number) AS watched
 INNER JOIN venn_admit.promised_kinds_v1 AS promised ON newest.calibrator_id = promised.calibrator_id
 INNER JOIN venn_admit.classifier AS classifier ON newest.classifier_id = classifier.id;

@@ -1,6 +1,6 @@
 -- What each snapshot of a classifier changed against the one before it that is still kept, whichever its setting.
 -- Points of vp are compared if both snapshots have some.
-CREATE OR REPLACE VIEW venn_admit.snapshot_change_v1 AS
+CREATE VIEW venn_admit.snapshot_change_v1 AS
 SELECT
     classifier.id AS classifier_id,
     classifier.name AS classifier,

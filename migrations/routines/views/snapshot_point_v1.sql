@@ -1,6 +1,6 @@
 -- The calibration points of every snapshot, current or not, with what their setting says: the base of the views on
 -- calibration points.
-CREATE OR REPLACE VIEW venn_admit.snapshot_point_v1 AS
+CREATE VIEW venn_admit.snapshot_point_v1 AS
 SELECT
     classifier.id AS classifier_id,
     classifier.name AS classifier,

@@ -107,7 +107,7 @@ KEEPS_EVENTS = {
     "skip triggers and references": ("SET session_replication_role = replica", DENIED),
     "rename the key of an event": ("UPDATE api_key SET name = 'somebody else'", DENIED),
     "run a program on the server": ("COPY audit_event TO PROGRAM 'true'", DENIED),
-    "grant the rights of the service": ("SELECT grant_service_v1('postgres')", DENIED),
+    "grant the rights of the service": ("SELECT grant_service_v3('postgres')", DENIED),
 }
 ATTACKS = KEEPS_CLASSIFIERS | KEEPS_LABELS | KEEPS_TOMBSTONES | KEEPS_USES | KEEPS_EVENTS
 

@@ -54,17 +54,12 @@ def table_statements(room: str) -> Iterator[str]:
                 yield f"COMMENT ON COLUMN {table['name']}.{item.name} IS {_quoted(item.comment)}"
 
 
-def routine_statements(path: str, *, of_baseline: bool = False) -> Iterator[str]:
+def routine_statements(path: str) -> Iterator[str]:
     """Yield the statements that make a view or function, and its comments in schema `report`.
 
-    Args:
-        path: Folder and name of its file, such as `views/decision_v2`.
-        of_baseline: Whether it is to be as the baseline made it, if a later migration replaced it.
+    path: folder and name of its file, such as `views/decision_v2`.
     """
-    folder = bundled_folder("migrations")
-    former = folder / "baseline" / f"{path}.sql"
-    file = former if of_baseline and former.exists() else folder / "routines" / f"{path}.sql"
-    sql = file.read_text("utf-8")
+    sql = (bundled_folder("migrations") / "routines" / f"{path}.sql").read_text("utf-8")
     yield sql
     routine = described_routine(sql)
     if routine is None:

@@ -1,8 +1,8 @@
 """The whole schema: tables, views and functions, and the rights of the roles that use them.
 
-Why: no database that is older has to be migrated. A new database gets from here what the 53 migrations before this
-one made step by step; a database that they made has this revision already. It also keeps older versions of views, which
-nothing here reads.
+Why: no database that is older has to be migrated. A new database gets from here what the migrations before this one
+made step by step; a database that they made has this revision already. It also keeps older versions of functions, which
+nothing here calls.
 
 Large tables are vacuumed and counted by the time a twentieth or a fiftieth of their rows has changed. By Postgres'
 defaults, a fifth and a tenth must change first: of ten million decisions, that is two million rows that views read from
@@ -17,7 +17,7 @@ from alembic import op
 
 from venn_admit.store.database.routines import routine_statements, table_statements
 
-revision = "0053"
+revision = "0077"
 down_revision = None
 branch_labels = None
 depends_on = None
@@ -32,8 +32,11 @@ TABLES = (
     "forgotten",
     "monitors",
     "requests",
+    "standing",
+    "uses",
     "venn_abers",
     "work",
+    "cascades",
 )
 ROUTINES = (
     "functions/band_points_v1",
@@ -43,6 +46,7 @@ ROUTINES = (
     "functions/create_vector_partitions_v2",
     "functions/drop_vector_partitions_v1",
     "functions/forget_label_events_v1",
+    "functions/group_value_v1",
     "functions/is_chunk_free_v1",
     "functions/is_chunk_claimable_v1",
     "functions/is_chunk_unsent_v2",
@@ -50,13 +54,20 @@ ROUTINES = (
     "functions/make_salt_v1",
     "functions/prepare_reader_v1",
     "functions/grant_reader_v1",
-    "functions/prepare_service_v4",
-    "functions/grant_service_v1",
-    "views/alarm_v1",
+    "functions/prepare_service_v6",
+    "functions/grant_service_v3",
+    "functions/reaches_groups_v1",
+    "functions/watched_v2",
     "views/audit_v1",
+    "views/average_policy_v1",
     "views/awaited_chunk_v1",
     "views/calibration_in_use_v1",
+    "views/calibration_use_row_v1",
+    "views/calibration_use_v1",
     "views/calibration_v2",
+    "views/cascade_stage_v1",
+    "views/certificate_look_row_v1",
+    "views/certificate_look_v1",
     "views/classifier_address_v1",
     "views/classifier_row_v1",
     "views/classifier_v1",
@@ -65,14 +76,22 @@ ROUTINES = (
     "views/discrepancy_v1",
     "views/exemplar_count_v1",
     "views/exemplar_influence_v1",
+    "views/group_accuracy_v1",
     "views/job_summary_v1",
     "views/job_v2",
     "views/kept_since_v1",
     "views/label_v1",
-    "views/monitor_v1",
     "views/neighbour_v1",
-    "views/policy_proposal_v1",
-    "views/policy_v1",
+    "views/policy_test_v1",
+    "views/policy_test_v2",
+    "views/policy_v2",
+    "views/policy_v3",
+    "views/promised_kinds_v1",
+    "views/alarm_row_v2",
+    "views/alarm_v2",
+    "views/alarm_v1",
+    "views/monitor_v2",
+    "views/monitor_v1",
     "views/recent_decision_v1",
     "views/rejection_v1",
     "views/selective_accuracy_v3",
@@ -85,12 +104,15 @@ ROUTINES = (
     "views/label_budget_v1",
     "views/partition_summary_v1",
     "views/partition_v2",
+    "views/point_accuracy_v1",
     "functions/snapshot_diff_v1",
     "views/traffic_v1",
     "views/daily_traffic_v1",
+    "views/withheld_row_v1",
+    "views/withheld_calibration_v1",
 )
 
-ROLES = {"venn_admit_reader": "prepare_reader_v1", "venn_admit_service": "prepare_service_v4"}
+ROLES = {"venn_admit_reader": "prepare_reader_v1", "venn_admit_service": "prepare_service_v6"}
 PREPARE_ROLE = """
 DO $block$
 BEGIN
@@ -148,7 +170,7 @@ def upgrade() -> None:
         for statement in table_statements(room):
             op.execute(statement)
     for routine in ROUTINES:
-        for statement in routine_statements(routine, of_baseline=True):
+        for statement in routine_statements(routine):
             op.execute(statement)
     # A migration that takes away or changes what programs use replaces it.
     op.execute(f"CREATE FUNCTION venn_admit.oldest_program() RETURNS text LANGUAGE sql IMMUTABLE RETURN '{revision}'")
