@@ -17,7 +17,7 @@ def test_results_are_the_same_records(name: str) -> None:
 
 
 # Arguments that one of the shells has and the other has not.
-OWN = {("forget", "wait"), ("monitor", "restart")}
+OWN = {("forget", "wait"), ("monitor", "restart"), ("monitor", "label_deadline")}
 
 
 @pytest.mark.parametrize("name", INTERFACES)

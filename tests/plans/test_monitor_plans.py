@@ -1,6 +1,7 @@
 """An update of a monitor reads what is new, however many labels, documents and decisions there are."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import Engine, text
@@ -46,10 +47,13 @@ def read(nodes: list[Node], table: str) -> int:
 
 
 @pytest.mark.parametrize("new", [1, 90])
-@pytest.mark.parametrize("name", ["first_change", "labelled_decisions"])
+@pytest.mark.parametrize(
+    "name", ["monitors.first_change", "monitors.labelled_decisions", "deadlines.labelled_decisions"]
+)
 def test_what_is_read_follows_from_what_is_new(engine: Engine, name: str, new: int) -> None:
     with connect(engine) as connection:
         newest = connection.execute(text("SELECT max(id) FROM label_event")).scalar_one()
+        decided = connection.execute(text("SELECT max(id) FROM decision")).scalar_one()
         after = connection.execute(
             text("SELECT max(id) FROM label_event WHERE exemplar_id < :first"), {"first": FIRST_SCORED}
         ).scalar_one()
@@ -60,8 +64,11 @@ def test_what_is_read_follows_from_what_is_new(engine: Engine, name: str, new: i
             "after_event": after,
             "settled_event": newest - new,
             "from_event": newest - new,
+            "from_decision": decided - new - SIZE,  # the first document may have been decided on before
+            "passed_decision": decided,
+            "label_deadline": timedelta(days=90),
         }
-        query = str(statement(f"monitors.{name}"))
+        query = str(statement(name))
         nodes = explain(connection, query, parameters, analyze=True)
     assert read(nodes, "label_event") >= new
     documents = new // SIZE + 1

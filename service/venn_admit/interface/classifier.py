@@ -1,6 +1,7 @@
 """A classifier: its data, its calibrations, and the decisions on its predictions."""
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
 from decimal import Decimal
 from os import PathLike
 from pathlib import Path
@@ -59,7 +60,9 @@ class Classifier(ClassifierInterface):
     again for the one that it stands for then.
 
     `wait` is whether `forget` waits for jobs of the classifier that score or fit, and `restart` whether `monitor` ends
-    the alarms that stand and starts again, with the labels that come from now on.
+    the alarms that stand and starts again, with the labels that come from now on. `label_deadline` is the time after
+    its decision by which a document is labelled, if a monitor is started; by default that of the monitor before, and
+    `timedelta(0)` for none.
     """
 
     def __init__(self, runtime: Runtime, stored: classifiers.Classifier) -> None:
@@ -316,10 +319,12 @@ class Classifier(ClassifierInterface):
         return report_of(report(self._runtime, self._stored.address, calibration_id=calibration))
 
     @advising()
-    def monitor(self, *, restart: bool = False) -> Monitor:
+    def monitor(self, *, restart: bool = False, label_deadline: timedelta | None = None) -> Monitor:
         from venn_admit.flows.reports.monitor import update_monitor
 
-        return monitor_of(update_monitor(self._runtime.engine, self._stored.address, restart=restart))
+        return monitor_of(
+            update_monitor(self._runtime.engine, self._stored.address, restart=restart, label_deadline=label_deadline)
+        )
 
     @advising()
     def reviewer(self, name: str) -> Reviewer:

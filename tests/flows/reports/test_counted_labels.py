@@ -12,6 +12,7 @@ from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions import monitors
+from venn_admit.store.decisions.counted import counted_labels
 from venn_admit.store.exemplars import classifiers
 
 POINTS, EARLY, IN_DOCUMENTS, SIZE = 120, 60, 90, 3
@@ -64,7 +65,7 @@ def both(bench: Bench) -> tuple[Counted, Counted]:
         classifier = classifiers.by_name(connection, "edge")
         monitor = monitors.newest(connection, calibrations.latest(connection, classifier))
         assert monitor is not None
-        labels = monitors.counted_labels(connection, classifier, monitor, from_event=monitor.after_event)
+        labels = counted_labels(connection, classifier, monitor, from_place=monitor.after_event)
     events = labels.events[labels.points.document]
     columns = (events.tolist(), labels.points.label.tolist(), labels.points.admitted.tolist())
     return sorted(zip(*columns, strict=True)), by_rule(bench, monitor.after_event)

@@ -35,8 +35,8 @@ from venn_admit.report.monitoring.payload import monitor_payload
 from venn_admit.report.monitoring.report import MonitorReport
 from venn_admit.report.monitoring.tables import verdict_lines
 from venn_admit.store.database.engine import create_engine, transaction
-from venn_admit.store.decisions import alarms, monitors
-from venn_admit.store.decisions.monitors import CountedLabels
+from venn_admit.store.decisions import alarms, counted, monitors
+from venn_admit.store.decisions.counted import CountedLabels
 
 REPOSITORY = Path(__file__).parents[3]
 POINTS = 1200
@@ -222,14 +222,14 @@ def test_labels_are_counted_as_they_come(scored: Bench) -> None:
 def test_an_update_reads_what_is_new(scored: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a state after every hundred documents: those since the last of them that is as it was."""
     read: list[int] = []
-    counted_labels = monitors.counted_labels
+    counted_labels = counted.counted_labels
 
     def counting(*given: Any, **more: Any) -> CountedLabels:
         found = counted_labels(*given, **more)
         read.append(found.points.document_count)
         return found
 
-    monkeypatch.setattr(monitors, "counted_labels", counting)
+    monkeypatch.setattr(counted, "counted_labels", counting)
     for rows in (range(430), range(430, 431)):
         give(scored, of(rows))
         look(scored)

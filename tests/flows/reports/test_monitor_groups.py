@@ -18,7 +18,8 @@ from venn_admit.core.calibrators.certification import GroupKind, PromisedClass
 from venn_admit.core.monitoring.anytime.plan import LEVEL, Lamp
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.data.label import label
-from venn_admit.flows.reports.monitor import lit_lamps_of, update_monitor
+from venn_admit.flows.reports.lit_lamps import lit_lamps_of
+from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.flows.reports.notify import update_behind
 from venn_admit.flows.reports.report import report
 from venn_admit.report.calibration.wording import sections

@@ -1,6 +1,7 @@
 """Monitors: bringing one up to date with the labels, what it says, and which lamps are lit."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from itertools import compress
 
 from sqlalchemy import Connection, Engine
@@ -12,15 +13,16 @@ from venn_admit.core.calibrators.settings import VennAbersSettings
 from venn_admit.core.monitoring.anytime.plan import LEVEL
 from venn_admit.core.monitoring.anytime.readings import StandingAlarm, readings
 from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
-from venn_admit.errors import InvalidInputError, NotReadyError
+from venn_admit.errors import InvalidInputError
 from venn_admit.report.calibration.cells.certified import labels_needed
 from venn_admit.report.calibration.common.watch import Watch
-from venn_admit.report.monitoring.report import GroupsBeside, MonitorReport
+from venn_admit.report.monitoring.report import Deadline, GroupsBeside, MonitorReport, deadline_text
 from venn_admit.store.calibrations import calibrations, chains, listing, venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view, transaction
-from venn_admit.store.decisions import alarms, monitors
-from venn_admit.store.decisions.monitors import CountedLabels, Seen, StoredMonitor, StoredState
+from venn_admit.store.decisions import alarms, counted, deadlines, monitors
+from venn_admit.store.decisions.counted import CountedLabels
+from venn_admit.store.decisions.monitors import Seen, StoredMonitor, StoredState
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import recalibrations
@@ -30,16 +32,20 @@ STATE_DOCUMENTS = 1000
 """After how many documents a state is kept: what follows it is read again, and so is a correction."""
 
 
-def update_monitor(engine: Engine, name: str, *, restart: bool = False) -> MonitorReport:
+def update_monitor(
+    engine: Engine, name: str, *, restart: bool = False, label_deadline: timedelta | None = None
+) -> MonitorReport:
     """Bring the monitor of a classifier's calibrator in use up to date, in one transaction, and return what it says.
 
     It is started if there is none, or if the KNN parameters in use are others than it was started with.
 
     Args:
         restart: Whether to end its alarms and to start again, with the labels that come from now on.
+        label_deadline: How long after the decision labels count, for a monitor that is started; 0 if documents count by
+            their labels; None for that of the classifier's monitor before.
 
     Raises:
-        InvalidInputError: Its calibration promises a mean loss.
+        InvalidInputError: Its calibration promises a mean loss, or a monitor that is running has another deadline.
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
@@ -48,14 +54,23 @@ def update_monitor(engine: Engine, name: str, *, restart: bool = False) -> Monit
         monitors.lock(connection, calibration.calibrator_id)
         monitor = None if restart else monitors.newest(connection, calibration)
         if monitor is None:
-            monitor = monitors.start(connection, classifier, calibration, afresh=restart)
+            if label_deadline is None:
+                label_deadline = deadlines.of_classifier(connection, classifier.id)
+            monitor = monitors.start(
+                connection, classifier, calibration, afresh=restart, label_deadline=label_deadline or None
+            )
+        elif label_deadline is not None:
+            _require_deadline(monitor, label_deadline or None)
         monitor = monitors.with_groups(connection, classifier, calibration, monitor)
         settled, seen = _settled(connection, monitor)
         stored = monitors.states(connection, monitor)
         # In one view, because a label that comes between the statements would count twice or not at all.
         with consistent_view(engine) as view:
-            base = _base(stored, monitors.first_change(view, classifier, monitor), monitor)
-            labels = monitors.counted_labels(view, classifier, monitor, from_event=base.event)
+            if monitor.deadline is not None:
+                passed = deadlines.now_passed(view, monitor.deadline, monitor.of_calibrator)
+                monitor = replace(monitor, deadline=passed)
+            base = _base(stored, counted.first_change(view, classifier, monitor), monitor)
+            labels = counted.counted_labels(view, classifier, monitor, from_place=base.place)
         path = _path(labels, base, stored)
         state = _follow(connection, monitor, labels, path)
         found = tuple(readings(monitor.plan, state))
@@ -74,6 +89,16 @@ def _require_share(calibration: Calibration) -> None:
         raise InvalidInputError(
             f"calibration {calibration.id} promises a mean loss, and monitors bet on the share right alone; "
             "evaluate it on labelled traffic, which shows the mean loss, or put a calibration without a loss in use"
+        )
+
+
+def _require_deadline(monitor: StoredMonitor, label_deadline: timedelta | None) -> None:
+    """Raise InvalidInputError if a monitor that is running has another label deadline."""
+    running = None if monitor.deadline is None else monitor.deadline.time
+    if running != label_deadline:
+        raise InvalidInputError(
+            f"expected the label deadline that monitor {monitor.id} was started with, {deadline_text(running)}, got "
+            f"{deadline_text(label_deadline)}; it is fixed before the first label, so restart the monitor with it"
         )
 
 
@@ -103,9 +128,9 @@ def _base(stored: list[StoredState], changed: int | None, monitor: StoredMonitor
     as_before = [
         state
         for state in stored
-        if state.documents % STATE_DOCUMENTS == 0 and (changed is None or state.event < changed)
+        if state.documents % STATE_DOCUMENTS == 0 and (changed is None or state.place < changed)
     ]
-    return as_before[-1] if as_before else StoredState(0, monitor.after_event, b"")
+    return as_before[-1] if as_before else StoredState(0, monitor.before_first, b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +167,8 @@ def _seen(labels: CountedLabels, base: StoredState, ends: list[int]) -> list[Sto
     found, last = [], base
     for end in ends:
         points = labels.points.take(last.documents - base.documents, end - base.documents)
-        event = int(labels.events[end - base.documents - 1])
-        found.append(StoredState(end, event, points.digest(last.digest)))
+        place = int(labels.places[end - base.documents - 1])
+        found.append(StoredState(end, place, points.digest(last.digest)))
         if end % STATE_DOCUMENTS == 0:
             last = found[-1]
     return found
@@ -170,7 +195,7 @@ def read_monitor(connection: Connection, classifier: Classifier, calibration: Ca
     state = monitors.read_state(connection, monitor, newest) if newest else initial_state(monitor.plan)
     standing = alarms.standing_alarms(connection, monitor)
     said = _report(connection, classifier, calibration, monitor, state, standing, 0)
-    return Watch(is_in_use=True, said=said, is_behind=monitor.seen.event < monitors.newest_event(connection).event)
+    return Watch(is_in_use=True, said=said, is_behind=monitors.is_behind(connection, monitor))
 
 
 def _report(
@@ -183,7 +208,7 @@ def _report(
     computed: int,
 ) -> MonitorReport:
     """What a state of a monitor says; computed: documents that were new, or counted again."""
-    kinds, on_average = _promised_kinds(connection, calibration)
+    kinds, on_average = promised_kinds(connection, calibration)
     return MonitorReport(
         classifier=classifier.name,
         class_names=classifier.class_names,
@@ -207,6 +232,7 @@ def _report(
             if row.calibration > calibration.id
         },
         from_starts=monitor.plan.from_starts,
+        deadline=None if monitor.deadline is None else Deadline(monitor.deadline.time, monitor.deadline.decided),
         groups=_groups(connection, calibration, monitor, state),
     )
 
@@ -232,8 +258,8 @@ def _groups(
     )
 
 
-def _promised_kinds(connection: Connection, calibration: Calibration) -> tuple[tuple[Kind, ...], bool]:
-    """The kinds of classes that a snapshot promises something about, and whether that is on average.
+def promised_kinds(connection: Connection, calibration: Calibration) -> tuple[tuple[Kind, ...], bool]:
+    """Return the kinds of classes that a snapshot promises something about, and whether that is on average.
 
     They are predicted ones, unless a certificate says it.
     """
@@ -242,42 +268,3 @@ def _promised_kinds(connection: Connection, calibration: Calibration) -> tuple[t
         return calibration.promised_kinds, False
     certified = venn_abers.certified_kinds(connection, calibration.id)
     return certified or (ClassKind.PREDICTED,), certified is None
-
-
-@dataclass(frozen=True, slots=True)
-class LitLamps:
-    """The lamps of a monitor that are lit.
-
-    alarms: those that mean that admitted predictions may be wrong more often than they should be. notices: the others.
-    is_behind: whether labels came since the monitor was last looked at.
-    """
-
-    alarms: int
-    notices: int
-    is_behind: bool
-
-
-def lit_lamps(engine: Engine) -> dict[str, LitLamps | None]:
-    """Return the lit lamps of each classifier by its name; None if nothing watches it."""
-    with consistent_view(engine) as connection:
-        return {one.name: _lit(connection, one) for one in classifiers.every(connection)}
-
-
-def lit_lamps_of(engine: Engine, name: str) -> LitLamps | None:
-    """Return the lit lamps of a classifier, None if nothing watches it. Raises NotFoundError."""
-    with consistent_view(engine) as connection:
-        return _lit(connection, classifiers.by_name(connection, name))
-
-
-def _lit(connection: Connection, classifier: Classifier) -> LitLamps | None:
-    try:
-        calibration = calibrations.latest(connection, classifier)
-    except NotReadyError:  # not calibrated yet
-        return None
-    monitor = monitors.newest(connection, calibration)
-    if monitor is None:
-        return None
-    standing = alarms.standing_alarms(connection, monitor)
-    kinds, _ = _promised_kinds(connection, calibration)
-    harmful = sum(alarm.about.lamp.is_harmful(kinds) for alarm in standing)
-    return LitLamps(harmful, len(standing) - harmful, monitor.seen.event < monitors.newest_event(connection).event)

@@ -1,5 +1,6 @@
 """What a monitor says, as JSON has it, and what a webhook is sent of an alarm."""
 
+from datetime import timedelta
 from typing import Any
 
 from venn_admit.core.calibrators.certification import ClassKind, PromisedClass
@@ -23,6 +24,7 @@ def monitor_payload(report: MonitorReport) -> dict[str, Any]:
         "started_at": report.started_at.isoformat(),
         "documents": report.documents,
         "points": report.points,
+        "label_deadline": _deadline_payload(report),
         "level": LEVEL,
         "run_length": RUN_LENGTH,
         "from_starts": report.from_starts,
@@ -33,6 +35,17 @@ def monitor_payload(report: MonitorReport) -> dict[str, Any]:
         "alarms": [alarm_payload(report, alarm) for alarm in report.alarms],
         "groups": _groups_payload(report),
         "withheld": [{"calibration": number, **as_json(why)} for number, why in report.withheld.items()],
+    }
+
+
+def _deadline_payload(report: MonitorReport) -> dict[str, Any] | None:
+    deadline = report.deadline
+    if deadline is None:
+        return None
+    return {
+        "days": deadline.time / timedelta(days=1),
+        "decided": deadline.decided,
+        "without_label": max(deadline.decided - report.points, 0),
     }
 
 

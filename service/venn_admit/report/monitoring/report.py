@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from venn_admit.core.calibrators.certification import Kind, PromisedClass
@@ -45,6 +45,23 @@ class GroupsBeside:
 
 
 @dataclass(frozen=True, slots=True)
+class Deadline:
+    """The label deadline. time: after the decision. decided: the points whose deadline has passed."""
+
+    time: timedelta
+    decided: int
+
+
+def deadline_text(time: timedelta | None) -> str:
+    """Return a label deadline in words.
+
+    >>> deadline_text(timedelta(days=14)), deadline_text(timedelta(hours=36)), deadline_text(None)
+    ('14 days', '1.5 days', 'none')
+    """
+    return "none" if time is None else f"{time / timedelta(days=1):g} day{'' if time == timedelta(days=1) else 's'}"
+
+
+@dataclass(frozen=True, slots=True)
 class MonitorReport:
     """What is known of the promise of the calibrator in use.
 
@@ -53,7 +70,8 @@ class MonitorReport:
     that count. computed: documents that were new, or counted again. alarms: those that stand, notices included.
     promised: the kinds of classes that the promise is about. withheld: why newer snapshots are not in use, by their
     numbers. from_starts: whether its games start again with every document, and there are early warnings. on_average:
-    whether the promise is on average over calibrations. groups: what the lamps leave out of them.
+    whether the promise is on average over calibrations. groups: what the lamps leave out of them. deadline: None if
+    documents count by their labels.
     """
 
     classifier: str
@@ -75,6 +93,7 @@ class MonitorReport:
     from_starts: bool
     on_average: bool = False
     groups: GroupsBeside = field(default_factory=GroupsBeside)
+    deadline: Deadline | None = None
 
     @property
     def target(self) -> Decimal:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, EARLY, LEVEL, RUN_LENGTH, Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading
-from venn_admit.report.monitoring.report import MonitorReport, RowName
+from venn_admit.report.monitoring.report import MonitorReport, RowName, deadline_text
 from venn_admit.report.wording import class_text, listed_text
 from venn_admit_client.records import labels_needed_text
 
@@ -37,7 +37,7 @@ def monitor_tables(report: MonitorReport) -> RenderableType:
         rows = [reading for reading in report.readings if reading.about.lamp is lamp]
         if rows:
             parts.append(Group(Text(_title(report, lamp), style="bold"), _table(report, lamp, rows)))
-    parts += [Group(*map(Text, lines)) for lines in [group_lines(report)] if lines]
+    parts += [Group(*map(Text, lines)) for lines in (deadline_lines(report), group_lines(report)) if lines]
     parts += [Group(Text(f"Calibration {one} is not in use because {why}.")) for one, why in report.withheld.items()]
     return Group(*(Padding(part, (0, 0, 1, 0)) for part in (*parts, _verdict(report))))
 
@@ -52,7 +52,8 @@ def _title(report: MonitorReport, lamp: Lamp) -> str:
 def verdict_lines(report: MonitorReport) -> list[str]:
     """Return a sentence for each alarm and notice that stands, or one that says that there is none."""
     if not report.documents:
-        return ["No label counts yet: label a random sample of the points that were decided on."]
+        waits = "" if report.deadline is None else ", and wait until its deadline has passed"
+        return [f"No label counts yet: label a random sample of the points that were decided on{waits}."]
     alarms = [f"ALARM: {_sentence(report, alarm.about)}" for alarm in report.harmful]
     if not alarms:
         alarms = [
@@ -87,6 +88,20 @@ def _early_chance(report: MonitorReport) -> str:
     if not report.from_starts:
         return ""
     return f"; false early warnings of a lamp come at least {RUN_LENGTH:,} documents apart on average"
+
+
+def deadline_lines(report: MonitorReport) -> list[str]:
+    """Return what a label deadline leaves out, in a sentence; none without a deadline."""
+    if report.deadline is None:
+        return []
+    within = f"Documents count in the order of their decisions, by labels within {deadline_text(report.deadline.time)}"
+    if not report.deadline.decided:
+        return [f"{within}: no deadline has passed yet."]
+    without = max(report.deadline.decided - report.points, 0)
+    return [
+        f"{within}. The deadline of {report.deadline.decided:,} points has passed; {without:,} of them "
+        f"({without / report.deadline.decided:.1%}) had no label by then and are left out."
+    ]
 
 
 def group_lines(report: MonitorReport) -> list[str]:

@@ -1,22 +1,21 @@
-"""Monitors of the promise: the labelled decisions that they count, their states, what these say, and alarms."""
+"""Monitors of the promise: when they are started, their states, and what these say."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
-import numpy as np
 from sqlalchemy import Connection
 
-from venn_admit.core.monitoring.anytime.documents import LabelledPoints
 from venn_admit.core.monitoring.anytime.plan import MonitorPlan
 from venn_admit.core.monitoring.anytime.readings import Reading
 from venn_admit.core.monitoring.anytime.state import MonitorState
 from venn_admit.core.monitoring.anytime.stored import plan_document, plan_of_document, state_document, state_of_document
-from venn_admit.core.types import IntArray
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.statements import execute, statement
-from venn_admit.store.decisions.monitored import groups, labelled, plan_by
+from venn_admit.store.decisions import deadlines
+from venn_admit.store.decisions.deadlines import LabelDeadline
+from venn_admit.store.decisions.monitored import plan_by
 from venn_admit.store.exemplars.classifiers import Classifier
 
 
@@ -37,7 +36,7 @@ class StoredMonitor:
 
     knn_parameters_id: None if the classifier has logits only. calibration_number: of the snapshot that its plan rests
     on. after_event: the last label event that does not count. settled_event: the last one that need not be read again.
-    seen: what is settled next.
+    seen: what is settled next. deadline: None if documents count by their labels.
     """
 
     id: int
@@ -49,23 +48,26 @@ class StoredMonitor:
     seen: Seen
     plan: MonitorPlan
     created_at: datetime
+    deadline: LabelDeadline | None
+
+    @property
+    def of_calibrator(self) -> dict[str, int | None]:
+        """The parameters that say whose decisions count."""
+        return {"calibrator_id": self.calibrator_id, "knn_parameters_id": self.knn_parameters_id}
+
+    @property
+    def before_first(self) -> int:
+        """The place before that of the first document: of a label event or, if there is a deadline, of a decision."""
+        return self.after_event if self.deadline is None else self.deadline.after_decision
 
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """Which documents a stored state has seen: their number, the event by which the last counts, and their digest."""
+    """Which documents a stored state has seen: their number, the place of the last one, and their digest."""
 
     documents: int
-    event: int
+    place: int
     digest: bytes
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CountedLabels:
-    """The labelled points that count. events: (documents,) int64, the label event by which each document counts."""
-
-    points: LabelledPoints
-    events: IntArray
 
 
 def lock(connection: Connection, calibrator_id: int) -> None:
@@ -94,14 +96,31 @@ def newest(connection: Connection, calibration: Calibration) -> StoredMonitor | 
         seen=Seen(row.seen_event, frozenset(row.awaited)),
         plan=plan_of_document(row.plan),
         created_at=row.created_at,
+        deadline=None
+        if row.label_deadline is None
+        else LabelDeadline(row.label_deadline, row.after_decision, row.passed_decision, row.decided, row.is_due),
     )
 
 
-def start(connection: Connection, classifier: Classifier, calibration: Calibration, *, afresh: bool) -> StoredMonitor:
+def is_behind(connection: Connection, monitor: StoredMonitor) -> bool:
+    """Return whether labels came, or label deadlines passed, since the monitor was last looked at."""
+    is_due = monitor.deadline is not None and monitor.deadline.is_due
+    return is_due or monitor.seen.event < newest_event(connection).event
+
+
+def start(
+    connection: Connection,
+    classifier: Classifier,
+    calibration: Calibration,
+    *,
+    afresh: bool,
+    label_deadline: timedelta | None,
+) -> StoredMonitor:
     """Start a monitor of a snapshot's calibrator.
 
     afresh: whether it counts the labels that come from now on, against this snapshot; otherwise it counts all since the
-    oldest snapshot with the same KNN parameters, against that one.
+    oldest snapshot with the same KNN parameters, against that one. If there is a label deadline, the same is meant of
+    documents that are decided on.
     """
     of_calibrator = {"calibrator_id": calibration.calibrator_id, "knn_parameters_id": calibration.knn_parameters_id}
     snapshot, number, event = calibration.id, calibration.number, newest_event(connection).event
@@ -109,6 +128,7 @@ def start(connection: Connection, classifier: Classifier, calibration: Calibrati
         first = execute(connection, "monitors.first_snapshot", **of_calibrator).one()
         snapshot, number, event = first.id, first.number, first.event
     plan = plan_by(connection, classifier, calibration, snapshot, number)
+    after_decision = deadlines.newest_decision(connection) if afresh and label_deadline else 0
     execute(connection, "monitors.end_earlier_alarms", **of_calibrator)
     row = execute(
         connection,
@@ -117,6 +137,8 @@ def start(connection: Connection, classifier: Classifier, calibration: Calibrati
         calibration_number=number,
         after_event=event,
         plan=json.dumps(plan_document(plan)),
+        label_deadline=label_deadline,
+        after_decision=after_decision,
     ).one()
     return StoredMonitor(
         id=row.id,
@@ -128,6 +150,7 @@ def start(connection: Connection, classifier: Classifier, calibration: Calibrati
         seen=Seen(event),
         plan=plan,
         created_at=row.created_at,
+        deadline=None if label_deadline is None else LabelDeadline(label_deadline, after_decision, after_decision),
     )
 
 
@@ -156,39 +179,6 @@ def with_groups(
     return replace(monitor, plan=plan)
 
 
-def first_change(connection: Connection, classifier: Classifier, monitor: StoredMonitor) -> int | None:
-    """Return the label event before which everything counts as it did when labels were settled; None if all does."""
-    parameters = {
-        "classifier_id": classifier.id,
-        "settled_event": monitor.settled_event,
-        "after_event": monitor.after_event,
-    }
-    event: int | None = execute(connection, "monitors.first_change", **parameters).scalar_one()
-    return event
-
-
-def counted_labels(
-    connection: Connection, classifier: Classifier, monitor: StoredMonitor, *, from_event: int
-) -> CountedLabels:
-    """Return the labelled points that a monitor counts, in the order in which their documents do.
-
-    from_event: only documents that count by a later event are returned; at least the last event that does not count.
-    """
-    parameters = {
-        "classifier_id": classifier.id,
-        "calibrator_id": monitor.calibrator_id,
-        "knn_parameters_id": monitor.knn_parameters_id,
-        "after_event": monitor.after_event,
-        "from_event": from_event,
-    }
-    found = execute(connection, "monitors.labelled_decisions", **parameters)
-    rows = [row for row in found if row.came_together]
-    events, document = np.unique(np.array([row.event_id for row in rows], dtype=np.int64), return_inverse=True)
-    known = {} if monitor.plan.groups is None else monitor.plan.groups.values
-    of_points, admitted = groups(connection, rows, list(known)), [row.is_admitted for row in rows]
-    return CountedLabels(labelled(classifier, rows, document.tolist(), admitted, of_points, known), events)
-
-
 def states(connection: Connection, monitor: StoredMonitor) -> list[StoredState]:
     """Return which documents each stored state has seen, in ascending order."""
     rows = execute(connection, "monitors.states", monitor_id=monitor.id)
@@ -213,14 +203,15 @@ def add_state(connection: Connection, monitor: StoredMonitor, state: MonitorStat
         "monitors.add_state",
         monitor_id=monitor.id,
         documents=seen.documents,
-        event=seen.event,
+        event=seen.place,
         digest=seen.digest,
         state=json.dumps(state_document(state)),
     )
 
 
 def settle(connection: Connection, monitor: StoredMonitor, settled_event: int, seen: Seen) -> None:
-    """Record the last label event that need not be read again, and which is settled next."""
+    """Record the last label event that need not be read again, which is settled next, and which deadlines passed."""
+    passed, decided = (0, 0) if monitor.deadline is None else (monitor.deadline.passed, monitor.deadline.decided)
     execute(
         connection,
         "monitors.settle",
@@ -228,6 +219,8 @@ def settle(connection: Connection, monitor: StoredMonitor, settled_event: int, s
         settled_event=settled_event,
         seen_event=seen.event,
         awaited=sorted(seen.awaited),
+        passed_decision=passed,
+        decided=decided,
     )
 
 
@@ -257,7 +250,7 @@ def replace_readings(connection: Connection, monitor: StoredMonitor, readings: S
 
 
 def behind(connection: Connection, *, unsent: bool) -> list[str]:
-    """Return the names of the classifiers whose calibrator in use has labels that its monitor has not settled.
+    """Return the names of the classifiers whose calibrator in use has labels, or deadlines, that its monitor lacks.
 
     unsent: whether to return those with alarms that no webhook took, too.
     """

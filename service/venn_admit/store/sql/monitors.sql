@@ -32,7 +32,23 @@ SELECT
     seen_event,
     awaited,
     plan,
-    created_at
+    created_at,
+    label_deadline,
+    after_decision,
+    passed_decision,
+    decided,
+    coalesce(
+        (
+            SELECT next_decision.created_at <= now() - monitor.label_deadline
+            FROM decision AS next_decision
+            WHERE
+                monitor.label_deadline IS NOT NULL
+                AND next_decision.id > monitor.passed_decision
+            ORDER BY next_decision.id
+            LIMIT 1
+        ),
+        FALSE
+    ) AS is_due
 FROM monitor
 WHERE calibrator_id = :calibrator_id
 ORDER BY id DESC
@@ -98,7 +114,10 @@ INSERT INTO monitor (
     after_event,
     seen_event,
     settled_event,
-    plan
+    plan,
+    label_deadline,
+    after_decision,
+    passed_decision
 )
 VALUES (
     :calibrator_id,
@@ -107,7 +126,10 @@ VALUES (
     :after_event,
     :after_event,
     :after_event,
-    CAST(:plan AS json)
+    CAST(:plan AS json),
+    :label_deadline,
+    :after_decision,
+    :after_decision
 )
 RETURNING id, created_at;
 
@@ -118,8 +140,8 @@ SET plan = CAST(:plan AS json)
 WHERE id = :monitor_id;
 
 -- name: first_change
--- The first random label event of the documents that label events after the settled one are about; null for none.
--- What counts before it is as it was.
+-- The first random label event of the documents that label events after the settled one are about, and the first
+-- decision on them; null for none. What counts before it is as it was.
 WITH touched AS (
     SELECT DISTINCT
         exemplar.id,
@@ -153,12 +175,24 @@ member AS (
     WHERE exemplar.document_id IS NULL
 )
 
-SELECT min(event.id) AS event
-FROM member
-INNER JOIN label_event AS event ON member.id = event.exemplar_id
-WHERE
-    event.selection = 'random'
-    AND event.id > :after_event;
+SELECT
+    (
+        SELECT min(event.id)
+        FROM member
+        INNER JOIN label_event AS event ON member.id = event.exemplar_id
+        WHERE
+            event.selection = 'random'
+            AND event.id > :after_event
+    ) AS event,
+    (
+        SELECT min(decision.id)
+        FROM member
+        INNER JOIN decision ON member.id = decision.exemplar_id
+        INNER JOIN calibration ON decision.calibration_id = calibration.id
+        WHERE
+            calibration.calibrator_id = :calibrator_id
+            AND calibration.knn_parameters_id IS NOT DISTINCT FROM :knn_parameters_id
+    ) AS decision;
 
 -- name: labelled_decisions
 -- The labelled points that count, by document, in the order in which the documents count, from those on that count by
@@ -265,6 +299,7 @@ document AS (
 )
 
 SELECT DISTINCT ON (document.event_id, document.exemplar_id)
+    document.event_id AS place,
     document.event_id,
     document.exemplar_id,
     document.external_id,
@@ -324,15 +359,17 @@ INSERT INTO monitor_state (monitor_id, documents, event, digest, state)
 VALUES (:monitor_id, :documents, :event, :digest, CAST(:state AS json));
 
 -- name: settle
--- Record which label event is settled, and which one is settled next.
+-- Record which label event is settled, which one is settled next, and which label deadlines have passed.
 UPDATE monitor
 SET
     settled_event = :settled_event,
     seen_event = :seen_event,
-    awaited = :awaited ::text[]
+    awaited = :awaited ::text[],
+    passed_decision = :passed_decision,
+    decided = :decided
 WHERE
     id = :monitor_id
-    AND (settled_event, seen_event) <> (:settled_event, :seen_event);
+    AND (settled_event, seen_event, passed_decision) <> (:settled_event, :seen_event, :passed_decision);
 
 -- name: delete_readings
 -- Delete what an older state said.
@@ -429,8 +466,9 @@ SET notified_at = clock_timestamp()
 WHERE id = :alarm_id;
 
 -- name: behind
--- The classifiers whose calibrator in use has no monitor, or one whose newest labels are not settled, or, if asked for,
--- one with alarms that no webhook took. Bets on right and wrong tell nothing of a mean loss.
+-- The classifiers whose calibrator in use has no monitor, or one whose newest labels are not settled or for which label
+-- deadlines have passed, or, if asked for, one with alarms that no webhook took. Bets on right and wrong say nothing
+-- of a mean loss.
 SELECT classifier.name
 FROM (
     SELECT DISTINCT ON (calibrator.classifier_id)
@@ -447,7 +485,9 @@ LEFT JOIN
     LATERAL (
         SELECT
             monitor.id,
-            monitor.settled_event
+            monitor.settled_event,
+            monitor.label_deadline,
+            monitor.passed_decision
         FROM monitor
         WHERE monitor.calibrator_id = used.id
         ORDER BY monitor.id DESC
@@ -462,6 +502,18 @@ WHERE
         OR newest.settled_event < (
             SELECT max(event.id)
             FROM label_event AS event
+        )
+        OR coalesce(
+            (
+                SELECT next_decision.created_at <= now() - newest.label_deadline
+                FROM decision AS next_decision
+                WHERE
+                    newest.label_deadline IS NOT NULL
+                    AND next_decision.id > newest.passed_decision
+                ORDER BY next_decision.id
+                LIMIT 1
+            ),
+            FALSE
         )
         OR (
             CAST(:unsent AS boolean)

@@ -10,7 +10,7 @@ from venn_admit.core.split_names import Split
 from venn_admit.errors import InvalidInputError
 from venn_admit.flows.calibration.in_use import use
 from venn_admit.flows.data.catalogue import glance_at, glance_at_classifiers, holdings_of, list_calibrations
-from venn_admit.flows.reports.monitor import lit_lamps, lit_lamps_of
+from venn_admit.flows.reports.lit_lamps import lit_lamps, lit_lamps_of
 from venn_admit.http.guards.guard import needs
 from venn_admit.report.wording import held_out_accuracy_text, waiting_text
 from venn_admit.results import withheld_in

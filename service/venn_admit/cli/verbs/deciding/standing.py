@@ -1,5 +1,6 @@
 """Verbs on how a calibration stands: `report`, and `monitor`, whether the promise still holds."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -49,6 +50,13 @@ def monitor(
     restart: Annotated[
         bool, typer.Option("--restart", help="End the alarms and start again, counting labels from now on only.")
     ] = False,
+    label_deadline: Annotated[
+        str | None,
+        typer.Option(
+            help="Days after its decision by which a document is labelled, such as 14d, or none; fixed when a monitor "
+            "is started. Documents then count in the order of decisions. Default: as the monitor before."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show whether the promise still holds, by random labels of decided points; look as often as you like.
@@ -59,14 +67,16 @@ def monitor(
     from venn_admit.flows.reports.notify import check_metrics, check_webhook, send_alarms, write_metrics
     from venn_admit.report.monitoring.payload import monitor_payload
     from venn_admit.report.monitoring.tables import monitor_tables
+    from venn_admit.runtime.settings import days
 
+    deadline = timedelta(0) if label_deadline == "none" else None if label_deadline is None else days(label_deadline)
     if webhook is not None:
         check_webhook(webhook)
     if prometheus is not None:
         check_metrics(prometheus)
     session = open_session()
     with messages.status("Reading the labels"):
-        found = flow(session.engine, name, restart=restart)
+        found = flow(session.engine, name, restart=restart, label_deadline=deadline)
     if prometheus is not None:
         write_metrics(found, prometheus)
     if webhook is not None:

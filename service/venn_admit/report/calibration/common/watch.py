@@ -10,7 +10,7 @@ from venn_admit.report.calibration.sections import Section, TextTable
 from venn_admit.report.evaluation.wording import share_text, shorten
 from venn_admit.report.monitoring.payload import monitor_payload
 from venn_admit.report.monitoring.report import MonitorReport
-from venn_admit.report.monitoring.tables import evidence_text, group_lines, verdict_lines
+from venn_admit.report.monitoring.tables import deadline_lines, evidence_text, group_lines, verdict_lines
 
 QUERY = "lamps"
 MOST_ROWS = 12
@@ -65,7 +65,7 @@ def watch_section(watch: Watch, classifier: str, render: Render) -> Section:
     hidden = (f"{len(rows)} of {len(said.readings)} lamps shown.",) if len(rows) < len(said.readings) else ()
     return Section(
         title,
-        (*verdict_lines(said), *group_lines(said), *behind, *((table,) if rows else ())),
+        (*verdict_lines(said), *deadline_lines(said), *group_lines(said), *behind, *((table,) if rows else ())),
         (
             f"predicted, true{groups}: the share right of what is admitted of a class, at least 1 - alpha = "
             f"{said.target}; errors of: whether {such} are wrong more often than on the calibration "

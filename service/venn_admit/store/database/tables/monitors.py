@@ -47,7 +47,30 @@ monitor = sa.Table(
     ),
     required("plan", sa.JSON, "What is fixed before the first label, as the core writes it."),
     created_at("it was started"),
+    optional(
+        "label_deadline",
+        sa.Interval,
+        "Time after the first decision on a document within which labels count, once it has passed; null if documents "
+        "count by their labels.",
+    ),
+    required(
+        "after_decision",
+        sa.BigInteger,
+        "Last decision that does not count, if there is a label deadline.",
+        server_default=sa.text("0"),
+    ),
+    required(
+        "passed_decision",
+        sa.BigInteger,
+        "Last decision up to which all label deadlines have passed.",
+        server_default=sa.text("0"),
+    ),
+    required(
+        "decided", sa.Integer, "Points decided on first between these two decisions.", server_default=sa.text("0")
+    ),
     sa.CheckConstraint("after_event >= 0", name="after_event"),
+    sa.CheckConstraint("label_deadline > interval '0'", name="label_deadline"),
+    sa.CheckConstraint("passed_decision >= after_decision AND decided >= 0", name="decided"),
     # Without a KNN, partitions are predicted classes; with one, they have a group of q too.
     sa.CheckConstraint(
         "(knn_parameters_id IS NULL) "
@@ -64,7 +87,12 @@ monitor_state = sa.Table(
     metadata,
     required("monitor_id", sa.ForeignKey(monitor.c.id, ondelete="CASCADE"), "The monitor."),
     required("documents", sa.Integer, "Number of documents after which it is the state."),
-    required("event", sa.BigInteger, "Label event by which the last of these documents counts."),
+    required(
+        "event",
+        sa.BigInteger,
+        "Label event by which the last of these documents counts; if there is a label deadline, the first decision on "
+        "it.",
+    ),
     required("digest", sa.LargeBinary, "BLAKE2b-128 of these documents; another one outdates it."),
     required("state", sa.JSON, "The state, as the core writes it."),
     sa.PrimaryKeyConstraint("monitor_id", "documents"),
