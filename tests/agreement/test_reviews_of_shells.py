@@ -1,7 +1,11 @@
 """Every shell claims, labels and reports alike, and none says what was predicted before the label is given."""
 
+import csv
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -105,6 +109,35 @@ def test_every_shell_renews_and_releases(shells: Shells) -> None:
     assert shells.post("renewals", reviewer="anna") == {"renewed": 1}
     assert shells.post("releases", reviewer="anna") == {"released": 1}
     assert there.held().points == ()
+
+
+def test_points_leave_in_files_and_their_labels_come_back(shells: Shells, tmp_path: Path) -> None:
+    sheet, tasks, records = (tmp_path / name for name in ("points.csv", "tasks.json", "records.json"))
+    said = shells.program("review", "export", NAME, sheet, "-n", 4, "--reviewer", "anna")
+    assert said.stdout.startswith("4 points in")
+    held = shells.here.reviewer("anna").export(records, format="argilla", count=2)  # all that are held
+    assert len(json.loads(records.read_text())) == len(held.points) == 4
+    assert (held.points[0].lease_until - datetime.now(UTC)).days == 6
+    done = shells.program("review", "export", NAME, tasks, "--format", "label-studio", "--reviewer", "anna", "-n", 1)
+    assert done.code == 0, done.stderr
+    ids = [one["data"]["external_id"] for one in json.loads(tasks.read_text())]
+    assert ids == [one.id for one in held.points]
+
+    rows = list(csv.DictReader(sheet.read_text().splitlines()))
+    assert [row["external_id"] for row in rows] == ids
+    filled = tmp_path / "filled.csv"
+    filled.write_text("external_id,label,reviewer\n" + f"{ids[0]},red,\n{ids[0]},blue,berta\n{ids[1]},1,\n")
+    outcome = shells.program("review", "import", NAME, filled, "--reviewer", "anna", "--json").result["reviewers"]
+    assert [(one["reviewer"], one["rows"]) for one in outcome] == [("berta", 1), ("anna", 2)]
+    assert [one.id for one in shells.here.disagreements()] == [ids[0]]
+    # Again, it is a no-op, in whatever shell.
+    assert shells.here.reviewer("anna").import_labels(filled) == ()
+    again = shells.program("review", "import", NAME, filled, "--reviewer", "anna")
+    assert again.stdout.strip() == "These labels were recorded before."
+    filled.write_text(f"external_id,label\n{ids[2]},red\n{ids[3]},violet\n")
+    refused = shells.program("review", "import", NAME, filled, "--reviewer", "anna").stderr
+    assert f"label of '{ids[3]}': expected a class number 0..2 or a class name" in " ".join(refused.split())
+    assert len(shells.here.reviewer("anna").held().points) == 2
 
 
 def test_people_read_what_is_known(shells: Shells) -> None:

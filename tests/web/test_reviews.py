@@ -1,5 +1,6 @@
 """The page of reviewers: a point at a time, and what was predicted only after its label."""
 
+import csv
 import re
 from typing import Any
 
@@ -90,6 +91,18 @@ def test_pages_before_the_label_do_not_depend_on_what_was_predicted(own: Visitor
     assert before[0] == before[1] == before[2]
     change(own, *OTHER_PREDICTIONS)
     assert shown() == before
+
+
+def test_a_sheet_is_taken_and_recorded(own: Visitor) -> None:
+    own.sign_in(Scope.WRITE)
+    answer = own.send(REVIEW, action="sheet")
+    assert answer.headers["content-disposition"] == 'attachment; filename="review.csv"'
+    first, *_ = list(csv.DictReader(answer.text.splitlines()))
+    assert first["external_id"] in held(own)
+    page = send(own, action="filled", sheet=f"external_id,label\n{first['external_id']},green\n")
+    assert "Label in a sheet" in page
+    assert first["external_id"] not in held(own)
+    assert own.send(REVIEW, action="filled", sheet="external_id,label\nx,brown\n").status_code == 422
 
 
 def test_who_only_reads_takes_nothing(own: Visitor) -> None:

@@ -88,11 +88,13 @@ class Disagreement:
         id: Its id.
         label: The label that counts, which is the newest.
         labels: The newest label of each reviewer, in the order in which they were given.
+        attributes: What was stored with it.
     """
 
     id: str = member("review-1", "external_id")
     label: str = member("positive")
     labels: tuple[GivenLabel, ...] = member()
+    attributes: Mapping[str, Any] = member({"text": "A film."})
 
 
 @record

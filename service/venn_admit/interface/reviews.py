@@ -1,8 +1,12 @@
 """A reviewer of a classifier, in this process."""
 
 from collections.abc import Collection, Mapping
+from os import PathLike
+from pathlib import Path
 
+from venn_admit.files.reviews.formats import format_of
 from venn_admit.flows.reviews.claims import claim, holding, release, renew
+from venn_admit.flows.reviews.exchange import FILE_LEASE, FILE_POINTS, export_points, import_labels
 from venn_admit.flows.reviews.labels import give
 from venn_admit.interface.advice import advising
 from venn_admit.runtime.workspace import Runtime
@@ -21,6 +25,57 @@ class Reviewer(ReviewerInterface):
     @advising()
     def claim(self, count: int = 1, *, lease: float = 900.0, again: bool = False) -> Claims:
         return claim(self._runtime.engine, self._classifier, self.name, count=count, lease_seconds=lease, again=again)
+
+    @advising()
+    def export(
+        self,
+        out: str | PathLike[str],
+        *,
+        format: str | None = None,  # noqa: A002 - as on the command line
+        count: int = FILE_POINTS,
+        lease: float = FILE_LEASE,
+    ) -> Claims:
+        """Claim points, and write all that are held to a file, for a sheet or a tool for labelling.
+
+        Args:
+            out: The file, .csv, or .json for the tools.
+            format: `csv`, `label-studio` or `argilla`; by default csv for a .csv file.
+            count: As in `claim`.
+            lease: As in `claim`; a week by default.
+
+        Raises:
+            InvalidInputError: A value is out of range, or the file cannot be written.
+        """
+        path = Path(out)
+        wanted = format_of(format, path)
+        engine = self._runtime.engine
+        return export_points(engine, self._classifier, self.name, path, wanted, count=count, lease_seconds=lease)
+
+    @advising()
+    def import_labels(
+        self,
+        file: str | PathLike[str],
+        *,
+        format: str | None = None,  # noqa: A002 - as on the command line
+    ) -> tuple[Reviewed, ...]:
+        """Record the labels of a file that `export` wrote and people filled in, or that a tool has exported.
+
+        Each label is that of the reviewer whom the file names, or else of this one. Again, it is a no-op.
+
+        Args:
+            file: The file.
+            format: As in `export`.
+
+        Returns:
+            What became of the labels of each reviewer.
+
+        Raises:
+            InvalidInputError: The file is invalid, or a label is of no class.
+            NotFoundError: An id is not stored.
+        """
+        path = Path(file)
+        wanted = format_of(format, path)
+        return tuple(import_labels(self._runtime.engine, self._classifier, path, wanted, reviewer=self.name))
 
     @advising()
     def held(self) -> Claims:

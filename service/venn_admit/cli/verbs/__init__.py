@@ -80,6 +80,8 @@ VERBS: Mapping[str, Mapping[str, str | VerbGroup]] = {
                 "label": "deciding.review:label",
                 "renew": "deciding.review:renew",
                 "release": "deciding.review:release",
+                "export": "deciding.review:export",
+                "import": "deciding.review:import_labels",
                 "status": "deciding.review:status",
                 "disagreements": "deciding.review:disagreements",
             },

@@ -9,6 +9,7 @@ from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.files.label_sources import LabelTable
 from venn_admit.flows.data.label import label
 from venn_admit.flows.reviews.claims import MOST_DISAGREEMENTS, check_reviewer
+from venn_admit.layer.contributions import without_prediction
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -110,6 +111,7 @@ def disagreements(engine: Engine, name: str, *, limit: int = MOST_DISAGREEMENTS)
             id=external_id,
             label=names[rows[0].counting],
             labels=tuple(GivenLabel(row.reviewer, names[row.label], row.created_at) for row in rows),
+            attributes=without_prediction(rows[0].attributes),
         )
         for external_id, rows in found.items()
     ]

@@ -90,6 +90,15 @@ def labelled(
     return execute(connection, "reviews.labelled", **_of(classifier, reviewer), external_ids=list(external_ids)).all()
 
 
+def newest_of_reviewer(
+    connection: Connection, classifier: Classifier, reviewer: str, external_ids: Sequence[str]
+) -> dict[str, int]:
+    """Return the newest label that a reviewer gave of those of some exemplars that this reviewer has labelled."""
+    parameters = {**_of(classifier, reviewer), "external_ids": list(external_ids)}
+    rows = execute(connection, "reviews.newest_of_reviewer", **parameters)
+    return {row.external_id: row.label for row in rows}
+
+
 def disagreements(
     connection: Connection, classifier: Classifier, external_ids: Sequence[str] | None = None, *, limit: int
 ) -> dict[str, list[Row[Any]]]:

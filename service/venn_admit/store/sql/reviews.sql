@@ -252,6 +252,19 @@ WHERE
     )
 ORDER BY exemplar.external_id;
 
+-- name: newest_of_reviewer
+-- The newest label that a reviewer gave of each of some exemplars.
+SELECT DISTINCT ON (exemplar.external_id)
+    exemplar.external_id,
+    label.label
+FROM exemplar
+INNER JOIN review_label AS label ON exemplar.id = label.exemplar_id
+WHERE
+    exemplar.classifier_id = :classifier_id
+    AND exemplar.external_id = ANY(:external_ids)
+    AND label.reviewer = :reviewer
+ORDER BY exemplar.external_id ASC, label.id DESC;
+
 -- name: disagreements
 -- Exemplars of a classifier about which reviewers disagree, all or some: the newest labels of two of them differ, and
 -- none of these ended it. A row for each reviewer and exemplar, the exemplar that was labelled last first.

@@ -8,8 +8,10 @@ from fastapi.responses import RedirectResponse
 from venn_admit.api.routes.parts import ClassifierName
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.errors import InvalidInputError
+from venn_admit.files.reviews import sheet
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.reviews.claims import claim, holding, queue, release, renew
+from venn_admit.flows.reviews.exchange import FILE_LEASE, FILE_POINTS, record
 from venn_admit.flows.reviews.labels import disagreements, give, outcome
 from venn_admit.http.guards.guard import needs
 from venn_admit.store.access.keys import Scope
@@ -52,7 +54,7 @@ def get_review(request: Request, classifier: ClassifierName, labelled: _Id = "",
 
 @routes.post("/classifiers/{classifier}/labels/review", dependencies=[needs(Scope.WRITE)])
 def post_review(request: Request, classifier: ClassifierName) -> Response:
-    """Claim the next point, label the one that is shown, or pass it over."""
+    """Claim the next point, label the one that is shown, or pass it over; or do all that by a sheet."""
     form, engine, reviewer = form_of(request), runtime_of(request).engine, request.state.caller.name
     there = address("classifiers", classifier, "labels", "review")
     match form.get("action", "label"):
@@ -67,8 +69,17 @@ def post_review(request: Request, classifier: ClassifierName) -> Response:
             give(engine, classifier, reviewer, {external_id: required(form, "label")}, resolves="resolves" in form)
             claim(engine, classifier, reviewer)
             return RedirectResponse(with_query(there, labelled=external_id), 303)
+        case "sheet":
+            held = claim(engine, classifier, reviewer, count=FILE_POINTS, lease_seconds=FILE_LEASE)
+            return Response(
+                sheet.written(held.points),
+                media_type="text/csv; charset=utf-8",
+                headers={"content-disposition": 'attachment; filename="review.csv"'},
+            )
+        case "filled":
+            record(engine, classifier, "sheet", sheet.labels_in("sheet", required(form, "sheet")), reviewer=reviewer)
         case other:
-            raise InvalidInputError(f"action: expected claim, label or pass, got {other!a}")
+            raise InvalidInputError(f"action: expected claim, label, pass, sheet or filled, got {other!a}")
     return RedirectResponse(there, 303)
 
 

@@ -1,6 +1,7 @@
 """The verbs of `review`: claims on points of the queue, and their labels."""
 
 import getpass
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,6 +19,9 @@ Reviewer = Annotated[
 ]
 Lease = Annotated[float, typer.Option(help="Seconds for which claims hold unless they are renewed.")]
 Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID...]", help="Ids of points; default: all that are held.")]
+Format = Annotated[
+    str | None, typer.Option("--format", help="csv, label-studio or argilla; default: csv for a .csv file.")
+]
 # As in `venn_admit.flows.reviews.claims`, which help need not import.
 _LEASE = 900.0
 
@@ -80,6 +84,52 @@ def release(name: Name, ids: Ids = None, reviewer: Reviewer = None, as_json: Jso
 
     done = flow(open_session().engine, name, _who(reviewer), ids or None)
     print_result(as_json, {"released": done}, f"{counted(done, 'claim')} released.")
+
+
+def export(
+    name: Name,
+    out: Annotated[Path, typer.Argument(help="The file, .csv, or .json for the tools.")],
+    file_format: Format = None,
+    count: Annotated[int, typer.Option("--count", "-n", help="How many points to hold, at most 1,000.")] = 100,
+    reviewer: Reviewer = None,
+    lease: Annotated[float, typer.Option(help="Seconds for which the claims hold; default: a week.")] = 604_800.0,
+    as_json: Json = False,
+) -> None:
+    """Claim points, and write all that you hold to a file, for a sheet or a tool for labelling.
+
+    Nothing of what was predicted is in it.
+    """
+    from venn_admit.files.reviews.formats import format_of
+    from venn_admit.flows.reviews.exchange import export_points
+
+    wanted, engine = format_of(file_format, out), open_session().engine
+    found = export_points(engine, name, _who(reviewer), out, wanted, count=count, lease_seconds=lease)
+    payload = {"out": str(out), "points": len(found.points), "waiting": found.waiting}
+    said = f"{counted(len(found.points), 'point')} in {out}; {found.waiting:,} more wait."
+    print_result(as_json, payload, said)
+
+
+def import_labels(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="The file with the labels.")],
+    file_format: Format = None,
+    reviewer: Reviewer = None,
+    as_json: Json = False,
+) -> None:
+    """Record the labels of a file that `review export` wrote and people filled in, or that a tool has exported.
+
+    Each label is that of the reviewer whom the file names; of whom it names none, that of --reviewer. Again, it is a
+    no-op.
+    """
+    from venn_admit.cli.tables.review_tables import reviewed_lines
+    from venn_admit.files.reviews.formats import format_of
+    from venn_admit.flows.reviews.exchange import import_labels as flow
+
+    found = flow(open_session().engine, name, file, format_of(file_format, file), reviewer=_who(reviewer))
+    lines = [line for done in found for line in reviewed_lines(done)]
+    due = max((done.recalibrations_due for done in found), default=0)
+    shown = lines or ["These labels were recorded before."]
+    print_result(as_json, {"reviewers": [json_of(done) for done in found]}, *shown, *due_lines(name, due))
 
 
 def status(name: Name, as_json: Json = False) -> None:

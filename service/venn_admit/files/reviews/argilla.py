@@ -1,0 +1,62 @@
+"""Argilla: records as `records.from_json` of its library takes them, and the labels in what `records.to_json` writes.
+
+https://docs.argilla.io/latest/reference/argilla/records/records describes both. Records have no suggestions, which it
+would show as what to confirm.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from venn_admit.errors import InvalidInputError
+from venn_admit.files.reviews.given import GivenLabels, OneLabel, by_reviewer, listed, member, text_member
+from venn_admit_client.records import ReviewPoint
+
+QUESTION = "label"
+"""What the question must be called, unless it is the only one."""
+
+
+def exported_record(point: ReviewPoint) -> dict[str, Any]:
+    """Return a point as a record: its attributes are the fields, and what else is known is metadata."""
+    texts = {name: one if isinstance(one, str) else json.dumps(one) for name, one in point.attributes.items()}
+    metadata: dict[str, Any] = {"why": point.why}
+    if point.due is not None:
+        metadata["due"] = point.due
+    if point.possible is not None:
+        metadata["possible"] = list(point.possible)
+    return {
+        "id": point.id,
+        "fields": texts or {"external_id": point.id},
+        "metadata": metadata,
+        "suggestions": {},
+        "responses": {},
+        "vectors": {},
+    }
+
+
+def labels_in(place: str, exported: object) -> list[GivenLabels]:
+    """Return the labels of an export: the value of each response to the question. Drafts are not told apart there.
+
+    Raises:
+        InvalidInputError: It is no such export, or a record answers several questions; the message names the record.
+    """
+    records = listed(place, exported)
+    return by_reviewer(
+        one for number, each in enumerate(records) for one in _of_record(f"{place}: record {number}", each)
+    )
+
+
+def _of_record(where: str, each: object) -> Iterator[OneLabel]:
+    external_id = text_member(where, each, "id")
+    responses = member(where, each, "responses", dict)
+    assert isinstance(responses, dict)
+    if not responses:
+        return
+    if QUESTION not in responses and len(responses) > 1:
+        asked = ", ".join(map(ascii, responses))
+        raise InvalidInputError(f"{where}: responses: expected a question named {QUESTION!r}, got {asked}")
+    answers = responses.get(QUESTION, next(iter(responses.values())))
+    for answer in listed(f"{where}: responses", answers):
+        value = text_member(f"{where}: responses", answer, "value")
+        user = answer.get("user_id") if isinstance(answer, dict) else None
+        yield OneLabel(None if user is None else f"Argilla {user}", external_id, value, "")

@@ -1,0 +1,61 @@
+"""The labels that came back, by reviewer, and what every format needs to gather them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from venn_admit.errors import InvalidInputError
+
+
+@dataclass(frozen=True, slots=True)
+class GivenLabels:
+    """Labels of one reviewer, as texts by the ids of their points. reviewer: None if the file does not say."""
+
+    reviewer: str | None
+    labels: dict[str, str]
+
+
+class OneLabel(NamedTuple):
+    """A label of one point. at: when it was given, as text that sorts by time; empty if unknown."""
+
+    reviewer: str | None
+    external_id: str
+    label: str
+    at: str
+
+
+def by_reviewer(found: Iterable[OneLabel]) -> list[GivenLabels]:
+    """Return labels by reviewer, the one who gave the newest last; the newest of several of one point counts."""
+    gathered: dict[str | None, dict[str, str]] = {}
+    for one in sorted(found, key=lambda one: one.at):
+        labels = gathered.pop(one.reviewer, {})
+        gathered[one.reviewer] = labels | {one.external_id: one.label}
+    return [GivenLabels(reviewer, labels) for reviewer, labels in gathered.items()]
+
+
+def member(where: str, value: object, name: str, kind: type) -> object:
+    """Return a member of an object of JSON. Raises InvalidInputError if it is missing, or of another kind."""
+    found = value.get(name) if isinstance(value, dict) else None
+    if not isinstance(found, kind) or isinstance(found, bool):
+        raise InvalidInputError(f"{where}: {name}: expected {_KINDS[kind]}, got {_shown(found)}")
+    return found
+
+
+def text_member(where: str, value: object, name: str) -> str:
+    """Return a member that is a text. Raises InvalidInputError."""
+    return str(member(where, value, name, str))
+
+
+def listed(where: str, value: object) -> list[object]:
+    """Return a list. Raises InvalidInputError if it is something else."""
+    if not isinstance(value, list):
+        raise InvalidInputError(f"{where}: expected a list, got {_shown(value)}")
+    return value
+
+
+_KINDS: dict[Any, str] = {str: "text", list: "a list", dict: "an object"}
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}..."

@@ -1,0 +1,68 @@
+"""Points as a sheet, CSV: people fill in the column `label`."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+
+from venn_admit.core.names import check_stored_id
+from venn_admit.errors import InvalidInputError
+from venn_admit.files.reviews.given import GivenLabels, OneLabel, by_reviewer
+from venn_admit_client.records import ReviewPoint
+
+_COLUMNS = ("external_id", "label", "reviewer", "due", "why", "possible", "document_id")
+_ATTRIBUTE = "attribute."
+
+
+def written(points: Sequence[ReviewPoint]) -> str:
+    """Return points as CSV, with an empty column `label`, and their attributes in columns `attribute.NAME`."""
+    names = list(dict.fromkeys(name for point in points for name in point.attributes))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*_COLUMNS, *(f"{_ATTRIBUTE}{name}" for name in names)])
+    for point in points:
+        possible = "" if point.possible is None else " | ".join(point.possible)
+        own = (point.id, "", "", point.due or "", point.why, possible, point.document or "")
+        writer.writerow([*own, *(_cell(point.attributes.get(name)) for name in names)])
+    return text.getvalue()
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def labels_in(place: str, text: str) -> list[GivenLabels]:
+    """Return the labels of a sheet, as `written` makes it; rows without one are left out.
+
+    Raises:
+        InvalidInputError: A column is missing, or an id is missing or given twice; the message names the row, from 0.
+    """
+    try:
+        return by_reviewer(_rows(place, text))
+    except csv.Error as error:
+        raise InvalidInputError(f"{place}: expected CSV, got {error}") from error
+
+
+def _rows(place: str, text: str) -> Iterator[OneLabel]:
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    names = rows.fieldnames or ()
+    if not {"external_id", "label"} <= set(names):
+        raise InvalidInputError(
+            f"{place}: columns: expected external_id, label and optionally reviewer, got "
+            f"{', '.join(map(ascii, names)) or 'none'}"
+        )
+    seen = set[tuple[str, str | None]]()
+    for number, row in enumerate(rows):
+        label = (row["label"] or "").strip()
+        if not label:
+            continue
+        where, external_id = f"{place}: row {number}, external_id", row["external_id"] or ""
+        try:
+            check_stored_id(external_id)
+        except ValueError as error:
+            raise InvalidInputError(f"{where}: expected {error.args[0]}, got {error.args[1]}") from None
+        reviewer = (row.get("reviewer") or "").strip() or None
+        if (external_id, reviewer) in seen:
+            raise InvalidInputError(f"{where}: expected every id once, got {external_id!r} twice")
+        seen.add((external_id, reviewer))
+        yield OneLabel(reviewer, external_id, label, "")

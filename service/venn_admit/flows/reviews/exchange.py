@@ -1,0 +1,95 @@
+"""Points of the queue as files for people and for tools for labelling, and the labels that come back."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from venn_admit.errors import InvalidInputError
+from venn_admit.files.label_values import ClassNumbers
+from venn_admit.files.reviews.formats import (
+    ReviewFormat,
+    check_reviews_output,
+    read_labels_of_reviewers,
+    write_points,
+)
+from venn_admit.files.reviews.given import GivenLabels
+from venn_admit.flows.reviews.claims import check_reviewer, claim
+from venn_admit.flows.reviews.labels import give
+from venn_admit.store.database.engine import consistent_view
+from venn_admit.store.exemplars import classifiers
+from venn_admit.store.reviews import reviews
+from venn_admit_client.records import Claims, Reviewed
+
+FILE_LEASE = 7 * 86_400.0
+"""Seconds for which what leaves in a file is held, unless another lease is asked for."""
+FILE_POINTS = 100
+
+
+def export_points(
+    engine: Engine,
+    name: str,
+    reviewer: str,
+    path: Path,
+    wanted: ReviewFormat,
+    *,
+    count: int = FILE_POINTS,
+    lease_seconds: float = FILE_LEASE,
+) -> Claims:
+    """Claim points and write all that the reviewer holds to a file, for people or a tool to label.
+
+    Args:
+        path: The file.
+        wanted: Its format.
+        count: As in `claim`.
+        lease_seconds: As in `claim`.
+
+    Raises:
+        InvalidInputError: As in `claim`, or the file cannot be written.
+    """
+    check_reviews_output(path, wanted)
+    found = claim(engine, name, reviewer, count=count, lease_seconds=lease_seconds)
+    write_points(path, wanted, found.points)
+    return found
+
+
+def import_labels(engine: Engine, name: str, path: Path, wanted: ReviewFormat, *, reviewer: str) -> list[Reviewed]:
+    """Record the labels of a file, reviewer by reviewer, the one who gave the newest last; again, it is a no-op.
+
+    Args:
+        path: The file.
+        wanted: Its format.
+        reviewer: Who gave the labels of which the file does not say that.
+
+    Raises:
+        InvalidInputError: The file is invalid, or a label is of no class; nothing is recorded then.
+        NotFoundError: An id is stored for no generation; labels of reviewers before are recorded then.
+    """
+    return record(engine, name, str(path), read_labels_of_reviewers(path, wanted), reviewer=reviewer)
+
+
+def record(engine: Engine, name: str, place: str, found: Sequence[GivenLabels], *, reviewer: str) -> list[Reviewed]:
+    """Record labels by reviewer, as `import_labels` does. place: what messages call their source."""
+    given: dict[str, dict[str, str]] = {}
+    for one in found:
+        given.setdefault(one.reviewer or reviewer, {}).update(one.labels)
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        new = {}
+        for who, labels in given.items():
+            check_reviewer(who)
+            known = reviews.newest_of_reviewer(connection, classifier, who, list(labels))
+            numbers = _numbers(place, ClassNumbers(classifier.class_count, classifier.class_names), labels)
+            new[who] = {one: label for one, label in labels.items() if known.get(one) != numbers[one]}
+    return [give(engine, name, who, labels) for who, labels in new.items() if labels]
+
+
+def _numbers(place: str, classes: ClassNumbers, labels: Mapping[str, str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for external_id, label in labels.items():
+        try:
+            found[external_id] = classes.of(label)
+        except ValueError as error:
+            expected, got = error.args
+            raise InvalidInputError(f"{place}: label of {external_id!r}: expected {expected}, got {got}") from None
+    return found
