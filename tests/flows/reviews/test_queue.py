@@ -1,6 +1,8 @@
 """The queue for reviewers: who gets which point, in which order, and what becomes of labels that differ."""
 
+import math
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -120,6 +122,23 @@ def test_the_queue_begins_with_what_is_due_and_what_is_nearly_admitted(scored: B
     # What is known of a point gives no single class away.
     assert all(one.possible is None or len(one.possible) > 1 for one in points)
     assert {len({near.label for near in one.precedents}) for one in points} <= {0, 2}
+
+
+def test_classes_that_are_possible_by_venn_abers_are_those_that_conformal_prediction_leaves(scored: Bench) -> None:
+    scored.calibrate_abers(NAME, alpha=Decimal("0.1"), score="network")
+    points = claim(scored.engine, NAME, "anna", count=1000).points
+    query = "SELECT external_id, network_logits, label FROM exemplar WHERE split = ANY(:splits)"
+    held_out = scored.rows(query, splits=["mc", "vp"])
+    logits = {row.external_id: row.network_logits for row in scored.rows(query, splits=["scored"])}
+
+    def wrong(f: list[float], label: int) -> float:
+        return 1 - float(np.exp(f[label]) / np.exp(f).sum())
+
+    scores = [sorted(wrong(row.network_logits, label) for row in held_out if row.label == label) for label in (0, 1)]
+    least = [own[math.ceil((len(own) + 1) * 0.9 - 1e-9) - 1] for own in scores]
+    both = {one.id for one in points if one.possible is not None}
+    assert both == {one.id for one in points if all(wrong(logits[one.id], label) <= least[label] for label in (0, 1))}
+    assert 0 < len(both) < len(points)
 
 
 def test_what_is_labelled_or_decided_otherwise_waits_no_longer(scored: Bench) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Engine, Row
 from venn_admit.core.names import NAME_LENGTH_LIMIT, is_title
 from venn_admit.core.reasons import Reason
 from venn_admit.errors import InvalidInputError
+from venn_admit.flows.reviews.possible import possible_classes
 from venn_admit.layer.contributions import without_prediction
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.exemplars import classifiers
@@ -139,7 +140,6 @@ def _check_lease(seconds: float) -> None:
 
 def _claims(connection: Connection, classifier: Classifier, reviewer: str) -> Claims:
     rows = reviews.held(connection, classifier, reviewer)
-    sets = reviews.admit_sets(connection, [row.decision_id for row in rows])
     near = reviews.precedents(connection, [row.exemplar_id for row in rows])
     names = classifier.class_names
     points = tuple(
@@ -150,19 +150,13 @@ def _claims(connection: Connection, classifier: Classifier, reviewer: str) -> Cl
             reason=row.reason,
             why=_AUDITED if row.reason is None else Reason(row.reason).meaning,
             due=row.due,
-            possible=_named(sets.get(row.decision_id, ""), names),
+            possible=possible,
             precedents=_of_several_classes(near.get(row.exemplar_id, []), names),
             lease_until=row.lease_until,
         )
-        for row in rows
+        for row, possible in zip(rows, possible_classes(connection, classifier, rows), strict=True)
     )
     return Claims(reviewer, points, reviews.standing(connection, classifier).waiting)
-
-
-def _named(bits: str, names: Sequence[str]) -> tuple[str, ...] | None:
-    """The classes of a set; None if there are fewer than two, since the only one would be the prediction."""
-    possible = tuple(name for name, bit in zip(names, bits, strict=False) if bit == "1")
-    return possible if len(possible) > 1 else None
 
 
 def _of_several_classes(near: Sequence[Row[Any]], names: Sequence[str]) -> tuple[Precedent, ...]:
