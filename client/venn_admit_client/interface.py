@@ -233,6 +233,7 @@ class ClassifierInterface(ABC):
         promise: str | None = None,
         loss: Any = None,
         standing: bool | None = None,
+        family: bool | None = None,
         dry_run: bool = False,
     ) -> Calibration:
         """Calibrate on the held-out data, and make the result what new decisions are made by.
@@ -277,6 +278,9 @@ class ClassifierInterface(ABC):
                 recalibrating advances it; false by default; promised then: with confidence 1 - eps (0.95 unless another
                 is asked for), whenever one looks, at least 1 - alpha are right among the admitted of each predicted
                 class; calibrating again begins another one, with a smaller part of eps.
+            family: Venn-Abers only: whether the confidence is that of the family: this certificate holds together with
+                every one before it that looked at labels of the classifier; false by default; the k-th certificate then
+                has 1 / (k + 1) of what those before it left of 1 - confidence.
             dry_run: Whether to compute everything and store no calibration, so that the result has no number.
 
         Raises:

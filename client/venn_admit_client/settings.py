@@ -33,4 +33,5 @@ _SENT: Mapping[str, Callable[[Any], Any]] = {
     "loss": lambda given: [list(map(str, row)) for row in given],
     "certify": _words,
     "standing": lambda given: given,
+    "family": lambda given: given,
 }

@@ -63,6 +63,7 @@ CERTIFIED = replace(
     certify=(ClassKind.TRUE,),
     confidence=Decimal("0.875"),
     test=DocumentTest.ASYMPTOTIC,
+    family=True,
 )
 ON_AVERAGE = replace(ABERS, thresholds=CERTIFIED.thresholds, promise=AskedPromise.AVERAGE)
 COSTLY = replace(
@@ -72,7 +73,9 @@ COSTLY = replace(
         for label in range(CLASS_COUNT)
     ),
 )
-STANDING = replace(CERTIFIED, certify=(ClassKind.PREDICTED,), test=DocumentTest.FINITE_SAMPLE, standing=True)
+STANDING = replace(
+    CERTIFIED, certify=(ClassKind.PREDICTED,), test=DocumentTest.FINITE_SAMPLE, standing=True, family=False
+)
 SETTINGS: tuple[MethodSettings, ...] = (
     ADMIT,
     replace(ADMIT, delta=inf),
@@ -181,16 +184,20 @@ def test_every_field_differs_from_its_default() -> None:
         (
             ABERS,
             make_venn_abers_settings(CLASS_COUNT, K),
-            {"certify", "confidence", "test", "promise", "loss", "standing"},
+            {"certify", "confidence", "test", "promise", "loss", "standing", "family"},
         ),
         (CERTIFIED, make_venn_abers_settings(CLASS_COUNT, K, certify=["predicted"]), {"promise", "loss", "standing"}),
         (COSTLY, make_venn_abers_settings(CLASS_COUNT, K, certify=["predicted"]), {"promise", "standing"}),
         (
             STANDING,
             make_venn_abers_settings(CLASS_COUNT, K, certify=["predicted"]),
-            {"certify", "test", "promise", "loss"},
+            {"certify", "test", "promise", "loss", "family"},
         ),
-        (ON_AVERAGE, make_venn_abers_settings(CLASS_COUNT, K), {"certify", "confidence", "test", "loss", "standing"}),
+        (
+            ON_AVERAGE,
+            make_venn_abers_settings(CLASS_COUNT, K),
+            {"certify", "confidence", "test", "loss", "standing", "family"},
+        ),
     ):
         same = {one.name for one in fields(settings) if getattr(settings, one.name) == getattr(default, one.name)}
         assert same == alike
@@ -298,6 +305,8 @@ def members(said: str) -> dict[str, Any]:
         {"standing": True, "certify": ["predicted"], "test": "asymptotic"},
         {"standing": True, "promise": "average"},
         {"method": "venn-admit", "standing": True},
+        *({"family": one} for one in (True, False)),
+        *({"family": True, **one} for one in ({"standing": True}, {"promise": "average"}, {"method": "venn-admit"})),
     ],
     ids=str,
 )

@@ -307,6 +307,7 @@ def test_what_is_exported(logits: Bench) -> None:
         "promise": "pointwise",
         "loss": None,
         "standing": False,
+        "family": False,
         "thresholds": [0.8] * CLASSES,
         "q_bins": [0],
     }

@@ -11,7 +11,7 @@ from sqlalchemy import Row
 from tests.flows.recalibration import EDGE, QUIET, Due, age, give
 from tests.running import Bench
 from venn_admit.core.calibrators.settings import MethodSettings, make_settings, make_venn_abers_settings
-from venn_admit.errors import NotFoundError, OutdatedError
+from venn_admit.errors import NotFoundError, NotReadyError, OutdatedError
 from venn_admit.flows.calibration.calibrate import Calibrated, calibrate_on_stored
 from venn_admit.flows.calibration.in_use import use
 from venn_admit.flows.data.catalogue import find
@@ -308,3 +308,31 @@ def test_a_certificate_is_counted_once_however_often_it_is_made(abers: Bench) ->
     give(abers, rows=range(5))
     made(abers, uncertified())
     assert [tuple(row) for row in abers.rows(looks)] == [(1, pytest.approx(0.95)), (2, pytest.approx(0.9))]
+
+
+def test_certificates_of_a_family_share_its_confidence(abers: Bench) -> None:
+    """With one before that was made by itself; once nothing is left, another is refused."""
+
+    def of_family(alpha: str, confidence: str) -> MethodSettings:
+        return make_venn_abers_settings(
+            3,
+            5,
+            score="network",
+            certify=("predicted",),
+            family=True,
+            alpha=Decimal(alpha),
+            confidence=Decimal(confidence),
+        )
+
+    made(abers, uncertified())
+    shares = [Decimal(1) / 60, Decimal(1) / 120]  # a third of what .05 leaves of .1, and a quarter of what that leaves
+    for alpha, share in zip(("0.2", "0.25"), shares, strict=True):
+        done = made(abers, of_family(alpha, "0.9"))
+        level = abers.value(
+            "SELECT 1 - confidence FROM report.certificate_look_v1 WHERE calibration = :calibration",
+            calibration=done.calibration_id,
+        )
+        assert share - Decimal("1e-6") <= level <= share
+    assert abers.value("SELECT min(joint_confidence) FROM report.certificate_look_v1") >= Decimal("0.9")
+    with pytest.raises(NotReadyError, match=r"the 3 certificates .* have 0\.0749\d* of 1 - confidence, and 0\.05 may"):
+        made(abers, of_family("0.2", "0.95"))

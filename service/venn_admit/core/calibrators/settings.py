@@ -130,6 +130,7 @@ class VennAbersSettings:
     or the average promise is asked for, all thresholds are 1 - alpha, and decisions are made by those of the policy.
     score: None for `auto`. certify, confidence, test: None without a certificate; the strongest promise asks for both
     kinds. loss: (C, C) exact decimals; None for the 0/1 loss. standing: only with a certificate of predicted classes.
+    family: only with a certificate that is made once.
     """
 
     method: ClassVar[str] = VENN_ABERS
@@ -226,6 +227,19 @@ class VennAbersSettings:
             default=False,
         ),
     ] = False
+    family: Annotated[
+        bool,
+        Declared(
+            kind=SettingKind.FLAG,
+            about="whether the confidence is that of the family: this certificate holds together with every one before "
+            "it that looked at labels of the classifier",
+            given="false by default; the k-th certificate then has 1 / (k + 1) of what those before it left of 1 - "
+            "confidence",
+            example=True,
+            added=True,
+            default=False,
+        ),
+    ] = False
 
     @property
     def certification(self) -> Certification | None:
@@ -299,6 +313,7 @@ def make_venn_abers_settings(
     promise: str = AskedPromise.POINTWISE,
     loss: LossMatrix | None = None,
     standing: bool = False,
+    family: bool = False,
 ) -> VennAbersSettings:
     """Return checked settings.
 
@@ -314,6 +329,7 @@ def make_venn_abers_settings(
         promise: `strongest`, `average` or `pointwise`; with certify, only the last.
         loss: None for the 0/1 loss, which is the same; only with a certificate.
         standing: Only with a certificate of predicted classes and the 0/1 loss.
+        family: Only with a certificate that is made once.
 
     Raises:
         InvalidInputError: The settings do not fit the classifier.
@@ -344,6 +360,8 @@ def make_venn_abers_settings(
         loss = _checked_loss(loss, alpha, class_count, certification, promise)
     if standing:
         _check_standing(certification, loss)
+    if family:
+        _check_family(certification, promise, standing=standing)
     if score not in {AUTO, *ScoreKind}:
         raise InvalidInputError(f"the score must be {AUTO}, {' or '.join(ScoreKind)}; got {score}")
     return VennAbersSettings(
@@ -357,6 +375,7 @@ def make_venn_abers_settings(
         promise=AskedPromise(promise),
         loss=loss,
         standing=standing,
+        family=family,
     )
 
 
@@ -397,6 +416,19 @@ def _checked_loss(
             "ask for the strongest promise or for a certificate of the classes you name, or leave the loss out"
         )
     return loss
+
+
+def _check_family(certification: Certification | None, promise: str, *, standing: bool) -> None:
+    if certification is None:
+        raise InvalidInputError(
+            f"family: this is a setting of certificates, and the {promise} promise has no confidence; ask for the "
+            "strongest promise or for a certificate of the classes you name, or leave family out"
+        )
+    if standing:
+        raise InvalidInputError(
+            "family: the chains of certificates that stand share 1 - confidence among themselves by their numbers; "
+            "leave out either family or standing"
+        )
 
 
 def _check_standing(certification: Certification | None, loss: LossMatrix | None) -> None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sqlalchemy import Connection
@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from venn_admit.core.calibrators.average.policy import AveragePolicy, select_on_average
 from venn_admit.core.calibrators.certification import Kind, attributes_of
 from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.calibrators.certified.family import confidence_of_next
 from venn_admit.core.calibrators.certified.policies import Policy, admit
 from venn_admit.core.calibrators.certified.strongest import gives_way
 from venn_admit.core.calibrators.promises import AskedPromise
@@ -33,7 +34,7 @@ from venn_admit.methods.venn_abers.split_points import (
     require_labels,
 )
 from venn_admit.methods.venn_abers.standing import BegunChain, begin_chain
-from venn_admit.store.calibrations import venn_abers
+from venn_admit.store.calibrations import listing, venn_abers
 from venn_admit.store.calibrations.venn_abers import StoredChoice
 from venn_admit.store.exemplars import exemplars
 from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
@@ -115,7 +116,23 @@ def make(
             connection, classifier, parameters, evidence.splits, evidence.exemplar_ids, choice.kind, settings
         )
         return MadeByAbers(rows, index.steps, choice, begun.certificate, standing=begun)
+    if settings.family:
+        settings = _within_family(connection, classifier, settings)
     return MadeByAbers(rows, index.steps, choice, *evidence.promised(choice.kind, settings))
+
+
+def _within_family(connection: Connection, classifier: Classifier, settings: VennAbersSettings) -> VennAbersSettings:
+    """The settings with the confidence that the next certificate of the family has by itself."""
+    assert settings.confidence is not None, "a certificate is asked for"
+    looks, spent = listing.spent(connection, classifier)
+    confidence = confidence_of_next(settings.confidence, spent, looks)
+    if confidence is None:
+        raise NotReadyError(
+            f"family: the {looks:,} certificates that looked at labels of {classifier.name!r} have "
+            f"{spent.normalize():f} of 1 - confidence, and {1 - settings.confidence} may be spent in all, so nothing "
+            "is left for another; ask for less confidence, or leave family out for a certificate that holds by itself"
+        )
+    return replace(settings, confidence=confidence)
 
 
 class PolicySplits:

@@ -1,6 +1,7 @@
 """What is told of snapshots without reading them: their numbers, since when each was in use, and what was not."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection, Row
@@ -46,3 +47,9 @@ def looks(connection: Connection, classifier: Classifier) -> Sequence[Row[Any]]:
     With each comes the confidence that it and those before it hold together.
     """
     return execute(connection, "certificates.looks", first_id=classifier.first_id).all()
+
+
+def spent(connection: Connection, classifier: Classifier) -> tuple[int, Decimal]:
+    """Return how many certificates looked at the held-out labels of a classifier, and the sum of 1 - confidence."""
+    row = execute(connection, "certificates.spent", first_id=classifier.first_id).one()
+    return row.looks, row.spent

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from venn_admit.core.calibrators.average import policy as average
 from venn_admit.core.calibrators.average.policy import AveragePolicy
 from venn_admit.core.calibrators.certification import Kind, parse_kind
-from venn_admit.core.calibrators.certified.certificate import Certificate, Standing
+from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.document import (
     from_document,
     groups_document,
@@ -51,7 +51,7 @@ def add_certificate(
     """
     policy, document = certificate.policy, json.dumps(to_document(certificate), allow_nan=False)
     if rows is not None:
-        _add_look(connection, calibration_id, document, rows, certificate.standing)
+        _add_look(connection, calibration_id, document, rows, certificate)
     execute(
         connection,
         "certificates.add_certificate",
@@ -69,13 +69,14 @@ def add_certificate(
 
 
 def _add_look(
-    connection: Connection, calibration_id: int, document: str, rows: CalibrationRows, standing: Standing | None = None
+    connection: Connection, calibration_id: int, document: str, rows: CalibrationRows, certificate: Certificate
 ) -> None:
     digest = blake2b(rows_digest(rows) + document.encode(), digest_size=16).digest()
-    # Rounded so that it is not more than what is certified.
-    confidence = None
-    if standing is not None:
-        confidence = (1 - Decimal(repr(standing.level)).quantize(Decimal("1e-6"), ROUND_CEILING)).normalize()
+    confidence = certificate.confidence
+    if certificate.standing is not None:
+        # Rounded so that it is not more than what is certified.
+        level = Decimal(repr(certificate.standing.level)).quantize(Decimal("1e-6"), ROUND_CEILING)
+        confidence = (1 - level).normalize()
     execute(connection, "certificates.add_look", calibration_id=calibration_id, digest=digest, confidence=confidence)
 
 
@@ -92,7 +93,7 @@ def add_average(
     """
     beside = {} if instead_of is None else {"certificate": to_document(instead_of)}
     if instead_of is not None:
-        _add_look(connection, calibration_id, json.dumps(beside["certificate"], allow_nan=False), rows)
+        _add_look(connection, calibration_id, json.dumps(beside["certificate"], allow_nan=False), rows, instead_of)
     execute(
         connection,
         "certificates.add_certificate",

@@ -67,11 +67,19 @@ SELECT
     calibrator.id AS calibrator_id,
     calibration.id AS calibration_id,
     :digest,
-    coalesce(CAST(:confidence AS numeric), calibrator.confidence) AS confidence
+    CAST(:confidence AS numeric) AS confidence
 FROM calibration
 INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
 WHERE calibration.id = :calibration_id
 ON CONFLICT (calibrator_id, digest) DO NOTHING;
+
+-- name: spent
+-- How many certificates looked at the labels of a classifier, in any generation, and the sum of 1 - confidence.
+SELECT
+    count(*) AS looks,
+    coalesce(sum(1 - confidence), 0) AS spent
+FROM certificate_look_row_v1
+WHERE first_id = :first_id;
 
 -- name: looks
 -- Every certificate that looked at the labels of a classifier, in any generation, the newest first.

@@ -120,6 +120,7 @@ calibrator = sa.Table(
     ),
     sa.CheckConstraint("loss IS NULL OR certify IS NOT NULL", name="costed"),
     sa.CheckConstraint("standing IS NOT TRUE OR (certify = '{predicted}' AND loss IS NULL)", name="standing"),
+    sa.CheckConstraint("family IS NOT TRUE OR (certify IS NOT NULL AND standing IS NOT TRUE)", name="family"),
     *_checks_of_added(),
     comment="Settings under which classifiers are calibrated.",
 )
