@@ -65,7 +65,7 @@ def test_calibrate_and_what_follows(own_calibrated: Program, files: Path, tmp_pa
     }
     assert (shown["lower"], shown["decision"]) == (rows[3]["lower"], rows[3]["decision"])
     decided = words(own_calibrated("decide", NAME, file, "--row", 3).stdout)
-    assert "certified; admits this class from" in decided
+    assert "policy The certified policy admits this class from" in decided
     assert f"promised {PROMISED}" in decided
     replayed = own_calibrated("replay", "--classifier", NAME, "--id", rows[3]["external_id"], "--json").result
     assert (replayed["differing"], replayed["policy"]) == ([], shown["policy"])
@@ -118,7 +118,7 @@ def test_with_too_few_labels_everything_is_rejected(own_calibrated: Program, fil
     assert summary["rejected"] == {"policy not certified": samples.SCORED_ROWS}
     assert {row["reason"] for row in pq.read_table(out).to_pylist()} == {"policy not certified"}
     decided = own_calibrated("decide", NAME, files / "scored.npz", "--require-full-match").stdout
-    assert "policy none is certified" in words(decided)
+    assert "policy No policy is certified." in words(decided)
     assert ": not certified" in words(own_calibrated("calibrations", NAME).stdout)
     labels = tmp_path / "labels.csv"
     labels.write_text("external_id,label\n" + "".join(f"held-out-{row},red\n" for row in range(9)))

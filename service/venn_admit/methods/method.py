@@ -78,6 +78,17 @@ class AppliedPolicy:
     bounded: Bounded | None
     promise_sentence: str
 
+    @property
+    def sentence(self) -> str:
+        """What admits the prediction by the policy."""
+        if self.bounded is None:
+            return "No policy is certified."
+        which = "The certified policy" if self.is_certified else "The policy of the average promise"
+        if self.threshold is None:
+            return f"{which} never admits this class, or never in this group."
+        what = "score" if self.bounded is Bounded.SCORE else "lower probability"
+        return f"{which} admits this class from a {what} of {self.threshold:.6g}."
+
 
 @dataclass(frozen=True, slots=True)
 class StepBounds:

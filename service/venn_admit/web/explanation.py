@@ -9,7 +9,6 @@ from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.evidence import own_fields, scalar_fields
 from venn_admit.core.reasons import Reason
 from venn_admit.flows.decisions.listing import AppliedRule
-from venn_admit.methods.method import AppliedPolicy
 from venn_admit.report.decision import category_fact
 
 NUMBER = "{:.6g}".format
@@ -48,7 +47,8 @@ def steps(stored: Mapping[str, Any], class_names: Sequence[str], rule: AppliedRu
         )
         found.append(ExplainedStep("Probability", bounds + weight, "said"))
     if rule.policy is not None:
-        found.append(ExplainedStep("Policy", _policy_text(rule.policy), "said"))
+        promised = "" if rule.policy.bounded is None else f" It promises: {rule.policy.promise_sentence}."
+        found.append(ExplainedStep("Policy", rule.policy.sentence + promised, "said"))
     by_score = rule.policy is not None and rule.policy.bounded is Bounded.SCORE
     why = ""
     if reason in {None, Reason.PROBABILITY_BELOW_THRESHOLD, Reason.SCORE_BELOW_THRESHOLD}:
@@ -124,14 +124,3 @@ def _of_bands(stored: Mapping[str, Any], class_names: Sequence[str]) -> list[Exp
         ExplainedStep("Set", f"One class is plausible: {named}.", "passed"),
         *([] if size is None else [ExplainedStep("Category", f"{size:,} calibration points are like it.", "said")]),
     ]
-
-
-def _policy_text(policy: AppliedPolicy) -> str:
-    if policy.bounded is None:
-        return "No policy is certified."
-    which = "The certified policy" if policy.is_certified else "The policy of the average promise"
-    promised = f" It promises: {policy.promise_sentence}."
-    if policy.threshold is None:
-        return f"{which} never admits this class, or never in this group.{promised}"
-    what = "score" if policy.bounded is Bounded.SCORE else "lower probability"
-    return f"{which} admits this class from a {what} of {policy.threshold:.6g}.{promised}"

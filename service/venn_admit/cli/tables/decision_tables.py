@@ -7,7 +7,6 @@ from venn_admit.cli.output import output
 from venn_admit.cli.tables.calibration_tables import print_basis
 from venn_admit.cli.tables.layer_tables import attributes_line, print_contributions
 from venn_admit.cli.tables.rows import facts, table
-from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.evidence import PREDICTION, VERDICT, VIEW, Field, Kind, own_fields, scalar_fields
 from venn_admit.core.reasons import Reason
 from venn_admit.flows.decisions.replay import Replayed
@@ -55,7 +54,7 @@ def print_decision(
         reason = Reason(fields["reason"])
         shown += ("what it means", reason.meaning), ("what to do", reason.remedy)
     if policy is not None:
-        shown += ("policy", _policy_text(policy)), ("promised", policy.promise_sentence)
+        shown += ("policy", policy.sentence), ("promised", policy.promise_sentence)
     shown += ((name, str(value)) for name, value in without_contributions(attributes, carried).items())
     output.print(facts(title, shown))
 
@@ -88,16 +87,6 @@ def _print_nearest(class_names: Sequence[str], nearest: Sequence[Near]) -> None:
     ]
     columns = ("id", "distance", "label", "network", "attributes")
     output.print(table(columns, rows, title="Nearest training exemplars", right=("distance",)))
-
-
-def _policy_text(policy: AppliedPolicy) -> str:
-    if policy.bounded is None:
-        return "none is certified"
-    which = "certified" if policy.is_certified else "on average"
-    if policy.threshold is None:
-        return f"{which}; this class is never admitted"
-    what = "score" if policy.bounded is Bounded.SCORE else "lower probability"
-    return f"{which}; admits this class from a {what} of {score_text(policy.threshold)}"
 
 
 def print_replayed(replayed: Replayed) -> None:
