@@ -10,6 +10,7 @@ from docs.generate.decisions import reasons_table
 from tests.report.test_calibration_report import made_report, shown
 from venn_admit.cli.tables.decision_tables import print_decision
 from venn_admit.cli.tables.summaries import ScoreSummary
+from venn_admit.core.evidence import ABERS
 from venn_admit.core.monitoring.drift import OutcomeCounts
 from venn_admit.core.reasons import ADMITTED, Reason
 from venn_admit.core.split_names import Split
@@ -28,7 +29,7 @@ WHERE conname = 'decision_known_reason_check'
 """
 # Of Venn-Abers with logits only.
 REJECTED = {
-    **dict.fromkeys(("predicted", "score", "step_score", "upweight"), 1),
+    **dict.fromkeys(("predicted", *(field.name for field in ABERS.fields), "upweight"), 1),
     **dict.fromkeys(("lower", "upper"), 0.5),
     **dict.fromkeys(("decision", "match_count", "distance", "logits")),
 }

@@ -106,9 +106,9 @@ class Case:
         return {row.external_id: row.decision for row in rows}
 
 
-def edge_case(bench: Bench, method: str) -> Case:
+def edge_case(bench: Bench, method: str = "venn-admit") -> Case:
+    """The classifier of the golden file, which `edge` has calibrated by venn-admit."""
     golden = Golden("edge")
-    golden.prepare(bench, "edge")
     calibrate = {
         "venn-admit": lambda: bench.calibrate("edge", **golden.settings).calibration_id,
         "venn-abers": lambda: bench.calibrate_abers("edge", score="network", q_bins=(0, 1)).calibration_id,
@@ -141,11 +141,17 @@ CASES = [
 
 
 @pytest.fixture
-def case(request: pytest.FixtureRequest, bench: Bench) -> Case:
+def case(request: pytest.FixtureRequest) -> Case:
     """Small data with ties, or the bundled data, calibrated by either method and decided on with every option."""
     data, method = request.param.split()
-    made = {"edge": edge_case, "reviews": reviews_case}[data](bench, method)
-    made.calibrate()
+    if request.param == "edge venn-admit":
+        made = edge_case(request.getfixturevalue("edge"))
+    else:
+        bench = request.getfixturevalue("bench")
+        if data == "edge":
+            Golden("edge").prepare(bench, "edge")
+        made = {"edge": edge_case, "reviews": reviews_case}[data](bench, method)
+        made.calibrate()
     made.decide_all()
     return made
 
@@ -322,7 +328,8 @@ def in_order(rows: CalibrationRows) -> CalibrationRows:
 def test_left_out_is_as_if_never_ingested(bench: Bench) -> None:
     """Another classifier of the same data without them, with the same parameters, is calibrated alike."""
     golden = Golden("edge")
-    case = edge_case(bench, "venn-admit")
+    golden.prepare(bench, "edge")
+    case = edge_case(bench)
     case.calibrate()
     gone = list(case.popular(3))
     _, following = case.what_if({}, gone)
@@ -359,56 +366,52 @@ def test_left_out_is_as_if_never_ingested(bench: Bench) -> None:
 
 class TestRefusals:
     @pytest.fixture
-    def edge(self, bench: Bench) -> Case:
-        case = edge_case(bench, "venn-admit")
-        case.calibrate()
-        return case
+    def calibrated(self, edge: Bench) -> Case:
+        return edge_case(edge)
 
-    def test_after_another_fit(self, edge: Case) -> None:
+    def test_after_another_fit(self, calibrated: Case) -> None:
         golden = Golden("edge")
-        edge.bench.adopt("edge", golden.parameters, float(golden["eta_loc"]))
+        calibrated.bench.adopt("edge", golden.parameters, float(golden["eta_loc"]))
         with pytest.raises(OutdatedError, match="was fitted again after calibration 1"):
-            edge.what_if({}, ["train-0"])
+            calibrated.what_if({}, ["train-0"])
 
-    def test_while_labels_wait(self, edge: Case) -> None:
-        edge.change({}, ["train-0"])
+    def test_while_labels_wait(self, calibrated: Case) -> None:
+        calibrated.change({}, ["train-0"])
         with pytest.raises(OutdatedError, match="labels or data of 'edge' have arrived since calibration 1"):
-            edge.what_if({}, ["train-1"])
+            calibrated.what_if({}, ["train-1"])
 
-    def test_too_many(self, edge: Case) -> None:
+    def test_too_many(self, calibrated: Case) -> None:
         with pytest.raises(InvalidInputError, match=r"expected 1 to 1,000 training exemplars .*, got 1,001"):
-            edge.what_if({}, [f"train-{row}" for row in range(MOST_CHANGES + 1)])
+            calibrated.what_if({}, [f"train-{row}" for row in range(MOST_CHANGES + 1)])
 
-    def test_too_few_remain(self, edge: Case) -> None:
+    def test_too_few_remain(self, calibrated: Case) -> None:
         with pytest.raises(NotReadyError, match="4 training exemplars would remain, expected at least K = 5"):
-            edge.what_if({}, [f"train-{row}" for row in range(396)])
+            calibrated.what_if({}, [f"train-{row}" for row in range(396)])
 
-    def test_unknown(self, edge: Case) -> None:
+    def test_unknown(self, calibrated: Case) -> None:
         with pytest.raises(NotFoundError, match="no exemplar 'nobody'"):
-            edge.what_if({}, ["nobody"])
+            calibrated.what_if({}, ["nobody"])
 
 
-def test_it_reads_from_a_role_that_may_only_read(bench: Bench) -> None:
+def test_it_reads_from_a_role_that_may_only_read(edge: Bench) -> None:
     """On a connection whose transactions are all read-only, as on a standby, everything works."""
-    case = edge_case(bench, "venn-admit")
-    case.calibrate()
+    case = edge_case(edge)
     case.decide_all()
-    engine = create_engine(bench.engine.url.render_as_string(hide_password=False))
-    with bench.engine.begin() as connection:
+    engine = create_engine(edge.engine.url.render_as_string(hide_password=False))
+    with edge.engine.begin() as connection:
         connection.exec_driver_sql(
-            f'ALTER DATABASE "{bench.engine.url.database}" SET default_transaction_read_only = on'
+            f'ALTER DATABASE "{edge.engine.url.database}" SET default_transaction_read_only = on'
         )
     try:
-        found = what_if_training(workspace(engine, bench.cache), "edge", relabel={"train-0": 1}, leave_out=["train-1"])
+        found = what_if_training(workspace(engine, edge.cache), "edge", relabel={"train-0": 1}, leave_out=["train-1"])
     finally:
         engine.dispose()
     assert found.views["decided"].points == len(case.scored["id"])
 
 
-def test_an_empty_change_changes_nothing(bench: Bench) -> None:
+def test_an_empty_change_changes_nothing(edge: Bench) -> None:
     """Relabelled as it is labelled already."""
-    case = edge_case(bench, "venn-admit")
-    case.calibrate()
+    case = edge_case(edge)
     case.decide_all()
     external_id, label_now = next(iter(case.popular(1).items()))
     found, following = case.what_if({external_id: label_now}, [])
