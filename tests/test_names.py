@@ -4,6 +4,10 @@ import ast
 from collections import Counter
 from pathlib import Path
 
+from alembic.script import ScriptDirectory
+
+from venn_admit.store.database import schema
+
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("benchmarks", "client", "docs", "migrations", "service", "tests", "workers")
 
@@ -34,3 +38,10 @@ def test_every_module_is_imported_through_the_package_that_is_installed() -> Non
         if module.partition(".")[0] in ("service", "workers")
     ]
     assert outside == []
+
+
+def test_migrations_stand_in_the_order_of_their_numbers() -> None:
+    """The newest is known by its number, so one with a smaller number that is added later goes in between."""
+    newest_first = [one.revision for one in ScriptDirectory.from_config(schema.alembic_config()).walk_revisions()]
+    assert newest_first == sorted(newest_first, reverse=True)
+    assert newest_first[0] == schema.head_revision()
