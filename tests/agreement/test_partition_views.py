@@ -18,8 +18,7 @@ from venn_admit.core.calibrators.bands import bin_of
 from venn_admit.core.calibrators.certified.policies import admit
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
-from venn_admit.core.calibrators.venn_admit.venn import VennIndex
-from venn_admit.core.monitoring.bands import lower_of_vp
+from venn_admit.core.monitoring.bands import admitted_of_vp
 from venn_admit.core.monitoring.partitions import calibration_partitions
 from venn_admit.core.split_names import Split
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
@@ -132,10 +131,7 @@ def test_partitions_of_bands(classifier: tuple[Bench, str]) -> None:
         for quartile, (low, high) in bounds.items():
             assert [low, high] == pytest.approx(edges[quartile - 1 : quartile + 1], rel=1e-12)
 
-        venn = VennIndex(vp.points, vp.singleton, class_count=classes, settings=settings, omega=omega)
-        admitted = reaches_threshold(
-            lower_of_vp(venn, vp.points, vp.singleton)[0], vp.points.predicted, settings.thresholds
-        )
+        admitted = admitted_of_vp(vp.points, vp.singleton, class_count=classes, settings=settings, omega=omega)
         bins = bin_of(vp.points.match_count, settings.q_bins)
         assert tally(of_vp, "admitted", "bin", "label") == Counter(
             zip(bins[admitted].tolist(), vp.points.label[admitted].tolist(), strict=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import psycopg
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -356,3 +357,15 @@ class TestLongValues:
         put(cursor, {"row": INT4, "text": TEXT}, {"row": np.arange(1), "text": [b"x" * (65 << 20)]})
         cursor.execute("SELECT length(text) FROM types")
         assert cursor.fetchall() == [(65 << 20,)]
+
+
+@pytest.mark.parametrize("row", [1, 2, 20_000, 50_000])
+def test_an_error_of_the_server_at_any_row(cursor: Cursor, row: int) -> None:
+    """It comes as the driver's error, with the first row, among those that arrived together, or behind the last."""
+    cursor.execute("SAVEPOINT here")
+    query = f"SELECT 1 / (n - {row}) AS n FROM generate_series(1, 50000) AS n"
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        list(copy_out(cursor, query, {}, {"n": INT4}, 1000))
+    cursor.execute("ROLLBACK TO here")
+    (block,) = copy_out(cursor, "SELECT 7 AS n", {}, {"n": INT4}, 1000)
+    assert block["n"].tolist() == [7]

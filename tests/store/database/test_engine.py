@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -270,7 +271,10 @@ def test_what_a_server_must_have(
     assert found is None if problem is None else re.search(problem, found or "")
 
 
-@pytest.mark.parametrize("vacuum", [removal.vacuum, calibration_points.vacuum_points])
+@pytest.mark.parametrize(
+    "vacuum",
+    [removal.vacuum, calibration_points.vacuum_points, partial(calibration_points.vacuum_points, analyse=False)],
+)
 def test_no_timeout_ends_a_vacuum(database: str, vacuum: Callable[[Engine], None]) -> None:
     timeouts: list[tuple[str, str]] = []
 

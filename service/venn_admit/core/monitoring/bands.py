@@ -97,6 +97,15 @@ def lower_of_vp(venn: VennIndex, vp: CalibrationPoints, singleton: BoolArray) ->
     return without.lower, venn_probabilities(singleton, found.size, found.correct, None).lower
 
 
+def admitted_of_vp(
+    vp: CalibrationPoints, singleton: BoolArray, *, class_count: int, settings: CalibratorSettings, omega: float
+) -> BoolArray:
+    """Return which points of vp plain probabilities admit, each without itself in its own category; (n_vp,) bool."""
+    venn = VennIndex(vp, singleton, class_count=class_count, settings=settings, omega=omega)
+    lower, _ = lower_of_vp(venn, vp, singleton)
+    return reaches_threshold(lower, vp.predicted, settings.thresholds)
+
+
 @dataclass(frozen=True, slots=True)
 class WeightedShare:
     """What weighted Venn-ADMIT would admit of some points of vp, each decided on without itself."""

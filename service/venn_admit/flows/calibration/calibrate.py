@@ -38,6 +38,9 @@ from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import recalibrations
 from venn_admit.store.workspace import Workspace
 
+ANALYSED_SHARE = 0.05
+"""The share of a snapshot's points that must have changed for new statistics of all: no plan depends on fewer."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibrated:
@@ -397,8 +400,9 @@ def vacuum_changed(engine: Engine, calibrated: Calibrated) -> None:
 
     While one of them is open, the new rows cannot be marked as visible to all.
     """
-    if calibrated.changed.opened or calibrated.changed.closed:
-        vacuum_points(engine)
+    changed = calibrated.changed.opened + calibrated.changed.closed
+    if changed:
+        vacuum_points(engine, analyse=changed > ANALYSED_SHARE * (calibrated.mc_count + calibrated.vp_count))
 
 
 def _calibrate(

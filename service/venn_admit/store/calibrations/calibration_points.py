@@ -113,7 +113,11 @@ def delete_unheld(connection: Connection, calibrator_id: int) -> None:
     execute(connection, "calibration_points.delete_unheld_points", calibrator_id=calibrator_id)
 
 
-def vacuum_points(engine: Engine) -> None:
-    """Let band queries read only the index from now on, rather than only after the next autovacuum."""
+def vacuum_points(engine: Engine, *, analyse: bool = True) -> None:
+    """Let band queries read only the index from now on, rather than only after the next autovacuum.
+
+    analyse: whether to refresh the statistics too, which takes as long as a recalibration of one label; the server does
+    it by itself once a tenth of the rows has changed.
+    """
     with unlimited(engine) as connection:
-        execute(connection, "calibration_points.vacuum_points")
+        execute(connection, f"calibration_points.{'vacuum_and_analyse_points' if analyse else 'vacuum_points'}")
