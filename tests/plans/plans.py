@@ -40,6 +40,16 @@ def buffers(node: Node) -> int:
     return found
 
 
+def read(nodes: list[Node], table: str) -> int:
+    """The rows that the scans of a table looked at, in all their loops, or that they found in its indexes."""
+    found = {"Relation Name": 0.0, "Index Name": 0.0}
+    for node in scans(nodes, table):
+        removed = node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
+        kind = "Relation Name" if "Relation Name" in node else "Index Name"
+        found[kind] += (node["Actual Rows"] + removed) * node["Actual Loops"]
+    return round(max(found.values()))
+
+
 def _nodes(node: Node) -> Iterator[Node]:
     yield node
     for child in node.get("Plans", ()):

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from tests.conftest import fresh_database
-from tests.plans.plans import Node, add_filled_classifier, explain
+from tests.plans.plans import add_filled_classifier, explain, read
 from venn_admit.store.database.engine import connect, create_engine, transaction
 from venn_admit.store.database.statements import statement
 
@@ -22,28 +22,23 @@ SELECT id, label, 'random', 'test', now() + interval '1 day' FROM exemplar WHERE
 TABLES = ("label_event", "exemplar", "decision")
 
 
-@pytest.fixture(scope="module")
-def engine(server_url: str, template_database: str) -> Iterator[Engine]:
+@pytest.fixture(scope="module", params=["older statistics", "analysed"])
+def engine(request: pytest.FixtureRequest, server_url: str, template_database: str) -> Iterator[Engine]:
     with fresh_database(server_url, template_database) as url:
         found = create_engine(url)
         with transaction(found) as connection:
+            for table in TABLES:
+                connection.exec_driver_sql(f"ALTER TABLE {table} SET (autovacuum_enabled = false)")
+            if request.param == "older statistics":  # of no decision and no label
+                connection.exec_driver_sql("ANALYZE")
             add_filled_classifier(connection, "one", calibrating=CALIBRATING, scored=SCORED, days=10)
             for each in LABELS.split(";\n")[:-1]:
                 connection.exec_driver_sql(each)
-        with found.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.exec_driver_sql("VACUUM (ANALYZE)")
+        if request.param == "analysed":
+            with found.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                connection.exec_driver_sql("VACUUM (ANALYZE)")
         yield found
         found.dispose()
-
-
-def read(nodes: list[Node], table: str) -> int:
-    """The rows that the scans of a table looked at, in all their loops."""
-    found = 0.0
-    for node in nodes:
-        if node.get("Relation Name") == table:
-            removed = node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
-            found += (node["Actual Rows"] + removed) * node["Actual Loops"]
-    return round(found)
 
 
 @pytest.mark.parametrize("new", [1, 90])

@@ -16,7 +16,7 @@ SIZES = {"one": 200, "other": 20_000}
 ROWS = 51
 
 
-@pytest.fixture(scope="module", params=["without statistics", "analysed"])
+@pytest.fixture(scope="module", params=["without statistics", "older statistics", "analysed"])
 def engine(request: pytest.FixtureRequest, server_url: str, template_database: str) -> Iterator[Engine]:
     with fresh_database(server_url, template_database) as url:
         found = create_engine(url)
@@ -25,6 +25,8 @@ def engine(request: pytest.FixtureRequest, server_url: str, template_database: s
                 connection.exec_driver_sql(f"ALTER TABLE {table} SET (autovacuum_enabled = false)")
             for name, size in SIZES.items():
                 add_filled_classifier(connection, name, calibrating=200, scored=size, days=10)
+                if request.param == "older statistics" and name == "one":
+                    connection.exec_driver_sql("ANALYZE")
         if request.param == "analysed":
             with transaction(found) as connection:
                 connection.exec_driver_sql("ANALYZE")
@@ -48,7 +50,7 @@ def test_a_page_of_decisions(engine: Engine, calibration: int | None, outcomes: 
     read = scans(nodes, "decision")
     assert kinds(read) <= {("Index Scan", "decision_outcome_idx"), ("Index Only Scan", "decision_outcome_idx")}
     # Two snapshots with two outcomes: a page of each.
-    assert sum(node["Actual Rows"] * node["Actual Loops"] for node in read) <= 4 * (ROWS + 1)
+    assert sum(node["Actual Rows"] * node["Actual Loops"] for node in read) <= 4 * (ROWS + 2)
     assert buffers(nodes[0]) <= 4 * (ROWS + 1) * 6
 
 

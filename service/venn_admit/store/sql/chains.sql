@@ -101,10 +101,18 @@ WHERE calibration_id = ANY(:ids ::bigint[]);
 -- The newest label event of a classifier, or a given one if there is none after it.
 SELECT coalesce(max(event.id), :event) AS event
 FROM label_event AS event
-INNER JOIN exemplar ON event.exemplar_id = exemplar.id
+CROSS JOIN
+    LATERAL (
+        SELECT exemplar.classifier_id
+        FROM exemplar
+        WHERE exemplar.id = event.exemplar_id
+        ORDER BY exemplar.id
+        -- It keeps this from becoming a join, which would read the whole classifier as long as it has no statistics.
+        LIMIT 1
+    ) AS labelled
 WHERE
     event.id > :event
-    AND exemplar.classifier_id = :classifier_id;
+    AND labelled.classifier_id = :classifier_id;
 
 -- name: new_labels
 -- The exemplars that calibrate by a label whose first random one came after an event, in the order of these. A label

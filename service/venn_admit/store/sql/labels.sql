@@ -1,16 +1,25 @@
 -- name: labelled_exemplars
--- The stored exemplars that labels came for.
-SELECT
-    id,
-    external_id,
-    split,
-    label,
-    document_id,
-    coalesce(point_digest, content_digest) AS point_digest
-FROM exemplar
-WHERE
-    classifier_id = :classifier_id
-    AND external_id = ANY(:external_ids);
+-- The stored exemplars that labels came for, with one look-up per id. A plain join would read the whole classifier as
+-- long as it has no statistics.
+SELECT stored.*
+FROM (SELECT DISTINCT unnest(:external_ids ::text[]) AS external_id) AS labelled
+CROSS JOIN
+    LATERAL (
+        SELECT
+            exemplar.id,
+            exemplar.external_id,
+            exemplar.split,
+            exemplar.label,
+            exemplar.document_id,
+            coalesce(exemplar.point_digest, exemplar.content_digest) AS point_digest
+        FROM exemplar
+        WHERE
+            exemplar.classifier_id = :classifier_id
+            AND exemplar.external_id = labelled.external_id
+        ORDER BY exemplar.id
+        -- There is one at most. The limit keeps this from becoming a join.
+        LIMIT 1
+    ) AS stored;
 
 -- name: set_labels
 -- Set the current labels, null if retracted, and the split that they put the exemplar in.
@@ -95,9 +104,9 @@ ORDER BY event.id;
 -- The newest labels of a classifier that still hold, the last first, among the newest events of all
 -- classifiers.
 SELECT
-    exemplar.external_id,
-    exemplar.label,
-    exemplar.split,
+    labelled.external_id,
+    labelled.label,
+    labelled.split,
     event.selection,
     event.source,
     event.created_at
@@ -112,10 +121,22 @@ FROM (
     ORDER BY newest.id DESC
     LIMIT :looked_at
 ) AS event
-INNER JOIN exemplar ON event.exemplar_id = exemplar.id
+CROSS JOIN
+    LATERAL (
+        SELECT
+            exemplar.classifier_id,
+            exemplar.external_id,
+            exemplar.label,
+            exemplar.split
+        FROM exemplar
+        WHERE exemplar.id = event.exemplar_id
+        ORDER BY exemplar.id
+        -- As in `labelled_exemplars`.
+        LIMIT 1
+    ) AS labelled
 WHERE
-    exemplar.classifier_id = :classifier_id
-    AND exemplar.label IS NOT NULL
+    labelled.classifier_id = :classifier_id
+    AND labelled.label IS NOT NULL
     AND NOT EXISTS (
         SELECT 1
         FROM label_event AS later

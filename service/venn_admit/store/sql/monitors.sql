@@ -144,14 +144,26 @@ WHERE id = :monitor_id;
 -- decision on them; null for none. What counts before it is as it was.
 WITH touched AS (
     SELECT DISTINCT
-        exemplar.id,
-        exemplar.classifier_id,
-        coalesce(exemplar.document_id, exemplar.external_id) AS document_key
+        labelled.id,
+        labelled.classifier_id,
+        coalesce(labelled.document_id, labelled.external_id) AS document_key
     FROM label_event AS event
-    INNER JOIN exemplar ON event.exemplar_id = exemplar.id
+    CROSS JOIN
+        LATERAL (
+            SELECT
+                exemplar.id,
+                exemplar.classifier_id,
+                exemplar.document_id,
+                exemplar.external_id
+            FROM exemplar
+            WHERE exemplar.id = event.exemplar_id
+            ORDER BY exemplar.id
+            -- It keeps this from becoming a join that reads every exemplar, as long as there are no statistics.
+            LIMIT 1
+        ) AS labelled
     WHERE
         event.id > :settled_event
-        AND exemplar.classifier_id = :classifier_id
+        AND labelled.classifier_id = :classifier_id
 ),
 
 -- The exemplars of their documents.
@@ -199,14 +211,25 @@ SELECT
 -- an event after a given one.
 WITH named AS (
     SELECT DISTINCT
-        exemplar.classifier_id,
-        coalesce(exemplar.document_id, exemplar.external_id) AS document_key
+        labelled.classifier_id,
+        coalesce(labelled.document_id, labelled.external_id) AS document_key
     FROM label_event AS event
-    INNER JOIN exemplar ON event.exemplar_id = exemplar.id
+    CROSS JOIN
+        LATERAL (
+            SELECT
+                exemplar.classifier_id,
+                exemplar.document_id,
+                exemplar.external_id
+            FROM exemplar
+            WHERE exemplar.id = event.exemplar_id
+            ORDER BY exemplar.id
+            -- It keeps this from becoming a join that reads every exemplar, as long as there are no statistics.
+            LIMIT 1
+        ) AS labelled
     WHERE
         event.id > :from_event
         AND event.selection = 'random'
-        AND exemplar.classifier_id = :classifier_id
+        AND labelled.classifier_id = :classifier_id
 ),
 
 -- All of these documents: a label that came before may say that a document counts already.

@@ -434,17 +434,19 @@ FROM (
 ) AS event
 CROSS JOIN
     LATERAL (
-        SELECT exemplar.split
+        SELECT
+            exemplar.classifier_id,
+            exemplar.split
         FROM exemplar
-        WHERE
-            exemplar.id = event.exemplar_id
-            AND exemplar.classifier_id = :classifier_id
+        WHERE exemplar.id = event.exemplar_id
         ORDER BY exemplar.id
-        -- This keeps it from becoming a join that reads every exemplar.
+        -- This keeps it from becoming a join that reads every exemplar. The condition on the classifier would read them
+        -- too, in here.
         LIMIT 1
     ) AS labelled
 WHERE
     event.created_at >= :since
+    AND labelled.classifier_id = :classifier_id
     AND event.label IS NOT NULL
     AND labelled.split <> 'train'
 GROUP BY day
