@@ -15,6 +15,7 @@ from venn_admit.core.monitoring.anytime.plan import LEVEL, Lamp, plan_of
 from venn_admit.core.monitoring.anytime.state import advance, initial_state
 from venn_admit.core.monitoring.anytime.stored import plan_document, state_document
 from venn_admit.flows.reports.monitor import update_monitor
+from venn_admit.store.database import schema
 
 KEPT = (
     "SELECT id, plan::text FROM monitor",
@@ -42,6 +43,7 @@ def test_plans_and_states_of_classes_are_written_as_they_were() -> None:
 
 def test_a_running_monitor_goes_on(restored: Engine, tmp_path: Path) -> None:
     """One whose games start once, as the program of the first baseline had them, keeps its plan and its states."""
+    schema.upgrade_engine(restored)
     bench = Bench(restored, tmp_path)
 
     def kept() -> list[list[tuple[Any, ...]]]:
