@@ -234,6 +234,8 @@ class ClassifierInterface(ABC):
         loss: Any = None,
         standing: bool | None = None,
         family: bool | None = None,
+        class_shares: Sequence[Decimal | str | float] | None = None,
+        class_shares_within: Decimal | str | float | None = None,
         dry_run: bool = False,
     ) -> Calibration:
         """Calibrate on the held-out data, and make the result what new decisions are made by.
@@ -281,6 +283,13 @@ class ClassifierInterface(ABC):
             family: Venn-Abers only: whether the confidence is that of the family: this certificate holds together with
                 every one before it that looked at labels of the classifier; false by default; the k-th certificate then
                 has 1 / (k + 1) of what those before it left of 1 - confidence.
+            class_shares: Venn-Abers only: the share of each true class in traffic, if it has the classes in other
+                shares than the calibration data, one for each class, in their order; promised then: with confidence 1 -
+                eps (0.95 unless another is asked for) over the calibration labels, at least 1 - alpha are right among
+                the admitted of each class asked for, in traffic that has the classes in the declared shares and points
+                of each class like those of the calibration data; by default traffic is like the calibration data.
+            class_shares_within: Venn-Abers only: by how much each of class_shares may be off; the promise holds for all
+                shares that are as near; 0 by default.
             dry_run: Whether to compute everything and store no calibration, so that the result has no number.
 
         Raises:

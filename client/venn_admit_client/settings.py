@@ -34,4 +34,5 @@ _SENT: Mapping[str, Callable[[Any], Any]] = {
     "certify": _words,
     "standing": lambda given: given,
     "family": lambda given: given,
+    "class_shares": lambda given: list(map(str, given)),
 }

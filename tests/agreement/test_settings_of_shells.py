@@ -76,6 +76,12 @@ COSTLY = replace(
 STANDING = replace(
     CERTIFIED, certify=(ClassKind.PREDICTED,), test=DocumentTest.FINITE_SAMPLE, standing=True, family=False
 )
+DECLARED_SHARES = replace(
+    CERTIFIED,
+    certify=tuple(ClassKind),
+    class_shares=(Decimal("0.5"), *[Decimal("0.25")] * (CLASS_COUNT - 1)),
+    class_shares_within=Decimal("0.125"),
+)
 SETTINGS: tuple[MethodSettings, ...] = (
     ADMIT,
     replace(ADMIT, delta=inf),
@@ -85,6 +91,7 @@ SETTINGS: tuple[MethodSettings, ...] = (
     ON_AVERAGE,
     COSTLY,
     STANDING,
+    DECLARED_SHARES,
     replace(make_venn_abers_settings(CLASS_COUNT, K, promise="strongest"), loss=COSTLY.loss),
     make_settings(CLASS_COUNT, K),
     make_venn_abers_settings(CLASS_COUNT, K),
@@ -93,6 +100,10 @@ SETTINGS: tuple[MethodSettings, ...] = (
 )
 
 ZERO_ONE = [["0" if label == predicted else "1" for predicted in range(CLASS_COUNT)] for label in range(CLASS_COUNT)]
+COSTS = [["0" if label == predicted else "2" for predicted in range(CLASS_COUNT)] for label in range(CLASS_COUNT)]
+HALVES = ["0.5", *["0.25"] * (CLASS_COUNT - 1)]
+"""Class shares, of three classes."""
+SHARES = {"class_shares", "class_shares_within"}
 PAPER = {"method": "venn-admit"}
 
 
@@ -179,24 +190,26 @@ def shells(calibrated: Program, server_url: str, session_folder: Path) -> Iterat
 
 def test_every_field_differs_from_its_default() -> None:
     """So that one which is added, and forgotten by a shell, is missed below."""
+    certified = make_venn_abers_settings(CLASS_COUNT, K, certify=["predicted"])
     for settings, default, alike in (
         (ADMIT, make_settings(CLASS_COUNT, K), set()),
         (
             ABERS,
             make_venn_abers_settings(CLASS_COUNT, K),
-            {"certify", "confidence", "test", "promise", "loss", "standing", "family"},
+            {"certify", "confidence", "test", "promise", "loss", "standing", "family", *SHARES},
         ),
-        (CERTIFIED, make_venn_abers_settings(CLASS_COUNT, K, certify=["predicted"]), {"promise", "loss", "standing"}),
-        (COSTLY, make_venn_abers_settings(CLASS_COUNT, K, certify=["predicted"]), {"promise", "standing"}),
+        (CERTIFIED, certified, {"promise", "loss", "standing", *SHARES}),
+        (COSTLY, certified, {"promise", "standing", *SHARES}),
         (
             STANDING,
-            make_venn_abers_settings(CLASS_COUNT, K, certify=["predicted"]),
-            {"certify", "test", "promise", "loss", "family"},
+            certified,
+            {"certify", "test", "promise", "loss", "family", *SHARES},
         ),
+        (DECLARED_SHARES, certified, {"promise", "loss", "standing"}),
         (
             ON_AVERAGE,
             make_venn_abers_settings(CLASS_COUNT, K),
-            {"certify", "confidence", "test", "loss", "standing", "family"},
+            {"certify", "confidence", "test", "loss", "standing", "family", *SHARES},
         ),
     ):
         same = {one.name for one in fields(settings) if getattr(settings, one.name) == getattr(default, one.name)}
@@ -307,6 +320,25 @@ def members(said: str) -> dict[str, Any]:
         {"method": "venn-admit", "standing": True},
         *({"family": one} for one in (True, False)),
         *({"family": True, **one} for one in ({"standing": True}, {"promise": "average"}, {"method": "venn-admit"})),
+        *(
+            {"class_shares": one}
+            for one in (HALVES, HALVES[1:], ["0", "1", *HALVES[2:]], [*HALVES[1:], "0.3"], ["x"] * CLASS_COUNT)
+        ),
+        *({"class_shares": HALVES, "class_shares_within": one} for one in ("0", "0.1", "0.25", "-0.1", "nan", "1")),
+        {"class_shares_within": "0.1"},
+        *(
+            {"class_shares": HALVES, **one}
+            for one in (
+                {"certify": ["true"]},
+                {"certify": ["predicted", "true"]},
+                {"certify": ["predicted", "group:region"]},
+                {"promise": "strongest"},
+                {"promise": "average"},
+                {"standing": True},
+                {"certify": ["predicted"], "loss": COSTS},
+                {"method": "venn-admit"},
+            )
+        ),
     ],
     ids=str,
 )
@@ -328,5 +360,5 @@ def stated(settings: MethodSettings) -> dict[str, Any]:
     return {
         name: str(value) if isinstance(value, Decimal) else list(map(str, value))
         for name, value in given.items()
-        if isinstance(value, Decimal) or name == "thresholds"
+        if isinstance(value, Decimal) or name in ("thresholds", "class_shares")
     } | {name: [list(map(str, row)) for row in value] for name, value in given.items() if name == "loss"}

@@ -130,9 +130,8 @@ def test_exports(made: Program, tmp_path: Path) -> None:
     assert (set(columns["split"]), columns["score"].between(0, 1).all()) == ({"mc"}, True)
     parameters = tmp_path / "parameters.json"
     assert made("export", NAME, "--what", "parameters", "--out", parameters).code == 0
-    assert json.loads(parameters.read_text()).keys() == {
-        *("alpha", "thresholds", "q_bins", "promise", "loss", "standing", "family")
-    }
+    names = {"alpha", "thresholds", "q_bins", "promise", "loss", "standing", "family"}
+    assert json.loads(parameters.read_text()).keys() == names | {"class_shares", "class_shares_within"}
 
 
 def test_report(own: Program, bare_files: Path, tmp_path: Path) -> None:

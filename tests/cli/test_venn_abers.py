@@ -152,7 +152,8 @@ def test_what_is_listed_and_exported(by_abers: Program, tmp_path: Path) -> None:
     out = tmp_path / "parameters.json"
     assert by_abers("export", NAME, "--what", "parameters", "--out", out).code == 0
     names = ["beta", "gamma", "eta", "eta_loc", "reliability"]
-    names += ["alpha", "promise", "loss", "standing", "family", "thresholds", "q_bins"]
+    names += ["alpha", "promise", "loss", "standing", "family", "class_shares", "class_shares_within"]
+    names += ["thresholds", "q_bins"]
     assert list(json.loads(out.read_text())) == names
     points = tmp_path / "calibration.parquet"
     assert by_abers("export", NAME, "--what", "calibration", "--out", points).code == 0

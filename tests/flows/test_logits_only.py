@@ -306,6 +306,8 @@ def test_what_is_exported(logits: Bench) -> None:
         "alpha": 0.2,
         "promise": "pointwise",
         "loss": None,
+        "class_shares": None,
+        "class_shares_within": None,
         "standing": False,
         "family": False,
         "thresholds": [0.8] * CLASSES,

@@ -74,9 +74,8 @@ def read_settings(
         asked[name] = own[name].read(name, value)
     if method == VENN_ABERS:
         if not asked.keys() & _PROMISING:
-            asked |= (
-                {"certify": (ClassKind.PREDICTED,)} if asked.get("standing") else {"promise": AskedPromise.STRONGEST}
-            )
+            by_predicted = asked.get("standing") or "class_shares" in asked
+            asked |= {"certify": (ClassKind.PREDICTED,)} if by_predicted else {"promise": AskedPromise.STRONGEST}
         return make_venn_abers_settings(class_count, neighbour_count, **asked)
     assert neighbour_count is not None, "Venn-ADMIT decides by the KNN"
     return make_settings(class_count, neighbour_count, **asked)

@@ -39,7 +39,7 @@ class AskedPromise(StrEnum):
 
 
 class Promised(StrEnum):
-    """What is promised, in the order of rows: nothing, of sets, all points, each point, on average, classes, loss."""
+    """What is promised, in the order of rows, from nothing to classes, losses and classes in declared shares."""
 
     NONE = "none"
     SETS = "sets"
@@ -52,6 +52,7 @@ class Promised(StrEnum):
     BOTH = "both"
     GROUPS = "groups"
     LOSS = "loss"
+    SHARES = "shares"
 
     @property
     def sentence(self) -> str:
@@ -95,6 +96,10 @@ _TEMPLATES = {
     Promised.BOTH: _certified("predicted and of each true class"),
     Promised.GROUPS: _certified("group asked for, and of each class asked for"),
     Promised.LOSS: _LOSS,
+    Promised.SHARES: (
+        f"{_certified('class asked for')}, in traffic that has the classes in the declared shares and points of each "
+        "class like those of the calibration data"
+    ),
 }
 
 
@@ -104,6 +109,7 @@ def promised(
     *,
     by_loss: bool = False,
     standing: bool = False,
+    by_shares: bool = False,
 ) -> Promised:
     """Return what a calibration promises.
 
@@ -112,9 +118,12 @@ def promised(
         promise: What was asked for; without a certificate, the strongest is the average one.
         by_loss: Whether the certificate is about the mean loss.
         standing: Whether it stands while labels arrive.
+        by_shares: Whether class shares were declared for it.
     """
     if certify is None:
         return Promised.POINTWISE if promise is AskedPromise.POINTWISE else Promised.AVERAGE
+    if by_shares:
+        return Promised.SHARES
     if by_loss or standing:
         return Promised.LOSS if by_loss else Promised.STANDING
     if any(isinstance(kind, GroupKind) for kind in certify):

@@ -21,9 +21,16 @@ from venn_admit.core.calibrators.certification import (
     make_certification,
     parse_kind,
 )
+from venn_admit.core.calibrators.class_shares import ClassShares, checked_class_shares
 from venn_admit.core.calibrators.declaration import Declared, SettingKind, declared
 from venn_admit.core.calibrators.loss import LARGEST_LOSS, LossMatrix, check_loss, is_zero_one
-from venn_admit.core.calibrators.promises import CERTIFIED_LOSS_SENTENCE, CERTIFIED_SENTENCE, AskedPromise, Promised
+from venn_admit.core.calibrators.promises import (
+    CERTIFIED_LOSS_SENTENCE,
+    CERTIFIED_SENTENCE,
+    AskedPromise,
+    Promised,
+    promised,
+)
 from venn_admit.core.method_names import VENN_ABERS, VENN_ADMIT
 from venn_admit.errors import InvalidInputError
 
@@ -131,6 +138,7 @@ class VennAbersSettings:
     score: None for `auto`. certify, confidence, test: None without a certificate; the strongest promise asks for both
     kinds. loss: (C, C) exact decimals; None for the 0/1 loss. standing: only with a certificate of predicted classes.
     family: only with a certificate that is made once.
+    class_shares: (C,), with class_shares_within, or both None.
     """
 
     method: ClassVar[str] = VENN_ABERS
@@ -240,6 +248,54 @@ class VennAbersSettings:
             default=False,
         ),
     ] = False
+    class_shares: Annotated[
+        tuple[Decimal, ...] | None,
+        Declared(
+            kind=SettingKind.DECIMAL,
+            many=True,
+            about="the share of each true class in traffic, if it has the classes in other shares than the calibration "
+            "data, one for each class, in their order",
+            given=f"promised then: {Promised.SHARES.sentence}; by default traffic is like the calibration data",
+            example=["0.3", "0.7"],
+            least=0,
+            most=1,
+            most_values=1000,
+            added=True,
+        ),
+    ] = None
+    class_shares_within: Annotated[
+        Decimal | None,
+        Declared(
+            kind=SettingKind.DECIMAL,
+            about="by how much each of class_shares may be off; the promise holds for all shares that are as near",
+            given="0 by default",
+            example="0.05",
+            least=0,
+            added=True,
+        ),
+    ] = None
+
+    @property
+    def declared_shares(self) -> ClassShares | None:
+        """The class shares that are declared of traffic; None if it is like the calibration data."""
+        if self.class_shares is None or self.class_shares_within is None:
+            return None
+        return ClassShares(self.class_shares, self.class_shares_within)
+
+    def promised(self, certified: Collection[Kind] | None, promise: AskedPromise) -> Promised:
+        """Return what a calibration under these settings promises.
+
+        Args:
+            certified: The kinds of classes that its certificate is about; None without one.
+            promise: What it promises then.
+        """
+        return promised(
+            certified,
+            promise,
+            by_loss=self.loss is not None,
+            standing=self.standing,
+            by_shares=self.class_shares is not None,
+        )
 
     @property
     def certification(self) -> Certification | None:
@@ -314,6 +370,8 @@ def make_venn_abers_settings(
     loss: LossMatrix | None = None,
     standing: bool = False,
     family: bool = False,
+    class_shares: tuple[Decimal, ...] | None = None,
+    class_shares_within: Decimal | None = None,
 ) -> VennAbersSettings:
     """Return checked settings.
 
@@ -330,6 +388,8 @@ def make_venn_abers_settings(
         loss: None for the 0/1 loss, which is the same; only with a certificate.
         standing: Only with a certificate of predicted classes and the 0/1 loss.
         family: Only with a certificate that is made once.
+        class_shares: Only with a certificate of predicted classes that is made once, by the 0/1 loss.
+        class_shares_within: None for 0; only with class_shares.
 
     Raises:
         InvalidInputError: The settings do not fit the classifier.
@@ -362,6 +422,14 @@ def make_venn_abers_settings(
         _check_standing(certification, loss)
     if family:
         _check_family(certification, promise, standing=standing)
+    shares = checked_class_shares(
+        class_shares,
+        class_shares_within,
+        class_count,
+        certification if promise == AskedPromise.POINTWISE else None,
+        by_loss=loss is not None,
+        standing=standing,
+    )
     if score not in {AUTO, *ScoreKind}:
         raise InvalidInputError(f"the score must be {AUTO}, {' or '.join(ScoreKind)}; got {score}")
     return VennAbersSettings(
@@ -376,6 +444,8 @@ def make_venn_abers_settings(
         loss=loss,
         standing=standing,
         family=family,
+        class_shares=None if shares is None else shares.shares,
+        class_shares_within=None if shares is None else shares.within,
     )
 
 

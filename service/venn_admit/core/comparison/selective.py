@@ -32,6 +32,7 @@ VENN_ABERS = {kind: f"Venn-Abers {kind}" for kind in ScoreKind}
 CERTIFIED = "certified"
 ON_AVERAGE = "on average"
 _BY_LOSS = ", by loss"
+_IN_SHARES = ", in class shares"
 
 
 def certified_for(kinds: Collection[Kind]) -> str:
@@ -47,6 +48,16 @@ def by_loss(name: str) -> str:
 def is_by_loss(name: str) -> bool:
     """Return whether `by_loss` gave a name."""
     return name.endswith(_BY_LOSS)
+
+
+def in_shares(name: str) -> str:
+    """Return the name of a certified policy that promises something of traffic with declared class shares."""
+    return f"{name}{_IN_SHARES}"
+
+
+def is_in_shares(name: str) -> bool:
+    """Return whether `in_shares` gave a name."""
+    return name.endswith(_IN_SHARES)
 
 
 def by_bins(name: str) -> str:

@@ -9,7 +9,7 @@ from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.crossfit import crossfitted_lower, fold_of
 from venn_admit.core.comparison.band_rival import admit_rival
-from venn_admit.core.comparison.selective import ON_AVERAGE, VENN_ABERS, by_bins, by_loss, certified_for
+from venn_admit.core.comparison.selective import ON_AVERAGE, VENN_ABERS, by_bins, by_loss, certified_for, in_shares
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.curves import default_match_bins
 from venn_admit.core.evaluation.points import NETWORK, OwnMethod
@@ -118,6 +118,8 @@ def judge(snapshot: AbersSnapshot, points: PointsToJudge) -> Judged:
         name = certified_for(settings.certification.kinds)
     if settings.loss is not None:
         name = by_loss(name)
+    if settings.class_shares is not None:
+        name = in_shares(name)
     outcome, words = (None, ()) if knn is None else _rival(snapshot, points, knn.neighbour_count)
     return Judged(
         own=OwnMethod(

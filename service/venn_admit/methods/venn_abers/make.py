@@ -24,6 +24,7 @@ from venn_admit.core.comparison.held_out import ScoredSplits
 from venn_admit.core.split_names import Split
 from venn_admit.core.types import BoolArray
 from venn_admit.errors import Code, NotReadyError
+from venn_admit.methods.venn_abers.shares import require_declared
 from venn_admit.methods.venn_abers.split_points import (
     SplitPoints,
     has_documents,
@@ -201,6 +202,9 @@ class PolicySplits:
             if settings.loss is None:
                 return None
             require_evidence(self.vp.classifier, settings.certification, cells, proposing)
+        if settings.declared_shares is not None:
+            of_vp, evidence = self.vp, cells.take(~proposing)
+            require_declared(self._connection, of_vp.classifier, of_vp.parameters, evidence, settings.declared_shares)
         by_softmax = self.splits.by_softmax(settings.alpha) if settings.promise is AskedPromise.STRONGEST else None
         return certify_cells(cells, proposing, settings, settings.certification, by_softmax)
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from venn_admit.core.approximation.localizer import Weigh, category_weight
 from venn_admit.core.calibrators.certification import Kind
 from venn_admit.core.calibrators.certified.policies import Attributes, Bounded, Policy, admit, least_values
-from venn_admit.core.calibrators.promises import AskedPromise, Promised, promised
+from venn_admit.core.calibrators.promises import AskedPromise, Promised
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.upweights import upweights
 from venn_admit.core.calibrators.venn_abers.cells import Bounds, CellEvidence, CellPoints, VennAbersIndex
@@ -136,8 +136,7 @@ class AbersContext:
         settings, policy = self.calibration.abers_settings, self.deciding
         promise = Promised.NONE
         if self.policy is not None:
-            by_loss = settings.loss is not None
-            promise = promised(self.certified, AskedPromise.AVERAGE, by_loss=by_loss, standing=settings.standing)
+            promise = settings.promised(self.certified, AskedPromise.AVERAGE)
         sentence = promise.stated(settings.alpha, settings.confidence)
         return [
             AppliedPolicy(

@@ -15,6 +15,7 @@ from venn_admit.core.comparison.selective import (
     VENN_ABERS,
     certified_for,
     is_by_loss,
+    is_in_shares,
 )
 from venn_admit.core.evaluation.measures import Admission, ClassTallies, MethodMeasures
 from venn_admit.core.evaluation.points import KNN, NETWORK, WEIGHTED_ADMIT
@@ -91,6 +92,8 @@ def promise_of(method: str) -> Promised:
         return Promised.POINTWISE
     if is_by_loss(method):
         return Promised.LOSS
+    if is_in_shares(method):
+        return Promised.SHARES
     if method.startswith(f"{CERTIFIED}, ") and "group:" in method:
         return Promised.GROUPS
     return _PROMISES.get(method, Promised.SETS)

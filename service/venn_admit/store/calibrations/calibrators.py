@@ -12,8 +12,8 @@ from sqlalchemy.dialects.postgresql import insert
 
 from venn_admit.core.calibrators.arguments import ALL_DECLARED, canonical, column_of, plain_settings
 from venn_admit.core.calibrators.certification import Kind, parse_kind
-from venn_admit.core.calibrators.promises import AskedPromise, Promised, promised
-from venn_admit.core.calibrators.settings import DECLARED, RECORDS, MethodSettings
+from venn_admit.core.calibrators.promises import AskedPromise, Promised
+from venn_admit.core.calibrators.settings import DECLARED, RECORDS, MethodSettings, VennAbersSettings
 from venn_admit.errors import Code, NotFoundError
 from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -76,12 +76,12 @@ class Calibrator:
     @property
     def promised(self) -> Promised:
         """What the snapshot promises."""
-        if not self.settings.has_policy:
+        settings = self.settings
+        if not isinstance(settings, VennAbersSettings) or not settings.has_policy:
             return Promised.POINTWISE
         if self.policy is None:
             return Promised.NONE
-        by_loss, standing = self.settings.loss is not None, self.settings.standing
-        return promised(self.certified, AskedPromise.AVERAGE, by_loss=by_loss, standing=standing)
+        return settings.promised(self.certified, AskedPromise.AVERAGE)
 
     @property
     def thresholds(self) -> tuple[Decimal | None, ...]:

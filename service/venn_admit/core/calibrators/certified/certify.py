@@ -4,6 +4,7 @@ Sources: docs/PROCEDURE.md, section 9; docs/explanation/certificate.md.
 """
 
 from collections.abc import Collection
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 
@@ -20,10 +21,12 @@ from venn_admit.core.calibrators.certification import (
 from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult
 from venn_admit.core.calibrators.certified.chains import Order, joined_policy, plan_chains
 from venn_admit.core.calibrators.certified.evidence import Evidence
-from venn_admit.core.calibrators.certified.losses import losses_of
+from venn_admit.core.calibrators.certified.losses import Losses, losses_of
 from venn_admit.core.calibrators.certified.points import CertificatePoints, canonical, check_points, named_class
 from venn_admit.core.calibrators.certified.policies import Policy, admit
+from venn_admit.core.calibrators.certified.shares import SHARES_PART, costs_under_shares
 from venn_admit.core.calibrators.certified.testing import ChainSetting, capped_documents, run_chains
+from venn_admit.core.calibrators.class_shares import ClassShares, check_class_shares
 from venn_admit.core.calibrators.loss import LossMatrix, check_loss
 from venn_admit.core.types import BoolArray
 from venn_admit.errors import InvalidInputError
@@ -39,10 +42,13 @@ def certify(
     confidence: Decimal = DEFAULT_CONFIDENCE,
     test: DocumentTest | str = DocumentTest.FINITE_SAMPLE,
     loss: LossMatrix | None = None,
+    class_shares: ClassShares | None = None,
 ) -> Certificate:
     """Certify a policy: with the given confidence, at least 1 - alpha of the admitted points of each class are right.
 
-    With a loss: the mean loss of the admitted points of each class is at most alpha.
+    With a loss: the mean loss of the admitted points of each class is at most alpha. With class shares: in traffic that
+    has the classes in these shares and points of each class like those of the evidence; for true classes, and for
+    predicted ones, also within groups.
 
     If what is asked for falls apart into disjoint classes (predicted classes, the groups of one attribute, or predicted
     classes within them), each has a chain of its own, and an equal part of 1 - confidence; a class that fails stops no
@@ -55,6 +61,9 @@ def certify(
     numbered. A predicted class or a group that has no chance to pass is never admitted, nor is a point without an
     attribute that is asked for.
 
+    Args:
+        class_shares: What is declared of traffic; None if it is like the evidence.
+
     Raises:
         InvalidInputError: An argument or an array is out of range, or there are fewer than two documents.
     """
@@ -65,6 +74,8 @@ def certify(
     asked = make_certification(kinds, confidence, test)
     if loss is not None:
         check_loss(loss, alpha, class_count)
+    if class_shares is not None:
+        check_class_shares(class_shares, class_count)
     check_points("the proposing points", proposing, class_count)
     check_points("the evidence", evidence, class_count)
     for points in (proposing, evidence):
@@ -78,6 +89,9 @@ def certify(
     level = float(1 - confidence)
     shown = Evidence(evidence.document_count, len(evidence.score), asked.test is DocumentTest.FINITE_SAMPLE)
     losses = losses_of(loss, class_count)
+    if class_shares is not None:
+        losses = _under_shares(class_shares, losses, evidence, float(alpha), SHARES_PART * level)
+        level *= 1 - SHARES_PART
     plan = plan_chains(proposing, shown, losses, alpha=float(alpha), kinds=asked.kinds, level=level)
     seed = int(generator.integers(2**63))
     setting = ChainSetting(proposing, evidence, losses, float(alpha), asked.test, shown, seed)
@@ -88,7 +102,22 @@ def certify(
         for of in [named_class(*column, evidence.groups)]
     ]
     tested = list(zip(plan.orders, chains, strict=True))
-    return _certificate(tested, untested, setting, class_count, alpha, confidence, asked.kinds)
+    found = _certificate(tested, untested, setting, class_count, alpha, confidence, asked.kinds)
+    return replace(found, class_shares=class_shares)
+
+
+def _under_shares(
+    declared: ClassShares, losses: Losses, evidence: CertificatePoints, alpha: float, level: float
+) -> Losses:
+    """What points cost under declared shares; level: that of the bounds of the calibration data's own shares."""
+    if evidence.document_count < len(evidence.score):
+        raise InvalidInputError(
+            f"class_shares: expected documents of one point each, got {len(evidence.score):,} points in "
+            f"{evidence.document_count:,} documents, whose classes do not come independently; leave class_shares out"
+        )
+    return replace(
+        losses, declared=costs_under_shares(losses.matrix, evidence.label, declared, alpha=alpha, level=level)
+    )
 
 
 def _certificate(

@@ -16,6 +16,7 @@ from venn_admit.core.calibrators.certified.certificate import (
     TriedPolicy,
 )
 from venn_admit.core.calibrators.certified.policies import Bounded, GroupThresholds, Policy
+from venn_admit.core.calibrators.class_shares import ClassShares
 from venn_admit.errors import InvalidInputError
 
 
@@ -29,6 +30,8 @@ def to_document(certificate: Certificate) -> dict[str, Any]:
         "test": str(certificate.test),
         # Absent without a loss, as in certificates made before there were any.
         **({} if certificate.loss is None else {"loss": [list(map(str, row)) for row in certificate.loss]}),
+        # Absent unless shares were declared, as in certificates made before any could be.
+        **({} if certificate.class_shares is None else {"class_shares": _shares_document(certificate.class_shares)}),
         "single_points": certificate.single_points,
         "documents": certificate.documents,
         "points": certificate.points,
@@ -165,7 +168,16 @@ def _asked(document: Mapping[str, Any]) -> dict[str, Any]:
         "kinds": tuple(map(parse_kind, document["kinds"])),
         "test": DocumentTest(document["test"]),
         "loss": tuple(tuple(map(Decimal, row)) for row in document["loss"]) if "loss" in document else None,
+        "class_shares": _shares(document["class_shares"]) if "class_shares" in document else None,
     }
+
+
+def _shares_document(declared: ClassShares) -> dict[str, Any]:
+    return {"shares": list(map(str, declared.shares)), "within": str(declared.within)}
+
+
+def _shares(document: Mapping[str, Any]) -> ClassShares:
+    return ClassShares(tuple(map(Decimal, document["shares"])), Decimal(document["within"]))
 
 
 def _aside(document: Mapping[str, Any]) -> SetAside:

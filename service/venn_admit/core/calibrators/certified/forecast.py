@@ -42,7 +42,7 @@ class Forecast:
         self._covered = np.ones(len(points.score), dtype=np.bool_) if coverage is None else covers(coverage, points)
         self._ranked = self._rank(self._covered)
         self._missed = confusion(points.take(self._covered), self.class_count)
-        self._cost = self._missed * losses.matrix.T
+        self._cost_of_true = self._missed * losses.matrix.T
         columns = [(ClassKind.PREDICTED, number) for number in range(self.class_count)]
         self._per_error = np.array([self._error(column)[0] for column in columns])
         self._of_group: dict[Column, tuple[_Ranked, float]] = {}
@@ -98,7 +98,7 @@ class Forecast:
         admitted, wrong = self.counts(shares)
         kinds = {
             ClassKind.PREDICTED: (admitted, wrong * self._per_error),
-            ClassKind.TRUE: (admitted - wrong + wrong @ self._missed, wrong @ self._cost),
+            ClassKind.TRUE: (admitted - wrong + wrong @ self._missed, wrong @ self._cost_of_true),
         }
         found = [
             self._group_counts((kind, number), shares)
@@ -162,7 +162,8 @@ class Forecast:
             threshold=np.concatenate([np.full_like(first, np.inf), shares.T], axis=1),
             admitted=np.concatenate([first, admitted.T], axis=1),
             wrong=np.concatenate([first, wrong.T], axis=1)[:, :, np.newaxis] * self._missed[:, np.newaxis, :],
-            loss=self._losses.matrix.T,
+            loss=self._losses.matrix_of(ClassKind.PREDICTED).T,
+            loss_of_true=self._losses.matrix.T,
         )
 
     def reserve(self, standard_errors: float, kind: ClassKind, admitted: FloatArray) -> FloatArray:
@@ -190,14 +191,14 @@ class Forecast:
             kind, number = column
             rows = self._of.classes(kind) == number
             predicted, one = self._of.predicted[rows], self._error(column)[0]
-            seen = math.fsum(self._losses.of(self._of.label[rows], predicted).tolist())
+            seen = math.fsum(self._losses.of(self._of.label[rows], predicted, kind).tolist())
             foretold = math.fsum(((1 - self._share[rows]) * self._per_error[predicted]).tolist())
             factor = (one + seen) / (one + foretold) if one else 1.0
             self._of_group[column] = self._rank(rows & self._covered), factor
         ranked, factor = self._of_group[column]
         admitted, wrong_by_class = ranked.counts(shares)
         of_group = admitted.sum(axis=1)
-        most = entries(self._losses.matrix, column, self._of).max()
+        most = entries(self._losses.matrix_of(column[0]), column, self._of).max()
         return of_group, np.minimum(most * of_group, factor * (wrong_by_class * self._per_error).sum(axis=1))
 
     def _rank(self, taken: BoolArray) -> "_Ranked":
@@ -219,15 +220,15 @@ class Forecast:
             # Errors that cost no more than alpha could not make the mean that much.
             variance = self._alpha * (np.where(largest > self._alpha, largest, 2 * self._alpha) - self._alpha)
             ranges = self._losses.ranges(columns, self._of)
-            loss = self._losses.of(self._of.label, self._of.predicted)
+            loss = self._losses.of(self._of.label, self._of.predicted, kind)
             self._clusterings[kind] = _clustering(self._of, classes, loss, variance, ranges, self._alpha)
         return self._clusterings[kind]
 
     def _error(self, column: Column) -> tuple[float, float]:
         """What an error of a class costs on average, and on average over what errors cost, as foretold."""
+        of_one = self._losses.matrix_of(column[0])
         missed, cost, square = (
-            entries(of.T, column, self._of).sum()
-            for of in (self._missed, self._cost, self._missed * np.square(self._losses.matrix.T))
+            entries(self._missed.T * of, column, self._of).sum() for of in (np.ones(1), of_one, np.square(of_one))
         )
         return float(cost / missed), float(square / cost) if cost else 0.0
 

@@ -18,14 +18,24 @@ class Losses:
     Attributes:
         given: The loss that was asked for; None for the 0/1 loss.
         matrix: (C, C) float64, by true and by predicted class.
+        declared: (C, C) float64, what takes its place within predicted classes if class shares were declared.
     """
 
     given: LossMatrix | None
     matrix: FloatArray
+    declared: FloatArray | None = None
 
-    def of(self, label: IntArray, predicted: IntArray) -> FloatArray:
-        """Return the loss of each of n points, (n,) float64."""
-        found: FloatArray = self.matrix[label, predicted]
+    def matrix_of(self, kind: Kind) -> FloatArray:
+        """Return what points cost that count in a kind of classes; in true classes it is the same under all shares.
+
+        Args:
+            kind: True classes, or any that is within predicted classes.
+        """
+        return self.matrix if self.declared is None or kind is ClassKind.TRUE else self.declared
+
+    def of(self, label: IntArray, predicted: IntArray, kind: Kind) -> FloatArray:
+        """Return the loss of each of n points that count in a kind of classes, (n,) float64."""
+        found: FloatArray = self.matrix_of(kind)[label, predicted]
         return found
 
     def ranges(self, columns: Sequence[tuple[Kind, int]], points: CertificatePoints) -> "LossRanges":
@@ -35,7 +45,7 @@ class Losses:
             columns: Classes that are asked for, h of them: their kind and their number.
             points: Points with the groups that there are.
         """
-        values = [entries(self.matrix, column, points) for column in columns]
+        values = [entries(self.matrix_of(column[0]), column, points) for column in columns]
         return LossRanges(
             least=np.array([of[of > 0].min(initial=np.inf) for of in values]),
             most=np.array([of.max() for of in values]),

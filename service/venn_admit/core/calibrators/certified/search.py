@@ -44,13 +44,15 @@ class Options:
         threshold: (C, k) float64, descending; inf for never, and beyond the options of a class.
         admitted: (C, k) float64, how many points are admitted; -1 beyond the options of a class.
         wrong: (C, k, C) float64, how many of them are wrong, by their true class.
-        loss: (C, C) float64, what an error costs, by predicted and by true class.
+        loss: (C, C) float64, what an error costs its predicted class, by predicted and by true class.
+        loss_of_true: (C, C) float64, what it costs its true class.
     """
 
     threshold: FloatArray
     admitted: FloatArray
     wrong: FloatArray
     loss: FloatArray
+    loss_of_true: FloatArray
 
     @property
     def total_loss(self) -> FloatArray:
@@ -100,7 +102,7 @@ def _constraints(options: Options, limits: Limits) -> tuple[FloatArray, FloatArr
     allowed = limits.allowed & options.exists
     if limits.reserve is None:
         return np.zeros((*allowed.shape, 0)), np.zeros(0), allowed
-    excess = (options.loss[:, np.newaxis, :] - limits.mean_loss) * options.wrong
+    excess = (options.loss_of_true[:, np.newaxis, :] - limits.mean_loss) * options.wrong
     diagonal = np.arange(len(allowed))
     excess[diagonal, :, diagonal] = -limits.mean_loss * options.right
     allowed[:, 0] &= ~options.exists[:, 1:].any(axis=1)

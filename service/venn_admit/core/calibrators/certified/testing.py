@@ -149,7 +149,6 @@ def tallies(
     policies = len(order.scores)
     moves = [(_by_step(steps, policies), sign) for steps, sign in zip(order.steps(points), (1, -1), strict=True)]
     missed = points.predicted != points.label
-    loss_of = losses.of(points.label, points.predicted)
     document = points.document if by_document else np.zeros(len(points.score), dtype=np.int64)
     columns = []
     for kind in dict.fromkeys(kind for kind, _ in order.columns):
@@ -159,7 +158,7 @@ def tallies(
         for place, (of_kind, number) in enumerate(order.columns):
             if of_kind == kind:
                 place_of[number] = place
-        columns.append(place_of[classes])
+        columns.append((place_of[classes], losses.of(points.label, points.predicted, kind)))
     total = 0
     admitted = np.zeros((1 + int(document.max()), len(order.columns)), dtype=np.int64)
     loss, (wrong, costly) = np.zeros(admitted.shape), np.zeros((2, len(order.columns)), dtype=np.int64)
@@ -170,7 +169,7 @@ def tallies(
             if not len(moving):
                 continue
             total += sign * len(moving)
-            for column in columns:
+            for column, loss_of in columns:
                 rows = moving[column[moving] >= 0]
                 np.add.at(admitted, (document[rows], column[rows]), sign)
                 rows = rows[missed[rows]]

@@ -87,7 +87,7 @@ def certify_cells(
         admitted = 0 if settings.loss is not None else int(np.count_nonzero(by_softmax[~proposing]))
         run = partial(certify_strongest, by_softmax=admitted)
     else:
-        run = partial(certify, kinds=certification.kinds)
+        run = partial(certify, kinds=certification.kinds, class_shares=settings.declared_shares)
     return run(
         certificate_points(cells.take(proposing), values),
         certificate_points(cells.take(~proposing), values),

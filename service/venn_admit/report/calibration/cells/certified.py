@@ -9,6 +9,7 @@ from venn_admit.core.calibrators.certified.certificate import Certificate, Chain
 from venn_admit.core.calibrators.certified.document import to_document
 from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.calibrators.certified.strongest import LEAST_PART
+from venn_admit.core.calibrators.class_shares import ClassShares
 from venn_admit.report.calibration.sections import Section, TextTable, ratio_text
 from venn_admit.report.evaluation.wording import score_text, share_text
 from venn_admit.report.wording import MOST_LISTED, class_text, listed_text
@@ -87,7 +88,19 @@ def certified_text(certificate: Certificate) -> str:
         else f"the mean loss of what is admitted is at most {certificate.alpha} in"
     )
     when = "" if certificate.standing is None else ", whenever one looks"
-    return f"Certified with confidence {certificate.confidence}{when}: {said} {kinds_text(certificate)}."
+    of = "" if certificate.class_shares is None else f", in traffic {shares_text(certificate.class_shares)}"
+    return f"Certified with confidence {certificate.confidence}{when}: {said} {kinds_text(certificate)}{of}."
+
+
+def shares_text(declared: ClassShares) -> str:
+    """Return what is declared of traffic.
+
+    >>> shares_text(ClassShares((Decimal("0.3"), Decimal("0.7")), Decimal("0.05")))
+    'with the class shares 0.3, 0.7, each within 0.05, and points of each class like those of the calibration data'
+    """
+    within = f", each within {declared.within}" if declared.within else ""
+    shares = listed_text(list(map(str, declared.shares)))
+    return f"with the class shares {shares}{within}, and points of each class like those of the calibration data"
 
 
 def outcome_text(certificate: Certificate, class_names: Sequence[str], *, has_average: bool = False) -> str:
@@ -284,6 +297,11 @@ def _notes(certificate: Certificate, results: Sequence[ClassResult]) -> Iterator
     if certificate.policy is not None:
         yield from surviving_text(certificate.kinds)
     yield f"admitted: of all points of {evidence_text(certificate)}; right: of these."
+    if certificate.class_shares is not None:
+        yield (
+            "An error of a class that traffic has more of counts for more, and the p-values say so; shares right are "
+            "those of the calibration data."
+        )
     if certificate.policy is not None and len(certificate.lacking) > len(certificate.unpromised):
         yield (
             "not: nothing is promised for this class or group, which is never admitted; shown is the threshold that "

@@ -7,7 +7,7 @@ from typing import Any
 
 from venn_admit.advice import Render, Step, Verb
 from venn_admit.core.calibrators.arguments import json_settings, setting_words
-from venn_admit.core.calibrators.promises import AskedPromise, Promised, promised
+from venn_admit.core.calibrators.promises import AskedPromise, Promised
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.core.monitoring.cells import CellState
 from venn_admit.core.reasons import Reason
@@ -56,8 +56,7 @@ class CellsPart(CellsContents):
         certificate = self.certificate
         asked = None if self.average is not None else self.settings.certify
         kinds = asked if certificate is None or certificate.policy is None else certificate.kinds
-        settings = self.settings
-        return promised(kinds, settings.promise, by_loss=settings.loss is not None, standing=settings.standing)
+        return self.settings.promised(kinds, self.settings.promise)
 
     @property
     def certified(self) -> str | None:

@@ -121,6 +121,11 @@ calibrator = sa.Table(
     sa.CheckConstraint("loss IS NULL OR certify IS NOT NULL", name="costed"),
     sa.CheckConstraint("standing IS NOT TRUE OR (certify = '{predicted}' AND loss IS NULL)", name="standing"),
     sa.CheckConstraint("family IS NOT TRUE OR (certify IS NOT NULL AND standing IS NOT TRUE)", name="family"),
+    sa.CheckConstraint(
+        "(class_shares IS NULL) = (class_shares_within IS NULL) AND (class_shares IS NULL "
+        "OR (certify @> '{predicted}' AND loss IS NULL AND standing IS NOT TRUE))",
+        name="declared",
+    ),
     *_checks_of_added(),
     comment="Settings under which classifiers are calibrated.",
 )

@@ -1,0 +1,107 @@
+"""Class shares that are declared of traffic, if it has the classes in other shares than the calibration data."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from venn_admit.core.calibrators.certification import Certification, ClassKind, GroupKind
+from venn_admit.errors import InvalidInputError
+
+
+@dataclass(frozen=True, slots=True)
+class ClassShares:
+    """Shares that are declared of traffic.
+
+    Attributes:
+        shares: (C,), one for each class, in the order of the classes.
+        within: How much each may be off.
+    """
+
+    shares: tuple[Decimal, ...]
+    within: Decimal = Decimal(0)
+
+
+def check_class_shares(declared: ClassShares, class_count: int) -> None:
+    """Check shares: one in (0, 1) for each of C classes, together 1, each farther than `within` from 0.
+
+    Args:
+        declared: The shares.
+
+    Raises:
+        InvalidInputError: They are none; the message says what was expected and received.
+    """
+    shares, within = declared.shares, declared.within
+    if len(shares) != class_count:
+        raise InvalidInputError(
+            f"class_shares: expected one share for each of {class_count} classes, in their order, got {len(shares)}"
+        )
+    if not (within.is_finite() and 0 <= within < 1):
+        raise InvalidInputError(f"class_shares_within: expected a number from 0 to below 1, got {within}")
+    for number, share in enumerate(shares):
+        if not (share.is_finite() and within < share < 1):
+            raise InvalidInputError(
+                f"class_shares: expected shares above class_shares_within = {within} and below 1, since an error among "
+                f"the points of a class that may be absent counts without limit; got {share} for class {number}"
+            )
+    if sum(shares) != 1:
+        raise InvalidInputError(f"class_shares: expected shares that sum to 1 exactly, got a sum of {sum(shares)}")
+
+
+def checked_class_shares(
+    shares: tuple[Decimal, ...] | None,
+    within: Decimal | None,
+    class_count: int,
+    certification: Certification | None,
+    *,
+    by_loss: bool,
+    standing: bool,
+) -> ClassShares | None:
+    """Return the shares that are declared for a certificate, checked; None if there are none.
+
+    Args:
+        shares: (C,) the shares, or None.
+        within: How much each may be off; None for 0.
+        certification: None if something else is promised.
+        by_loss: Whether it is about the mean loss.
+        standing: Whether it stands while labels arrive.
+
+    Raises:
+        InvalidInputError: They are none, `within` stands alone, or they are declared for something else than a
+            certificate of predicted classes, also within groups, that is made once.
+    """
+    if shares is None:
+        if within is None:
+            return None
+        raise InvalidInputError(
+            f"class_shares_within: expected with class_shares, by how much they may be off, got {within} alone; "
+            "declare class_shares too, or leave it out"
+        )
+    declared = ClassShares(shares, Decimal(0) if within is None else within)
+    check_class_shares(declared, class_count)
+    _check_use(certification, by_loss=by_loss, standing=standing)
+    return declared
+
+
+def _check_use(certification: Certification | None, *, by_loss: bool, standing: bool) -> None:
+    if certification is None:
+        raise InvalidInputError(
+            "class_shares: a certificate alone can be made for declared class shares, got another promise; certify "
+            "predicted, or leave class_shares out"
+        )
+    kinds = certification.kinds
+    mixed = [kind for kind in kinds if isinstance(kind, GroupKind) and not kind.by_predicted]
+    if ClassKind.PREDICTED not in kinds:
+        raise InvalidInputError(
+            f"class_shares: expected a certificate of predicted classes, got one of {', '.join(kinds)}; what is "
+            "promised of a true class holds whatever shares the classes have, so leave class_shares out"
+        )
+    if mixed and not any(f"predicted*{kind}" in kinds for kind in mixed):
+        raise InvalidInputError(
+            f"class_shares: a group's points of all classes cannot be weighed together, got {mixed[0]}; certify "
+            f"predicted*{mixed[0]}, which holds for the group too"
+        )
+    for name, given in (("loss", by_loss), ("standing", standing)):
+        if given:
+            raise InvalidInputError(
+                f"{name}: a certificate for declared class shares is made once, and counts right and wrong alone; "
+                f"leave out either {name} or class_shares"
+            )

@@ -1,0 +1,108 @@
+"""What errors cost under declared class shares, and traffic that none explain, against independent computations."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from tests.core.calibrators.certified.laws import graded_points
+from venn_admit.core.calibrators.certified.certify import certify
+from venn_admit.core.calibrators.certified.document import from_document, to_document
+from venn_admit.core.calibrators.certified.shares import costs_under_shares, departures, least_probability
+from venn_admit.core.calibrators.class_shares import ClassShares
+from venn_admit.core.calibrators.settings import make_venn_abers_settings
+from venn_admit.errors import InvalidInputError
+
+SHARES = (Decimal("0.5"), Decimal("0.3"), Decimal("0.2"))
+BOX = ClassShares(SHARES, Decimal("0.04"))
+
+
+@pytest.mark.parametrize(("count", "trials"), [(1, 1), (1, 300), (40, 50), (50, 50), (700, 2000)])
+def test_the_bound_is_that_of_clopper_and_pearson(count: int, trials: int) -> None:
+    found = least_probability(count, trials, 0.003)
+    assert found == pytest.approx(stats.beta.ppf(0.003, count, trials - count + 1), rel=1e-9)
+
+
+def test_errors_cost_what_the_definition_says() -> None:
+    label = np.repeat([0, 1, 2], [200, 90, 30])
+    found = costs_under_shares(1.0 - np.eye(3), label, BOX, alpha=0.1, level=0.006)
+    for y, c in np.ndindex(3, 3):
+        if y == c:
+            assert found[y, c] == 0
+            continue
+        of_y, of_c = (int((label == number).sum()) for number in (y, c))
+        least = stats.beta.ppf(0.001, of_y, of_c + 1)  # that of y among both
+        weights = (float(SHARES[y]) + 0.04) / (float(SHARES[c]) - 0.04) * (1 - least) / least
+        assert found[y, c] == pytest.approx(0.1 + 0.9 * weights, rel=1e-9)
+
+
+def test_traffic_is_outside_where_no_shares_of_the_box_explain_it() -> None:
+    confusion = np.array([[180, 10, 5], [15, 70, 5], [5, 10, 20]])
+    level = 0.01 / (2 * 3 * 4)
+    outside = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        shares = rng.dirichlet((5, 3, 2))
+        traffic = rng.multinomial(1500, confusion / confusion.sum(axis=0) @ shares)
+        found = {one.predicted: one for one in departures(traffic, confusion, BOX)}
+        for predicted in range(3):
+            ends = [
+                (stats.beta.ppf(level, k, n - k + 1), stats.beta.ppf(1 - level, k + 1, n - k))
+                for k, n in zip(confusion[predicted], confusion.sum(axis=0), strict=True)
+            ]
+            box = [(float(share) - 0.04, float(share) + 0.04) for share in SHARES]
+            programme: dict[str, Any] = {"A_eq": [[1, 1, 1]], "b_eq": [1], "bounds": box}
+            least = optimize.linprog([low for low, _ in ends], **programme).fun
+            most = -optimize.linprog([-high for _, high in ends], **programme).fun
+            seen = int(traffic[predicted])
+            low = stats.beta.ppf(level, seen, 1501 - seen)
+            high = stats.beta.ppf(1 - level, seen + 1, 1500 - seen)
+            assert (predicted in found) == (low > most or high < least)
+            if predicted in found:
+                assert found[predicted].allowed == pytest.approx((least, most), rel=1e-8)
+                assert found[predicted].interval == pytest.approx((low, high), rel=1e-8)
+        outside += bool(found)
+    assert 5 < outside < 35
+    assert departures(np.zeros(3, dtype=np.int64), confusion, BOX) == []
+
+
+def test_a_certificate_keeps_what_was_declared() -> None:
+    rng = np.random.default_rng(1)
+    points = [graded_points(rng, count, size=1, frequencies=(1 / 3,) * 3, sharpness=8.0) for count in (300, 900)]
+    found = certify(*points, class_count=3, alpha=Decimal("0.1"), kinds=["predicted"], class_shares=BOX)
+    assert found.policy is not None
+    assert from_document(json.loads(json.dumps(to_document(found)))) == found
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"class_shares": SHARES[:2]}, "expected one share for each of 3 classes, in their order, got 2"),
+        ({"class_shares": (Decimal("0.5"), Decimal("0.5"), Decimal(0))}, "may be absent .* got 0 for class 2"),
+        ({"class_shares": (*SHARES[:2], Decimal("0.3"))}, "sum to 1 exactly, got a sum of 1.1"),
+        ({"class_shares": SHARES, "class_shares_within": Decimal("0.2")}, "above class_shares_within = 0.2"),
+        ({"class_shares": SHARES, "class_shares_within": Decimal(-1)}, "from 0 to below 1, got -1"),
+        ({"class_shares_within": Decimal("0.1")}, "got 0.1 alone"),
+        ({"class_shares": SHARES, "certify": ["true"]}, "holds whatever shares the classes have"),
+        ({"class_shares": SHARES, "certify": ["predicted", "group:region"]}, r"certify predicted\*group:region"),
+        ({"class_shares": SHARES, "standing": True}, "leave out either standing or class_shares"),
+        ({"class_shares": SHARES, "certify": None, "promise": "strongest"}, "got another promise"),
+    ],
+)
+def test_what_is_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInputError, match=said):
+        make_venn_abers_settings(3, 5, **{"certify": ["predicted"], **given})
+
+
+def test_documents_of_several_points_and_classes_without_labels_are_refused() -> None:
+    rng = np.random.default_rng(2)
+    several = [graded_points(rng, 100, size=2, frequencies=(1 / 3,) * 3, sharpness=8.0) for _ in range(2)]
+    single = [graded_points(rng, 100, size=1, frequencies=(0.5, 0.5, 0), sharpness=8.0) for _ in range(2)]
+    asked: dict[str, Any] = {"class_count": 3, "alpha": Decimal("0.1"), "kinds": ["predicted"], "class_shares": BOX}
+    with pytest.raises(InvalidInputError, match="documents of one point each, got 200 points in 100 documents"):
+        certify(*several, **asked)
+    with pytest.raises(InvalidInputError, match=r"got none of class \d"):
+        certify(single[0], single[1].take(single[1].label < 2), **asked)

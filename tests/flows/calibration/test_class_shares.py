@@ -1,0 +1,88 @@
+"""Class shares from calibration to decision: what is promised, what they need, and traffic that has others."""
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.flows.logits import CLASSES, NAME, calibrated, exemplars, make
+from tests.running import Arrays, Bench, certificate_of
+from venn_admit.core.calibrators.class_shares import ClassShares
+from venn_admit.core.calibrators.promises import Promised
+from venn_admit.errors import Code, NotReadyError
+from venn_admit.flows.decisions.replay import replay_newest
+
+DECLARED = ClassShares((Decimal("0.6"), Decimal("0.2"), Decimal("0.2")), Decimal("0.05"))
+ASKED: dict[str, Any] = {
+    "certify": ("predicted",),
+    "class_shares": DECLARED.shares,
+    "class_shares_within": DECLARED.within,
+}
+
+
+def rows(prefix: str, count: int, seed: int, shares: tuple[float, ...] | None = None) -> Arrays:
+    """Points of one document each, of the classes in equal shares or in others."""
+    found = exemplars(prefix, 4 * count, seed)
+    weights = np.array(shares or (1 / CLASSES,) * CLASSES)[found["y"]]
+    taken = np.random.default_rng(seed).choice(4 * count, count, replace=False, p=weights / weights.sum())
+    return {name: values[taken] for name, values in found.items() if name != "doc"}
+
+
+@pytest.fixture
+def held_out(bench: Bench) -> Bench:
+    make(bench)
+    bench.ingest(NAME, bench.write("held-out.npz", rows("held-out", 2000, 1)), "held-out")
+    return bench
+
+
+def test_they_are_in_settings_certificate_promise_and_decisions(held_out: Bench) -> None:
+    found = calibrated(held_out, **ASKED)
+    certificate = certificate_of(found)
+    assert (certificate.class_shares, certificate.kinds) == (DECLARED, ("predicted",))
+    without = certificate_of(calibrated(held_out, certify=("predicted",)))
+    assert certificate.policy is not None
+    assert without.policy is not None
+    # There is more of class 0, so that errors among what is predicted as another class are more.
+    under, other = (sum(one or 2.0 for one in policy.thresholds[1:]) for policy in (certificate.policy, without.policy))
+    assert under > other
+    calibrated(held_out, **ASKED)
+    held_out.score(NAME, held_out.write("new.npz", rows("new", 50, 2)), weighted=None)
+    replayed = replay_newest(held_out.workspace(), NAME, str(rows("new", 50, 2)["id"][0]))
+    assert replayed.policy is not None
+    assert (replayed.differing, replayed.policy.promise) == ((), Promised.SHARES)
+    (row,) = held_out.rows("SELECT class_shares, class_shares_within FROM calibrator WHERE class_shares IS NOT NULL")
+    assert tuple(row) == (list(DECLARED.shares), DECLARED.within)
+
+
+def refused(bench: Bench, message: str) -> None:
+    with pytest.raises(NotReadyError, match=message) as refusal:
+        calibrated(bench, **ASKED)
+    assert refusal.value.code is Code.NOT_CERTIFIABLE
+
+
+def test_documents_of_several_points_are_refused(bench: Bench) -> None:
+    make(bench)
+    bench.ingest(NAME, bench.write("held-out.npz", exemplars("held-out", 400, seed=1)), "held-out")
+    refused(bench, r"\d+ points in \d+ documents: expected documents of one point each")
+
+
+def test_a_class_without_labels_is_refused(bench: Bench) -> None:
+    make(bench)
+    some = rows("held-out", 400, 1)
+    bench.ingest(NAME, bench.write("held-out.npz", {name: of[some["y"] < 2] for name, of in some.items()}), "held-out")
+    refused(bench, "hold no exemplar of class 'class 2', so that nothing is known of its share")
+
+
+@pytest.mark.parametrize(
+    ("shares", "leaves"), [((0.6, 0.2, 0.2), False), ((0.57, 0.19, 0.24), False), ((0.2, 0.2, 0.6), True)]
+)
+def test_traffic_that_has_other_shares_is_refused(held_out: Bench, shares: tuple[float, ...], leaves: bool) -> None:
+    calibrated(held_out, certify=("predicted",))
+    held_out.score(NAME, held_out.write("new.npz", rows("new", 600, 3, shares)), weighted=None)
+    if leaves:
+        refused(
+            held_out, r"of 600 documents, 0\.\d+ are predicted 'class \d' \(.*\), and with these shares .* would be"
+        )
+    else:
+        assert certificate_of(calibrated(held_out, **ASKED)).class_shares == DECLARED

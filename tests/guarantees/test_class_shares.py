@@ -1,0 +1,121 @@
+"""Simulated: with class shares declared, a class of such traffic seldom is less than 1 - alpha right.
+
+The laws are finite, so that the share right under any policy is known exactly. In traffic one predicted class is alpha
+wrong at every score, or a little more, so that every policy that admits any of it is an error. The calibration data
+have points of each class like those of traffic, and the classes in other shares.
+"""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from tests.guarantees.draws import Draws
+from tests.guarantees.test_costs import GOOD, LEVELS, SPREAD
+from venn_admit.core.calibrators.certification import ClassKind
+from venn_admit.core.calibrators.certified.certify import certify
+from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.certified.policies import Policy
+from venn_admit.core.calibrators.class_shares import ClassShares
+from venn_admit.core.types import FloatArray
+
+ALPHA, CONFIDENCE, EPS = Decimal("0.1"), Decimal("0.9"), 0.1
+PLACES = 6
+
+
+@dataclass(frozen=True)
+class Law:
+    """Traffic, and the shares that the calibration data have its classes in.
+
+    confusion: (C, C), how likely a wrong point of a predicted class has each true class.
+    shares: (C,) those of the calibration data.
+    wrong: How much of predicted class 0 is wrong in traffic, at every score.
+    off: (C,) by how much the declared shares are off; each is said to be off by as much as the largest.
+    """
+
+    confusion: FloatArray
+    shares: tuple[float, ...]
+    kinds: tuple[ClassKind, ...] = (ClassKind.PREDICTED,)
+    wrong: float = 0.1
+    documents: int = 800
+    off: tuple[float, ...] = ()
+
+    @property
+    def traffic(self) -> FloatArray:
+        """(C, 6, C), the probability of each predicted class, score and true class."""
+        class_count = len(self.shares)
+        right = np.repeat(GOOD[np.newaxis], class_count, axis=0)
+        right[0] = 1 - self.wrong
+        found = (1 - right)[:, :, np.newaxis] * self.confusion[:, np.newaxis, :]
+        found[np.arange(class_count), :, np.arange(class_count)] = right
+        law: FloatArray = found * SPREAD[:, np.newaxis] / class_count
+        return law
+
+    @property
+    def declared(self) -> ClassShares:
+        exact = self.traffic.sum(axis=(0, 1)) + np.array(self.off or (0.0,) * len(self.shares))
+        first = [Decimal(f"{value:.{PLACES}f}") for value in exact[:-1]]
+        within = Decimal(str(max(map(abs, self.off), default=0.0))) + Decimal(10) ** -PLACES * len(first)
+        return ClassShares((*first, 1 - sum(first, Decimal(0))), within)
+
+    def draw(self, rng: np.random.Generator, count: int) -> CertificatePoints:
+        """Points of the calibration data, each a document."""
+        by_class = self.traffic.sum(axis=(0, 1))
+        cells = (self.traffic * np.array(self.shares) / by_class).ravel()
+        predicted, level, label = np.unravel_index(rng.choice(len(cells), count, p=cells), self.traffic.shape)
+        return CertificatePoints(LEVELS[level], predicted, label, np.arange(count))
+
+    def falls_short(self, policy: Policy) -> bool:
+        """Whether an admitted class of the kinds asked for is alpha wrong in traffic, or more."""
+        least = np.array([np.inf if value is None else value for value in policy.thresholds])
+        admitted = np.where((least[:, np.newaxis] <= LEVELS)[:, :, np.newaxis], self.traffic, 0.0).sum(axis=1)
+        right = np.diag(admitted)
+        of_kind = {ClassKind.PREDICTED: admitted.sum(axis=1), ClassKind.TRUE: admitted.sum(axis=0)}
+        return any(bool(((right <= 0.9 * of_kind[kind] + 1e-12) & (of_kind[kind] > 0)).any()) for kind in self.kinds)
+
+    def certified(self, draw: int, declared: ClassShares | None) -> Policy | None:
+        rng = np.random.default_rng(draw)
+        return certify(
+            self.draw(rng, self.documents // 5),
+            self.draw(rng, self.documents),
+            class_count=len(self.shares),
+            alpha=ALPHA,
+            confidence=CONFIDENCE,
+            kinds=self.kinds,
+            class_shares=declared,
+        ).policy
+
+
+FLIP, HALVES = 1 - np.eye(2), (1 - np.eye(3)) / 2
+LAWS = {
+    "two classes": Law(FLIP, (0.7, 0.3)),
+    "two classes, just above": Law(FLIP, (0.8, 0.2), wrong=0.1005),
+    "two classes, both kinds": Law(FLIP, (0.7, 0.3), tuple(ClassKind)),
+    "two classes, in a corner of the box": Law(FLIP, (0.6, 0.4), off=(0.05, -0.05)),
+    "three classes": Law(HALVES, (0.7, 0.2, 0.1)),
+    "three classes, in a corner of the box": Law(HALVES, (0.6, 0.3, 0.1), off=(0.04, -0.02, -0.02)),
+    "three classes, both kinds": Law(HALVES, (0.6, 0.2, 0.2), tuple(ClassKind)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LAWS)
+def test_a_class_of_declared_traffic_is_seldom_less_right_than_promised(name: str) -> None:
+    law = LAWS[name]
+    draws, certified = Draws(EPS), 0
+    for draw in draws:
+        found = law.certified(draw, law.declared)
+        certified += found is not None
+        draws.add(found is not None and law.falls_short(found))
+    assert draws.seldom
+    if law.kinds != tuple(ClassKind):
+        assert certified / draws.count > 0.5
+
+
+@pytest.mark.parametrize("name", ["two classes", "three classes"])
+def test_without_them_it_falls_short_in_most(name: str) -> None:
+    """The calibration data have more of class 0, so that less of what is predicted as it is wrong there."""
+    law = LAWS[name]
+    found = [law.certified(draw, None) for draw in range(10)]
+    assert sum(one is not None and law.falls_short(one) for one in found) >= 8
