@@ -20,7 +20,7 @@ SMALL_BLOCK = 7
 
 def searched(queries: Float32Array, support: Float32Array, neighbour_count: int) -> PassNeighbours:
     """What a pass finds, after a comparison of what it is certain of."""
-    found = OnePassSupport(support).nearest(queries, neighbour_count)
+    found = OnePassSupport(support, neighbour_count).nearest(queries, neighbour_count)
     expected = exact_neighbours(queries, support, neighbour_count)
     np.testing.assert_array_equal(found.found.indices[found.certain], expected.indices[found.certain])
     np.testing.assert_array_equal(found.found.distances[found.certain], expected.distances[found.certain])

@@ -5,11 +5,14 @@ do not separate, because everything lies far from the origin or too many exempla
 without a list. `search` is for many queries: it rounds and centres the support, which costs more than a few save.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from venn_admit.core.neighbours import leading
 from venn_admit.core.neighbours.distances import first_of_each, none_found, pair_distances
+from venn_admit.core.neighbours.leading import LeadingComponents
 from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray, Neighbours
 
 # How many queries, at most, are worth a pass of their own.
@@ -49,6 +52,8 @@ class PassNeighbours:
 class OnePassSupport:
     """A support, (N, D), with its centre and the norms of its rows; threads may share it.
 
+    Where `leading` shows that only some rows can be near a query, only these are read.
+
     Let c be about the middle of the support, q' = q - c, rounded, h = |t - c|^2 / 2 of an exemplar t, rounded, p the
     float32 product q'.t, summed in any order, and gamma = n u / (1 - n u) with n = D + 10 and u = 2**-23. Then h - p as
     computed differs from |q - t|^2 / 2, less a number that is the same for all exemplars, by e = gamma (h + |q'| |t|)
@@ -56,27 +61,34 @@ class OnePassSupport:
     of e and of sums with it. So an exemplar whose h - p - e exceeds the K-th least h - p + e is farther than K others.
     """
 
-    def __init__(self, vectors: Float32Array) -> None:
-        """Read the norms.
+    def __init__(self, vectors: Float32Array, neighbour_count: int) -> None:
+        """Read the norms, and prepare what spares reading most vectors again, where that pays.
 
         Args:
-            vectors: (N, D) float32, finite, N >= 1; may be a read-only memory map.
+            vectors: (N, D) float32, finite, N >= K; may be a read-only memory map.
+            neighbour_count: K of most searches, by which is chosen what pays; results do not depend on it.
         """
-        self._vectors = np.asarray(vectors)  # a plain view
-        sample = self._vectors[:: -(-len(vectors) // _BLOCK_ROWS)]
-        self._centre = sample.mean(axis=0, dtype=np.float64)
+        self._vectors = vectors = np.asarray(vectors)  # a plain view
+        self._centre = vectors[:: -(-len(vectors) // _BLOCK_ROWS)].mean(axis=0, dtype=np.float64)
         norms, distances = np.empty((2, len(vectors)))
         for start in range(0, len(vectors), _BLOCK_ROWS):
             block = slice(start, start + _BLOCK_ROWS)
-            norms[block] = _norms(self._vectors[block])
-            distances[block] = _norms(self._vectors[block] - self._centre)
+            norms[block] = _norms(vectors[block])
+            distances[block] = _norms(vectors[block] - self._centre)
         self._farthest = float(norms.max(initial=0.0))
         with np.errstate(over="ignore"):
             self._norms = norms.astype(np.float32)
             self._halves = (np.square(distances) / 2).astype(np.float32)
         rounding = (vectors.shape[1] + 10) * _UNIT
         self._gamma = rounding / (1.0 - rounding)
-        self._errors = np.float32(self._gamma) * self._halves
+        self._leading: LeadingComponents | None = None
+        if np.square(2 * self._farthest) < _FAR:
+            self._leading = LeadingComponents.if_they_pay(vectors, self._centre, neighbour_count)
+
+    @staticmethod
+    def row_bytes(dimension: int) -> int:
+        """The most that a row takes, the vector included."""
+        return 4 * (dimension + 2 + (leading.COLUMNS if dimension >= leading.LEAST_DIMENSION else 0))
 
     def nearest(self, queries: Float32Array, neighbour_count: int) -> PassNeighbours:
         """Return the K nearest of each query, with the bits that `exact_neighbours` gives them.
@@ -86,39 +98,53 @@ class OnePassSupport:
         """
         certain = np.square(_norms(queries) + self._farthest) < _FAR
         found = none_found(len(queries), neighbour_count)
-        rows = np.flatnonzero(certain)
-        if rows.size:
-            lists, separated = self._search(queries[rows], neighbour_count)
-            certain[rows] = separated
-            found.indices[rows[separated]], found.distances[rows[separated]] = lists.indices, lists.distances
+        for asked, rows in self._among(queries, np.flatnonzero(certain), neighbour_count):
+            lists, separated = self._search(queries[asked], rows, neighbour_count)
+            certain[asked] = separated
+            found.indices[asked[separated]], found.distances[asked[separated]] = lists.indices, lists.distances
         return PassNeighbours(found, certain)
 
-    def _search(self, queries: Float32Array, neighbour_count: int) -> tuple[Neighbours, BoolArray]:
-        """The lists of the queries that are separated, and whether each is."""
+    def _among(
+        self, queries: Float32Array, asked: IntArray, neighbour_count: int
+    ) -> Iterator[tuple[IntArray, IntArray | None]]:
+        """Queries that are searched together, and the rows among which their nearest are; None: all rows."""
+        if self._leading is not None and 0 < asked.size <= self._leading.together:
+            left = self._leading.left(queries[asked], neighbour_count)
+            yield from ((one, rows) for one, rows in zip(asked[:, np.newaxis], left, strict=True) if rows is not None)
+            asked = asked[[rows is None for rows in left]]
+        if asked.size:
+            yield asked, None
+
+    def _search(
+        self, queries: Float32Array, rows: IntArray | None, neighbour_count: int
+    ) -> tuple[Neighbours, BoolArray]:
+        """The lists of the queries that are separated, and whether each is; rows: ascending, those to search."""
         centred = (queries - self._centre).astype(np.float32)
         norms = _norms(centred)
         by_norm = (self._gamma * norms).astype(np.float32)[:, np.newaxis]
         # Half of a squared distance is a bound and this much.
         beyond_bound = np.square(norms) / 2 + centred @ self._centre
         lists = _Lists(beyond_bound, queries.shape[1], neighbour_count)
+        count = len(self._vectors if rows is None else rows)
         n, step = len(queries), max(_BLOCK_ROWS, _BLOCK_PAIRS // len(queries))
         # Filled again with each block, since new memory takes as long as what is written to it.
-        pairs = np.empty((3, n * min(step, len(self._vectors))), np.float32)
-        for start in range(0, len(self._vectors), step):
-            block = slice(start, start + step)
-            vectors = self._vectors[block]
+        pairs = np.empty((3, n * min(step, count)), np.float32)
+        for start in range(0, count, step):
+            block = slice(start, start + step) if rows is None else rows[start : start + step]
+            vectors, halves = self._vectors[block], self._halves[block]
             products, lower, errors = pairs[:, : n * len(vectors)].reshape(3, n, -1)
             # Few queries are multiplied faster in this order.
             turned = np.matmul(vectors, centred.T, out=products.reshape(-1, n))
-            np.subtract(self._halves[block], turned.T, out=lower)  # (n, rows)
+            np.subtract(halves, turned.T, out=lower)  # (n, rows)
             np.multiply(by_norm, self._norms[block], out=errors)
-            errors += self._errors[block]
+            errors += np.float32(self._gamma) * halves
             upper = np.add(lower, errors, out=products)
             lower -= errors
             lists.add(lower, upper, start)
         lists.prune()
-        distances = pair_distances(self._vectors, lists.rows, queries, lists.owners)
-        return Neighbours(*first_of_each(lists.owners, lists.rows, distances, neighbour_count)), lists.separated
+        found = lists.rows if rows is None else rows[lists.rows]
+        distances = pair_distances(self._vectors, found, queries, lists.owners)
+        return Neighbours(*first_of_each(lists.owners, found, distances, neighbour_count)), lists.separated
 
 
 class _Lists:

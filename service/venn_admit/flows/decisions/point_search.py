@@ -139,14 +139,14 @@ class PointSearch:
     def _passes(self, engine: Engine, classifier: Classifier) -> _Passes | None:
         """Passes over a copy; None if it would be too large, or if passes would not be certain."""
         with connect(engine) as connection:
-            size = 4 * classifier.dimension * support.size(connection, classifier)
+            size = OnePassSupport.row_bytes(classifier.dimension) * support.size(connection, classifier)
         if size > _MOST_BUDGETS * self._cache.memory_budget:
             log.info("training exemplars are too many to copy", classifier=classifier.name, bytes=size)
             return None
         copy, neighbour_count = self._cache.support(engine, classifier), classifier.neighbour_count
         if len(copy.ids) < neighbour_count:
             return None
-        prepared = OnePassSupport(copy.vectors)
+        prepared = OnePassSupport(copy.vectors, neighbour_count)
         tried = prepared.nearest(copy.vectors[:: -(-len(copy.ids) // _TRIED)], neighbour_count)
         if np.mean(tried.certain) < 0.5:
             log.info("training exemplars are too much alike to search a copy", classifier=classifier.name)
