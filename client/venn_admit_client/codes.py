@@ -139,6 +139,9 @@ class Code(StrEnum):
         "not-ready",
         "A certificate that stands while labels arrive has a score that is not computed any more.",
         "classifier",
+        "alpha",
+        "confidence",
+        "score",
     )
     CHANGED_DURING_FIT = "changed-during-fit", "not-ready", "Exemplars arrived or changed during a fit.", "classifier"
     EQUAL_DISTANCES = "equal-distances", "not-ready", "The distances to training give a band no width."

@@ -118,9 +118,13 @@ Messages of the other codes say all that there is to do.
 """
 
 
+ABOUT = ("classifier", "job", "alpha", "confidence", "score")
+"""The parameters of errors that steps are taken with."""
+
+
 def advice_on(error: VennAdmitError, render: Render, *, take: str) -> str:
     """Return what users of a shell can do about an error; empty if that is nothing. take: such as `run {}`."""
-    about = {name: error.parameters[name] for name in ("classifier", "job") if name in error.parameters}
+    about = {name: error.parameters[name] for name in ABOUT if name in error.parameters}
     said = []
     for words, step in ADVICE.get(error.code, ()):
         if how := render(Step(step.verb, **about, **step.arguments)):

@@ -180,25 +180,9 @@ def setting_json(setting: "Calibrator") -> dict[str, Any]:
 
 
 def _chain(certificate: "Certificate") -> dict[str, Any]:
-    """Return how far a certificate came that stands while labels arrive."""
-    standing = certificate.standing
-    assert standing is not None, "it stands"
-    return {
-        "chain": standing.chain,
-        "level": standing.level,
-        "documents": certificate.documents,
-        "labels": certificate.points,
-        "classes": [
-            {
-                "class": of.number,
-                "certified": of.certified,
-                "thresholds": of.thresholds,
-                "documents_needed": of.documents,
-                "is_withdrawn": of.is_withdrawn,
-            }
-            for of in standing.classes
-        ],
-    }
+    from venn_admit.report.standing import chain_payload  # which brings NumPy
+
+    return chain_payload(certificate)
 
 
 def settings_json(found: "ClassifierSettings") -> dict[str, Any]:

@@ -47,7 +47,7 @@ BODIES: dict[Verb, dict[str, Any]] = {
 
 def steps() -> Iterator[Step]:
     """Every step of the table, of an error with all parameters of its code; then those of reports."""
-    known = {"classifier": NAME, "job": 7}
+    known = {"classifier": NAME, "job": 7, "alpha": "0.2", "confidence": "0.9", "score": "reliability"}
     for code, advised in ADVICE.items():
         for _, step in advised:
             about = {name: known[name] for name in code.parameters if name in known}

@@ -26,6 +26,8 @@ def test_it_says_how_far_it_came(own_calibrated: Program, tmp_path: Path) -> Non
     assert "after 2,853 labels: red 45 of 45 thresholds" in shown
     chain = program("show", NAME, "--json").result["settings"][0]["chain"]
     assert (chain["chain"], chain["labels"], chain["classes"][0]["certified"]) == (1, 2853, 45)
+    assert "Chain 1, with 0.025 of 1 - confidence, after 2,853 labels" in program("monitor", NAME).stdout
+    assert program("monitor", NAME, "--json").result["chain"] == chain
     following = program(*BEGIN, "network").stdout
     assert "Not certified yet" in following
     assert "Chain 2, with 0.0083 of 1 - confidence, after 0 labels: red 0 of" in following

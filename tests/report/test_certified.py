@@ -16,13 +16,13 @@ from venn_admit.core.calibrators.certified.document import from_document
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.strongest import certify_strongest
 from venn_admit.report.calibration.cells.certified import (
-    MOST_CLASSES,
     certificate_payload,
     certificate_section,
     section_of_tests,
 )
 from venn_admit.report.calibration.wording import drawn_section
 from venn_admit.report.charts.drawn_certificate import caption, certificate_figure
+from venn_admit.report.standing import MOST_CLASSES
 from venn_admit_client import records
 from venn_admit_client.answers import certificate_of
 

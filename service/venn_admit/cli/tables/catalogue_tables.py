@@ -222,7 +222,7 @@ def _settings(found: Shown) -> Iterator[RenderableType]:
         )
     for setting in found.settings:
         if setting.standing is not None and setting.retired_at is None:
-            from venn_admit.report.calibration.cells.certified import standing_text  # which brings NumPy
+            from venn_admit.report.standing import standing_text  # which brings NumPy
 
             said = standing_text(setting.standing, found.classifier.class_names)
             yield Text(f"Calibration {setting.calibration_id}: {said}")

@@ -6,7 +6,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.certified.certificate import Certificate
-from venn_admit.core.calibrators.settings import VennAbersSettings
+from venn_admit.core.calibrators.settings import AUTO, VennAbersSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.core.calibrators.venn_abers.steps import Steps
@@ -68,6 +68,9 @@ def advance_standing(
                 "next one, or ask for the network's score, which stays as it is",
                 code=Code.CHAIN_ENDED,
                 classifier=classifier.name,
+                alpha=str(settings.alpha),
+                confidence=str(settings.confidence),
+                score=settings.score or AUTO,
             )
         return Advanced(before.id, found.certificate, *counts, found.left_out, is_new=False)
     if in_use.current(connection, calibrator_id) != before.id:

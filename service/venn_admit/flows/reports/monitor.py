@@ -209,6 +209,7 @@ def _report(
 ) -> MonitorReport:
     """What a state of a monitor says; computed: documents that were new, or counted again."""
     kinds, on_average = promised_kinds(connection, calibration)
+    standing = calibration.method_settings.standing
     return MonitorReport(
         classifier=classifier.name,
         class_names=classifier.class_names,
@@ -232,6 +233,7 @@ def _report(
             if row.calibration > calibration.id
         },
         from_starts=monitor.plan.from_starts,
+        standing=venn_abers.certificate_of(connection, calibration.id) if standing else None,
         deadline=None if monitor.deadline is None else Deadline(monitor.deadline.time, monitor.deadline.decided),
         groups=_groups(connection, calibration, monitor, state),
     )

@@ -7,6 +7,7 @@ from venn_admit.core.calibrators.certification import ClassKind, PromisedClass
 from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, LEVEL, RUN_LENGTH, Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading, StandingAlarm
 from venn_admit.report.monitoring.report import MonitorReport
+from venn_admit.report.standing import chain_payload
 from venn_admit_client.members import as_json
 
 
@@ -34,6 +35,7 @@ def monitor_payload(report: MonitorReport) -> dict[str, Any]:
         "readings": [_reading_payload(report, reading) for reading in report.readings],
         "alarms": [alarm_payload(report, alarm) for alarm in report.alarms],
         "groups": _groups_payload(report),
+        "chain": None if report.standing is None else chain_payload(report.standing),
         "withheld": [{"calibration": number, **as_json(why)} for number, why in report.withheld.items()],
     }
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from venn_admit.core.calibrators.certification import Kind, PromisedClass
+from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.monitoring.anytime.plan import Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading, StandingAlarm
 from venn_admit.report.wording import class_text
@@ -71,7 +72,7 @@ class MonitorReport:
     promised: the kinds of classes that the promise is about. withheld: why newer snapshots are not in use, by their
     numbers. from_starts: whether its games start again with every document, and there are early warnings. on_average:
     whether the promise is on average over calibrations. groups: what the lamps leave out of them. deadline: None if
-    documents count by their labels.
+    documents count by their labels. standing: the certificate, if it stands while labels arrive.
     """
 
     classifier: str
@@ -94,6 +95,7 @@ class MonitorReport:
     on_average: bool = False
     groups: GroupsBeside = field(default_factory=GroupsBeside)
     deadline: Deadline | None = None
+    standing: Certificate | None = None
 
     @property
     def target(self) -> Decimal:

@@ -9,6 +9,7 @@ from rich.text import Text
 from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, EARLY, LEVEL, RUN_LENGTH, Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading
 from venn_admit.report.monitoring.report import MonitorReport, RowName, deadline_text
+from venn_admit.report.standing import standing_text
 from venn_admit.report.wording import class_text, listed_text
 from venn_admit_client.records import labels_needed_text
 
@@ -37,7 +38,8 @@ def monitor_tables(report: MonitorReport) -> RenderableType:
         rows = [reading for reading in report.readings if reading.about.lamp is lamp]
         if rows:
             parts.append(Group(Text(_title(report, lamp), style="bold"), _table(report, lamp, rows)))
-    parts += [Group(*map(Text, lines)) for lines in (deadline_lines(report), group_lines(report)) if lines]
+    beside = (deadline_lines(report), group_lines(report), chain_lines(report))
+    parts += [Group(*map(Text, lines)) for lines in beside if lines]
     parts += [Group(Text(f"Calibration {one} is not in use because {why}.")) for one, why in report.withheld.items()]
     return Group(*(Padding(part, (0, 0, 1, 0)) for part in (*parts, _verdict(report))))
 
@@ -102,6 +104,11 @@ def deadline_lines(report: MonitorReport) -> list[str]:
         f"{within}. The deadline of {report.deadline.decided:,} points has passed; {without:,} of them "
         f"({without / report.deadline.decided:.1%}) had no label by then and are left out."
     ]
+
+
+def chain_lines(report: MonitorReport) -> list[str]:
+    """Return how far a certificate came that stands while labels arrive, in a sentence; none for another promise."""
+    return [] if report.standing is None else [standing_text(report.standing, report.class_names)]
 
 
 def group_lines(report: MonitorReport) -> list[str]:

@@ -58,7 +58,7 @@ _CERTIFIED = {None: "", True: "; certified", False: "; not certified, so that ev
 def _line(request: "RecalibrationRequest", step: "RecalibrationStep | None", result: dict[str, Any]) -> str:
     from venn_admit.cli.tables.catalogue_tables import setting_text
     from venn_admit.flows.calibration.standing import Advanced
-    from venn_admit.report.calibration.cells.certified import standing_text
+    from venn_admit.report.standing import standing_text
 
     of = f"{result['classifier']} ({setting_text(request.settings)})"
     if result["error"]:

@@ -12,11 +12,9 @@ from venn_admit.core.calibrators.certified.strongest import LEAST_PART
 from venn_admit.core.calibrators.class_shares import ClassShares
 from venn_admit.report.calibration.sections import Section, TextTable, ratio_text
 from venn_admit.report.evaluation.wording import score_text, share_text
+from venn_admit.report.standing import MOST_CLASSES, standing_text
 from venn_admit.report.wording import MOST_LISTED, class_text, listed_text
 from venn_admit_client.records import count_text
-
-MOST_CLASSES = 20
-"""At most this many classes of both kinds are shown: those with the largest p-values."""
 
 MOST_STEPS = 4
 """At most this many policies of a chain are shown: the first, and those before the end."""
@@ -122,29 +120,6 @@ def outcome_text(certificate: Certificate, class_names: Sequence[str], *, has_av
     follows = "so the average promise takes its place" if has_average else "so everything is rejected"
     said = f"Not certified: no policy passed at confidence {confidence} for {kinds_text(certificate)}, {follows}. "
     return f"{said}At the rates seen, {_needed_text(certificate, certificate.documents_needed)}."
-
-
-def standing_text(certificate: Certificate, class_names: Sequence[str]) -> str:
-    """Return how far a certificate came that stands while labels arrive, and what the next thresholds take."""
-    standing = certificate.standing
-    assert standing is not None, "a certificate that is made once comes no further"
-    single = certificate.single_points
-    after = "" if single else f" in {certificate.documents:,} documents"
-    labels = f"{certificate.points:,} label{'' if certificate.points == 1 else 's'}"
-    said = f"Chain {standing.chain}, with {standing.level:.2g} of 1 - confidence, after {labels}{after}"
-    parts = []
-    for of in standing.classes:
-        name, come = class_names[of.number], f"{of.certified} of {of.thresholds} thresholds"
-        if of.is_withdrawn:
-            parts.append(f"{name} withdrawn by an alarm ({come})")
-        elif of.documents is None:
-            parts.append(f"{name} {come}")
-        else:
-            what = "label" if single else "document"
-            number = count_text(of.documents)
-            parts.append(f"{name} {come}, the next in about {number} further {what}{'' if number == '1' else 's'}")
-    more = [f"{len(parts) - MOST_CLASSES} more classes"] if len(parts) > MOST_CLASSES else []
-    return f"{said}: {'; '.join([*parts[:MOST_CLASSES], *more]) or 'no class has thresholds to certify'}."
 
 
 def set_aside_text(certificate: Certificate, aside: SetAside, class_names: Sequence[str]) -> str:

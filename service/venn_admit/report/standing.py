@@ -1,0 +1,55 @@
+"""What is said of certificates that stand while labels arrive: how far each came."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit_client.records import count_text
+
+MOST_CLASSES = 20
+"""At most this many classes of a certificate are shown; of both kinds, those with the largest p-values."""
+
+
+def standing_text(certificate: Certificate, class_names: Sequence[str]) -> str:
+    """Return how far a certificate came that stands while labels arrive, and what the next thresholds take."""
+    standing = certificate.standing
+    assert standing is not None, "a certificate that is made once comes no further"
+    single = certificate.single_points
+    after = "" if single else f" in {certificate.documents:,} documents"
+    labels = f"{certificate.points:,} label{'' if certificate.points == 1 else 's'}"
+    said = f"Chain {standing.chain}, with {standing.level:.2g} of 1 - confidence, after {labels}{after}"
+    parts = []
+    for of in standing.classes:
+        name, come = class_names[of.number], f"{of.certified} of {of.thresholds} thresholds"
+        if of.is_withdrawn:
+            parts.append(f"{name} withdrawn by an alarm ({come})")
+        elif of.documents is None:
+            parts.append(f"{name} {come}")
+        else:
+            what = "label" if single else "document"
+            number = count_text(of.documents)
+            parts.append(f"{name} {come}, the next in about {number} further {what}{'' if number == '1' else 's'}")
+    more = [f"{len(parts) - MOST_CLASSES} more classes"] if len(parts) > MOST_CLASSES else []
+    return f"{said}: {'; '.join([*parts[:MOST_CLASSES], *more]) or 'no class has thresholds to certify'}."
+
+
+def chain_payload(certificate: Certificate) -> dict[str, Any]:
+    """Return how far a certificate came that stands while labels arrive, as JSON has it."""
+    standing = certificate.standing
+    assert standing is not None, "a certificate that is made once comes no further"
+    return {
+        "chain": standing.chain,
+        "level": standing.level,
+        "documents": certificate.documents,
+        "labels": certificate.points,
+        "classes": [
+            {
+                "class": of.number,
+                "certified": of.certified,
+                "thresholds": of.thresholds,
+                "documents_needed": of.documents,
+                "is_withdrawn": of.is_withdrawn,
+            }
+            for of in standing.classes
+        ],
+    }
