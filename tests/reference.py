@@ -5,7 +5,7 @@ equal bits on both sides.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 
 import numpy as np
@@ -104,3 +104,52 @@ def venn_interval(labels: IntArray, of_class: int, class_count: int, upweight: f
         (counted + (upweight if c == of_class else 0.0)) / (len(labels) + upweight) for c in range(class_count)
     ]
     return min(probabilities), max(probabilities)
+
+
+class Bag:
+    """Points with the one to decide on at last, which has one of the labels that it may have."""
+
+    def __init__(self, points: CalibrationPoints, scores: FloatArray, under: CalibratorSettings, omega: float) -> None:
+        self.points, self.scores, self.under, self.omega = points, scores, under, omega
+
+    def band(self, row: int) -> list[int]:
+        points = self.points
+        return band(points, int(points.match_count[row]), float(points.distance[row]), self.under.q_bins, self.omega)
+
+    def members(self, row: int) -> set[int]:
+        """The set of a point, from the band that it is in itself."""
+        found, near = {int(self.points.predicted[row])}, self.band(row)
+        for c in range(self.scores.shape[1]):
+            of_class = sorted(float(self.scores[one, c]) for one in near if self.points.label[one] == c)
+            if len(of_class) < self.under.kappa:
+                return set(range(self.scores.shape[1]))
+            rank = math.ceil((len(of_class) + 1) * (1 - Fraction(self.under.alpha)))
+            if rank > len(of_class) or self.scores[row, c] <= of_class[rank - 1]:
+                found.add(c)
+        return found
+
+    def labels_of_category(self) -> list[int]:
+        """Those of the points of the category, the last one's own among them."""
+        last = len(self.scores) - 1
+        return [
+            int(self.points.label[one])
+            for one in self.band(last)
+            if self.points.predicted[one] == self.points.predicted[last] and self.members(one) == self.members(last)
+        ]
+
+
+def joined_bags(
+    points: CalibrationPoints,
+    scores: FloatArray,
+    one: CalibrationPoints,
+    own: FloatArray,
+    under: CalibratorSettings,
+    omega: float,
+) -> list[Bag]:
+    """Section 5, undivided: the points joined by one with each label that it may have. scores: (n, C), own: (C,)."""
+    found = []
+    for label in range(scores.shape[1]):
+        columns = {each.name: np.append(getattr(points, each.name), getattr(one, each.name)) for each in fields(points)}
+        columns["label"][-1], columns["score"][-1] = label, own[label]
+        found.append(Bag(CalibrationPoints(**columns), np.vstack([scores, own]), under, omega))
+    return found

@@ -236,6 +236,7 @@ class ClassifierInterface(ABC):
         family: bool | None = None,
         class_shares: Sequence[Decimal | str | float] | None = None,
         class_shares_within: Decimal | str | float | None = None,
+        undivided: bool | None = None,
         dry_run: bool = False,
     ) -> Calibration:
         """Calibrate on the held-out data, and make the result what new decisions are made by.
@@ -290,6 +291,9 @@ class ClassifierInterface(ABC):
                 of each class like those of the calibration data; by default traffic is like the calibration data.
             class_shares_within: Venn-Abers only: by how much each of class_shares may be off; the promise holds for all
                 shares that are as near; 0 by default.
+            undivided: Venn-ADMIT only: whether all points of mc and vp calibrate sets and probabilities alike, so that
+                nothing is owed to their division; false by default; decisions are plain then, and the width of bands
+                comes from knn.
             dry_run: Whether to compute everything and store no calibration, so that the result has no number.
 
         Raises:

@@ -35,4 +35,5 @@ _SENT: Mapping[str, Callable[[Any], Any]] = {
     "standing": lambda given: given,
     "family": lambda given: given,
     "class_shares": lambda given: list(map(str, given)),
+    "undivided": lambda given: given,
 }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # most of these take long to import, and a shell that shows o
     from sqlalchemy import Row
 
     from venn_admit.core.calibrators.certified.certificate import Certificate
-    from venn_admit.core.evaluation.category import CategoryShares
+    from venn_admit.core.evaluation.category import Bounds, CategoryShares
     from venn_admit.core.types import IntArray
     from venn_admit.flows.calibration.calibrate import Calibrated
     from venn_admit.flows.calibration.generations import Switch
@@ -299,7 +299,7 @@ def decided_json(decided: "PointDecision") -> dict[str, Any]:
         "class_names": list(class_names),
         **decided.fields,
         **_named_classes(decided.fields["predicted"], decided.fields["decision"], class_names),
-        **_category(decided.fields, decided.category_counts),
+        **_category(decided.fields, decided.category_counts, decided.bounds),
         "policy": _policy(decided.policy),
         "neighbours": _neighbours(decided.near, class_names),
     }
@@ -314,7 +314,7 @@ def replayed_json(replayed: "Replayed") -> dict[str, Any]:
         "differing": list(replayed.differing),
         "forgotten": asdict(replayed.forgotten),
         "not_recomputed": list(replayed.not_recomputed),
-        **_category(replayed.stored, replayed.category_counts),
+        **_category(replayed.stored, replayed.category_counts, replayed.bounds),
         "policy": _policy(replayed.policy),
         "basis": None if replayed.basis is None else asdict(replayed.basis),
     }
@@ -376,11 +376,11 @@ def _named_classes(predicted: int, decided: int | None, class_names: Sequence[st
     return {"predicted_class": class_names[predicted], "decided_class": _name(decided, class_names)}
 
 
-def _category(decided: Mapping[str, Any], counts: "IntArray | None") -> dict[str, Any]:
+def _category(decided: Mapping[str, Any], counts: "IntArray | None", bounds: "Bounds | None") -> dict[str, Any]:
     from venn_admit.core.evaluation.category import category_shares
 
     known = None if counts is None else counts.tolist()
-    shares = category_shares(decided, known)
+    shares = category_shares(decided, known, bounds)
     return {"category_counts": known, "category": None if shares is None else _members(shares)}
 
 

@@ -49,7 +49,9 @@ from venn_admit.web.steps import on_page
 __all__ = ["calibrated", "files", "ingested"]
 
 # Each field differs from its default, except the thresholds of the one that is certified, which a certificate sets.
-ADMIT = CalibratorSettings(Decimal("0.25"), 2.5, 17, (0, 2, 4), (Decimal("0.75"), Decimal("0.8125"), Decimal(1)))
+ADMIT = CalibratorSettings(
+    Decimal("0.25"), 2.5, 17, (0, 2, 4), (Decimal("0.75"), Decimal("0.8125"), Decimal(1)), undivided=True
+)
 ABERS = replace(
     make_venn_abers_settings(CLASS_COUNT, K),
     alpha=ADMIT.alpha,
@@ -84,7 +86,7 @@ DECLARED_SHARES = replace(
 )
 SETTINGS: tuple[MethodSettings, ...] = (
     ADMIT,
-    replace(ADMIT, delta=inf),
+    replace(ADMIT, delta=inf, undivided=False),
     ABERS,
     replace(ABERS, score=None),
     CERTIFIED,
@@ -339,6 +341,8 @@ def members(said: str) -> dict[str, Any]:
                 {"method": "venn-admit"},
             )
         ),
+        *({**PAPER, "kappa": 5, "undivided": one} for one in (True, False)),
+        {"undivided": True},
     ],
     ids=str,
 )

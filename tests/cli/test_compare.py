@@ -23,7 +23,7 @@ def test_it_shows_what_each_setting_admits_and_what_to_run(own_calibrated: Progr
     assert all(name in said for name in CLASS_NAMES)
     assert "Nothing is admitted by Venn-ADMIT with kappa 1,000, every q; kappa 300, every q;" in said
     assert "With the average promise instead, Venn-Abers with score" in said
-    assert "The best of 19 settings looks better on mc than it is. That is why vp exists" in said
+    assert "The best of 34 settings looks better on mc than it is. That is why vp exists" in said
     named = re.search(
         r"Pointwise, among those with no predicted class estimated below 0\.8, most is admitted by .* right: "
         r"`venn-admit ([^`]*)`\.",
@@ -49,7 +49,8 @@ def test_programs_get_every_setting_and_class(own_calibrated: Program) -> None:
     assert (result["classifier"], result["alpha"], result["left_out"]) == (NAME, "0.2", [])
     assert 0 < result["mc"] == result["documents"] < HELD_OUT_ROWS
     settings = result["settings"]
-    assert [one["method"] for one in settings] == ["venn-admit"] * 15 + ["venn-abers"] * 6
+    assert [one["method"] for one in settings] == ["venn-admit"] * 30 + ["venn-abers"] * 6
+    assert [one["undivided"] for one in settings[:30]] == [False] * 15 + [True] * 15
     for one in settings:
         assert one["admitted_share"] == one["admitted"] / result["mc"]
         assert len(one["division_shares"]) == (DIVISIONS if one["method"] == "venn-admit" else 0)
@@ -67,7 +68,7 @@ def test_programs_get_every_setting_and_class(own_calibrated: Program) -> None:
         assert one["every_class_reaches"] == (all(reached) if reached else None)
     assert any(one["admitted"] == 0 for one in settings)
     assert any(len(set(one["division_shares"])) > 1 for one in settings), "other divisions admit other shares"
-    assert [one["promise"] for one in settings[15:]] == ["pointwise"] * 4 + ["average"] * 2
+    assert [one["promise"] for one in settings[30:]] == ["pointwise"] * 4 + ["average"] * 2
     pointwise = [one for one in settings if one["promise"] != "average" and one["every_class_reaches"]]
     best = max(pointwise, key=lambda one: one["admitted"])
     assert result["command"] == best["command"]
@@ -78,11 +79,11 @@ def test_programs_get_every_setting_and_class(own_calibrated: Program) -> None:
         assert sum(share["admitted"] for share in one["per_true_class"]) == one["admitted"]
         assert (one["admitted"] == 0) == (one["promises"] == "none")
     # Each command makes the setting that it stands beside.
-    for one in (*settings[1::6], foretold[0]):
+    for one in (*settings[1::9], foretold[0]):
         made = own_calibrated(*one["command"].split()[1:], "--json").result
         known = own_calibrated("calibrations", NAME, "--json").result["settings"]
         (newest,) = [asked for asked in known if asked["calibration"] == made["calibration"]]
-        for name in ("method", "alpha", "delta", "kappa", "score", "q_bins"):
+        for name in ("method", "alpha", "delta", "kappa", "score", "q_bins", "undivided"):
             assert newest[name] == one[name]
 
 

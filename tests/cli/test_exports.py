@@ -109,6 +109,7 @@ def test_parameters(calibrated: Program, tmp_path: Path) -> None:
         "alpha",
         "delta",
         "kappa",
+        "undivided",
         "thresholds",
         "q_bins",
     ]

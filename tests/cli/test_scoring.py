@@ -256,6 +256,7 @@ def test_evaluate(own_calibrated: Program, scored_file: Path) -> None:
         "thresholds": ["0.8"] * CLASS_COUNT,
         "kappa": 10,
         "delta": 1.0,
+        "undivided": False,
         "bin_edges": [0, 1],
         "weighted": True,
     }

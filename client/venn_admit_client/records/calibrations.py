@@ -238,7 +238,10 @@ def _calibration_lines(made: Calibration) -> Iterator[str]:
     certificate = made.certificate
     if certificate is None or certificate.is_certified or made.on_average:
         yield f"  thresholds {thresholds_text(made.thresholds)}; bins of q {q_bins_text(made.q_bins)}"
-    yield f"  {made.mc_points:,} points in mc, {made.vp_points:,} in vp"
+    if made.mc_points:
+        yield f"  {made.mc_points:,} points in mc, {made.vp_points:,} in vp"
+    else:
+        yield f"  {made.vp_points:,} points of mc and vp, undivided"
     if made.usable_share is not None and made.singleton_share is not None:
         yield (
             f"  {made.usable_share:.1%} of vp in bands with enough points; a set with a single class for "

@@ -48,7 +48,10 @@ class CalibrationToDescribe:
     @property
     def label_count(self) -> float:
         """The number of random labels so far, by the share of them that goes to mc."""
-        return self.calibration.mc_count / float(self.classifier.mc_share)
+        known, classifier = self.calibration, self.classifier
+        if known.method_settings.undivided:
+            return known.vp_count / (1 - float(classifier.knn_share))
+        return known.mc_count / float(classifier.mc_share)
 
     @property
     def map_rows(self) -> tuple[int, ...]:
@@ -157,4 +160,5 @@ def points_of_split(rows: CalibrationRows, split: Split) -> SnapshotPoints:
             score=points.score[order],
         ),
         singleton=np.bitwise_count(rows.packed_sets[order]).sum(axis=1) == 1,
+        logits=None if rows.logits is None else rows.logits[order],
     )

@@ -10,6 +10,7 @@ from venn_admit.core.calibrators.certified.policies import Attributes, Bounded
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.calibrators.settings import MethodSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows
+from venn_admit.core.evaluation.category import Bounds
 from venn_admit.core.monitoring.what_if import SnapshotEffects
 from venn_admit.core.types import Approximation, Float32Array, IntArray
 from venn_admit.errors import InvalidInputError
@@ -127,14 +128,16 @@ class Explained:
     """The decision on one point.
 
     fields: by the names that a stored decision has them under. category_counts: (C,) int64, points of each label in
-    the category, 0 if the set is not a singleton. policy: None if the pointwise promise was asked for. basis: given
-    with the whole snapshot at hand, if the method has cells.
+    the category, 0 if the set is not a singleton; without a division, in the one that gives the lower probability.
+    bounds: the probabilities of each class; None if they follow from these. policy: None if the pointwise promise was
+    asked for. basis: given with the whole snapshot at hand, if the method has cells.
     """
 
     fields: dict[str, Any]
     category_counts: IntArray
     policy: AppliedPolicy | None = None
     basis: CellBasis | None = None
+    bounds: Bounds | None = None
 
 
 class Snapshot(Protocol):

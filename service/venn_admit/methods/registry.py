@@ -7,6 +7,7 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.methods.method import Method, Snapshot
 from venn_admit.methods.venn_abers.method import VennAbers
 from venn_admit.methods.venn_admit.method import VennAdmit
+from venn_admit.methods.venn_admit.undivided import no_weights
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import connect
@@ -19,15 +20,18 @@ METHODS: Mapping[str, Method] = {VENN_ADMIT: VennAdmit(), VENN_ABERS: VennAbers(
 def settled_weights(calibration: Calibration, weighted: bool | None) -> bool:
     """Return whether decisions by a calibration are weighted; None asks for what is usual for its method.
 
-    Raises InvalidInputError if they cannot be, because a policy decides by the score.
+    Raises InvalidInputError if they cannot be: a policy decides by the score, or mc and vp are undivided.
     """
+    undivided = calibration.method_settings.undivided
+    if weighted and undivided:
+        raise no_weights(calibration.id)
     if weighted and calibration.has_policy:
         asked = "a certificate" if calibration.is_asked_for_certificate else "the average promise"
         raise InvalidInputError(
             f"calibration {calibration.id} was asked for {asked}, which is about plain probabilities alone; decide by "
             "it without weights, or by a calibration with the pointwise promise"
         )
-    return METHODS[calibration.method].weighted_by_default if weighted is None else weighted
+    return METHODS[calibration.method].weighted_by_default and not undivided if weighted is None else weighted
 
 
 def load_snapshot(workspace: Workspace, classifier: Classifier, calibration_id: int) -> Snapshot:

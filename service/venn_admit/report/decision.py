@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from venn_admit.core.evaluation.category import category_shares
+from venn_admit.core.evaluation.category import Bounds, category_shares
 from venn_admit.core.evidence import VIEW, Field, Kind, own_fields
 from venn_admit.report.evaluation.wording import interval_text, share_text
 
@@ -13,16 +13,18 @@ def class_table(
     class_names: Sequence[str],
     category: Sequence[int] | None,
     number: Callable[[float], str],
+    bounds: Bounds | None = None,
 ) -> tuple[list[str], list[tuple[str, ...]]] | None:
     """Return what a decision says of each class, as heads and rows for people; None if its method says nothing.
 
-    category: points of each label in the category; None if that is unknown. number: how numbers are written.
+    category: points of each label in the category; None if that is unknown. number: how numbers are written. bounds: as
+    in `category_shares`.
     """
     fields = [field for field in own_fields(stored) if field.kind.is_per_class]
     if not fields:
         return None
     fields += [field for field in VIEW if field.kind.is_per_class]
-    shares = category_shares(stored, category)
+    shares = category_shares(stored, category, bounds)
     rows = []
     for place, name in enumerate(class_names):
         cells = [_class_cell(field, stored[field.name][place], number) for field in fields]
@@ -30,17 +32,19 @@ def class_table(
         if shares is not None:
             cells += number(shares.lower[place]), number(shares.upper[place])
         rows.append((name, *cells))
-    bounds = () if shares is None else ("lower probability", "upper probability")
-    return ["class", *(field.words for field in fields), "in category", *bounds], rows
+    heads = () if shares is None else ("lower probability", "upper probability")
+    return ["class", *(field.words for field in fields), "in category", *heads], rows
 
 
-def category_fact(stored: Mapping[str, Any], category: Sequence[int] | None) -> list[tuple[str, str]]:
+def category_fact(
+    stored: Mapping[str, Any], category: Sequence[int] | None, bounds: Bounds | None = None
+) -> list[tuple[str, str]]:
     """Return how much of the category is right, and how exactly a sample of its size tells; empty without a category.
 
     >>> category_fact({"category_size": 584, "upweight": 4.0, "predicted": 0}, [574, 10])
     [('right in the category', '.983, 95 % interval .969-.991')]
     """
-    shares = category_shares(stored, category)
+    shares = category_shares(stored, category, bounds)
     if shares is None or shares.right is None:
         return []
     said = f"{share_text(shares.right)}, 95 % interval {interval_text(shares.interval)}"

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from venn_admit.core.calibrators.certified.policies import Bounded
+from venn_admit.core.evaluation.category import Bounds
 from venn_admit.core.evidence import own_fields, scalar_fields
 from venn_admit.core.reasons import Reason
 from venn_admit.flows.decisions.listing import AppliedRule
@@ -59,17 +60,25 @@ def steps(stored: Mapping[str, Any], class_names: Sequence[str], rule: AppliedRu
     return [*found, ExplainedStep("Decision", f"Rejected: {reason}. {reason.meaning}{why} {reason.remedy}", "stopped")]
 
 
-def facts(stored: Mapping[str, Any], category: Sequence[int] | None = None) -> list[tuple[str, str]]:
+def bounds_of(answer: Mapping[str, Any]) -> Bounds | None:
+    """Return the probabilities of each class in an answer."""
+    category = answer["category"]
+    return None if category is None else (category["lower"], category["upper"])
+
+
+def facts(
+    stored: Mapping[str, Any], category: Sequence[int] | None = None, bounds: Bounds | None = None
+) -> list[tuple[str, str]]:
     """Return what the method keeps of the point as a whole, by the words for it.
 
-    category: points of each label in the category; None if that is unknown.
+    category: points of each label in the category; None if that is unknown. bounds: as in `category_shares`.
     """
     kept = [(field.words, stored.get(field.name)) for field in scalar_fields(own_fields(stored))]
     return [
         (words, NUMBER(value) if isinstance(value, float) else f"{value:,}")
         for words, value in kept
         if value is not None
-    ] + category_fact(stored, category)
+    ] + category_fact(stored, category, bounds)
 
 
 def _near_text(match_count: int, distance: float) -> str:

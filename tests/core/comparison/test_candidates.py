@@ -1,6 +1,7 @@
 """Settings to choose from: which there are, what each admits, and what is left out."""
 
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
 from venn_admit.core.calibrators.venn_abers.crossfit import cross_fit, fold_of
 from venn_admit.core.calibrators.venn_abers.reliability import fit_reliability, scored_points
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer, crossfitted_lower
+from venn_admit.core.calibrators.venn_admit.undivided_crossfit import undivided_folds
 from venn_admit.core.comparison.candidates import CrossFitted, cross_fitted_candidates
 from venn_admit.core.comparison.held_out import HeldOutPoints
 from venn_admit.core.types import CalibrationPoints
@@ -52,8 +54,11 @@ def found() -> CrossFitted:
 
 def test_a_few_of_each_method(found: CrossFitted) -> None:
     settings = [one.settings for one in found.found]
-    assert [(one.kappa, one.q_bins) for one in settings if isinstance(one, CalibratorSettings)] == [
-        (kappa, edges) for edges in (tuple(range(K + 1)), COARSE, (0,)) for kappa in (1000, 300, 100, 50, 30)
+    assert [(one.undivided, one.q_bins, one.kappa) for one in settings if isinstance(one, CalibratorSettings)] == [
+        (undivided, edges, kappa)
+        for undivided in (False, True)
+        for edges in (tuple(range(K + 1)), COARSE, (0,))
+        for kappa in (1000, 300, 100, 50, 30)
     ]
     assert [(one.score, one.q_bins, one.promise) for one in settings if isinstance(one, VennAbersSettings)] == [
         *((kind, edges, "pointwise") for kind in ScoreKind for edges in (COARSE, (0,))),
@@ -110,15 +115,11 @@ def test_venn_admit_admits_what_reaches_the_threshold(found: CrossFitted) -> Non
     by_bands = [one for one in found.found if isinstance(one.settings, CalibratorSettings)]
     for one in by_bands:
         assert isinstance(one.settings, CalibratorSettings)
-        (lower,) = crossfitted_lower(
-            points,
-            view.logits,
-            fold,
-            one.settings,
-            (one.settings.kappa,),
-            class_count=C,
-            localizer=localizer_of(MC),
-        )
+        given = points, view.logits, fold, one.settings, (one.settings.kappa,)
+        if one.settings.undivided:
+            (lower,) = undivided_folds(*given, class_count=C, growth=Fraction(2), judged=np.arange(len(fold)))
+        else:
+            (lower,) = crossfitted_lower(*given, class_count=C, localizer=localizer_of(MC))
         assert one.admitted.tolist() == (np.nan_to_num(lower) >= 0.9).tolist()
         assert one.predicted.tolist() == view.predicted.tolist()
     assert any(one.admitted.any() for one in by_bands)

@@ -101,10 +101,12 @@ def test_settings_are_as_they_are_alone() -> None:
         replace(SETTINGS, delta=0.5),
         replace(SETTINGS, thresholds=(Decimal("0.8"),) * CLASS_COUNT),
         replace(SETTINGS, q_bins=(0,)),
+        replace(SETTINGS, undivided=True),
     ]
     together = division_shares(points, varied, class_count=CLASS_COUNT, seed=7)
     assert together == [division_shares(points, [one], class_count=CLASS_COUNT, seed=7)[0] for one in varied]
     assert len(set(together)) == len(varied)
+    assert len(set(together[-1])) == 1, "no division, no range"
 
 
 def test_too_few_points_have_no_shares() -> None:

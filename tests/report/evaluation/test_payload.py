@@ -169,6 +169,7 @@ def test_the_calibration(sentiment: DatasetReport) -> None:
         "thresholds": ["0.9", "0.9"],
         "kappa": 100,
         "delta": "inf",
+        "undivided": False,
         "bin_edges": [0, 1, 6],
         "mc_count": 500,
         "vp_count": 480,

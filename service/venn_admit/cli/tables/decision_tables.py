@@ -7,6 +7,7 @@ from venn_admit.cli.output import output
 from venn_admit.cli.tables.calibration_tables import print_basis
 from venn_admit.cli.tables.layer_tables import attributes_line, print_contributions
 from venn_admit.cli.tables.rows import facts, table
+from venn_admit.core.evaluation.category import Bounds
 from venn_admit.core.evidence import PREDICTION, VERDICT, VIEW, Field, Kind, own_fields, scalar_fields
 from venn_admit.core.reasons import Reason
 from venn_admit.flows.decisions.replay import Replayed
@@ -35,12 +36,13 @@ def print_decision(
     policy: AppliedPolicy | None = None,
     attributes: Mapping[str, Any] | None = None,
     network_logits: Sequence[float] | None = None,
+    bounds: Bounds | None = None,
 ) -> None:
     """Print the tables.
 
     fields: as in JSON. category_counts: (C,); None if unknown. policy: None if no certificate was asked for.
     attributes: of the exemplar; None if it has none. network_logits: (C,) f of the exemplar; None if it has no
-    attributes.
+    attributes. bounds: as in `category_shares`.
     """
     attributes = attributes or {}
     carried = None if network_logits is None else own_contributions(attributes, class_names, network_logits)
@@ -49,7 +51,7 @@ def print_decision(
         fact = _fact(field, fields[field.name], class_names)
         if fact is not None:
             shown.append((field.words, str(fact)))
-    shown += category_fact(fields, category_counts)
+    shown += category_fact(fields, category_counts, bounds)
     if fields["reason"] is not None:
         reason = Reason(fields["reason"])
         shown += ("what it means", reason.meaning), ("what to do", reason.remedy)
@@ -60,7 +62,7 @@ def print_decision(
 
     if carried is not None:
         print_contributions(carried)
-    per_class = class_table(fields, class_names, category_counts, score_text)
+    per_class = class_table(fields, class_names, category_counts, score_text, bounds)
     if per_class is not None:
         heads, rows = per_class
         output.print(table(heads, rows, title="Evidence per class", right=heads[1:]))
@@ -102,6 +104,7 @@ def print_replayed(replayed: Replayed) -> None:
         replayed.policy,
         replayed.attributes,
         replayed.network_logits.tolist(),
+        replayed.bounds,
     )
     if replayed.basis is not None:
         print_basis(replayed.basis)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from venn_admit.core.checks import check_lengths
+from venn_admit.core.split_names import Split
 from venn_admit.core.types import CalibrationPoints, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError, NotReadyError
 
@@ -46,15 +47,16 @@ def bin_of(match_count: IntArray, q_bins: tuple[int, ...]) -> IntArray:
     return np.searchsorted(np.asarray(q_bins), match_count, side="right").astype(np.int64) - 1
 
 
-def band_radius(points: CalibrationPoints, delta: float) -> BandRadius:
-    """Return s_hat and omega from the points of `mc` (section 3), the same whatever the order of the rows.
+def band_radius(points: CalibrationPoints, delta: float, split: Split = Split.MC) -> BandRadius:
+    """Return s_hat and omega from the points of a split (section 3), the same whatever the order of the rows.
 
     If all correct points with q > 0 have the same distance, omega is 0, so that a band holds exactly equal d; or inf,
     if delta is.
 
     Args:
-        points: The points of `mc`.
+        points: The points of `mc`; of `knn`, if `mc` is not divided from `vp`.
         delta: > 0; may be inf.
+        split: What a message calls them.
 
     Raises:
         NotReadyError: Fewer than two points have q > 0 and yhat = y.
@@ -62,7 +64,7 @@ def band_radius(points: CalibrationPoints, delta: float) -> BandRadius:
     usable = (points.match_count > 0) & (points.predicted == points.label)
     if usable.sum() < 2:
         raise NotReadyError(
-            f"the band radius needs at least 2 calibration points in mc with q > 0 and a correct prediction, "
+            f"the band radius needs at least 2 calibration points in {split} with q > 0 and a correct prediction, "
             f"got {usable.sum()} of {len(usable)}; ingest and label more held-out data"
         )
     # Computed in exact rational arithmetic and rounded once, so that the order of rows does not show in the last bit.

@@ -65,6 +65,36 @@ class OrderStatistics:
             found = 2 * found + is_one
         return self._distinct[found]
 
+    def count_above(self, low: IntArray, high: IntArray, value: FloatArray) -> IntArray:
+        """Return how many values of each window are greater than a value, in O(m log n).
+
+        Args:
+            low: (m,) int64, the start of each window.
+            high: (m,) int64, its exclusive end; 0 <= low <= high <= n.
+            value: (m,) float64.
+
+        Examples:
+            >>> OrderStatistics(np.array([0.5, 0.1, 0.5])).count_above(np.array([0]), np.array([3]), np.array([0.1]))
+            array([2])
+        """
+        greater = np.searchsorted(self._distinct, value, side="right")  # the rank of the least greater value
+        none, every = greater == len(self._distinct), greater == 0
+        found = np.where(every, high - low, 0)
+        rank = np.where(none | every, 0, greater)
+        low, high = np.where(none | every, 0, low), np.where(none | every, 0, high)
+        bit = 1 << len(self._levels)
+        for zeros_before in self._levels:
+            bit >>= 1
+            zeros_low, zeros_high = zeros_before[low], zeros_before[high]
+            zeros_total = int(zeros_before[-1])
+            is_one = rank & bit != 0
+            # Where the rank has a zero, values with a one are greater, and are counted.
+            found += np.where(is_one, 0, (high - low) - (zeros_high - zeros_low))
+            low = np.where(is_one, low - zeros_low + zeros_total, zeros_low)
+            high = np.where(is_one, high - zeros_high + zeros_total, zeros_high)
+        counted: IntArray = np.where(none, 0, np.where(every, found, found + (high - low)))
+        return counted
+
     def _check_windows(self, low: IntArray, high: IntArray, rank: IntArray) -> None:
         if not low.shape == high.shape == rank.shape or low.ndim != 1:
             raise InvalidInputError(

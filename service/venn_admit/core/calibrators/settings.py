@@ -127,6 +127,18 @@ class CalibratorSettings:
     ]
     q_bins: QBins
     thresholds: Thresholds
+    undivided: Annotated[
+        bool,
+        Declared(
+            kind=SettingKind.FLAG,
+            about="whether all points of mc and vp calibrate sets and probabilities alike, so that nothing is owed to "
+            "their division",
+            given="false by default; decisions are plain then, and the width of bands comes from knn",
+            example=True,
+            added=True,
+            default=False,
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +154,7 @@ class VennAbersSettings:
     """
 
     method: ClassVar[str] = VENN_ABERS
+    undivided: ClassVar[bool] = False
 
     alpha: Alpha
     q_bins: QBins
@@ -328,6 +341,7 @@ def make_settings(
     kappa: int = DEFAULT_KAPPA,
     q_bins: tuple[int, ...] | None = None,
     thresholds: tuple[Decimal, ...] | None = None,
+    undivided: bool = False,
 ) -> CalibratorSettings:
     """Return checked settings. The defaults are the paper's: every q its own bin, threshold 1 - alpha for every class.
 
@@ -335,6 +349,7 @@ def make_settings(
         alpha: As in `CalibratorSettings`, as are the others.
         q_bins: None makes every q a bin of its own.
         thresholds: None makes every threshold 1 - alpha.
+        undivided: Whether `mc` and `vp` calibrate alike.
 
     Raises:
         InvalidInputError: The settings do not fit the classifier.
@@ -350,6 +365,7 @@ def make_settings(
         kappa=kappa,
         q_bins=tuple(range(neighbour_count + 1)) if q_bins is None else q_bins,
         thresholds=(1 - alpha,) * class_count if thresholds is None else thresholds,
+        undivided=undivided,
     )
     check_settings(settings, class_count=class_count, neighbour_count=neighbour_count)
     return settings

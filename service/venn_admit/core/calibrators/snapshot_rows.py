@@ -7,7 +7,7 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from venn_admit.core.types import BoolArray, CalibrationPoints, IntArray
+from venn_admit.core.types import BoolArray, CalibrationPoints, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,6 +19,7 @@ class CalibrationRows:
         in_vp: (n,) bool, false for points of mc.
         bins: (n,) int64, the bin of each q.
         packed_sets: (n, ceil(C / 8)) uint8, the ADMIT sets of vp as `np.packbits` packs them, 0 for points without one.
+        logits: (n, C) float64, KNN(x), if the points are undivided; otherwise None.
     """
 
     class_count: int
@@ -27,6 +28,7 @@ class CalibrationRows:
     points: CalibrationPoints
     bins: IntArray
     packed_sets: npt.NDArray[np.uint8]
+    logits: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +65,7 @@ def rows_of_split(
     *,
     class_count: int,
     in_vp: bool | None = None,
+    logits: FloatArray | None = None,
 ) -> CalibrationRows:
     """Return the rows of one split.
 
@@ -72,6 +75,7 @@ def rows_of_split(
         bins: (n,) int64, the bin of each q.
         admit_sets: (n, C) bool, the ADMIT sets of vp; None for mc, which has none, and for methods without them.
         in_vp: Whether the split is vp; None: if there are ADMIT sets.
+        logits: (n, C) float64, if the points are undivided.
     """
     n = len(exemplar_ids)
     empty = np.zeros((n, -(-class_count // 8)), dtype=np.uint8)
@@ -82,6 +86,7 @@ def rows_of_split(
         points=points,
         bins=bins,
         packed_sets=empty if admit_sets is None else np.packbits(admit_sets, axis=1),
+        logits=logits,
     )
 
 
@@ -141,4 +146,5 @@ def _columns(rows: CalibrationRows) -> list[npt.NDArray[np.generic]]:
         points.distance.view(np.int64),
         points.score.view(np.int64),
     )
-    return [*(column[:, None] for column in narrow), rows.packed_sets]
+    wide = [rows.packed_sets] if rows.logits is None else [rows.packed_sets, rows.logits.view(np.int64)]
+    return [*(column[:, None] for column in narrow), *wide]

@@ -78,7 +78,13 @@ class UsableShares:
 
 
 def usable_shares(
-    mc: CalibrationPoints, settings: CalibratorSettings, *, class_count: int, neighbour_count: int, omega: float
+    mc: CalibrationPoints,
+    settings: CalibratorSettings,
+    *,
+    class_count: int,
+    neighbour_count: int,
+    omega: float,
+    growth: Fraction = Fraction(1),
 ) -> UsableShares:
     """Count, for each point of mc, the other points of its band, under the setting asked for and under alternatives.
 
@@ -89,6 +95,7 @@ def usable_shares(
         mc: The points, not empty.
         settings: The setting asked for.
         omega: Band radius, which depends on neither kappa nor bins.
+        growth: How many times as many points bands will hold, if those of other splits are to join those of mc.
 
     Raises:
         InvalidInputError: There are no points.
@@ -99,8 +106,11 @@ def usable_shares(
         )
     kappas = kappas_to_choose_from(settings.alpha)
     families = _bin_families(settings.q_bins, neighbour_count)
-    smallest = [smallest_in_band(mc, mc, class_count, edges, omega, apart=True)[0] for edges in families]
+    smallest = [
+        _grown(smallest_in_band(mc, mc, class_count, edges, omega, apart=True)[0], growth) for edges in families
+    ]
     asked, scarcest = smallest_in_band(mc, mc, class_count, settings.q_bins, omega, apart=True)
+    asked = _grown(asked, growth)
     per_class = np.bincount(scarcest[asked < settings.kappa], minlength=class_count)
     starved = int(per_class.sum())
     return UsableShares(
@@ -113,6 +123,10 @@ def usable_shares(
         q_bins=families,
         shares=np.array([[(counts >= kappa).mean() for counts in smallest] for kappa in kappas]),
     )
+
+
+def _grown(counts: IntArray, growth: Fraction) -> IntArray:
+    return counts * growth.numerator // growth.denominator
 
 
 def smallest_in_band(

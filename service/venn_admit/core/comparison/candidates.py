@@ -8,6 +8,7 @@ by it is fixed before `vp` is looked at (docs/PROCEDURE.md, section 10).
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -34,6 +35,7 @@ from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel, scored_points
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer, alike
 from venn_admit.core.calibrators.venn_admit.crossfit import crossfitted_lower as admit_lower
+from venn_admit.core.calibrators.venn_admit.undivided_crossfit import USUAL_GROWTH, undivided_folds
 from venn_admit.core.comparison.held_out import HeldOutPoints
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.errors import NotReadyError
@@ -79,6 +81,7 @@ def cross_fitted_candidates(
     seed: int,
     reliability: ReliabilityModel | None,
     localizer: PointsLocalizer | None,
+    growth: Fraction = USUAL_GROWTH,
     judged: IntArray | None = None,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> CrossFitted:
@@ -87,6 +90,7 @@ def cross_fitted_candidates(
     Args:
         neighbour_count: K; None if the classifier has logits only, for which there is one setting for each promise.
         reliability: The model of that score; None if there is none, which leaves the score out.
+        growth: As in `undivided_lower`.
     """
     cross_fit = partial(
         cross_fitted_settings,
@@ -96,6 +100,7 @@ def cross_fitted_candidates(
         seed=seed,
         reliability=reliability,
         localizer=localizer,
+        growth=growth,
         judged=judged,
         memory_budget=memory_budget,
     )
@@ -108,7 +113,8 @@ def cross_fitted_candidates(
     every, coarse, one = tuple(range(neighbour_count + 1)), coarse_bins(neighbour_count), (0,)
     base = make_settings(class_count, neighbour_count, alpha=alpha)
     bands = [
-        replace(base, q_bins=edges, kappa=kappa)
+        replace(base, q_bins=edges, kappa=kappa, undivided=undivided)
+        for undivided in (False, True)
         for edges in dict.fromkeys((every, coarse, one))
         for kappa in kappas_to_choose_from(alpha)
     ]
@@ -146,6 +152,7 @@ def cross_fitted_settings(
     seed: int,
     reliability: ReliabilityModel | None,
     localizer: PointsLocalizer | None,
+    growth: Fraction = USUAL_GROWTH,
     judged: IntArray | None = None,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> list[Candidate]:
@@ -156,6 +163,7 @@ def cross_fitted_settings(
         neighbour_count: K; None if the classifier has logits only, of which all settings must be Venn-Abers with the
             network's score.
         reliability: The model of that score, which settings that ask for it or for `auto` need.
+        growth: As in `undivided_lower`.
 
     Returns:
         A candidate for each of the settings, in their order; its settings have the score that was chosen.
@@ -166,7 +174,7 @@ def cross_fitted_settings(
     fold = fold_of(mc.keys, seed=seed)
     bands = [one for one in settings if isinstance(one, CalibratorSettings)]
     rows = np.arange(len(fold)) if judged is None else judged
-    by_bands = iter(_by_bands(mc, fold, bands, class_count, localizer, rows, memory_budget))
+    by_bands = iter(_by_bands(mc, fold, bands, class_count, localizer, growth, rows, memory_budget))
     cells = _Cells(mc, fold, class_count, neighbour_count, reliability, rows)
     return [next(by_bands) if isinstance(one, CalibratorSettings) else cells.candidate(one) for one in settings]
 
@@ -177,6 +185,7 @@ def _by_bands(
     settings: Sequence[CalibratorSettings],
     class_count: int,
     localizer: PointsLocalizer | None,
+    growth: Fraction,
     judged: IntArray,
     memory_budget: int,
 ) -> list[Candidate]:
@@ -190,14 +199,16 @@ def _by_bands(
         kappas = sorted({settings[number].kappa for number in numbers})
         for start in range(0, len(kappas), step):
             block = kappas[start : start + step]
-            lower = admit_lower(
+            cross_fit = partial(undivided_folds, growth=growth)
+            if not settings[numbers[0]].undivided:
+                cross_fit = partial(admit_lower, localizer=localizer)
+            lower = cross_fit(
                 points,
                 mc.seen.knn.logits,
                 fold,
                 settings[numbers[0]],
                 block,
                 class_count=class_count,
-                localizer=localizer,
                 judged=judged,
                 memory_budget=memory_budget,
             )

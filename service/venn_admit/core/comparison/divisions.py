@@ -5,6 +5,7 @@ share: a category whose share right lies near 1 - alpha is admitted as a whole, 
 """
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.core.calibrators.venn_admit.crossfit import AdmitParts, alike
+from venn_admit.core.calibrators.venn_admit.undivided_crossfit import USUAL_GROWTH, undivided_lower
 from venn_admit.core.comparison.held_out import HeldOutPoints
 from venn_admit.core.splits import hash_keys
 from venn_admit.core.types import IntArray
@@ -29,9 +31,12 @@ def division_shares(
     *,
     class_count: int,
     seed: int,
+    growth: Fraction = USUAL_GROWTH,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> list[tuple[float, ...]]:
     """Return, for each of some settings, the share of the same fifth of `mc` that each of ten divisions admits.
+
+    If a setting is undivided, all other points calibrate, and the share is the same in each.
 
     Probabilities are plain. One half of the other points serves as `mc`, the other as `vp`. kappa counts points out of
     all of `mc`, so that it is less for a half. Documents stay whole, and the order of the points does not matter.
@@ -39,6 +44,7 @@ def division_shares(
 
     Args:
         settings: Of Venn-ADMIT.
+        growth: As in `undivided_lower`.
 
     Returns:
         Shares in [0, 1]; none if a division has too few points.
@@ -56,6 +62,14 @@ def division_shares(
     points = calibration_points(mc.seen.knn, mc.label)
     for numbers in alike(settings):
         of_group = [settings[number] for number in numbers]
+        if of_group[0].undivided:
+            try:
+                once = _admitted_undivided(mc, of_group, others, judged, class_count, growth, memory_budget)
+            except NotReadyError:
+                continue
+            for number, share in zip(numbers, once, strict=True):
+                shares[number] = (share,) * DIVISIONS
+            continue
         parts = AdmitParts(points, mc.seen.knn.logits, of_group[0], class_count, None, memory_budget)
         try:
             by_division = [
@@ -82,6 +96,34 @@ def _admitted(
         # No comparison with NaN, the lower probability without a singleton, holds.
         shares.append(float(reaches_threshold(lower, predicted, one.thresholds).mean()))
     return shares
+
+
+def _admitted_undivided(
+    mc: HeldOutPoints,
+    settings: Sequence[CalibratorSettings],
+    others: IntArray,
+    judged: IntArray,
+    class_count: int,
+    growth: Fraction,
+    memory_budget: int,
+) -> list[float]:
+    """The same if all of the others calibrate."""
+    lower = undivided_lower(
+        calibration_points(mc.seen.knn, mc.label),
+        mc.seen.knn.logits,
+        others,
+        judged,
+        settings[0],
+        [one.kappa for one in settings],
+        class_count=class_count,
+        growth=growth,
+        memory_budget=memory_budget,
+    )
+    predicted = mc.seen.knn.predicted[judged]
+    return [
+        float(reaches_threshold(of_kappa, predicted, one.thresholds).mean())
+        for of_kappa, one in zip(lower, settings, strict=True)
+    ]
 
 
 def mean_and_range(shares: Sequence[float]) -> tuple[float, float, float]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import isinf
-from typing import Any
+from typing import Any, TypeAlias
 
 from venn_admit.core.evaluation.tallies import wilson_interval
 
@@ -30,7 +30,13 @@ class CategoryShares:
     interval: tuple[float, float]
 
 
-def category_shares(decided: Mapping[str, Any], counts: Sequence[int] | None) -> CategoryShares | None:
+Bounds: TypeAlias = tuple[Sequence[float], Sequence[float]]
+"""The lower and the upper probability of each class, (C,) each."""
+
+
+def category_shares(
+    decided: Mapping[str, Any], counts: Sequence[int] | None, bounds: Bounds | None = None
+) -> CategoryShares | None:
     """Return what the category of a decision says.
 
     With an assumed label c, p_c(c') = (counts[c'] + [c = c'] w) / (|T| + w), so that class c' has
@@ -40,6 +46,7 @@ def category_shares(decided: Mapping[str, Any], counts: Sequence[int] | None) ->
     Args:
         decided: The fields of the decision, by the names that a stored one has them under.
         counts: (C,), points of each label in the category; None if that is unknown.
+        bounds: The probabilities, if they do not follow from the counts: without a division, each label has a category.
 
     Returns:
         None if the set is not a singleton, the method has no categories, or the counts are unknown.
@@ -49,17 +56,24 @@ def category_shares(decided: Mapping[str, Any], counts: Sequence[int] | None) ->
         >>> found.upper, round(found.right, 3)
         ((0.9829931972789115, 0.023809523809523808), 0.983)
     """
-    if counts is None or decided.get("category_size") is None or decided["upweight"] is None:
+    upweight = decided.get("upweight")
+    if counts is None or decided.get("category_size") is None or (upweight is None and bounds is None):
         return None
-    size, upweight = sum(counts), decided["upweight"]
-    right = counts[decided["predicted"]]
-    bounded = not isinf(upweight)
+    size, right = sum(counts), counts[decided["predicted"]]
+    lower, upper = _by_counts(counts, upweight) if upweight is not None else bounds or ((), ())
     return CategoryShares(
-        lower=tuple(count / (size + upweight) if bounded else 0.0 for count in counts),
-        upper=tuple((count + upweight) / (size + upweight) if bounded else 1.0 for count in counts),
+        lower=tuple(lower),
+        upper=tuple(upper),
         right=right / size if size else None,
         interval=_interval(right, size),
     )
+
+
+def _by_counts(counts: Sequence[int], upweight: float) -> Bounds:
+    if isinf(upweight):
+        return (0.0,) * len(counts), (1.0,) * len(counts)
+    total = sum(counts) + upweight
+    return [count / total for count in counts], [(count + upweight) / total for count in counts]
 
 
 @lru_cache(maxsize=1024)  # the categories of a snapshot are few

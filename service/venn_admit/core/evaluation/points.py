@@ -27,6 +27,7 @@ KNN, NETWORK = "KNN", "network"
 
 LOCALIZER = "localizer"
 WEIGHTED_ADMIT = "Venn-ADMIT weighted"
+UNDIVIDED_ADMIT = "Venn-ADMIT undivided"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

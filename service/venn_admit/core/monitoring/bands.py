@@ -14,8 +14,9 @@ from venn_admit.core.approximation.localizer import LocalizerSupport
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
-from venn_admit.core.calibrators.venn_admit.decide import Decisions, decide
+from venn_admit.core.calibrators.venn_admit.decide import Decisions, decide, decide_undivided
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.core.calibrators.venn_admit.undivided import UndividedIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
 from venn_admit.core.checks import check_lengths
 from venn_admit.core.documents import Documents
@@ -34,6 +35,7 @@ class SnapshotIndex:
     Attributes:
         vp_usable: The number of points of vp that lie in usable bands.
         vp_admitted: (n_vp,) bool, the points that plain probabilities admit, each without itself in its category.
+        undivided: What decides without a division; None with one.
     """
 
     settings: CalibratorSettings
@@ -44,6 +46,7 @@ class SnapshotIndex:
     vp_documents: Documents | None
     admit: AdmitIndex
     venn: VennIndex
+    undivided: UndividedIndex | None = None
 
 
 def redecide(
@@ -53,10 +56,20 @@ def redecide(
     rows = decided.comparable
     if not rows.any():
         return None
+    view = decided.approximation.take(np.flatnonzero(rows))
+    if snapshot.undivided is not None:
+        return decide_undivided(
+            snapshot.undivided,
+            view,
+            snapshot.settings,
+            neighbour_count=snapshot.neighbour_count,
+            require_full_match=False,
+            memory_budget=memory_budget,
+        )
     return decide(
         snapshot.admit,
         snapshot.venn,
-        decided.approximation.take(np.flatnonzero(rows)),
+        view,
         snapshot.settings,
         neighbour_count=snapshot.neighbour_count,
         require_full_match=False,

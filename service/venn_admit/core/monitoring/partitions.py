@@ -50,7 +50,10 @@ def calibration_partitions(
     settings: CalibratorSettings,
     omega: float,
 ) -> CalibrationPartitions:
-    """Count the points of a snapshot by partition."""
+    """Count the points of a snapshot by partition.
+
+    If they are undivided, all are in vp, and each of them counts as usable by the others.
+    """
     check_calibration_points(mc, class_count)
     check_calibration_points(vp, class_count)
     check_lengths(vp=vp.label, vp_singleton=vp_singleton)
@@ -72,7 +75,8 @@ def calibration_partitions(
     def of_vp(members: BoolArray) -> IntArray:
         return np.bincount(vp_cell[members], minlength=shape[0] * shape[1]).reshape(shape)
 
-    smallest, _ = smallest_in_band(mc, vp, class_count, settings.q_bins, omega)
+    of_bands = vp if settings.undivided else mc
+    smallest, _ = smallest_in_band(of_bands, vp, class_count, settings.q_bins, omega, apart=settings.undivided)
     usable = smallest >= settings.kappa
     return CalibrationPartitions(
         distance_edges=edges,

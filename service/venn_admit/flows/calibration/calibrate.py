@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from sqlalchemy import Connection, Engine
@@ -247,6 +248,7 @@ def _usable_shares(workspace: Workspace, classifier: Classifier, settings: Calib
         class_count=classifier.class_count,
         neighbour_count=classifier.neighbour_count,
         omega=require_radius(mc, settings).omega,
+        growth=classifier.growth if settings.undivided else Fraction(1),
     )
 
 

@@ -4,7 +4,6 @@ The strongest promise and certificates are tested on mc too, so they are foretol
 """
 
 from decimal import Decimal
-from fractions import Fraction
 
 from sqlalchemy import Connection
 
@@ -102,6 +101,7 @@ def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> Compar
         seed=classifier.seed,
         reliability=None if parameters is None else parameters.reliability,
         localizer=localizer,
+        growth=classifier.growth,
         judged=judged,
         memory_budget=workspace.memory_budget,
     )
@@ -112,6 +112,7 @@ def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> Compar
             [one.settings for one in found.found if isinstance(one.settings, CalibratorSettings)],
             class_count=classifier.class_count,
             seed=classifier.seed,
+            growth=classifier.growth,
             memory_budget=workspace.memory_budget,
         )
     )
@@ -164,7 +165,7 @@ def _foretold(
             neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
             alpha=alpha,
             with_reliability=parameters is not None and parameters.reliability is not None,
-            grows=Fraction(1 - classifier.knn_share) / Fraction(classifier.mc_share),
+            grows=classifier.growth,
         )
     )
 

@@ -9,10 +9,12 @@ import numpy as np
 from sqlalchemy import Engine
 
 from venn_admit.core.approximation.knn import approximate
-from venn_admit.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
+from venn_admit.core.calibrators.venn_admit.decide import Decisions
 from venn_admit.core.types import Approximation, Float32Array, FloatArray
 from venn_admit.errors import InvalidInputError, NotReadyError
+from venn_admit.methods.registry import settled_weights
 from venn_admit.methods.venn_admit.snapshot import AdmitSnapshot, load_snapshot, require_own
+from venn_admit.methods.venn_admit.undivided import UndividedSnapshot
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import connect, consistent_view
 from venn_admit.store.exemplars import classifiers, exemplars
@@ -90,7 +92,7 @@ class _Searched:
 def audit(workspace: Workspace, name: str, *, sample: int, ef_searches: Sequence[int]) -> tuple[int, list[SearchAudit]]:
     """Return how many points were sampled, and the audits of the exact search and of each ef_search.
 
-    Decisions are weighted ones under the current snapshot.
+    Decisions are weighted ones under the current snapshot, or plain if it is undivided.
 
     Args:
         sample: How many points to search for, if there are as many beside the training exemplars.
@@ -123,13 +125,13 @@ def audit(workspace: Workspace, name: str, *, sample: int, ef_searches: Sequence
         exact = _searched(queries, partial(nearest.exact_nearest, connection, classifier))
 
     snapshot = load_snapshot(workspace, classifier, calibration.id)
-    right = _decided(classifier, snapshot, queries, exact, workspace.memory_budget)
+    right = _decided(snapshot, queries, exact)
     return len(points), [
         _compare(
             ef_search,
             searched,
             exact,
-            _decided(classifier, snapshot, queries, searched, workspace.memory_budget),
+            _decided(snapshot, queries, searched),
             right,
         )
         for ef_search, searched in [(None, exact), *by_index.items()]
@@ -147,23 +149,12 @@ def _searched(queries: Float32Array, search: Search) -> _Searched:
 
 
 def _decided(
-    classifier: Classifier, snapshot: AdmitSnapshot, queries: Float32Array, searched: _Searched, memory_budget: int
+    snapshot: AdmitSnapshot | UndividedSnapshot, queries: Float32Array, searched: _Searched
 ) -> tuple[Approximation, Decisions]:
     """Approximations of all points and decisions on them, from the neighbours found."""
     approximation = approximate(*nearest.as_neighbours(searched.found), snapshot.parameters.knn)
-    decided = decide(
-        snapshot.admit,
-        snapshot.venn,
-        approximation,
-        snapshot.calibration.settings,
-        neighbour_count=classifier.neighbour_count,
-        require_full_match=False,
-        localizer=Localizer.over(
-            snapshot.localizer_vectors, snapshot.parameters.eta_loc, queries, memory_budget=memory_budget
-        ),
-        memory_budget=memory_budget,
-    )
-    return approximation, decided
+    weighted = settled_weights(snapshot.calibration, None)
+    return approximation, snapshot.decisions(approximation, queries if weighted else None)
 
 
 def _compare(

@@ -12,6 +12,7 @@ import numpy as np
 from sqlalchemy import Connection, Engine, Row
 
 from venn_admit.core.approximation.knn import approximate
+from venn_admit.core.evaluation.category import Bounds
 from venn_admit.core.evidence import EVIDENCE, VIEW
 from venn_admit.core.types import Approximation, Float32Array, FloatArray, IntArray, Support
 from venn_admit.flows.decisions.listing import ShownDecision
@@ -56,7 +57,7 @@ class Replayed(ShownDecision):
     bit for bit. forgotten: what of its foundations is gone. not_recomputed: the fields that would need it, which
     are None in `computed`. category_counts: (C,) int64, points of each label in the category, 0 if the set is not a
     singleton; None if points of it are gone. policy: None if the calibration was asked for no certificate. basis: None
-    unless the method has cells, and all points of the calibration are there.
+    unless the method has cells, and all points of the calibration are there. bounds: as in `category_shares`.
     """
 
     near: Sequence[Near]
@@ -68,6 +69,7 @@ class Replayed(ShownDecision):
     category_counts: IntArray | None
     policy: AppliedPolicy | None
     basis: CellBasis | None
+    bounds: Bounds | None
 
 
 def replay_newest(workspace: Workspace, name: str, external_id: str) -> Replayed:
@@ -131,6 +133,7 @@ def replay(workspace: Workspace, decision_id: int) -> Replayed:
         category_counts=_whole_category(explained.category_counts, stored, gone),
         policy=explained.policy,
         basis=None if gone.points else explained.basis,
+        bounds=explained.bounds,
     )
 
 

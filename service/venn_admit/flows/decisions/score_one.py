@@ -13,6 +13,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from venn_admit.core.approximation.knn import approximate
+from venn_admit.core.evaluation.category import Bounds
 from venn_admit.core.groups import group_values
 from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import Code, InvalidInputError, NotFoundError, VennAdmitError
@@ -74,7 +75,8 @@ class PointDecision:
     fields: by the names that a stored decision has them under. category_counts: (C,) int64, points of each label in
     the category, 0 where the set is no singleton. nearest: the K nearest training exemplars, nearest first, as the
     decision sees them. neighbours: as many of them as were asked for, as users know them. None and none if the
-    classifier has logits only. policy: None if the calibration was asked for no certificate.
+    classifier has logits only. policy: None if the calibration was asked for no certificate. bounds: as in
+    `category_shares`.
     """
 
     point: GivenPoint
@@ -85,6 +87,7 @@ class PointDecision:
     nearest: NearestExemplars | None
     neighbours: Sequence[DescribedExemplar]
     policy: AppliedPolicy | None
+    bounds: Bounds | None
 
     @property
     def near(self) -> list[Near]:
@@ -405,6 +408,7 @@ def _decisions(
             nearest=near,
             neighbours=neighbours,
             policy=one.policy,
+            bounds=one.bounds,
         )
         for point, one, near, neighbours in zip(points, explained, looked_up.near, described, strict=True)
     ]

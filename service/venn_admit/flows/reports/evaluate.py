@@ -22,7 +22,7 @@ from venn_admit.flows.jobs.submit import Submission, submit_job
 from venn_admit.flows.reports.held_out import comparison_calibration, predicted_calibration_data, read_held_out
 from venn_admit.flows.shell import Shell
 from venn_admit.methods.describing import PointsToJudge
-from venn_admit.methods.registry import METHODS, load_snapshot
+from venn_admit.methods.registry import METHODS, load_snapshot, settled_weights
 from venn_admit.report.evaluation.dataset import DatasetReport, build_dataset_report
 from venn_admit.report.evaluation.evaluated import EvaluatedCalibration
 from venn_admit.store.calibrations import calibrations
@@ -164,7 +164,7 @@ def compare_methods(
     snapshot = load_snapshot(workspace, classifier, request.calibration_id)
     calibration = snapshot.calibration
     method, settings = METHODS[calibration.method], calibration.method_settings
-    weighted = method.weighted_by_default
+    weighted = settled_weights(calibration, None)
     neighbour_count = None if knn is None else knn.neighbour_count
     with connect(workspace.engine) as connection:
         rows = evaluations.evaluated_rows(
@@ -274,7 +274,7 @@ def _request(
         )
     if classifier.knn is not None:
         require_support(submission.connection, classifier)
-    weighted = METHODS[calibration.method].weighted_by_default
+    weighted = settled_weights(calibration, None)
     undecided = decisions.undecided(
         submission.connection, labelled.ids, calibration_id=calibration.id, weighted=weighted, require_full_match=False
     )

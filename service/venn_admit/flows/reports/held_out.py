@@ -165,15 +165,19 @@ def _as_it_is(
 
 
 def _of_snapshot(connection: Connection, classifier: Classifier, snapshot: Snapshot, split: Split) -> _Part:
-    """A split as the snapshot has it."""
-    part = calibrations.read_points(connection, snapshot.calibration, split)
-    wanted = part.exemplar_ids
+    """A split as the snapshot has it; without a division, those of its points that are in the split by now."""
+    undivided = snapshot.calibration.method_settings.undivided
+    part = calibrations.read_points(connection, snapshot.calibration, Split.VP if undivided else split)
+    wanted, label = part.exemplar_ids, part.points.label
+    if undivided:
+        chosen = exemplars.are_in_split(connection, wanted, split)
+        wanted, label = wanted[chosen], label[chosen]
     if classifier.knn is None:
-        return wanted, part.points.label, None
+        return wanted, label, None
     ids, approximation = approximations.read_approximations(connection, classifier, wanted, snapshot.parameters.id)
     if len(ids) != len(wanted):
         raise NotReadyError(
             f"{len(wanted) - len(ids):,} points of calibration {snapshot.calibration.id} have other neighbours by now, "
             "and no approximation under its parameters: evaluate with a newer calibration"
         )
-    return wanted, part.points.label, approximation.take(positions(ids, wanted))
+    return wanted, label, approximation.take(positions(ids, wanted))

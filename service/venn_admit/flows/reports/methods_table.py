@@ -14,11 +14,11 @@ from venn_admit.core.comparison.on_mc import ComparisonData, rivals_on_mc
 from venn_admit.core.comparison.selective import ON_AVERAGE, VENN_ABERS, Promise, by_bins
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.measures import Admission, measure_admission
-from venn_admit.core.evaluation.points import WEIGHTED_ADMIT
+from venn_admit.core.evaluation.points import UNDIVIDED_ADMIT, WEIGHTED_ADMIT
 from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import NotReadyError
 from venn_admit.flows.reports.held_out import ReadHeldOut, comparison_calibration, read_held_out
-from venn_admit.methods.registry import METHODS, load_snapshot
+from venn_admit.methods.registry import load_snapshot, settled_weights
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view
@@ -82,7 +82,7 @@ def methods_table(workspace: Workspace, name: str, calibration_id: int | None) -
     rows = document_sample(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
     neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count
     localizer = None
-    if (vectors := data.calibration.vectors) is not None and METHODS[calibration.method].weighted_by_default:
+    if (vectors := data.calibration.vectors) is not None and settled_weights(calibration, None):
 
         def vectors_of(rows: IntArray) -> Float32Array:
             return workspace.cache.mapped_rows(vectors, data.mc_rows[rows])
@@ -96,6 +96,7 @@ def methods_table(workspace: Workspace, name: str, calibration_id: int | None) -
         seed=classifier.seed,
         reliability=None if classifier.knn is None else snapshot.parameters.reliability,
         localizer=localizer,
+        growth=classifier.growth,
         judged=rows,
         memory_budget=workspace.memory_budget,
     )
@@ -132,7 +133,7 @@ def methods_table(workspace: Workspace, name: str, calibration_id: int | None) -
 def _own_name(settings: MethodSettings) -> str:
     """Return the name that the calibration's method has in an evaluation, which a rival may have too."""
     if isinstance(settings, CalibratorSettings):
-        return WEIGHTED_ADMIT
+        return UNDIVIDED_ADMIT if settings.undivided else WEIGHTED_ADMIT
     if settings.promise is AskedPromise.AVERAGE:
         return ON_AVERAGE
     assert settings.score is not None, "the score was chosen"
@@ -143,7 +144,8 @@ def _own_name(settings: MethodSettings) -> str:
 def _check_size(classifier: Classifier, calibration: Calibration, memory_budget: int) -> None:
     """Their vectors are read at once."""
     if classifier.knn is not None:
-        needed = 4 * calibration.mc_count * classifier.knn.dimension
+        # Without a division, all points count as vp, and mc is a part of them.
+        needed = 4 * (calibration.mc_count or calibration.vp_count) * classifier.knn.dimension
         if needed > memory_budget // 2:
             raise NotReadyError(
                 f"the vectors of mc take {needed >> 20:,} MiB, which is more than half of the memory that one "

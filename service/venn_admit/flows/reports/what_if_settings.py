@@ -26,7 +26,7 @@ from venn_admit.core.split_names import Split
 from venn_admit.errors import InvalidInputError
 from venn_admit.flows.calibration.calibrate import require_classes
 from venn_admit.flows.calibration.compare import MOST_JUDGED, parameters_of_mc, read_mc
-from venn_admit.methods.registry import METHODS
+from venn_admit.methods.registry import settled_weights
 from venn_admit.methods.venn_abers.make import require_model
 from venn_admit.report.what_if.settings import SettingsTried, SettingTried
 from venn_admit.store.calibrations import calibrations
@@ -147,6 +147,7 @@ def what_if_settings(workspace: Workspace, name: str, varied: str, values: Seque
         seed=classifier.seed,
         reliability=None if parameters is None else parameters.reliability,
         localizer=localizer,
+        growth=classifier.growth,
         judged=judged,
         memory_budget=workspace.memory_budget,
     )
@@ -157,7 +158,7 @@ def what_if_settings(workspace: Workspace, name: str, varied: str, values: Seque
         calibration=calibration.id,
         method=calibration.method,
         varied=varied,
-        is_weighted=METHODS[calibration.method].weighted_by_default,
+        is_weighted=settled_weights(calibration, None),
         point_count=len(mc.keys),
         judged_count=len(judged),
         document_count=len(judged) if documents is None else documents.count,

@@ -1,6 +1,7 @@
 """What a snapshot by Venn-ADMIT is described by, how it judges held-out data, and how it differs from another."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,14 @@ from venn_admit.core.calibrators.bands import bin_of
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING, UsableShares, usable_shares
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.core.calibrators.venn_admit.decide import Decisions, decide
-from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
+from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.core.comparison.held_out import document_sample
 from venn_admit.core.documents import documents_of
 from venn_admit.core.monitoring.bands import (
     LabelBudget,
     SnapshotIndex,
+    WeightedShare,
     compare_bands,
     label_budget,
     lower_of_vp,
@@ -27,12 +29,20 @@ from venn_admit.core.monitoring.bands import (
 )
 from venn_admit.core.monitoring.divisions import redivided_shares
 from venn_admit.core.monitoring.partitions import CalibrationPartitions, PlacedPoints, calibration_partitions
-from venn_admit.core.monitoring.what_if import SnapshotCount, SnapshotEffects, SnapshotFact
+from venn_admit.core.monitoring.what_if import SnapshotEffects
 from venn_admit.core.split_names import Split
 from venn_admit.core.types import AdmitOutcome, AdmitSets, Approximation
 from venn_admit.methods.describing import CalibrationToDescribe, Described, Judged, PointsToJudge, points_of_split
+from venn_admit.methods.venn_admit.describe_undivided import (
+    compare_undivided,
+    count_differences,
+    count_sets,
+    effects,
+    judge_undivided,
+)
 from venn_admit.methods.venn_admit.make import MadeByAdmit
 from venn_admit.methods.venn_admit.snapshot import AdmitSnapshot
+from venn_admit.methods.venn_admit.undivided import UndividedSnapshot, index_of
 from venn_admit.report.calibration.bands.part import BandsPart
 from venn_admit.report.evaluation.evaluated import settings_of_bands
 from venn_admit.store.calibrations import calibrations
@@ -58,6 +68,7 @@ def describe(workspace: Workspace, connection: Connection, given: CalibrationToD
     )
     venn = VennIndex(vp.points, vp.singleton, class_count=class_count, settings=settings, omega=omega)
     lower, ranking = lower_of_vp(venn, vp.points, vp.singleton)
+    undivided = None if vp.logits is None else index_of(vp, classifier, settings, omega, workspace.memory_budget)
     index = SnapshotIndex(
         settings=settings,
         neighbour_count=classifier.neighbour_count,
@@ -67,15 +78,7 @@ def describe(workspace: Workspace, connection: Connection, given: CalibrationToD
         vp_documents=documents,
         admit=AdmitIndex(mc.points, class_count=class_count, settings=settings, omega=omega),
         venn=venn,
-    )
-    parameters = approximations.parameters_by_id(connection, calibration.parameters_id)
-    weighted = weighted_of_vp(
-        index,
-        vp.singleton,
-        document_sample(keys, seed=classifier.seed, most=MOST_WEIGHED),
-        workspace.cache.mapped_vectors(connection, classifier, vp.exemplar_ids[venn.order]),
-        parameters.eta_loc,
-        memory_budget=workspace.memory_budget,
+        undivided=undivided,
     )
     redecided = redecide(index, decided, memory_budget=workspace.memory_budget)
     part = BandsPart(
@@ -86,8 +89,8 @@ def describe(workspace: Workspace, connection: Connection, given: CalibrationToD
         partitions=partitions,
         admitted_of_vp=int(index.vp_admitted.sum()),
         divisions=_divisions(workspace, connection, given, mc, vp, keys),
-        weighted=weighted,
-        other_settings=_other_settings(given, mc, partitions),
+        weighted=None if settings.undivided else _weighted(workspace, connection, given, index, vp, keys),
+        other_settings=_other_settings(given, vp if settings.undivided else mc, partitions),
         lacking=_lacking(given, redecided),
     )
     placed = PlacedPoints(
@@ -98,6 +101,26 @@ def describe(workspace: Workspace, connection: Connection, given: CalibrationToD
     return Described(part, comparison, given.map_of(placed), coverage)
 
 
+def _weighted(
+    workspace: Workspace,
+    connection: Connection,
+    given: CalibrationToDescribe,
+    index: SnapshotIndex,
+    vp: SnapshotPoints,
+    keys: list[str],
+) -> WeightedShare:
+    """Return what weighted probabilities would admit of a sample of vp."""
+    calibration, classifier = given.calibration, given.classifier
+    return weighted_of_vp(
+        index,
+        vp.singleton,
+        document_sample(keys, seed=classifier.seed, most=MOST_WEIGHED),
+        workspace.cache.mapped_vectors(connection, classifier, vp.exemplar_ids[index.venn.order]),
+        approximations.parameters_by_id(connection, calibration.parameters_id).eta_loc,
+        memory_budget=workspace.memory_budget,
+    )
+
+
 def _divisions(
     workspace: Workspace,
     connection: Connection,
@@ -106,8 +129,23 @@ def _divisions(
     vp: SnapshotPoints,
     vp_keys: list[str],
 ) -> tuple[float, ...]:
-    """Return what other divisions admit; none if it is unknown, since neighbours of some points have changed."""
+    """Return what other divisions admit; none if it is unknown, since neighbours of some points have changed.
+
+    Without a division, return what divisions would admit.
+    """
     calibration, classifier = given.calibration, given.classifier
+    if vp.logits is not None:
+        points = vp.points
+        return redivided_shares(
+            Approximation(vp.logits, points.predicted, points.match_count, points.distance),
+            points.label,
+            vp_keys,
+            replace(calibration.settings, undivided=False),
+            mc_share=float(classifier.mc_share) / (1 - float(classifier.knn_share)),
+            class_count=classifier.class_count,
+            seed=classifier.seed,
+            memory_budget=workspace.memory_budget,
+        )
     joined = np.concatenate([mc.exemplar_ids, vp.exemplar_ids])
     ids, found = approximations.read_approximations(connection, classifier, joined, calibration.parameters_id)
     if len(ids) != len(joined):
@@ -163,8 +201,10 @@ def _lacking(given: CalibrationToDescribe, redecided: Decisions | None) -> Label
     )
 
 
-def judge(snapshot: AdmitSnapshot, points: PointsToJudge) -> Judged:
+def judge(snapshot: AdmitSnapshot | UndividedSnapshot, points: PointsToJudge) -> Judged:
     """Return what the snapshot makes of the points; see the protocol `Method`."""
+    if isinstance(snapshot, UndividedSnapshot):
+        return judge_undivided(snapshot, points)
     settings, rows = snapshot.calibration.settings, points.rows
     assert rows.approximation is not None, "the method decides by the KNN"
     plain = decide(
@@ -212,6 +252,8 @@ def compare(
 ) -> SnapshotEffects:
     """Return the differences; see the protocol `Method`."""
     settings, radius = calibration.settings, calibration.radius
+    if calibration.settings.undivided:
+        return compare_undivided(connection, classifier, calibration, made, memory_budget)
     mc_before = calibrations.read_points(connection, calibration, Split.MC).points
     mc_after = points_of_split(made.rows, Split.MC).points
     before = AdmitIndex(mc_before, class_count=classifier.class_count, settings=settings, omega=radius.omega)
@@ -225,21 +267,6 @@ def compare(
     for block in blocks:
         was = sets(before, block.approximation)
         would_be = sets(after, instead.replaced(block.exemplar_ids, block.approximation))
-        found["points"] += len(block.exemplar_ids)
-        found["usable"] += int((smallest_class_count(was.band_size) >= settings.kappa).sum())
-        found["singletons"] += int(was.singleton.sum())
-        for name in ("band_size", "threshold", "included"):
-            found[name] += int((getattr(was, name) != getattr(would_be, name)).any(axis=1).sum())
-    return SnapshotEffects(
-        facts=(
-            SnapshotFact("s_hat", radius.s_hat, made.radius.s_hat),
-            SnapshotFact("omega", radius.omega, made.radius.omega),
-            SnapshotFact("usable", found["usable"], made.usable_count),
-            SnapshotFact("singletons", found["singletons"], made.singleton_count),
-        ),
-        counts=(
-            SnapshotCount("bands", found["band_size"], found["points"]),
-            SnapshotCount("thresholds", found["threshold"], found["points"]),
-            SnapshotCount("sets", found["included"], found["points"]),
-        ),
-    )
+        count_sets(found, was, settings.kappa)
+        count_differences(found, was, would_be)
+    return effects(radius, made, found)

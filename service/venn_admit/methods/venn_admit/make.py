@@ -10,6 +10,7 @@ from venn_admit.core.calibrators.bands import BandRadius, band_radius, bin_of
 from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, join_points, join_rows, rows_of_split
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
+from venn_admit.core.calibrators.venn_admit.undivided import UndividedIndex
 from venn_admit.core.split_names import Split
 from venn_admit.core.types import CalibrationPoints, IntArray
 from venn_admit.errors import Code, NotReadyError
@@ -48,6 +49,8 @@ def make(
     instead: Replacements | None = None,
 ) -> MadeByAdmit:
     """Compute a snapshot; arguments and errors are those of the protocol `Method`."""
+    if settings.undivided:
+        return _make_undivided(connection, classifier, parameters, settings, memory_budget, instead)
     mc_ids, mc = read_points(connection, classifier, Split.MC, parameters, memory_budget, instead)
     radius = require_radius(mc, settings)
     admit = AdmitIndex(mc, class_count=classifier.class_count, settings=settings, omega=radius.omega)
@@ -59,6 +62,50 @@ def make(
         rows=join_rows([mc_rows, *(block.rows for block in vp)]),
         radius=radius,
         singleton_count=sum(block.singleton_count for block in vp),
+        usable_count=int((smallest >= settings.kappa).sum()),
+        largest_kappa=int(smallest.max()),
+    )
+
+
+def _make_undivided(
+    connection: Connection,
+    classifier: Classifier,
+    parameters: StoredParameters,
+    settings: CalibratorSettings,
+    memory_budget: int,
+    instead: Replacements | None,
+) -> MadeByAdmit:
+    """A snapshot of all points of mc and vp, whose sets are each made from the others; the radius comes from knn."""
+    _, knn = read_points(connection, classifier, Split.KNN, parameters, memory_budget, instead)
+    radius = require_radius(knn, settings, Split.KNN)
+    blocks = [
+        block
+        for split in (Split.MC, Split.VP)
+        for block in approximations.split_blocks(connection, classifier, split, parameters.id, memory_budget, instead)
+    ]
+    points = join_points([calibration_points(block.approximation, block.labels) for block in blocks])
+    logits = np.concatenate([block.approximation.logits for block in blocks])
+    index = UndividedIndex(
+        points,
+        logits,
+        class_count=classifier.class_count,
+        settings=settings,
+        omega=radius.omega,
+        memory_budget=memory_budget,
+    )
+    sets = index.own_sets(memory_budget=memory_budget)
+    smallest = smallest_class_count(sets.band_size)
+    return MadeByAdmit(
+        rows=rows_of_split(
+            np.concatenate([block.exemplar_ids for block in blocks]),
+            points,
+            bin_of(points.match_count, settings.q_bins),
+            sets.included,
+            class_count=classifier.class_count,
+            logits=logits,
+        ),
+        radius=radius,
+        singleton_count=int(sets.singleton.sum()),
         usable_count=int((smallest >= settings.kappa).sum()),
         largest_kappa=int(smallest.max()),
     )
@@ -109,13 +156,13 @@ def _admit_sets_of_vp(
     return found
 
 
-def require_radius(mc: CalibrationPoints, settings: CalibratorSettings) -> BandRadius:
-    """Return the radius of the bands; NotReadyError if there is none, or if it is 0."""
-    radius = band_radius(mc, settings.delta)
+def require_radius(points: CalibrationPoints, settings: CalibratorSettings, split: Split = Split.MC) -> BandRadius:
+    """Return the radius of the bands from the points of a split; NotReadyError if there is none, or if it is 0."""
+    radius = band_radius(points, settings.delta, split)
     if radius.omega == 0:
         raise NotReadyError(
-            "s_hat is 0: all points of mc that have q > 0 and are predicted correctly lie at the same distance to "
-            "training, so a band would hold equal distances only; check whether the vectors are the right ones, or "
+            f"s_hat is 0: all points of {split} that have q > 0 and are predicted correctly lie at the same distance "
+            "to training, so a band would hold equal distances only; check whether the vectors are the right ones, or "
             "calibrate by q alone, with an infinite delta",
             code=Code.EQUAL_DISTANCES,
         )

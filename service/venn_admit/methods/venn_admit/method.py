@@ -19,9 +19,11 @@ from venn_admit.methods.describing import Judged, PointsToJudge, points_of_split
 from venn_admit.methods.method import DecideEach, Explained, Made, NotKeptError, PointsToDecide, Snapshot
 from venn_admit.methods.recent import Recent
 from venn_admit.methods.shared_passes import MOST_SUPPORTS, SharedWeights
+from venn_admit.methods.venn_admit.decided import decided_by_admit
 from venn_admit.methods.venn_admit.describe import compare, describe, judge
 from venn_admit.methods.venn_admit.make import MadeByAdmit, make
-from venn_admit.methods.venn_admit.snapshot import AdmitSnapshot, decided_by_admit, indexed, load_snapshot
+from venn_admit.methods.venn_admit.snapshot import AdmitSnapshot, indexed, load_snapshot
+from venn_admit.methods.venn_admit.undivided import UndividedSnapshot
 from venn_admit.store.calibrations import bands
 from venn_admit.store.calibrations.bands import BandEvidence
 from venn_admit.store.calibrations.calibrations import Calibration
@@ -58,14 +60,15 @@ class AdmitPointDecider:
     """Decides on some points at a time, as a job does, in every bit: from bands that SQL counts, or from the snapshot.
 
     To read a snapshot takes as long as to count some dozens of bands, so a process reads it after a number of them, or
-    as soon as a point is weighted: weights need all of vp. The indexes of the snapshots used last are kept, and what
+    as soon as a point is weighted: weights need all of vp. So do sets that the point joins, without a division. The
+    indexes of the snapshots used last are kept, and what
     weighs categories.
     """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._uses: Recent[_Key, _Use] = Recent()
-        self._snapshots: Recent[_Key, AdmitSnapshot] = Recent()
+        self._snapshots: Recent[_Key, AdmitSnapshot | UndividedSnapshot] = Recent()
         self._weights: Recent[_Key, SharedWeights] = Recent(most=MOST_SUPPORTS)
 
     def look_up(
@@ -76,7 +79,8 @@ class AdmitPointDecider:
         use, is_known = self._uses.get(key, _Use), self._snapshots.known(key) is not None
         if connection is None and not is_known:
             raise NotKeptError
-        by_snapshot = points.vectors is not None or is_known or use.reaches(len(points.view.predicted))
+        by_snapshot = calibration.settings.undivided or points.vectors is not None or is_known
+        by_snapshot = by_snapshot or use.reaches(len(points.view.predicted))
         if by_snapshot or connection is None:
             return partial(self._decide_by_snapshot, classifier, calibration, points, use)
         views = [_row(points.view, row) for row in range(len(points.view.predicted))]
@@ -100,6 +104,8 @@ class AdmitPointDecider:
         except BaseException:
             use.start_again()
             raise
+        if isinstance(snapshot, UndividedSnapshot):
+            return snapshot.explain_each(points, require_full_match=require_full_match)
         localizer = None
         if points.vectors is not None:
             shared = self._weights.get(key, lambda: SharedWeights(self._support(classifier, snapshot)))
@@ -211,12 +217,12 @@ class VennAdmit:
         made: Made,
         *,
         weighted: bool,
-    ) -> AdmitSnapshot:
+    ) -> AdmitSnapshot | UndividedSnapshot:
         assert isinstance(made, MadeByAdmit)
         mc, vp = (points_of_split(made.rows, split) for split in (Split.MC, Split.VP))
         followed = replace(calibration, band_radius=made.radius)
         return indexed(workspace, classifier, followed, parameters, mc, vp, weighted=weighted)
 
     def judge(self, snapshot: Snapshot, points: PointsToJudge) -> Judged:
-        assert isinstance(snapshot, AdmitSnapshot)
+        assert isinstance(snapshot, AdmitSnapshot | UndividedSnapshot)
         return judge(snapshot, points)

@@ -12,6 +12,8 @@ from venn_admit.core.split_names import Split
 from venn_admit.core.types import Approximation, Float32Array
 from venn_admit.errors import InvalidInputError
 from venn_admit.methods.method import Explained, PointsToDecide
+from venn_admit.methods.venn_admit.decided import decided_by_admit
+from venn_admit.methods.venn_admit.undivided import UndividedSnapshot, make_ready
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view
@@ -19,29 +21,6 @@ from venn_admit.store.decisions.decisions import Decided
 from venn_admit.store.exemplars import approximations
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace
-
-
-def decided_by_admit(view: Approximation, found: Decisions) -> Decided:
-    """Return decisions on the KNN's predictions with all that is kept of them."""
-    sets, probabilities = found.sets, found.probabilities
-    return Decided(
-        VENN_ADMIT,
-        {
-            "predicted": view.predicted,
-            "match_count": view.match_count,
-            "distance": view.distance,
-            "logits": view.logits,
-            "admit_set": sets.included,
-            "band_size": sets.band_size,
-            "threshold": sets.threshold,
-            "category_size": probabilities.category_size,
-            "upweight": probabilities.upweight,
-            "lower": probabilities.lower,
-            "upper": probabilities.upper,
-            "decision": found.selection.decision,
-            "reason": found.selection.reason,
-        },
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,25 +47,34 @@ class AdmitSnapshot:
 
     def decide(self, points: PointsToDecide, *, require_full_match: bool) -> Decided:
         """Decide on m points; see the protocol `Snapshot`."""
-        localizer = None
-        if points.vectors is not None:
-            eta_loc, vectors = self.parameters.eta_loc, self.localizer_vectors
-            localizer = Localizer.over(vectors, eta_loc, points.vectors, memory_budget=self.workspace.memory_budget)
-        return self.decide_with(localizer, points, require_full_match=require_full_match)
+        return self.decide_with(self._localizer(points.vectors), points, require_full_match=require_full_match)
 
     def decide_with(self, localizer: Localizer | None, points: PointsToDecide, *, require_full_match: bool) -> Decided:
         """Decide on m points, by weights of this localizer, or plainly if there is none."""
-        decided = decide(
+        found = self._decisions(points.view, localizer, require_full_match)
+        return decided_by_admit(points.view, found)
+
+    def decisions(self, view: Approximation, vectors: Float32Array | None) -> Decisions:
+        """Decide on m points, weighted if there are vectors, (m, D)."""
+        return self._decisions(view, self._localizer(vectors), False)
+
+    def _decisions(self, view: Approximation, localizer: Localizer | None, require_full_match: bool) -> Decisions:
+        return decide(
             self.admit,
             self.venn,
-            points.view,
+            view,
             self.calibration.settings,
             neighbour_count=self.neighbour_count,
             require_full_match=require_full_match,
             localizer=localizer,
             memory_budget=self.workspace.memory_budget,
         )
-        return decided_by_admit(points.view, decided)
+
+    def _localizer(self, queries: Float32Array | None) -> Localizer | None:
+        if queries is None:
+            return None
+        eta_loc, vectors = self.parameters.eta_loc, self.localizer_vectors
+        return Localizer.over(vectors, eta_loc, queries, memory_budget=self.workspace.memory_budget)
 
     def explain(self, points: PointsToDecide, *, require_full_match: bool) -> Explained:
         """Decide on one point; see the protocol `Snapshot`."""
@@ -118,7 +106,7 @@ def require_own(calibration: Calibration) -> None:
 
 def load_snapshot(
     workspace: Workspace, classifier: Classifier, calibration_id: int, *, weighted: bool = True
-) -> AdmitSnapshot:
+) -> AdmitSnapshot | UndividedSnapshot:
     """Read a calibration as it was when it was made, and index it; weighted: whether the localizer's vectors, too."""
     with consistent_view(workspace.engine) as connection:
         calibration = calibrations.by_id(connection, classifier, calibration_id)
@@ -138,8 +126,10 @@ def indexed(
     vp: calibrations.SnapshotPoints,
     *,
     weighted: bool,
-) -> AdmitSnapshot:
+) -> AdmitSnapshot | UndividedSnapshot:
     """Index the points of a calibration, stored or not; weighted: whether the localizer's vectors are needed."""
+    if calibration.settings.undivided:
+        return make_ready(workspace, classifier, calibration, parameters, vp)
     setting, omega, class_count = calibration.settings, calibration.radius.omega, classifier.class_count
     admit = AdmitIndex(mc.points, class_count=class_count, settings=setting, omega=omega)
     venn = VennIndex(vp.points, vp.singleton, class_count=class_count, settings=setting, omega=omega)

@@ -55,7 +55,9 @@ def settings_of_bands(settings: CalibratorSettings, neighbour_count: int) -> Set
             **json_settings(settings, "alpha", "thresholds", "kappa", "delta"),
             "bin_edges": list(settings.q_bins),
         },
-        "The verdicts judge its weighted decisions; plain ones are shown beside them.",
+        "The verdicts judge its decisions, which are plain; Venn-ADMIT as mc and vp divide it stands beside them."
+        if settings.undivided
+        else "The verdicts judge its weighted decisions; plain ones are shown beside them.",
     )
 
 

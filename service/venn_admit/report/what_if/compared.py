@@ -169,9 +169,14 @@ def _foretold(found: ComparedSettings) -> RenderableType:
 def settings_that_matter(found: ComparedSettings) -> list[ComparedSetting]:
     """Return the setting that is proposed, and those of each method and kind of score that admit most."""
     admitting = [one for one in found.compared if one.admission.admitted.correct]
-    most: dict[tuple[str, object, bool], ComparedSetting] = {}
+    most: dict[tuple[str, object, bool, bool], ComparedSetting] = {}
     for one in admitting:
-        kind = (one.settings.method, getattr(one.settings, "score", None), one.settings.has_policy)
+        kind = (
+            one.settings.method,
+            getattr(one.settings, "score", None),
+            one.settings.has_policy,
+            one.settings.undivided,
+        )
         if kind not in most or one.admission.admitted.correct > most[kind].admission.admitted.correct:
             most[kind] = one
     wanted = [*most.values(), found.proposal()]
@@ -328,7 +333,7 @@ def _notes(found: ComparedSettings) -> tuple[Note, ...]:
         f"{METHOD_NAMES[method]} with {'; '.join(setting_name(one, found) for one in of_method)}"
         for method, of_method in groupby(none, key=lambda one: one.settings.method)
     ]
-    weights = " Both methods decide as by default: Venn-ADMIT by weighted probabilities, Venn-Abers by plain ones."
+    weights = " All decide as by default: Venn-ADMIT by weighted probabilities, undivided by plain ones, as Venn-Abers."
     if found.neighbour_count is None:
         weights = ""
     intervals = intervals_text(found.point_count, found.judged_count, found.document_count)

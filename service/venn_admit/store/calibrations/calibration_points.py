@@ -17,6 +17,7 @@ from venn_admit.store.database.binary_copy import (
     INT4,
     INT8,
     TEXT,
+    Array,
     Column,
     FixedColumn,
     PackedBits,
@@ -51,7 +52,8 @@ def write_changes(
 
     method: of the calibrator; by any other than venn-admit, points have no ADMIT sets.
     """
-    changes = changed_rows(rows_of(connection, calibrator_id, rows.class_count), rows)
+    stored = rows_of(connection, calibrator_id, rows.class_count, undivided=rows.logits is not None)
+    changes = changed_rows(stored, rows)
     if len(changes.closed_ids):
         parameters = {"calibrator_id": calibrator_id, "number": number, "exemplar_ids": changes.closed_ids.tolist()}
         execute(connection, "calibration_points.close_points", **parameters)
@@ -67,10 +69,20 @@ def _in_order_of_bands(rows: CalibrationRows, positions: IntArray) -> IntArray:
 
 
 def rows_of(
-    connection: Connection, calibrator_id: int, class_count: int, *, number: int | None = None
+    connection: Connection, calibrator_id: int, class_count: int, *, number: int | None = None, undivided: bool = False
 ) -> CalibrationRows:
-    """Return the rows of a snapshot of a calibrator, in no particular order; number: None for the current one."""
-    columns = {"exemplar_id": INT8, "in_vp": BOOL, **POINT, "bin": INT4, "admit_set": PackedBits(class_count)}
+    """Return the rows of a snapshot of a calibrator, in no particular order; number: None for the current one.
+
+    undivided: whether its points are, so that they have logits.
+    """
+    columns = {
+        "exemplar_id": INT8,
+        "in_vp": BOOL,
+        **POINT,
+        "bin": INT4,
+        "admit_set": PackedBits(class_count),
+        "logits": logits_column(class_count, undivided),
+    }
     parameters = {"calibrator_id": calibrator_id, "class_count": class_count, "number": number}
     found = read_columns(connection, "calibration_points.rows_of_snapshot", columns, **parameters)
     return CalibrationRows(
@@ -80,7 +92,13 @@ def rows_of(
         points=points_of(found),
         bins=found["bin"],
         packed_sets=found["admit_set"],
+        logits=found["logits"] if undivided else None,
     )
+
+
+def logits_column(class_count: int, undivided: bool) -> Array:
+    """Return the column of logits, which holds a single NaN if points have none."""
+    return Array(">f8", class_count if undivided else 1)
 
 
 def points_of(found: Mapping[str, Any]) -> CalibrationPoints:
@@ -100,6 +118,7 @@ def _append(
         **{name: (column, getattr(points, name)[positions]) for name, column in POINT.items()},
         "bin": (INT4, rows.bins[positions]),
         "admit_set": (PackedBits(rows.class_count), rows.packed_sets[positions]),
+        **({} if rows.logits is None else {"logits": (logits_column(rows.class_count, True), rows.logits[positions])}),
         "method": (TEXT, [method.encode()] * n),
     }
     has_no_set = ~in_vp if method == VENN_ADMIT else np.ones(n, dtype=np.bool_)

@@ -13,13 +13,14 @@ from venn_admit.core.calibrators.certification import ClassKind, Kind, attribute
 from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSettings, VennAbersSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows
 from venn_admit.core.split_names import Split
-from venn_admit.core.types import BoolArray, CalibrationPoints, IntArray
+from venn_admit.core.types import BoolArray, CalibrationPoints, FloatArray, IntArray
 from venn_admit.errors import Code, NotFoundError, NotReadyError, OutdatedError
 from venn_admit.store.calibrations import venn_abers
 from venn_admit.store.calibrations.calibration_points import (
     POINT,
     ChangedRows,
     delete_unheld,
+    logits_column,
     points_of,
     rows_of,
     write_changes,
@@ -126,11 +127,15 @@ class LatestKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SnapshotPoints:
-    """One split of a snapshot: ids (n,) int64, the points, and whether each ADMIT set is a singleton (n,)."""
+    """One split of a snapshot: ids (n,) int64, the points, and whether each ADMIT set is a singleton (n,).
+
+    logits: (n, C) float64, KNN(x), if the points are undivided, all of which are in vp then; otherwise None.
+    """
 
     exemplar_ids: IntArray
     points: CalibrationPoints
     singleton: BoolArray
+    logits: FloatArray | None = None
 
 
 def store(
@@ -188,7 +193,8 @@ def open_again(connection: Connection, calibration: Calibration, class_count: in
     """Make the rows of an older snapshot the open ones, under a number that no snapshot has."""
     calibrator_id, older = calibration.calibrator_id, calibration.number
     given = execute(connection, "calibrations.next_number", calibrator_id=calibrator_id).one()
-    rows = rows_of(connection, calibrator_id, class_count, number=older)
+    undivided = calibration.method_settings.undivided
+    rows = rows_of(connection, calibrator_id, class_count, number=older, undivided=undivided)
     write_changes(connection, calibrator_id, given.method, given.number, rows)
     venn_abers.write_changes(
         connection, calibrator_id, given.number, venn_abers.steps_of(connection, calibrator_id, number=older)
@@ -341,10 +347,15 @@ def _read(connection: Connection, calibration_id: int) -> Calibration | None:
 
 def read_points(connection: Connection, calibration: Calibration, split: Split) -> SnapshotPoints:
     """Return one split of a snapshot as it was when it was made, ordered by band."""
-    columns = {"exemplar_id": INT8, **POINT, "is_singleton": BOOL}
+    settings = calibration.method_settings
+    undivided = settings.undivided
+    logits = logits_column(len(settings.thresholds), undivided)
+    columns = {"exemplar_id": INT8, **POINT, "is_singleton": BOOL, "logits": logits}
     parameters = {"calibrator_id": calibration.calibrator_id, "split": split, "number": calibration.number}
     rows = read_columns(connection, "calibrations.snapshot_points", columns, **parameters)
-    return SnapshotPoints(rows["exemplar_id"], points_of(rows), rows["is_singleton"])
+    return SnapshotPoints(
+        rows["exemplar_id"], points_of(rows), rows["is_singleton"], rows["logits"] if undivided else None
+    )
 
 
 def latest_or_by_id(connection: Connection, classifier: Classifier, calibration_id: int | None) -> Calibration:

@@ -127,6 +127,7 @@ def snapshot_changes(connection: Connection, calibration: Calibration) -> PointC
         "calibrator_id": calibration.calibrator_id,
         "number": calibration.number,
         "splits": [Split.MC, Split.VP] if calibration.vp_count else [Split.MC],
+        "undivided": calibration.method_settings.undivided,
     }
     row = execute(connection, "reports.snapshot_changes", **parameters).one()
     return PointChanges(arrived=row.arrived, changed=row.changed, left=row.gone)

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 from uuid import UUID
 
@@ -64,6 +65,11 @@ class Classifier:
     @property
     def class_count(self) -> int:
         return len(self.class_names)
+
+    @property
+    def growth(self) -> Fraction:
+        """How many times as many points as mc those of mc and vp together are, as the shares say."""
+        return (1 - Fraction(self.knn_share)) / Fraction(self.mc_share)
 
     @property
     def dimension(self) -> int:

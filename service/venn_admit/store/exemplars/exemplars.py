@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row
 
 from venn_admit.core.copies import united
 from venn_admit.core.split_names import Split
-from venn_admit.core.types import Float32Array, IntArray
+from venn_admit.core.types import BoolArray, Float32Array, IntArray
 from venn_admit.store.database.binary_copy import (
     INT4,
     INT8,
@@ -94,6 +94,12 @@ def split_classes(connection: Connection, classifier: Classifier, split: Split) 
     """Return the labels that occur in a split, ascending, without those of training exemplars that wait."""
     parameters = {"classifier_id": classifier.id, "split": split, "support_version": classifier.support_version}
     return list(execute(connection, "exemplars.split_classes", **parameters).scalars())
+
+
+def are_in_split(connection: Connection, exemplar_ids: IntArray, split: Split) -> BoolArray:
+    """Return which of some exemplars are in a split, (n,) bool."""
+    found = execute(connection, "exemplars.in_split", exemplar_ids=exemplar_ids.tolist(), split=split)
+    return np.isin(exemplar_ids, np.array(found.scalars().all(), dtype=np.int64))
 
 
 def split_keys(connection: Connection, classifier: Classifier, split: Split) -> ExemplarKeys:

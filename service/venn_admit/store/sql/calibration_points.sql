@@ -1,6 +1,6 @@
 -- name: rows_of_snapshot
 -- The rows of the snapshot with a number, or the open ones if there is none. A point without an ADMIT set has an empty
--- one here, and without vectors q is -1 and d is NaN.
+-- one here, without vectors q is -1 and d is NaN, and without logits there is a NaN.
 SELECT
     exemplar_id,
     split = 'vp' AS in_vp,
@@ -10,7 +10,8 @@ SELECT
     coalesce(distance, 'NaN') AS distance,
     score,
     bin,
-    coalesce(admit_set, CAST(repeat('0', :class_count) AS bit varying)) AS admit_set
+    coalesce(admit_set, CAST(repeat('0', :class_count) AS bit varying)) AS admit_set,
+    coalesce(logits, ARRAY['NaN'::float8]) AS logits
 FROM calibration_point
 WHERE
     calibrator_id = :calibrator_id

@@ -187,7 +187,8 @@ ORDER BY calibration.id DESC
 LIMIT :row_limit;
 
 -- name: snapshot_points
--- One split of a snapshot, as it was, in the order of its bands. Without vectors, q is -1 and d is NaN here.
+-- One split of a snapshot, as it was, in the order of its bands. Without vectors, q is -1 and d is NaN here; without
+-- logits there is a NaN.
 SELECT
     point.exemplar_id,
     point.label,
@@ -195,7 +196,8 @@ SELECT
     coalesce(point.match_count, -1) AS match_count,
     coalesce(point.distance, 'NaN') AS distance,
     point.score,
-    coalesce(point.is_singleton, FALSE) AS is_singleton
+    coalesce(point.is_singleton, FALSE) AS is_singleton,
+    coalesce(point.logits, ARRAY['NaN'::float8]) AS logits
 FROM calibration_point AS point
 WHERE
     point.calibrator_id = :calibrator_id

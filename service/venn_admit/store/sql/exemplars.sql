@@ -49,6 +49,14 @@ WHERE
     AND (split <> 'train' OR id <= :support_version)
 ORDER BY label;
 
+-- name: in_split
+-- Those of some exemplars that are in a split.
+SELECT id
+FROM exemplar
+WHERE
+    id = any(:exemplar_ids ::bigint[])
+    AND split = :split;
+
 -- name: support_ids
 -- The training exemplars of a support version after an id in order of ingestion, packed into one value; null if there
 -- are none.

@@ -148,10 +148,10 @@ LIMIT :most;
 
 -- name: snapshot_changes
 -- How the splits that a snapshot is made of, as they are now, differ from those of the snapshot. A point that moved
--- between them counts as changed.
+-- between them counts as changed, unless they are undivided.
 SELECT
     count(*) FILTER (WHERE point.exemplar_id IS NULL) AS arrived,
-    count(*) FILTER (WHERE point.label <> held.label OR point.split <> held.split) AS changed,
+    count(*) FILTER (WHERE point.label <> held.label OR (point.split <> held.split AND NOT :undivided)) AS changed,
     count(*) FILTER (WHERE held.id IS NULL) AS gone
 FROM (
     SELECT

@@ -35,7 +35,7 @@ from venn_admit.store.access.keys import Scope
 from venn_admit.store.decisions.decisions import DecisionFilter
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.web.access import router
-from venn_admit.web.explanation import NUMBER, facts, steps
+from venn_admit.web.explanation import NUMBER, bounds_of, facts, steps
 from venn_admit.web.forms import checked, form_of
 from venn_admit.web.rendering import page, runtime_of
 
@@ -107,8 +107,8 @@ def get_replay(request: Request, classifier: ClassifierName, decision: DecisionN
         classifier=classifier,
         again=again,
         steps=steps(fields, again["class_names"], rule),
-        facts=facts(fields, again["category_counts"]),
-        evidence=class_table(fields, again["class_names"], again["category_counts"], NUMBER),
+        facts=facts(fields, again["category_counts"], bounds_of(again)),
+        evidence=class_table(fields, again["class_names"], again["category_counts"], NUMBER, bounds_of(again)),
         exemplar=found.attributes,
         carried=own_contributions(found.attributes, found.classifier.class_names, found.network_logits.tolist()),
         neighbours=again["neighbours"],
@@ -152,8 +152,8 @@ def post_try(request: Request, classifier: ClassifierName) -> Response:
         form,
         decided=decided,
         steps=steps(decided, names, rule),
-        facts=facts(decided, decided["category_counts"]),
-        evidence=class_table(decided, names, decided["category_counts"], NUMBER),
+        facts=facts(decided, decided["category_counts"], bounds_of(decided)),
+        evidence=class_table(decided, names, decided["category_counts"], NUMBER, bounds_of(decided)),
         neighbours=decided["neighbours"],
     )
 

@@ -113,12 +113,15 @@ def _print_bands(done: "Calibrated", made: "MadeByAdmit", as_json: bool) -> None
             else "every band lacks at least one class; try coarser --q-bins or a larger --delta, or ingest more"
         )
         warn(f"no band holds {done.settings.kappa} points of every class, so everything will be rejected: {hint}.")
+    points, where = f"{done.mc_count:,} mc, {done.vp_count:,} vp", "In vp"
+    if done.settings.undivided:
+        points, where = f"{done.vp_count:,} of mc and vp, undivided", "Among them"
     print_result(
         as_json,
         calibrated_json(done),
         f"{standing_text(done)}: alpha {done.settings.alpha}, kappa {done.settings.kappa}, omega "
-        f"{made.radius.omega:.4g}; points: {done.mc_count:,} mc, {done.vp_count:,} vp.",
-        f"In vp, {made.usable_count / done.vp_count:.1%} lie in bands with enough points, "
+        f"{made.radius.omega:.4g}; points: {points}.",
+        f"{where}, {made.usable_count / done.vp_count:.1%} lie in bands with enough points, "
         f"{made.singleton_count / done.vp_count:.1%} have a singleton set; {done.changed.opened:,} rows written.",
         "A prediction with a singleton set is admitted if its lower probability also reaches the threshold, so fewer "
         "will be; `report` and `score` say how many.",

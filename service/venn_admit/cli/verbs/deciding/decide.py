@@ -72,4 +72,5 @@ def decide(
             decided.policy,
             point.attributes,
             None if point.logits is None else point.logits.tolist(),
+            decided.bounds,
         )

@@ -58,9 +58,9 @@ class _Sets:
 
 def alike(settings: Sequence[CalibratorSettings]) -> list[list[int]]:
     """The numbers of the settings whose sets are the same, kappa aside, in groups."""
-    found: dict[tuple[Decimal, float, tuple[int, ...]], list[int]] = defaultdict(list)
+    found: dict[tuple[Decimal, float, tuple[int, ...], bool], list[int]] = defaultdict(list)
     for number, one in enumerate(settings):
-        found[one.alpha, one.delta, one.q_bins].append(number)
+        found[one.alpha, one.delta, one.q_bins, one.undivided].append(number)
     return list(found.values())
 
 

@@ -9,6 +9,7 @@ from venn_admit.core.approximation.localizer import Weigh, category_weight
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, block_rows
 from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex, admit_sets
+from venn_admit.core.calibrators.venn_admit.undivided import UndividedIndex, joined_probabilities
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex, select, venn_probabilities
 from venn_admit.core.types import (
     AdmitSets,
@@ -87,6 +88,37 @@ def decide(
             rows = single[start : start + step]
             weight[rows] = localizer.weigh(localizer.queries[rows], categories.low[rows], categories.high[rows])
     probabilities = venn_probabilities(sets.singleton, categories.size, categories.correct, weight)
+    selection = select(
+        sets,
+        probabilities,
+        predicted,
+        match_count,
+        neighbour_count=neighbour_count,
+        thresholds=settings.thresholds,
+        require_full_match=require_full_match,
+    )
+    return Decisions(sets, probabilities, selection)
+
+
+def decide_undivided(
+    index: UndividedIndex,
+    approximation: Approximation,
+    settings: CalibratorSettings,
+    *,
+    neighbour_count: int,
+    require_full_match: bool,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> Decisions:
+    """Decide on m points without a division of the calibration data, each as if it were alone, to the last bit.
+
+    Args:
+        index: All points of the snapshot.
+        approximation: The approximation of the points, under the snapshot's parameters.
+    """
+    predicted, match_count = approximation.predicted, approximation.match_count
+    evidence = approximation.logits, predicted, match_count, approximation.distance
+    sets = index.admit.sets(*evidence, memory_budget=memory_budget)
+    probabilities = joined_probabilities(sets.singleton, predicted, index.categories(sets.singleton, *evidence))
     selection = select(
         sets,
         probabilities,

@@ -7,6 +7,9 @@ For each class c, over the n_c points of the band in `mc` with true label c:
 """
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,6 +23,25 @@ from venn_admit.core.types import AdmitSets, CalibrationPoints, FloatArray, IntA
 from venn_admit.errors import InvalidInputError
 
 TEMPORARY_BYTES = 6 * 8  # for each point and class
+
+Rank: TypeAlias = Callable[[IntArray], IntArray]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BandThresholds:
+    """What the scores of each class come to in the bands of m points, alone and with one score more; (m, C) each.
+
+    Attributes:
+        size: int64, n_c.
+        alone: float64, the rank-th smallest score; inf if the rank exceeds n_c.
+        joined: float64, the most that it can be with one score more, of the rank of n_c + 1; inf if it exceeds n_c.
+        before: float64, the least that it can be then, the score of the rank before; -inf for rank 0.
+    """
+
+    size: IntArray
+    alone: FloatArray
+    joined: FloatArray
+    before: FloatArray
 
 
 class AdmitIndex:
@@ -42,6 +64,7 @@ class AdmitIndex:
         self._class_count = class_count
         self._settings = settings
         self._omega = omega
+        self._joins = int(settings.undivided)
         group = bin_of(points.match_count, settings.q_bins) * class_count + points.label
         self._windows = WindowIndex(group, points.distance, points.score)
         self._scores = OrderStatistics(points.score[self._windows.order])
@@ -61,11 +84,24 @@ class AdmitIndex:
         result.
         """
         self._check_scored(logits, predicted, match_count, distance)
-        band_size, threshold_score = self._threshold_scores(match_count, distance, memory_budget)
+        band_size, threshold_score = self._threshold_scores(
+            match_count, distance, memory_budget, lambda size: self._rank(size + self._joins)
+        )
         return admit_sets(logits, predicted, band_size, threshold_score, kappa=self._settings.kappa)
 
+    def thresholds(self, match_count: IntArray, distance: FloatArray, memory_budget: int) -> BandThresholds:
+        """Return what the bands of m points come to, with one score more too."""
+        ranks: list[Rank] = [self._rank, lambda size: self._rank(size + 1), lambda size: self._rank(size + 1) - 1]
+        (size, alone), (_, joined), (_, before) = (
+            self._threshold_scores(match_count, distance, memory_budget, rank) for rank in ranks
+        )
+        return BandThresholds(size, alone, joined, before)
+
+    def _rank(self, size: IntArray) -> IntArray:
+        return conformal_rank(size, self._settings.alpha)
+
     def _threshold_scores(
-        self, match_count: IntArray, distance: FloatArray, memory_budget: int
+        self, match_count: IntArray, distance: FloatArray, memory_budget: int, rank_of: Rank
     ) -> tuple[IntArray, FloatArray]:
         """n_c and the rank-th smallest score, both (m, C), in the band of each point; inf if rank > n_c."""
         shape = (len(distance), self._class_count)
@@ -73,7 +109,7 @@ class AdmitIndex:
         if math.prod(shape) <= len(self._windows.order):  # else runs are fewer than windows
             each = bins[:, np.newaxis] * self._class_count + np.arange(self._class_count)  # (m, C)
             low, high = self._windows.windows(each, distance, self._omega)
-            size, smallest = self._quantile_of_windows(low.ravel(), high.ravel())
+            size, smallest = self._quantile_of_windows(low.ravel(), high.ravel(), rank_of)
             return size.reshape(shape), smallest.reshape(shape)
         band_size = np.empty(shape, dtype=np.int64)
         quantile = np.empty(shape, dtype=np.float64)
@@ -86,17 +122,17 @@ class AdmitIndex:
             for start in range(0, self._class_count, step):
                 classes = slice(start, start + step)
                 runs = self._windows.window_runs(groups[classes], distance[rows], self._omega)
-                size, smallest = self._quantile_of_windows(runs.low, runs.high)
+                size, smallest = self._quantile_of_windows(runs.low, runs.high, rank_of)
                 band_size[rows, classes] = runs.spread(size)
                 quantile[rows, classes] = runs.spread(smallest)
         return band_size, quantile
 
-    def _quantile_of_windows(self, low: IntArray, high: IntArray) -> tuple[IntArray, FloatArray]:
+    def _quantile_of_windows(self, low: IntArray, high: IntArray, rank_of: Rank) -> tuple[IntArray, FloatArray]:
         """The width of each window and the rank-th smallest score in it, (r,) each; inf if rank > width."""
         size = high - low
-        rank = conformal_rank(size, self._settings.alpha)
-        enough = rank <= size
-        smallest = np.full(len(size), np.inf)
+        rank = rank_of(size)
+        enough = (rank > 0) & (rank <= size)
+        smallest = np.where(rank > 0, np.inf, -np.inf)
         smallest[enough] = self._scores.rank_smallest(low[enough], high[enough], rank[enough])
         return size, smallest
 

@@ -97,22 +97,24 @@ class BandsPart(BandsContents):
             step = report.step(Verb.CALIBRATE, settings=proposed, neighbour_count=self.neighbour_count)
             yield Finding(
                 f"Nearly everything is rejected: {share_text(usable / vp_count)} of vp lie in usable bands, which hold "
-                f"at least kappa = {self.settings.kappa:,} points of each class in mc. "
+                f"at least kappa = {self.settings.kappa:,} points of each class{self.where_bands_hold}. "
                 f"`{render(step)}` would leave {share_text(share)} of the "
                 "points usable; or ingest more held-out data.",
                 needs_sample=False,
             )
         elif self.admitted_of_vp < NEARLY_NOTHING * vp_count:
             everything = "Nearly everything" if self.admitted_of_vp else "Everything"
+            weighted = self.weighted
+            with_weights = "" if weighted is None else f" and {share_text(weighted.share)} with weights"
             yield Finding(
                 f"{everything} is rejected: {share_text(usable / vp_count)} of vp lie in usable bands, but only "
-                f"{share_text(self.admitted_of_vp / vp_count)} of its points would be admitted by plain probabilities "
-                f"and {share_text(self.weighted.share)} with weights, because sets hold "
+                f"{share_text(self.admitted_of_vp / vp_count)} of its points would be admitted by plain probabilities"
+                f"{with_weights}, because sets hold "
                 "several classes or too few points of a category are right. A larger alpha, coarser bins of q, more "
                 "held-out data or a better network would admit more.",
                 needs_sample=False,
             )
-        elif self.weighted.admitted < KEPT_WITH_WEIGHTS * self.weighted.plain:
+        elif self.weighted is not None and self.weighted.admitted < KEPT_WITH_WEIGHTS * self.weighted.plain:
             yield Finding(weights_text(self.weighted), needs_sample=False)
 
     def again(self, report: CalibrationReport) -> Step:
@@ -124,7 +126,9 @@ class BandsPart(BandsContents):
             "partitions": _partitions(report, self),
             "vp_admitted": self.admitted_of_vp,
             "division_shares": list(self.divisions),
-            "weights": {
+            "weights": None
+            if self.weighted is None
+            else {
                 "points": self.weighted.points,
                 "admitted_plain": self.weighted.plain,
                 "admitted_weighted": self.weighted.admitted,

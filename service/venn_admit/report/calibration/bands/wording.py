@@ -37,7 +37,8 @@ class BandsContents:
 
     neighbour_count: K. mc_share: of random labels that go to mc. admitted_of_vp: points of vp that plain Venn-ADMIT
     would admit, each left out of its category. divisions: the share that each of ten other divisions of the same points
-    would admit; none if unknown. weighted: what weighted Venn-ADMIT would admit of a sample of them.
+    would admit; none if unknown. weighted: what weighted Venn-ADMIT would admit of a sample of them; None if it is
+    undivided, when divisions is what such divisions would admit, and all points count as vp.
     other_settings: what other settings leave usable, if these leave nearly nothing. lacking: the labels that bands
     lack; None if no point of the traffic has a band below kappa.
     """
@@ -49,7 +50,7 @@ class BandsContents:
     partitions: CalibrationPartitions
     admitted_of_vp: int
     divisions: tuple[float, ...]
-    weighted: WeightedShare
+    weighted: WeightedShare | None
     other_settings: UsableShares | None
     lacking: LabelBudget | None
 
@@ -57,6 +58,14 @@ class BandsContents:
     def bin_names(self) -> list[str]:
         """The names of the bins of q, such as "0", "1-5" and "25"."""
         return edge_names([*self.settings.q_bins, self.neighbour_count + 1])
+
+    @property
+    def where_bands_hold(self) -> str:
+        """The split that bands hold points of, if there is more than one."""
+        return "" if self.settings.undivided else " in mc"
+
+    def _reaching(self) -> str:
+        return "" if self.settings.undivided else f" ({self.mc_share:%} of them go to mc)"
 
     def unlocks(self, report: CalibrationReport) -> list[Unlock]:
         if self.lacking is None:
@@ -99,10 +108,11 @@ class BandsContents:
             title,
             (TextTable(columns, (*rows, row("any", budget.overall)), last_is_total=True, query="band_budget"),),
             (
-                "Medians over the rejected points. lacking: how many more points of the class the band needs in mc to "
-                f"hold kappa = {budget.kappa:,}; random labels: how many it takes until this is so for every class, at "
-                f"the rate at which random labels have reached the band ({self.mc_share:%} of them go to mc). Coarser "
-                "bins of q, a larger delta or a smaller kappa need fewer.",
+                "Medians over the rejected points. lacking: how many more points of the class the band needs"
+                f"{self.where_bands_hold} to hold kappa = {budget.kappa:,}; random labels: how many it takes until "
+                "this is so for every class, at the rate at which random labels have reached the "
+                f"band{self._reaching()}. "
+                "Coarser bins of q, a larger delta or a smaller kappa need fewer.",
                 *(
                     ("unknown: at least half of the bands hold no point of some class, so there is no rate to use.",)
                     if any(not isfinite(one.labels) for one in (*budget.per_bin.values(), budget.overall))
@@ -151,8 +161,9 @@ def partitions_section(report: CalibrationReport, part: BandsContents) -> Sectio
         (table("q", by_q), table("d", by_d)),
         (
             "Counts are points by label. usable bands: the share of vp in bands that hold at least kappa = "
-            f"{part.settings.kappa:,} points of each class in mc; singletons: the share of vp whose ADMIT "
-            "set has one class; right: the share of these whose label it is. d is cut at its quartiles over mc and vp.",
+            f"{part.settings.kappa:,} points of each class{part.where_bands_hold}; singletons: the share of vp whose "
+            "ADMIT set has one class; right: the share of these whose label it is. d is cut at its quartiles over mc "
+            "and vp.",
             *_hidden(report, shown),
         ),
     )
@@ -160,18 +171,31 @@ def partitions_section(report: CalibrationReport, part: BandsContents) -> Sectio
 
 def divisions_section(report: CalibrationReport, part: BandsContents) -> Section:
     """Return how much of the admitted share is owed to the division of the labelled points."""
-    title, snapshot = "What other divisions of the points would admit", report.snapshot
+    which = "" if part.settings.undivided else "other "
+    title, snapshot = f"What {which}divisions of the points would admit", report.snapshot
     points = snapshot.mc_count + snapshot.vp_count
     admitted = f"Plain probabilities would admit {ratio_text(part.admitted_of_vp, snapshot.vp_count)} of vp."
     if not part.divisions:
         return Section(
             title,
             (
-                f"{admitted} What other divisions of the same points into mc and vp admit is unknown: they leave too "
+                f"{admitted} What {which}divisions of the same points into mc and vp admit is unknown: they leave too "
                 "few points, or neighbours of the points have changed since.",
             ),
         )
     mean, least, most = mean_and_range(part.divisions)
+    if part.settings.undivided:
+        return Section(
+            title,
+            (
+                f"{admitted} Divided into mc and vp in {len(part.divisions)} ways, the same {points:,} points would "
+                f"admit {share_text(mean)} on average, from {share_text(least)} to {share_text(most)}.",
+            ),
+            (
+                "The calibration is undivided: all points of mc and vp calibrate sets and probabilities, and are shown "
+                "as vp, so that nothing is owed to a division.",
+            ),
+        )
     return Section(
         title,
         (
@@ -198,7 +222,8 @@ def weights_text(found: WeightedShare) -> str:
 
 
 def _shown_classes(part: BandsContents) -> list[int]:
-    per_class = part.partitions.mc_count.sum(axis=(0, 1))
+    partitions = part.partitions
+    per_class = (partitions.vp_count if part.settings.undivided else partitions.mc_count).sum(axis=(0, 1))
     return sorted(np.argsort(per_class, kind="stable")[:SHOWN_CLASSES].tolist())
 
 

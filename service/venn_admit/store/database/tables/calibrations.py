@@ -119,6 +119,7 @@ calibrator = sa.Table(
         name="promised",
     ),
     sa.CheckConstraint("loss IS NULL OR certify IS NOT NULL", name="costed"),
+    sa.CheckConstraint("undivided IS NOT TRUE OR method = 'venn-admit'", name="undivided"),
     sa.CheckConstraint("standing IS NOT TRUE OR (certify = '{predicted}' AND loss IS NULL)", name="standing"),
     sa.CheckConstraint("family IS NOT TRUE OR (certify IS NOT NULL AND standing IS NOT TRUE)", name="family"),
     sa.CheckConstraint(
@@ -216,7 +217,7 @@ calibration_point = sa.Table(
     required("calibrator_id", sa.Integer, "The calibrator."),
     required("exemplar_id", sa.ForeignKey(exemplar.c.id), "The exemplar."),
     *validity(),
-    required("split", sa.Text, "mc or vp."),
+    required("split", sa.Text, "mc or vp; vp for all points of a calibration that is undivided."),
     required("label", sa.Integer, "y, the label."),
     required(
         "predicted",
@@ -241,10 +242,12 @@ calibration_point = sa.Table(
         comment="Whether the ADMIT set is {predicted}; null if there is none.",
     ),
     required("method", sa.Text, "Method of the calibrator: venn-abers or venn-admit."),
+    optional("logits", ARRAY(sa.Double), "KNN(x) of each class, by which the sets of an undivided calibration change."),
     sa.PrimaryKeyConstraint("calibrator_id", "exemplar_id", "valid_from"),
     sa.ForeignKeyConstraint(["calibrator_id", "method"], [calibrator.c.id, calibrator.c.method]),
     sa.CheckConstraint("split IN ('mc', 'vp')", name="split"),
     sa.CheckConstraint("(split = 'vp' AND method = 'venn-admit') = (admit_set IS NOT NULL)", name="admit_set"),
+    sa.CheckConstraint("logits IS NULL OR (split = 'vp' AND method = 'venn-admit')", name="logits"),
     # Without vectors there are neither neighbours nor bands.
     sa.CheckConstraint(
         "(match_count IS NULL) = (distance IS NULL) AND (match_count IS NOT NULL OR (bin = 0 AND admit_set IS NULL))",
