@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from .records import (
         Alarm,
+        Audits,
         Calibration,
         CalibrationUse,
         CascadeClass,
@@ -81,6 +82,7 @@ __all__ = [
     "AccessError",
     "Alarm",
     "AlarmError",
+    "Audits",
     "BrokerError",
     "Calibration",
     "CalibrationUse",

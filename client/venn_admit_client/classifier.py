@@ -12,7 +12,7 @@ from .inputs import column as column_of
 from .interface import Progress, Rows
 from .jobs import await_job, check_out, decisions_of
 from .members import from_json
-from .records import Calibration, Decision, Fit, Forgetting, Ingestion, Labelling, PutInUse
+from .records import Audits, Calibration, Decision, Fit, Forgetting, Ingestion, Labelling, PutInUse
 from .results import Decisions
 from .settings import settings_json
 from .stored import StoredClassifier
@@ -62,6 +62,12 @@ class Classifier(StoredClassifier):
             return answers.stored_of(Labelling, self._sent("labels", "labels", given, how, MOST_LABELS, progress))
         with label_body(labels) as body:
             return answers.stored_of(Labelling, [self._uploaded("labels", body, how, progress)])
+
+    def audits(self) -> Audits:
+        return from_json(Audits, self._transport.get(*self._path("audits")))
+
+    def _audit(self, **how: Any) -> Audits:
+        return from_json(Audits, self._transport.put(*self._path("audits"), body=how))
 
     def forget(
         self,

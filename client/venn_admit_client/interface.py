@@ -15,6 +15,7 @@ from typing import Any, Self
 from .asked_cascade import CascadeInterface
 from .asked_reviews import ReviewerInterface
 from .records import (
+    Audits,
     Calibration,
     Decision,
     Deletion,
@@ -179,6 +180,30 @@ class ClassifierInterface(ABC):
     @abstractmethod
     def _label(self, labels: Any, *, progress: Progress | None, **how: Any) -> Labelling:
         """Record labels; how: the other arguments by their names."""
+
+    @abstractmethod
+    def audits(self) -> Audits:
+        """Return by which rule points are drawn to be audited, and how many were so far."""
+
+    def audit(self, rate: float | None, *, classes: Mapping[str, float] | None = None, rejected: float = 1.0) -> Audits:
+        """State by which rule points are drawn to be audited that are first decided on from now on.
+
+        A keyed hash of what the point holds draws it, so that nobody can foretell or choose it. `label` with the
+        selection `review` then counts labels of drawn points by the probability.
+
+        Args:
+            rate: With which probability admitted points are drawn, in (0, 1]; None: nothing is drawn any more.
+            classes: Rates of some predicted classes, by their names.
+            rejected: With which probability rejected points are drawn, in [0, 1].
+
+        Raises:
+            InvalidInputError: A rate is out of range, or a class is unknown.
+        """
+        return self._audit(rate=rate, classes=dict(classes or {}), rejected=rejected)
+
+    @abstractmethod
+    def _audit(self, **how: Any) -> Audits:
+        """State the rule; how: the arguments by their names."""
 
     @abstractmethod
     def forget(

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from venn_admit.interface.reviews import Reviewer
     from venn_admit_client.records import (
         Alarm,
+        Audits,
         Calibration,
         CascadeClass,
         CascadeDecision,
@@ -79,6 +80,7 @@ __version__ = "0.2.0"
 __all__ = [
     "Alarm",
     "AlarmError",
+    "Audits",
     "BrokerError",
     "Calibration",
     "Cascade",

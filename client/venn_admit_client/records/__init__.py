@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         labels_needed_text,
         looks_text,
     )
-    from .data import Deletion, Forgetting, Ingestion, Labelling, Registered
+    from .data import Audits, Deletion, Forgetting, Ingestion, Labelling, Registered
     from .decisions import Decision, Neighbour, Replay, StoredDecision
     from .reports import Alarm, Monitor, Report
     from .reviews import (
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Alarm",
+    "Audits",
     "Calibration",
     "CalibrationUse",
     "CascadeClass",

@@ -94,6 +94,38 @@ class Labelling:
 
 
 @record
+class Audits:
+    """By which rule points are drawn to be audited when they are first decided on, and how many were so far.
+
+    Attributes:
+        classifier: The classifier.
+        rule: Number of the rule; None if there never was one.
+        since: When it was stated, in ISO 8601.
+        rates: With which probability admitted points of each predicted class are drawn; None if nothing is drawn.
+        rejected_rate: With which probability rejected points are drawn; None if nothing is drawn. What was rejected is
+            outside of what labels of drawn points promise if it is 0.
+        admitted_points: Admitted points that had a draw, under any rule.
+        admitted_drawn: Those of them that were drawn.
+        admitted_reviewed: Those of these that a label counts for.
+        rejected_points: Rejected points that had a draw, under any rule.
+        rejected_drawn: Those of them that were drawn.
+        rejected_reviewed: Those of these that a label counts for.
+    """
+
+    classifier: str = member("reviews", repr=False)
+    rule: int | None = member(1)
+    since: str | None = member("2026-11-26T12:00:00+00:00", repr=False)
+    rates: Mapping[str, float] | None = member({"negative": 0.05, "positive": 0.05})
+    rejected_rate: float | None = member(1.0)
+    admitted_points: int = member(1000)
+    admitted_drawn: int = member(52)
+    admitted_reviewed: int = member(40)
+    rejected_points: int = member(100)
+    rejected_drawn: int = member(100)
+    rejected_reviewed: int = member(90)
+
+
+@record
 class Forgetting:
     """What was removed of exemplars that were forgotten, or would be. No id is in it.
 

@@ -18,6 +18,7 @@ from venn_admit import __version__
 from venn_admit.api.events import JobEvents
 from venn_admit.api.models.common import LARGEST_KEY, InvalidValue, ProblemAnswer
 from venn_admit.api.routes import (
+    audits,
     calibrations,
     cascades,
     classifiers,
@@ -51,6 +52,7 @@ ROUTERS = (
     classifiers.routes,
     classifiers.generations,
     settings.routes,
+    audits.routes,
     removal.routes,
     calibrations.routes,
     fits.routes,

@@ -34,6 +34,7 @@ from venn_admit.store.exemplars import classifiers
 from venn_admit_client.answers import calibration_of, decision_of
 from venn_admit_client.interface import ClassifierInterface, Progress, Rows
 from venn_admit_client.records import (
+    Audits,
     Calibration,
     Decision,
     Disagreement,
@@ -194,6 +195,18 @@ class Classifier(ClassifierInterface):
         if errors:
             raise NotReadyError(f"{len(errors)} of {len(served)} recalibrations of {self.name!r} failed: {errors[0]}")
         return [step.calibrated.calibration_id for step in steps if step.calibrated is not None]
+
+    @advising()
+    def audits(self) -> Audits:
+        from venn_admit.flows.data.audits import show_audits
+
+        return show_audits(self._runtime.engine, self._stored.address)
+
+    @advising()
+    def _audit(self, **how: Any) -> Audits:
+        from venn_admit.flows.data.audits import set_audits
+
+        return set_audits(self._runtime.engine, self._stored.address, **how)
 
     @advising()
     def use(self, calibration: int, *, reason: str | None = None) -> PutInUse:

@@ -22,6 +22,7 @@ from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.method_names import DEFAULT_METHOD, VENN_ADMIT
 from venn_admit.core.names import PRINTABLE
 from venn_admit_client.records import (
+    Audits,
     CalibrationUse,
     CertificateLook,
     ListedCalibration,
@@ -315,6 +316,24 @@ class CalibrationToUse(Given):
     )
 
 
+class AuditRuleToState(Given):
+    """The rule by which points are drawn to be audited that are first decided on from now on."""
+
+    rate: float | None = Field(
+        gt=0,
+        le=1,
+        description="With which probability admitted points are drawn; null: nothing is drawn any more.",
+        examples=[0.05],
+    )
+    classes: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(
+        default_factory=dict, description="Rates of some predicted classes, by their names.", examples=[{"spam": 0.2}]
+    )
+    rejected: float = Field(
+        default=1.0, ge=0, le=1, description="With which probability rejected points are drawn.", examples=[1.0]
+    )
+
+
+AuditsAnswer: Any = answer_of(Audits, "AuditsAnswer")
 PutInUseAnswer: Any = answer_of(PutInUse, "PutInUseAnswer")
 WithheldAnswer: Any = answer_of(Withheld, "WithheldAnswer")
 WeakerAnswer: Any = answer_of(Weaker, "WeakerAnswer")

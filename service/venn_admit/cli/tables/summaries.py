@@ -9,7 +9,7 @@ from venn_admit.cli.output import counted, warn
 from venn_admit.core.reasons import Reason
 from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
 from venn_admit.store.decisions.decisions import DecisionCount
-from venn_admit_client.records import Labelling
+from venn_admit_client.records import Audits, Labelling
 
 if TYPE_CHECKING:
     from venn_admit.flows.extraction.states import OpenedStates
@@ -112,6 +112,37 @@ def label_lines(file: Path, done: Labelling) -> list[str]:
     return [
         f"{file.name}: {done.rows:,} labels, {', '.join(said_first)}.",
         *(text.format(f"{count:,}") for count, text in said if count),
+    ]
+
+
+def audits_lines(shown: Audits) -> list[str]:
+    """Return lines for people on the rule of audits, and on what was drawn so far."""
+    if shown.rates is None or shown.rejected_rate is None:
+        rule = "No points are drawn to be audited."
+    else:
+        rates = sorted(set(shown.rates.values()))
+        admitted = (
+            f"{rates[0]:.3g} of the admitted points"
+            if len(rates) == 1
+            else "of the admitted points " + ", ".join(f"{rate:.3g} of {name}" for name, rate in shown.rates.items())
+        )
+        rule = f"Points are drawn when first decided on: {admitted}, {shown.rejected_rate:.3g} of the rejected ones."
+    counts = (
+        ("admitted", shown.admitted_points, shown.admitted_drawn, shown.admitted_reviewed),
+        ("rejected", shown.rejected_points, shown.rejected_drawn, shown.rejected_reviewed),
+    )
+    return [
+        rule,
+        *(
+            f"So far, of {points:,} {outcome} points {drawn:,} were drawn, and labels of {reviewed:,} of these count."
+            for outcome, points, drawn, reviewed in counts
+            if points
+        ),
+        *(
+            ["What is rejected is never drawn: it is outside of what these labels promise, and they certify nothing."]
+            if shown.rejected_rate == 0
+            else []
+        ),
     ]
 
 

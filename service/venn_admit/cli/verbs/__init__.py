@@ -23,6 +23,7 @@ VERBS: Mapping[str, Mapping[str, str | VerbGroup]] = {
         "calibrate": "calibrating.calibrate:calibrate",
         "start": "running.start:start",
         "recalibrate": "calibrating.recalibrate:recalibrate",
+        "audits": "calibrating.audits:audits",
         "extract": VerbGroup(
             "Make exemplars from texts, or from token states of your network, with a memory layer.",
             {

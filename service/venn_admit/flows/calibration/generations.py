@@ -13,6 +13,7 @@ from venn_admit.flows.keys.keys import Caller, note
 from venn_admit.store.access import keys
 from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.database.engine import consistent_view, transaction
+from venn_admit.store.decisions import audits
 from venn_admit.store.exemplars import classifiers, exemplars, generations
 from venn_admit.store.exemplars.classifiers import Classifier
 
@@ -73,6 +74,7 @@ def create_generation(
         if extractor is not None:
             check_extractor(extractor)
         made = generations.add_generation(connection, current, dimension=dimension, extractor=extractor)
+        audits.carry_rule(connection, current.id, made.id)
         note(connection, "create_generation", made.address, by)
         on_stored(connection, made)
     return made

@@ -9,7 +9,7 @@ from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import Code, InvalidInputError
 from venn_admit.methods.method import PointsToDecide
 from venn_admit.store.calibrations import calibrations
-from venn_admit.store.decisions import decisions
+from venn_admit.store.decisions import audits, decisions
 from venn_admit.store.decisions.decisions import Decided
 from venn_admit.store.exemplars import support
 from venn_admit.store.exemplars.classifiers import Classifier, require_vectors
@@ -36,6 +36,7 @@ class ScoredLogits:
             self.classifier.support_version,
             self.decided,
         )
+        audits.draw(connection, self.classifier.id, self.exemplar_ids, self.decided)
 
 
 def require_whole(connection: Connection, classifier: Classifier, job: Job) -> None:

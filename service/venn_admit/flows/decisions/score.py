@@ -25,7 +25,7 @@ from venn_admit.methods.method import PointsToDecide, Snapshot
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import connect, consistent_view
-from venn_admit.store.decisions import decisions
+from venn_admit.store.decisions import audits, decisions
 from venn_admit.store.decisions.decisions import Decided
 from venn_admit.store.exemplars import classifiers, exemplars
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -65,6 +65,7 @@ class Scored:
             self.approximated.classifier.support_version,
             self.decided,
         )
+        audits.draw(connection, self.approximated.classifier.id, self.approximated.exemplar_ids, self.decided)
 
 
 def request_score(

@@ -63,6 +63,7 @@ TABLES: Mapping[str, Key] = {
     "training_epoch": {"knn_parameters_id": 0, "model": "", "epoch": 0},
     "knn_parameters": {"id": 0},
     "forgotten_training": {"id": 0},
+    "audit_rule": {"id": 0},
 }
 """What refers to no exemplar, in the order in which it can be deleted; of each, a key before that of any row."""
 

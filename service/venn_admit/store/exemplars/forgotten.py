@@ -26,6 +26,7 @@ _TABLES = (
     "decision",
     "calibration_point",
     "standing_evidence",
+    "audit_draw",
     "approximation",
     "neighbours",
     "job_row",

@@ -201,6 +201,11 @@ WHERE exemplar_id = ANY(:exemplar_ids);
 DELETE FROM standing_evidence
 WHERE exemplar_id = ANY(:exemplar_ids);
 
+-- name: delete_audit_draw
+-- Delete the draws of these exemplars.
+DELETE FROM audit_draw
+WHERE exemplar_id = ANY(:exemplar_ids);
+
 -- name: delete_approximation
 -- Delete the approximations of these exemplars, under any parameters.
 DELETE FROM approximation

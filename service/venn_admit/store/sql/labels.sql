@@ -93,7 +93,8 @@ INSERT INTO label_event (exemplar_id, label, selection, source, first_arrived_at
 SELECT
     carried.exemplar_id,
     event.label,
-    event.selection,
+    -- It was drawn by what another generation decided.
+    CASE WHEN event.selection = 'review' THEN 'selected' ELSE event.selection END AS selection,
     event.source,
     coalesce(event.first_arrived_at, event.created_at)
 FROM unnest(:exemplar_ids ::bigint[], :of_ids ::bigint[]) AS carried (exemplar_id, of_id)

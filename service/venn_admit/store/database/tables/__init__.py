@@ -7,6 +7,7 @@ and other programs read the views in schema `report`.
 from venn_admit.store.database.tables import (
     access,
     approximations,
+    audits,
     calibrations,
     cascades,
     decisions,
@@ -24,6 +25,7 @@ from venn_admit.store.database.tables.base import metadata
 __all__ = [
     "access",
     "approximations",
+    "audits",
     "calibrations",
     "cascades",
     "decisions",

@@ -154,7 +154,11 @@ label_event = sa.Table(
     key("Key; ascends in order of arrival."),
     required("exemplar_id", sa.ForeignKey(exemplar.c.id), "Exemplar that was labelled."),
     optional("label", sa.Integer, "Label given; null retracts the previous one."),
-    required("selection", sa.Text, "random, or selected (by a person or by a rule)."),
+    required(
+        "selection",
+        sa.Text,
+        "random, review if it was drawn with a known probability, or selected (by a person or by a rule).",
+    ),
     required("source", sa.Text, "Origin of the label, such as the name of a file."),
     created_at("it arrived"),
     optional(
@@ -162,7 +166,7 @@ label_event = sa.Table(
         TIME,
         "When it arrived for another generation, from which it was carried over; null if it was not.",
     ),
-    sa.CheckConstraint("selection IN ('random', 'selected')", name="selection"),
+    sa.CheckConstraint("selection IN ('random', 'review', 'selected')", name="selection"),
     sa.CheckConstraint("label >= 0", name="label"),
     sa.Index(None, "exemplar_id", "id"),
     # Those of a day. They are stored in the order of days, so that ranges of pages tell these apart.
@@ -172,7 +176,7 @@ label_event = sa.Table(
         postgresql_using="brin",
         postgresql_with={"pages_per_range": 32, "autosummarize": "on"},
     ),
-    comment="Append-only ledger of labels. Only random ones calibrate: selected points do not represent the traffic.",
+    comment="Append-only ledger of labels. Selected points do not represent the traffic, and never calibrate.",
 )
 
 

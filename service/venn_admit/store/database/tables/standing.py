@@ -44,8 +44,14 @@ standing_evidence = sa.Table(
     required("predicted", sa.Integer, "The network's prediction."),
     required("score", sa.Double, "Its score."),
     optional("label", sa.Integer, "The label that counts; null from when it was taken back."),
+    optional(
+        "weight",
+        sa.Double,
+        "That of a drawn point: the smallest probability of its predicted class divided by its own; null for 1.",
+    ),
     sa.PrimaryKeyConstraint("chain_id", "document", "exemplar_id"),
     sa.CheckConstraint("document >= 0", name="document"),
+    sa.CheckConstraint("weight BETWEEN 0 AND 1", name="weight"),
     # A label counts once, and a correction finds where.
     sa.UniqueConstraint("exemplar_id", "chain_id"),
     comment="The labelled points that count for each chain.",

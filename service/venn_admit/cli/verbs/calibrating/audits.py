@@ -1,0 +1,54 @@
+"""The verb that shows and states by which rule points are drawn to be audited."""
+
+from typing import Annotated
+
+import typer
+
+from venn_admit.cli.opening import open_session
+from venn_admit.cli.options import Json, Name
+from venn_admit.cli.output import print_result
+from venn_admit.errors import InvalidInputError
+
+
+def audits(
+    name: Name,
+    rate: Annotated[
+        float | None,
+        typer.Option(help="With which probability admitted points are drawn that are first decided on from now on."),
+    ] = None,
+    class_rates: Annotated[
+        list[str] | None,
+        typer.Option("--class", help="CLASS=RATE, that of one predicted class; may be given several times."),
+    ] = None,
+    rejected: Annotated[float, typer.Option(help="With which probability rejected points are drawn.")] = 1.0,
+    off: Annotated[bool, typer.Option("--off", help="Draw nothing any more.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show, or state, by which rule points are drawn to be audited when they are decided on.
+
+    A keyed hash draws them, so that nobody can foretell or choose it. `label --selection review` then counts labels of
+    drawn points by the probability, and all others as selected.
+    """
+    from venn_admit.cli.tables.summaries import audits_lines
+    from venn_admit.flows.data.audits import set_audits, show_audits
+    from venn_admit_client.members import as_json as json_of
+
+    if off and rate is not None:
+        raise InvalidInputError("expected --rate or --off, got both; leave one out")
+    if rate is None and class_rates:
+        raise InvalidInputError("expected --rate beside --class, got none; state the rate of all other classes")
+    engine = open_session().engine
+    if off or rate is not None:
+        classes = dict(_class_rate(one) for one in class_rates or ())
+        shown = set_audits(engine, name, rate=rate, classes=classes, rejected=rejected)
+    else:
+        shown = show_audits(engine, name)
+    print_result(as_json, json_of(shown), *audits_lines(shown))
+
+
+def _class_rate(given: str) -> tuple[str, float]:
+    of_class, _, rate = given.rpartition("=")
+    try:
+        return of_class, float(rate)
+    except ValueError:
+        raise InvalidInputError(f"--class: expected CLASS=RATE, such as spam=0.2, got {given!r}") from None

@@ -1,0 +1,120 @@
+-- name: add_rule
+-- State by which rule the points of some generations of a classifier are drawn from now on, under the key that the
+-- classifier has had since its first rule.
+WITH known AS MATERIALIZED (
+    SELECT
+        coalesce(
+            (
+                SELECT rule.key
+                FROM audit_rule AS rule
+                WHERE rule.classifier_id = ANY(:classifier_ids ::integer[])
+                ORDER BY rule.id
+                LIMIT 1
+            ),
+            uuid_send(gen_random_uuid())
+        ) AS key
+)
+
+INSERT INTO audit_rule (classifier_id, key, admitted_rates, rejected_rate)
+SELECT
+    generation.id,
+    known.key,
+    :admitted_rates ::double precision[],
+    :rejected_rate
+FROM unnest(:classifier_ids ::integer[]) AS generation (id)
+CROSS JOIN known;
+
+-- name: carry_rule
+-- Let a new generation of a classifier have the rule of another one.
+INSERT INTO audit_rule (classifier_id, key, admitted_rates, rejected_rate)
+SELECT
+    :new_id,
+    key,
+    admitted_rates,
+    rejected_rate
+FROM audit_rule
+WHERE classifier_id = :classifier_id
+ORDER BY id DESC
+LIMIT 1;
+
+-- name: rule
+-- The newest rule of a generation of a classifier; without rates if it draws nothing.
+SELECT
+    id,
+    key,
+    admitted_rates,
+    rejected_rate,
+    created_at
+FROM audit_rule
+WHERE classifier_id = :classifier_id
+ORDER BY id DESC
+LIMIT 1;
+
+-- name: undrawn
+-- Those of some points that have neither a draw nor a label, with what each holds, or is called where equal logits make
+-- no copy.
+SELECT
+    exemplar.id,
+    CASE
+        WHEN classifier.dimension IS NULL THEN convert_to(exemplar.external_id, 'UTF8')
+        ELSE coalesce(exemplar.point_digest, exemplar.content_digest)
+    END AS content
+FROM exemplar
+INNER JOIN classifier ON exemplar.classifier_id = classifier.id
+LEFT JOIN audit_draw AS draw ON exemplar.id = draw.exemplar_id
+WHERE
+    exemplar.id = ANY(:exemplar_ids)
+    AND exemplar.label IS NULL
+    AND draw.exemplar_id IS NULL
+ORDER BY exemplar.id;
+
+-- name: add_draws
+-- Record the draws of points that had none.
+INSERT INTO audit_draw (
+    exemplar_id,
+    audit_rule_id,
+    predicted,
+    is_admitted,
+    probability,
+    least_probability,
+    is_drawn
+)
+SELECT
+    given.exemplar_id,
+    :rule_id,
+    given.predicted,
+    given.is_admitted,
+    given.probability,
+    given.least_probability,
+    given.is_drawn
+FROM
+    unnest(
+        :exemplar_ids ::bigint[],
+        :predicted ::integer[],
+        :is_admitted ::boolean[],
+        :probability ::double precision[],
+        :least_probability ::double precision[],
+        :is_drawn ::boolean[]
+    ) AS given (exemplar_id, predicted, is_admitted, probability, least_probability, is_drawn)
+ON CONFLICT (exemplar_id) DO NOTHING;
+
+-- name: counts
+-- How many points of a generation had a chance to be drawn since a time, were drawn, and have a label that counts.
+SELECT
+    draw.is_admitted,
+    count(*) AS points,
+    count(*) FILTER (WHERE draw.is_drawn) AS drawn,
+    count(*) FILTER (
+        WHERE EXISTS (
+            SELECT
+            FROM label_event AS event
+            WHERE
+                event.exemplar_id = draw.exemplar_id
+                AND event.selection = 'review'
+        )
+    ) AS labelled
+FROM audit_rule AS rule
+INNER JOIN audit_draw AS draw ON rule.id = draw.audit_rule_id
+WHERE rule.classifier_id = :classifier_id
+GROUP BY draw.is_admitted
+ORDER BY draw.is_admitted DESC;
