@@ -46,7 +46,7 @@ def upgrade() -> None:
         f"COMMENT ON TABLE venn_admit.label_event IS '{LEDGER} Selected points do not represent the traffic, and never "
         "calibrate.'"
     )
-    replace("audit_draw_v1", "label_v1_since_0081")
+    replace("audit_draw_v1", "standing_label_v1", "label_v1_since_0081")
     oldest_program(revision)
 
 
@@ -54,6 +54,7 @@ def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
     op.execute("SET LOCAL statement_timeout = '10min'")
     op.execute("DROP VIEW report.audit_draw_v1")
+    op.execute("DROP VIEW venn_admit.standing_label_v1")
     replace("label_v1")
     op.execute("UPDATE venn_admit.label_event SET selection = 'selected' WHERE selection = 'review'")
     know_selections("'random', 'selected'", f"random, or selected {SELECTION}")
@@ -113,6 +114,7 @@ def make_draws() -> None:
             "least_probability", sa.Double, "The smallest one that a point of the predicted class could have had."
         ),
         required("is_drawn", sa.Boolean, "Whether it was drawn, so that its label is asked for."),
+        required("content", sa.LargeBinary, "What of it was hashed: a digest of what it holds, or its id."),
         created_at("When it was drawn, or not."),
         sa.PrimaryKeyConstraint("exemplar_id", name=op.f("audit_draw_pkey")),
         refers("audit_draw", "exemplar_id", "exemplar"),
@@ -124,6 +126,13 @@ def make_draws() -> None:
         sa.CheckConstraint("probability > 0 OR NOT is_drawn", name=op.f("audit_draw_is_drawn_check")),
         schema="venn_admit",
         comment="Whether each point was drawn to be audited, with the probability, as fixed by its first decision.",
+    )
+    op.create_index(
+        "audit_draw_content_idx",
+        "audit_draw",
+        ["content"],
+        schema="venn_admit",
+        postgresql_where=sa.text("is_drawn"),
     )
     op.create_index(
         "audit_draw_drawn_idx",

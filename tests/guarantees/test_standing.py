@@ -4,12 +4,13 @@ What is certified stays so, and the largest wealth so far decides: what is certi
 is all that ever was. The laws are those of points with six scores whose share right is known at each.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
 import pytest
 
+from tests.guarantees.draws import Draws
 from venn_admit.core.calibrators.certified.forecast import chance_of_points
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.standing.chains import ClassChain, StandingChain, level_of_chain, standing_chain
@@ -122,6 +123,36 @@ def test_the_stream_of_a_classifier_seldom_ever_falls_short(name: str) -> None:
                 break
     assert failed / STREAMS <= EPS + 3 * sqrt(EPS * (1 - EPS) / STREAMS)
     assert certified / STREAMS > 0.5
+
+
+AUDITED = 0.1
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_labels_of_drawn_points_seldom_certify_what_falls_short(size: int) -> None:
+    """The policy changes as the chain advances: what it rejects is reviewed, and of what it admits one in ten.
+
+    One class is .8999 right at every score, the other is right until the third threshold.
+    """
+    law = Law(np.array([BELOW, GRADED]), 6_000 // size, size=size, largest=size, dependence=0.5)
+    chain, short, passed = law.chain(1), law.short, 0
+    draws = Draws(EPS)
+    for stream in draws:
+        rng = np.random.default_rng(stream)
+        points, state = law.draw(rng), initial_state(chain)
+        for first in range(0, law.documents, 300):
+            counts = certified_counts(chain, state)
+            least = np.array([np.inf if one is None else one for one in admitting(chain, counts)])
+            part = points.take((points.document >= first) & (points.document < first + 300))
+            of_class = np.where(np.isinf(least), 1.0, AUDITED)  # the smallest probability under the policy in force
+            probability = np.where(part.score >= least[part.predicted], AUDITED, 1.0)
+            weighted = replace(part, weight=of_class[part.predicted] / probability)
+            state = advance(chain, state, weighted.take(rng.random(len(probability)) < probability))
+        counts = certified_counts(chain, state)
+        draws.add(any(short[place, :count].any() for place, count in enumerate(counts)))
+        passed += any(counts)
+    assert draws.seldom
+    assert passed > draws.count / 2
 
 
 @pytest.mark.parametrize("right", [0.93, 0.94, 0.95, 0.96])

@@ -71,6 +71,8 @@ class Labelling:
         calibrating: Exemplars that fit, calibrate or train from now on, in each split.
         left: Exemplars no longer in use.
         kept_for_evaluation: Exemplars with a label new or corrected that are not in use.
+        reviewed: Labels that count by the probability with which their points were drawn.
+        not_drawn: Labels given for a review of points that were not drawn, which are selected ones.
         selected_and_calibrating: Exemplars labelled as selected that still calibrate, because they were drawn at random
             earlier.
         in_other_generations: Labels recorded for the same exemplars of other generations.
@@ -90,6 +92,8 @@ class Labelling:
     selected_and_calibrating: int = member(0, repr=False)
     in_other_generations: int = member(0, repr=False)
     recalibrations_due: int = member(1)
+    reviewed: int = member(0, repr=False)
+    not_drawn: int = member(0, repr=False)
     ignored: tuple[str, ...] = field(default=(), repr=False)
 
 

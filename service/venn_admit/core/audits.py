@@ -59,7 +59,7 @@ class AuditRates:
         """The smallest probability with which any point is drawn."""
         return min(*self.admitted, self.rejected)
 
-    def least(self, predicted: IntArray) -> FloatArray:
+    def least(self, predicted: IntArray, never_admitted: BoolArray) -> FloatArray:
         """Return the smallest probability with which a point of the predicted class of each of n is drawn, (n,).
 
         The label of a drawn point weighs that much divided by its own probability, in [0, 1]: then the expected weight
@@ -67,8 +67,9 @@ class AuditRates:
 
         Args:
             predicted: (n,) int64.
+            never_admitted: (C,) bool, the predicted classes of which the policy in force admits nothing.
         """
-        found: FloatArray = np.minimum(np.array(self.admitted), self.rejected)[predicted]
+        found: FloatArray = np.minimum(np.where(never_admitted, 1.0, np.array(self.admitted)), self.rejected)[predicted]
         return found
 
 

@@ -22,7 +22,8 @@ from venn_admit.files.parquet.footer import read_footer
 from venn_admit.files.parquet.reader import batches_within
 from venn_admit.files.records import duplicate_ids
 
-SELECTIONS = ("random", "selected")
+SELECTIONS = ("random", "review", "selected")
+SELECTION_NAMES = f"{', '.join(SELECTIONS[:-1])} or {SELECTIONS[-1]}"
 COLUMNS = ("external_id", "label", "selection")
 
 _TYPES = {
@@ -66,7 +67,7 @@ class LabelRules:
     def __post_init__(self) -> None:
         """Raise InvalidInputError at an unknown selection."""
         if self.selection not in SELECTIONS:
-            raise InvalidInputError(f"selection: expected {' or '.join(SELECTIONS)}, got {self.selection!r}")
+            raise InvalidInputError(f"selection: expected {SELECTION_NAMES}, got {self.selection!r}")
 
 
 def read_labels(path: Path, rules: LabelRules, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> LabelRows:
@@ -208,7 +209,7 @@ def _external_ids(place: Place, values: list[Any]) -> list[str]:
 def _selections(place: Place, values: list[Any]) -> list[str]:
     for row, value in enumerate(values):
         if value not in SELECTIONS:
-            raise input_error(place, f"row {row}, selection", " or ".join(SELECTIONS), repr(value or ""))
+            raise input_error(place, f"row {row}, selection", SELECTION_NAMES, repr(value or ""))
     return values
 
 

@@ -1,5 +1,6 @@
 """A standing certificate: advanced by new labels only, it is what all labels at once give."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -65,6 +66,47 @@ def test_wealth_is_that_of_a_plain_loop(size: int) -> None:
                 most = max(most, sum(wealth) / 7)
             assert state[number].wealth[place] == pytest.approx(wealth, rel=1e-12)
             assert state[number].most[place] == pytest.approx(most, rel=1e-12)
+
+
+def drawn_stream(seed: int, documents: int, size: int) -> CertificatePoints:
+    """Points of a stream that were drawn with probabilities that follow their scores, in any order of rows."""
+    rng = np.random.default_rng(seed)
+    stream = graded_points(rng, documents, size=size)
+    probability = np.where(stream.score > np.median(stream.score), 0.2, 0.7)
+    stream = replace(stream, weight=0.2 / probability).take(rng.random(len(probability)) < probability)
+    return stream.take(rng.permutation(len(stream.score)))
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_weights_of_drawn_points_are_those_of_a_plain_loop_and_no_order_shows(size: int) -> None:
+    chain, stream = chain_of(9, size), drawn_stream(10, 200, size)
+    state = advance(chain, initial_state(chain), stream)
+    assert stream.weight is not None
+    for number, of_class in enumerate(chain.classes):
+        largest, wealth, most = int(of_class.largest[0]), [1.0] * 7, 1.0
+        for document in np.unique(stream.document):
+            rows = np.flatnonzero((stream.document == document) & (stream.predicted == number))
+            admitted = [row for row in rows if stream.score[row] >= of_class.scores[0]]
+            assert len(admitted) <= largest or size > 1
+            part = min(1.0, largest / max(len(admitted), 1))
+            excess = part * sum(stream.weight[row] * ((stream.label[row] != number) - ALPHA) for row in admitted)
+            bets = [0.8 / 2**halvings / ((1 - ALPHA) * largest) for halvings in range(7)]
+            wealth = [one * (1 - bet * excess) for one, bet in zip(wealth, bets, strict=True)]
+            most = max(most, sum(wealth) / 7)
+        assert state[number].wealth[0] == pytest.approx(wealth, rel=1e-12)
+        assert state[number].most[0] == pytest.approx(most, rel=1e-12)
+    later = initial_state(chain)
+    for number in range(0, 200, 7):
+        part_of = numbered(stream, number, number + 7)
+        later = advance(chain, later, part_of.take(np.arange(len(part_of.score))[::-1]))
+    assert same(state, later)
+
+
+def test_weights_of_one_are_labels_without_any() -> None:
+    chain = chain_of(1, 5)
+    stream = graded_points(np.random.default_rng(2), 300, size=5)
+    weighted = replace(stream, weight=np.ones(len(stream.score)))
+    assert same(advance(chain, initial_state(chain), stream), advance(chain, initial_state(chain), weighted))
 
 
 def test_labels_of_one_class_leave_the_record_of_the_other_as_it_is() -> None:

@@ -71,7 +71,7 @@ class NewLabel(Given):
         description="Its class, by number or name; null takes the stored label back, if `retract` is true.",
         examples=["positive"],
     )
-    selection: Literal["random", "selected"] | None = Field(
+    selection: Literal["random", "review", "selected"] | None = Field(
         default=None, description="How it was chosen; null: as for all.", examples=[None]
     )
 
@@ -79,10 +79,11 @@ class NewLabel(Given):
 class HowToRecord(FromSource):
     """How labels are recorded that come in."""
 
-    selection: Literal["random", "selected"] = Field(
+    selection: Literal["random", "review", "selected"] = Field(
         default="random",
-        description="How exemplars were chosen for which nothing else is said: random labels calibrate; those selected "
-        "by someone or a rule never do.",
+        description="How exemplars were chosen for which nothing else is said: random labels calibrate; those "
+        "of a review, of points that were drawn to be audited, advance a standing certificate; those selected by "
+        "someone or a rule never do either.",
         examples=["random"],
     )
     retract: bool = Field(default=False, description="Let an empty label retract the stored one.", examples=[False])

@@ -101,6 +101,8 @@ def label_lines(file: Path, done: Labelling) -> list[str]:
         (done.calibrating.get(Split.TRAIN, 0), "Exemplars that now train the KNN: {}."),
         (done.left, "Exemplars no longer in use: {}."),
         (done.kept_for_evaluation, "Labels kept for evaluation alone, because selected exemplars never calibrate: {}."),
+        (done.reviewed, "Labels of drawn points, which count by the probability of the draw: {}."),
+        (done.not_drawn, "Labels of points that were not drawn, which are kept as selected: {}."),
         (
             done.selected_and_calibrating,
             "Exemplars labelled as selected that still calibrate, because they were drawn at random earlier: {}. To "

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.calibrators.certified.chains import share_grid
@@ -115,7 +117,9 @@ def in_blocks(points: CertificatePoints, values: int) -> Iterator[CertificatePoi
         points: Points with the numbers of their documents.
         values: How many numbers are computed of each document.
     """
-    ordered = points.take(np.argsort(points.document, kind="stable"))
+    # Weights are added up in an order of their own, so that the order of rows does not show in a sum.
+    keys = (points.document,) if points.weight is None else (points.weight, points.score, points.document)
+    ordered = points.take(np.lexsort(keys))
     starts = np.unique(ordered.document, return_index=True)[1][:: max(BLOCK_VALUES // values, 1)]
     for start, end in pairwise([*starts.tolist(), len(ordered.score)]):
         yield ordered.take(np.arange(start, end))
@@ -131,13 +135,21 @@ def document_counts(points: CertificatePoints, scores: FloatArray) -> tuple[IntA
     Returns:
         (documents, P) int64 each, by the numbers of the documents.
     """
+    admitted, right = _sums(points, scores, None)
+    return admitted, right
+
+
+def document_weights(points: CertificatePoints, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Add up the weights of the same points, (documents, P) float64 each, in the order of the points."""
+    admitted, right = _sums(points, scores, points.weights)
+    return admitted, right
+
+
+def _sums(points: CertificatePoints, scores: FloatArray, weights: FloatArray | None) -> Iterator[NDArray[Any]]:
     _, document = np.unique(points.document, return_inverse=True)
     enters = np.searchsorted(-scores, -points.score, side="left")
-    right = points.predicted == points.label
     shape = (int(document.max(initial=-1)) + 1, len(scores) + 1)
     cell = document * shape[1] + enters
-    admitted, of_right = (
-        np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)[:, :-1].cumsum(axis=1)
-        for cells in (cell, cell[right])
-    )
-    return admitted, of_right
+    for rows in (np.ones(len(cell), dtype=np.bool_), points.predicted == points.label):
+        own = None if weights is None else weights[rows]
+        yield np.bincount(cell[rows], own, minlength=shape[0] * shape[1]).reshape(shape)[:, :-1].cumsum(axis=1)

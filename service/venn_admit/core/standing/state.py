@@ -2,9 +2,10 @@
 
 Each threshold has a game, as those of the monitors: seven gamblers bet that more than 1 - alpha of what it admits is
 right. If that is not so, their mean wealth ever reaches 1 / level with a chance of at most the level (Ville), so that
-one may look after every label. Sources: Waudby-Smith & Ramdas (2024), *Estimating means of bounded random variables by
-betting*; Bretz, Maurer, Brannath & Posch (2009), *A graphical approach to sequentially rejective multiple test
-procedures*.
+one may look after every label. That holds for points drawn with known probabilities too, whatever decided on these
+before the labels came. Sources: Waudby-Smith & Ramdas (2024), *Estimating means of bounded random variables by
+betting*; Zrnic & Candès (2024), *Active statistical inference*; Bretz, Maurer, Brannath & Posch (2009), *A graphical
+approach to sequentially rejective multiple test procedures*.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ import numpy as np
 
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.monitoring.anytime.games import STAKES, excess_factors, play
-from venn_admit.core.standing.chains import ClassChain, StandingChain, document_counts, in_blocks
+from venn_admit.core.standing.chains import ClassChain, StandingChain, document_counts, document_weights, in_blocks
 from venn_admit.core.types import FloatArray, IntArray
 
 GAMBLERS = STAKES[:7]
@@ -58,7 +59,10 @@ def advance(chain: StandingChain, state: State, points: CertificatePoints) -> St
 
     Args:
         points: All labelled points of the further documents, numbered in the order in which they count. They must be
-            drawn at random, and none may have been looked at when the chain was fixed.
+            drawn at random, and none may have been looked at when the chain was fixed. If they were drawn with known
+            probabilities pi, which hung on nothing but what was known before their labels, each has the weight
+            pi_min / pi: L (z - 0) / pi has the mean of z, and pi_min / pi <= 1 keeps every bet within what it may
+            cost, as a stake below pi_min / ((1 - alpha) M) on z / pi would.
     """
     found = list(state)
     for number, of_class in enumerate(chain.classes):
@@ -71,10 +75,11 @@ def advance(chain: StandingChain, state: State, points: CertificatePoints) -> St
 def _advance_class(chain: ClassChain, state: ClassState, points: CertificatePoints, share: float) -> ClassState:
     for block in in_blocks(points, state.wealth.size):
         admitted, right = document_counts(block, chain.scores)
+        shown, of_right = document_weights(block, chain.scores)
         # A document of more points than M counts as M of them.
         part = np.minimum(1.0, chain.largest / np.maximum(admitted, 1))
         e_values, wealth = play(
-            state.wealth, excess_factors(right * part, admitted * part, chain.largest, share, GAMBLERS)
+            state.wealth, excess_factors(of_right * part, shown * part, chain.largest, share, GAMBLERS)
         )
         state = ClassState(
             wealth,

@@ -50,7 +50,8 @@ def label(
     Raises:
         InvalidInputError: The source is invalid, or exemplars are to train where there are no vectors.
         NotFoundError: An id is stored for no generation of the classifier.
-        ConflictError: An exemplar, or a copy of it, calibrates and would train.
+        ConflictError: An exemplar, or a copy of it, calibrates and would train; or a label of a review comes without
+            those of the other drawn points of its document, which count together.
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
@@ -70,9 +71,12 @@ def label(
                 source,
                 placement,
                 join_train=join_train,
+                is_named=one.id == classifier.id,
             )
             for one, placement in zip(every, placements, strict=True)
         ]
+        for one in changes:
+            _require_whole_documents(connection, one, source)
         requests = sum(map(partial(_record, connection, source), changes, placements))
         primary = _primary(classifier, changes, rows, source)
         counts = _counts(rows, primary, requests, sum(len(one.events) for one in changes))
@@ -97,10 +101,15 @@ def _changes(
     placement: Placement,
     *,
     join_train: bool,
+    is_named: bool,
 ) -> _Changes:
     """What labels change in a generation that has these exemplars."""
     given = {
-        external_id: (row, None if number < 0 else number, selection)
+        external_id: (
+            row,
+            None if number < 0 else number,
+            _selection(selection, stored[external_id], is_named=is_named),
+        )
         for row, (external_id, number, selection) in enumerate(
             zip(rows.external_ids, rows.labels.tolist(), rows.selections, strict=True)
         )
@@ -127,9 +136,31 @@ def _changes(
             where = f"{source}: row {row}, id {external_id!r}"
             _check_may_train(classifier, exemplar, opposed.get(external_id), wanted, selection, where)
         split = Split.SCORED if wanted is None else splits.get(external_id, exemplar.split)
-        if (wanted, split) != (exemplar.label, exemplar.split):
+        is_first = selection == "review" and wanted is not None and not exemplar.is_reviewed
+        if is_first or (wanted, split) != (exemplar.label, exemplar.split):
             events[external_id] = LabelEvent(exemplar.id, wanted, selection, split)
     return _Changes(classifier, stored, events)
+
+
+def _selection(selection: str, exemplar: LabelledExemplar, *, is_named: bool) -> str:
+    """How a label was chosen: only a point that was drawn in the generation that is named can be reviewed."""
+    return "selected" if selection == "review" and not (is_named and exemplar.is_drawn) else selection
+
+
+def _require_whole_documents(connection: Connection, changes: _Changes, source: LabelSource) -> None:
+    """Raise ConflictError where a review leaves out drawn points of a document, whose later labels would not count."""
+    reviewed = [
+        changes.stored[external_id] for external_id, event in changes.events.items() if event.selection == "review"
+    ]
+    documents = {one.document_id for one in reviewed if one.document_id is not None and not one.is_reviewed}
+    if documents:
+        ids = [one.id for one in changes.stored.values()]
+        beside = labels.drawn_beside(connection, changes.classifier, sorted(documents), ids)
+        if beside is not None:
+            raise ConflictError(
+                f"{source}: exemplar {beside[0]!r} of document {beside[1]!r} was drawn too and has no label; a "
+                "document counts once, so give the labels of all its drawn points together"
+            )
 
 
 def _primary(classifier: Classifier, changes: list[_Changes], rows: LabelRows, source: LabelSource) -> _Changes:
@@ -166,8 +197,11 @@ def _record(connection: Connection, source: LabelSource, changes: _Changes, plac
         key = changes.stored[external_id].document_id or external_id
         changes.events[external_id] = replace(event, split=gathered.splits.get(key, event.split))
     touched = {was.split for was in before} | {event.split for event in events} | gathered.moved.others.keys()
-    is_outdated = bool(touched & recalibrations.CALIBRATION_SPLITS)
-    return recalibrations.request(connection, changes.classifier, "labels") if is_outdated else 0
+    if touched & recalibrations.CALIBRATION_SPLITS:
+        return recalibrations.request(connection, changes.classifier, "labels")
+    if any(was.is_drawn for was in before):
+        return recalibrations.request(connection, changes.classifier, "labels", only_standing=True)
+    return 0
 
 
 def _check_may_train(
@@ -182,6 +216,11 @@ def _check_may_train(
         raise ConflictError(
             f"{where}: it has the vector and logits of {copy.external_id!r}, which calibrates {classifier.name!r}, in "
             f"split {copy.split}, and cannot train; leave it out"
+        )
+    if exemplar.is_drawn:
+        raise ConflictError(
+            f"{where}: it was drawn to be audited, so that its label is evidence for {classifier.name!r}, and cannot "
+            "train too; leave it out"
         )
     if exemplar.split in HELD_OUT_SPLITS:
         raise ConflictError(
@@ -224,7 +263,15 @@ def _counts(rows: LabelRows, primary: _Changes, requests: int, recorded: int) ->
         calibrating={str(split): count for split, count in joined.items()},
         left=sum(was.split != Split.SCORED and event.split == Split.SCORED for was, event in pairs),
         kept_for_evaluation=sum(
-            event.label is not None and event.split == Split.SCORED for event in primary.events.values()
+            event.label is not None and event.split == Split.SCORED and event.selection != "review"
+            for event in primary.events.values()
+        ),
+        reviewed=sum(event.label is not None and event.selection == "review" for event in primary.events.values()),
+        not_drawn=sum(
+            selection == "review" and number >= 0 and not primary.stored[external_id].is_drawn
+            for external_id, number, selection in zip(
+                rows.external_ids, rows.labels.tolist(), rows.selections, strict=True
+            )
         ),
         selected_and_calibrating=sum(
             selection == "selected" and number >= 0 and primary.stored[external_id].split in HELD_OUT_SPLITS

@@ -118,7 +118,13 @@ class AbersContext:
                 "decision": selection.decision,
                 "reason": selection.reason,
             },
+            self.never_admitted,
         )
+
+    @property
+    def never_admitted(self) -> BoolArray:
+        """(C,) bool, the predicted classes of which no point is admitted, whatever it is."""
+        return np.array([least is None for least in self.deciding.thresholds])
 
     def explained(self, decided: Decided, groups: Attributes) -> list[Explained]:
         """Return what is said of each point."""

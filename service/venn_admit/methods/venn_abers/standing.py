@@ -92,7 +92,11 @@ def begin_chain(
     )
     counting, rows = labels.take(counts), places[counts]
     points = CertificatePoints(
-        cells.points.score[rows], cells.points.predicted[rows], counting.label, counting.document
+        cells.points.score[rows],
+        cells.points.predicted[rows],
+        counting.label,
+        counting.document,
+        weight=counting.weight,
     )
     state = advance(chain, initial_state(chain), points)
     at = _after(Position(0, 0, 0, 0), _documents(points), labels.newest, points)
@@ -188,4 +192,5 @@ def _scored(
         view,
         neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
     )
-    return event, labels, CertificatePoints(cells.score, cells.predicted, labels.label, labels.document)
+    points = CertificatePoints(cells.score, cells.predicted, labels.label, labels.document, weight=labels.weight)
+    return event, labels, points

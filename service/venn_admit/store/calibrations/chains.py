@@ -15,14 +15,14 @@ from venn_admit.core.copies import united
 from venn_admit.core.monitoring.history import PointChanges
 from venn_admit.core.standing.chains import ClassChain, StandingChain
 from venn_admit.core.standing.state import GAMBLERS, ClassState, State, initial_state
-from venn_admit.core.types import IntArray
+from venn_admit.core.types import FloatArray, IntArray
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.binary_copy import FLOAT8, INT4, INT8, FixedColumn, copy_in, read_columns
 from venn_admit.store.database.engine import driver_cursor
 from venn_admit.store.database.statements import execute, statement
 from venn_admit.store.exemplars.classifiers import Classifier
 
-_POINT: dict[str, FixedColumn] = {"document": INT4, "predicted": INT4, "label": INT4, "score": FLOAT8}
+_POINT: dict[str, FixedColumn] = {"document": INT4, "predicted": INT4, "label": INT4, "score": FLOAT8, "weight": FLOAT8}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,12 +62,14 @@ class Position:
 class CountingLabels:
     """Labelled points that have not counted, (n,) each, in the order in which their documents count.
 
-    document: from 0. events: the label event before which each document has no label. newest: the last event of all.
+    document: from 0. weight: in [0, 1]. events: the label event before which each document has no label. newest: the
+    last event of all.
     """
 
     exemplar_ids: IntArray
     label: IntArray
     document: IntArray
+    weight: FloatArray
     events: IntArray
     newest: int
 
@@ -79,6 +81,7 @@ class CountingLabels:
             exemplar_ids=self.exemplar_ids[rows],
             label=self.label[rows],
             document=document,
+            weight=self.weight[rows],
             events=self.events[rows],
         )
 
@@ -152,7 +155,7 @@ def are_same(connection: Connection, calibration_id: int, other_id: int) -> bool
 
 
 def new_labels(connection: Connection, classifier: Classifier, *, after: int) -> CountingLabels:
-    """Return the random labels after an event, by documents, each of which counts once.
+    """Return the labels after an event that were random or drawn, by documents, each of which counts once.
 
     A document counts by the labels that came together with its first one, and equal documents, like parts of one
     document, count when the first of them does.
@@ -181,6 +184,7 @@ def new_labels(connection: Connection, classifier: Classifier, *, after: int) ->
         exemplar_ids=np.array([row.exemplar_id for row in kept], dtype=np.int64)[order],
         label=np.array([row.label for row in kept], dtype=np.int64)[order],
         document=np.array(document, dtype=np.int64)[order],
+        weight=np.array([1.0 if row.weight is None else row.weight for row in kept], dtype=np.float64)[order],
         events=np.array(events, dtype=np.int64)[order],
         newest=newest,
     )
@@ -248,8 +252,9 @@ def add_evidence(
             "predicted": (INT4, points.predicted),
             "score": (FLOAT8, points.score),
             "label": (INT4, points.label),
+            "weight": (FLOAT8, weight := points.weights),
         }
-        copy_in(driver_cursor(connection), "standing_evidence", columns)
+        copy_in(driver_cursor(connection), "standing_evidence", columns, nulls={"weight": weight == 1})
 
 
 def correct(connection: Connection, chain: StoredChain, *, after: int) -> int | None:
@@ -265,7 +270,9 @@ def correct(connection: Connection, chain: StoredChain, *, after: int) -> int | 
 def evidence(connection: Connection, chain: StoredChain, *, first: int) -> CertificatePoints:
     """Return the points that count for a chain, from a document on, which gets the number 0."""
     found = read_columns(connection, "chains.evidence", _POINT, chain_id=chain.id, document=first)
-    return CertificatePoints(found["score"], found["predicted"], found["label"], found["document"] - first)
+    return CertificatePoints(
+        found["score"], found["predicted"], found["label"], found["document"] - first, weight=found["weight"]
+    )
 
 
 def position(connection: Connection, chain: StoredChain) -> Position:

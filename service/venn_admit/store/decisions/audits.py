@@ -8,7 +8,6 @@ import numpy as np
 from sqlalchemy import Connection
 
 from venn_admit.core.audits import AuditRates, drawn
-from venn_admit.core.method_names import VENN_ABERS
 from venn_admit.core.reasons import ADMITTED
 from venn_admit.core.types import IntArray
 from venn_admit.store.database.statements import execute
@@ -75,9 +74,12 @@ def draw(connection: Connection, classifier_id: int, exemplar_ids: IntArray, dec
     rows = order[np.searchsorted(exemplar_ids, ids, sorter=order)]
     rates, predicted = rule.rates, decided.values["predicted"][rows].astype(np.int64)
     admitted = decided.values["reason"][rows] == ADMITTED
+    contents = [bytes(row.content) for row in undrawn]
     probabilities = rates.probabilities(predicted, admitted)
     # Other methods predict by the KNN, so that points of one class of the network have any of the rates.
-    least = rates.least(predicted) if decided.method == VENN_ABERS else np.full(len(ids), rates.least_of_all)
+    least = np.full(len(ids), rates.least_of_all)
+    if decided.never_admitted is not None:
+        least = rates.least(predicted, decided.never_admitted)
     execute(
         connection,
         "audits.add_draws",
@@ -87,7 +89,8 @@ def draw(connection: Connection, classifier_id: int, exemplar_ids: IntArray, dec
         is_admitted=admitted.tolist(),
         probability=probabilities.tolist(),
         least_probability=least.tolist(),
-        is_drawn=drawn(rule.key, [bytes(row.content) for row in undrawn], probabilities).tolist(),
+        is_drawn=drawn(rule.key, contents, probabilities).tolist(),
+        contents=contents,
     )
 
 

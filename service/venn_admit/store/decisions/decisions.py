@@ -61,11 +61,13 @@ def undecided(
 class Decided:
     """The decisions on m points by one method, with all that is kept of them.
 
-    values: an array of m each, by the names of `core.evidence`; none of the KNN's view without vectors.
+    values: an array of m each, by the names of `core.evidence`; none of the KNN's view without vectors. never_admitted:
+    (C,) bool, the classes of which the policy admits nothing; None if it is not on the network's predictions.
     """
 
     method: str
     values: Mapping[str, NDArray[Any]]
+    never_admitted: NDArray[np.bool_] | None = None
 
     def fields_of_each(self) -> list[dict[str, Any]]:
         """Return what is stored of the decision on each of the points, by the names of the columns."""

@@ -20,13 +20,18 @@ LOOKED_AT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class LabelledExemplar:
-    """A stored exemplar: its current label, None while unknown, and what its split follows from."""
+    """A stored exemplar: its current label, None while unknown, and what its split follows from.
+
+    is_drawn: whether it was drawn to be audited. is_reviewed: whether it was, and has a label that counts for that.
+    """
 
     id: int
     split: Split
     label: int | None
     document_id: str | None
     point_digest: bytes
+    is_drawn: bool = False
+    is_reviewed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +51,26 @@ def by_external_id(
     parameters = {"classifier_id": classifier.id, "external_ids": list(external_ids)}
     rows = execute(connection, "labels.labelled_exemplars", **parameters)
     return {
-        row.external_id: LabelledExemplar(row.id, Split(row.split), row.label, row.document_id, bytes(row.point_digest))
+        row.external_id: LabelledExemplar(
+            row.id,
+            Split(row.split),
+            row.label,
+            row.document_id,
+            bytes(row.point_digest),
+            row.is_drawn,
+            bool(row.is_reviewed),
+        )
         for row in rows
     }
+
+
+def drawn_beside(
+    connection: Connection, classifier: Classifier, document_ids: Sequence[str], exemplar_ids: Sequence[int]
+) -> tuple[str, str] | None:
+    """Return the id and the document of a drawn point of some documents that has no label and is not among some."""
+    parameters = {"classifier_id": classifier.id, "document_ids": document_ids, "exemplar_ids": exemplar_ids}
+    row = execute(connection, "labels.drawn_beside", **parameters).one_or_none()
+    return None if row is None else (row.external_id, row.document_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,8 @@ INSERT INTO audit_draw (
     is_admitted,
     probability,
     least_probability,
-    is_drawn
+    is_drawn,
+    content
 )
 SELECT
     given.exemplar_id,
@@ -86,7 +87,8 @@ SELECT
     given.is_admitted,
     given.probability,
     given.least_probability,
-    given.is_drawn
+    given.is_drawn,
+    given.content
 FROM
     unnest(
         :exemplar_ids ::bigint[],
@@ -94,8 +96,9 @@ FROM
         :is_admitted ::boolean[],
         :probability ::double precision[],
         :least_probability ::double precision[],
-        :is_drawn ::boolean[]
-    ) AS given (exemplar_id, predicted, is_admitted, probability, least_probability, is_drawn)
+        :is_drawn ::boolean[],
+        :contents ::bytea[]
+    ) AS given (exemplar_id, predicted, is_admitted, probability, least_probability, is_drawn, content)
 ON CONFLICT (exemplar_id) DO NOTHING;
 
 -- name: counts

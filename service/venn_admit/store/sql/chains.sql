@@ -115,15 +115,15 @@ WHERE
     AND labelled.classifier_id = :classifier_id;
 
 -- name: new_labels
--- The exemplars that calibrate by a label whose first random one came after an event, in the order of these. A label
--- that was taken back does not count again: it is null, and its document has come all the same.
+-- The exemplars that calibrate, or were drawn, by a label that can count and whose first one came after an event, in
+-- the order of these. A label that was taken back does not count again: it is null, and its document has come all the
+-- same.
 WITH touched AS (
     SELECT DISTINCT event.exemplar_id
-    FROM label_event AS event
+    FROM standing_label_v1 AS event
     INNER JOIN exemplar ON event.exemplar_id = exemplar.id
     WHERE
         event.id > :event
-        AND event.selection = 'random'
         AND exemplar.classifier_id = :classifier_id
 )
 
@@ -136,9 +136,10 @@ SELECT
     CASE
         WHEN classifier.dimension IS NOT NULL THEN coalesce(exemplar.point_digest, exemplar.content_digest)
     END AS point_digest,
-    first_random.id AS event,
+    first_label.weight,
+    first_label.id AS event,
     -- Those of one transaction have one time.
-    first_random.created_at AS arrived_at
+    first_label.created_at AS arrived_at
 FROM touched
 INNER JOIN exemplar ON touched.exemplar_id = exemplar.id
 INNER JOIN classifier ON exemplar.classifier_id = classifier.id
@@ -146,57 +147,72 @@ CROSS JOIN
     LATERAL (
         SELECT
             event.id,
+            event.weight,
             event.created_at
-        FROM label_event AS event
+        FROM standing_label_v1 AS event
         WHERE
             event.exemplar_id = exemplar.id
-            AND event.selection = 'random'
             AND event.label IS NOT NULL
         ORDER BY event.id
         LIMIT 1
-    ) AS first_random
+    ) AS first_label
 CROSS JOIN
     LATERAL (
         SELECT count(*) > 0 AS is_retracted
         FROM label_event AS retraction
         WHERE
             retraction.exemplar_id = exemplar.id
-            AND retraction.id > first_random.id
+            AND retraction.id > first_label.id
             AND retraction.label IS NULL
     ) AS later
 WHERE
-    first_random.id > :event
+    first_label.id > :event
     AND (
         exemplar.split IN ('knn', 'mc', 'vp')
+        OR (
+            exemplar.split = 'scored'
+            AND first_label.weight IS NOT NULL
+        )
         OR later.is_retracted
     )
-ORDER BY first_random.id;
+ORDER BY first_label.id;
 
 -- name: known_documents
 -- Those of some documents of which a part was labelled up to an event.
 SELECT DISTINCT exemplar.document_id
 FROM exemplar
-INNER JOIN label_event AS event ON exemplar.id = event.exemplar_id
+INNER JOIN standing_label_v1 AS event ON exemplar.id = event.exemplar_id
 WHERE
     exemplar.classifier_id = :classifier_id
     AND exemplar.document_id = ANY(:document_ids ::text[])
-    AND event.selection = 'random'
     AND event.id <= :event;
 
 -- name: known_contents
 -- What each document holds that has one of some points and was labelled up to an event.
-WITH holder AS (
+WITH holding AS (
+    SELECT exemplar.id
+    FROM exemplar
+    WHERE
+        coalesce(exemplar.point_digest, exemplar.content_digest) = ANY(:digests ::bytea[])
+        AND exemplar.split <> 'scored'
+    UNION ALL
+    SELECT draw.exemplar_id AS id
+    FROM audit_draw AS draw
+    WHERE
+        draw.content = ANY(:digests ::bytea[])
+        AND draw.is_drawn
+),
+
+holder AS (
     SELECT DISTINCT
         exemplar.classifier_id,
         exemplar.document_id,
         CASE WHEN exemplar.document_id IS NULL THEN exemplar.id END AS exemplar_id
-    FROM exemplar
-    INNER JOIN label_event AS event ON exemplar.id = event.exemplar_id
+    FROM holding
+    INNER JOIN exemplar ON holding.id = exemplar.id
+    INNER JOIN standing_label_v1 AS event ON exemplar.id = event.exemplar_id
     WHERE
-        coalesce(exemplar.point_digest, exemplar.content_digest) = ANY(:digests ::bytea[])
-        AND exemplar.split <> 'scored'
-        AND exemplar.classifier_id = :classifier_id
-        AND event.selection = 'random'
+        exemplar.classifier_id = :classifier_id
         AND event.id <= :event
 )
 
@@ -212,7 +228,10 @@ INNER JOIN exemplar AS member
                 AND holder.exemplar_id = member.id
             )
         )
-WHERE member.split <> 'scored'
+LEFT JOIN audit_draw AS member_draw ON member.id = member_draw.exemplar_id
+WHERE
+    member.split <> 'scored'
+    OR member_draw.is_drawn
 GROUP BY
     holder.document_id,
     holder.exemplar_id;
@@ -261,7 +280,8 @@ SELECT
     document,
     predicted,
     label,
-    score
+    score,
+    coalesce(weight, 1) AS weight
 FROM standing_evidence
 WHERE
     chain_id = :chain_id

@@ -1,7 +1,17 @@
 -- name: labelled_exemplars
 -- The stored exemplars that labels came for, with one look-up per id. A plain join would read the whole classifier as
--- long as it has no statistics.
-SELECT stored.*
+-- long as it has no statistics. is_reviewed: whether a label counts for the draw.
+SELECT
+    stored.*,
+    coalesce(draw.is_drawn, FALSE) AS is_drawn,
+    draw.is_drawn
+    AND EXISTS (
+        SELECT
+        FROM standing_label_v1 AS event
+        WHERE
+            event.exemplar_id = stored.id
+            AND event.label IS NOT NULL
+    ) AS is_reviewed
 FROM (SELECT DISTINCT unnest(:external_ids ::text[]) AS external_id) AS labelled
 CROSS JOIN
     LATERAL (
@@ -19,7 +29,40 @@ CROSS JOIN
         ORDER BY exemplar.id
         -- There is one at most. The limit keeps this from becoming a join.
         LIMIT 1
-    ) AS stored;
+    ) AS stored
+LEFT JOIN
+    LATERAL (
+        SELECT audit_draw.is_drawn
+        FROM audit_draw
+        WHERE audit_draw.exemplar_id = stored.id
+        ORDER BY audit_draw.exemplar_id
+        LIMIT 1
+    ) AS draw
+    ON TRUE;
+
+-- name: drawn_beside
+-- A drawn point of one of some documents that is neither among some points nor has a label that counts.
+SELECT
+    exemplar.external_id,
+    exemplar.document_id
+FROM exemplar
+INNER JOIN audit_draw AS draw ON exemplar.id = draw.exemplar_id
+WHERE
+    exemplar.classifier_id = :classifier_id
+    AND exemplar.document_id = ANY(:document_ids ::text[])
+    AND exemplar.id <> all(:exemplar_ids ::bigint[])
+    AND draw.is_drawn
+    AND NOT EXISTS (
+        SELECT
+        FROM standing_label_v1 AS event
+        WHERE
+            event.exemplar_id = exemplar.id
+            AND event.label IS NOT NULL
+    )
+ORDER BY
+    exemplar.document_id,
+    exemplar.external_id
+LIMIT 1;
 
 -- name: set_labels
 -- Set the current labels, null if retracted, and the split that they put the exemplar in.

@@ -12,6 +12,7 @@ CROSS JOIN clock_timestamp() AS first_requested_at
 WHERE
     calibrator.classifier_id = :classifier_id
     AND (CAST(:calibrator_id AS integer) IS NULL OR calibrator.id = :calibrator_id)
+    AND (NOT :only_standing OR calibrator.standing)
     AND calibrator.retired_at IS NULL
     AND EXISTS (
         SELECT 1

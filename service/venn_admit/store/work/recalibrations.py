@@ -37,12 +37,24 @@ class RecalibrationRequest:
     job_error: str | None
 
 
-def request(connection: Connection, classifier: Classifier, reason: str, *, calibrator_id: int | None = None) -> int:
+def request(
+    connection: Connection,
+    classifier: Classifier,
+    reason: str,
+    *,
+    calibrator_id: int | None = None,
+    only_standing: bool = False,
+) -> int:
     """Request a recalibration under every setting that has a snapshot and is not retired; return their number.
 
-    calibrator_id: None for all, or of one of them.
+    calibrator_id: None for all, or of one of them. only_standing: whether it is only for certificates that stand.
     """
-    parameters = {"classifier_id": classifier.id, "calibrator_id": calibrator_id, "reason": reason}
+    parameters = {
+        "classifier_id": classifier.id,
+        "calibrator_id": calibrator_id,
+        "only_standing": only_standing,
+        "reason": reason,
+    }
     return len(execute(connection, "recalibrations.request_recalibration", **parameters).all())
 
 

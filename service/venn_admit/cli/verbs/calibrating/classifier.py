@@ -116,8 +116,9 @@ def label(
     selection: Annotated[
         str,
         typer.Option(
-            help="How the rows were chosen, if the file has no such column: random labels calibrate; labels selected "
-            "by a person or a rule never do."
+            help="How the rows were chosen, if the file has no such column: random labels calibrate; review labels "
+            "of points that were drawn to be audited advance a standing certificate; labels selected by a person or a "
+            "rule never do either."
         ),
     ] = "random",
     retract: Annotated[bool, typer.Option("--retract", help="Let an empty label retract the stored one.")] = False,

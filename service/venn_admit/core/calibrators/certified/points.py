@@ -50,6 +50,7 @@ class CertificatePoints:
         score: (n,) float64 in [0, 1], which must not depend on the labels of these points if they are evidence.
         document: (n,) int64, the same number for the points of one document, and for no others.
         groups: The groups of each attribute that is asked for, in the order of their names.
+        weight: (n,) float64 in [0, 1], of points that were drawn with different probabilities; None: all count alike.
     """
 
     score: FloatArray
@@ -57,6 +58,12 @@ class CertificatePoints:
     label: IntArray
     document: IntArray
     groups: tuple[PointGroups, ...] = ()
+    weight: FloatArray | None = None
+
+    @property
+    def weights(self) -> FloatArray:
+        """(n,) float64."""
+        return np.ones(len(self.score)) if self.weight is None else self.weight
 
     @property
     def document_count(self) -> int:
@@ -71,7 +78,10 @@ class CertificatePoints:
     def take(self, rows: BoolArray | IntArray) -> "CertificatePoints":
         """Return some of the points."""
         groups = tuple(replace(of, codes=of.codes[rows]) for of in self.groups)
-        return CertificatePoints(self.score[rows], self.predicted[rows], self.label[rows], self.document[rows], groups)
+        weight = None if self.weight is None else self.weight[rows]
+        return CertificatePoints(
+            self.score[rows], self.predicted[rows], self.label[rows], self.document[rows], groups, weight
+        )
 
     def group(self, attribute: str) -> PointGroups:
         """Return the groups of an attribute that is asked for."""

@@ -40,10 +40,12 @@ audit_draw = sa.Table(
     required("probability", sa.Double, "Probability with which it was drawn."),
     required("least_probability", sa.Double, "The smallest one that a point of the predicted class could have had."),
     required("is_drawn", sa.Boolean, "Whether it was drawn, so that its label is asked for."),
+    required("content", sa.LargeBinary, "What of it was hashed: a digest of what it holds, or its id."),
     created_at("it was drawn, or not"),
     sa.CheckConstraint("probability BETWEEN 0 AND 1", name="probability"),
     sa.CheckConstraint("least_probability BETWEEN 0 AND probability", name="least_probability"),
     sa.CheckConstraint("probability > 0 OR NOT is_drawn", name="is_drawn"),
+    sa.Index("audit_draw_content_idx", "content", postgresql_where=sa.text("is_drawn")),
     sa.Index("audit_draw_drawn_idx", "audit_rule_id", "exemplar_id", postgresql_where=sa.text("is_drawn")),
     comment="Whether each point was drawn to be audited, with the probability, as fixed by its first decision.",
 )

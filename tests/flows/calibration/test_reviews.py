@@ -1,0 +1,121 @@
+"""Labels of drawn points advance a certificate that stands, each by the probability with which its point was drawn."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.flows.calibration.test_standing import (
+    CLASSES,
+    LABELS,
+    ONCE,
+    advance,
+    begin,
+    certificate,
+    count,
+    everything,
+    give,
+)
+from tests.flows.logits import NAME, exemplars
+from tests.running import Bench
+from venn_admit.errors import ConflictError
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.data.audits import set_audits, show_audits
+from venn_admit.flows.data.label import label
+from venn_admit.flows.decisions.replay import replay
+from venn_admit_client.records import Labelling
+
+RATE = 0.3
+LATER = exemplars("later", 1000, seed=6)
+TRUTH = dict(zip(LATER["id"].tolist(), LATER["y"].tolist(), strict=True))
+
+
+def audited(bench: Bench, name: str = NAME) -> None:
+    """A chain that certifies something, and points that are decided on while audits are drawn."""
+    begin(bench, name)
+    give(bench, 0, 400, name)
+    advance(bench, name)
+    set_audits(bench.engine, name, rate=RATE)
+    with bench.engine.begin() as connection:  # so that two classifiers draw alike
+        connection.exec_driver_sql("UPDATE venn_admit.audit_rule SET key = decode(repeat('07', 16), 'hex')")
+    bench.score(name, bench.write("later.npz", {key: of for key, of in LATER.items() if key != "y"}), weighted=None)
+
+
+def drawn(bench: Bench, name: str = NAME) -> dict[str, tuple[float, str]]:
+    """The weight and the document of each drawn point."""
+    rows = bench.rows("SELECT * FROM report.audit_draw_v1 WHERE classifier = :name AND is_drawn", name=name)
+    return {row.external_id: (row.least_probability / row.probability, row.document_id) for row in rows}
+
+
+def review(bench: Bench, ids: list[str], name: str = NAME, **changed: int) -> Labelling:
+    path: Path = bench.folder / "reviewed.csv"
+    labels = {one: TRUTH[one] for one in ids} | {one.replace("_", "-"): value for one, value in changed.items()}
+    path.write_text("\n".join(["external_id,label", *(f"{one},{value}" for one, value in labels.items())]) + "\n")
+    return label(bench.engine, name, LabelFile(path), selection="review", retract=False)
+
+
+@pytest.fixture
+def reviewed(bench: Bench) -> Bench:
+    audited(bench)
+    return bench
+
+
+def test_labels_of_drawn_points_count_by_their_probability_and_others_stay_selected(reviewed: Bench) -> None:
+    before, evidence, points = certificate(reviewed), count(reviewed, "standing_evidence"), drawn(reviewed)
+    done = review(reviewed, list(TRUTH))
+    assert (done.reviewed, done.not_drawn, done.calibrating) == (len(points), 1000 - len(points), {})
+    assert done.recalibrations_due == 1
+    assert done.kept_for_evaluation == 1000 - len(points)
+    (made,) = advance(reviewed)
+    assert count(reviewed, "standing_evidence") == evidence + len(points)
+    stored = reviewed.rows(
+        "SELECT external_id, coalesce(weight, 1) AS weight FROM standing_evidence JOIN exemplar ON id = exemplar_id "
+        "WHERE external_id LIKE 'later-%'"
+    )
+    assert {row.external_id: row.weight for row in stored} == {one: weight for one, (weight, _) in points.items()}
+    assert {row.weight for row in stored} == {RATE, 1.0}, reviewed.rows('SELECT predicted, is_admitted, least_probability, count(*) FROM audit_draw GROUP BY 1,2,3')
+    after = certificate(reviewed)
+    assert after.documents == before.documents + len({document for _, document in points.values()})
+    ledger = reviewed.rows(
+        "SELECT selection, count(*) AS labels FROM label_event JOIN exemplar ON exemplar_id = "
+        "exemplar.id WHERE external_id LIKE 'later-%' GROUP BY 1 ORDER BY 1"
+    )
+    assert [tuple(row) for row in ledger] == [("review", len(points)), ("selected", 1000 - len(points))]
+    shown = show_audits(reviewed.engine, NAME)
+    assert shown.admitted_reviewed + shown.rejected_reviewed == len(points)
+    assert review(reviewed, list(points)).unchanged == len(points)
+    assert not advance(reviewed) or certificate(reviewed) == after
+    decision = reviewed.value("SELECT max(id) FROM decision")
+    assert replay(reviewed.workspace(), decision).is_same
+    assert made == reviewed.value("SELECT calibration_id FROM calibration_in_use_v1")
+
+
+def test_the_drawn_points_of_a_document_are_labelled_together(reviewed: Bench) -> None:
+    points = drawn(reviewed)
+    documents = [document for _, document in points.values()]
+    first = next(one for one, (_, document) in points.items() if documents.count(document) == 2)
+    with pytest.raises(
+        ConflictError, match=r"of document 'later-\d+' was drawn too and has no label; a document counts"
+    ):
+        review(reviewed, [first])
+    both = [one for one, (_, document) in points.items() if document == points[first][1]]
+    assert review(reviewed, both).reviewed == 2
+    assert review(reviewed, [], **{first.replace("-", "_"): (TRUTH[first] + 1) % CLASSES}).corrected == 1
+
+
+@pytest.mark.parametrize("parts", [4])
+def test_by_parts_reviews_are_what_they_are_at_once_to_the_last_bit(bench: Bench, parts: int) -> None:
+    """With labels that are corrected after they counted, and random ones in between."""
+    for name in (NAME, ONCE):
+        audited(bench, name)
+        points = drawn(bench, name)
+        documents = sorted({document for _, document in points.values()})
+        for part in range(parts):
+            chosen = set(documents[part::parts])
+            review(bench, [one for one, (_, document) in points.items() if document in chosen], name)
+            if name == NAME:
+                advance(bench)
+            wrong = next(one for one, (_, document) in points.items() if document in chosen)
+            review(bench, [], name, **{wrong.replace("-", "_"): (TRUTH[wrong] + 1) % CLASSES})
+            give(bench, part, part + 1, name, **{f"row{part}": (LABELS[f"new-{part}"] + 1) % CLASSES})
+        advance(bench, name)
+    assert everything(bench) == everything(bench, ONCE)
