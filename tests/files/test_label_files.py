@@ -96,8 +96,11 @@ def test_an_empty_label_takes_one_back_where_that_is_asked_for(tmp_path: Path) -
         ("external_id,label\na,99999999999999999999\n", "expected a class number"),
         ("external_id,label\n,1\n", "row 0, external_id: expected text, got nothing"),
         ("external_id,label\na,1\nb,0\na,1\n", r"rows 0 and 2, external_id: expected every id once, got 'a' twice"),
-        ("external_id,label,selection\na,1,hard\n", r"row 0, selection: expected random or selected, got 'hard'"),
-        ("external_id,label,selection\na,1,\n", r"row 0, selection: expected random or selected, got ''"),
+        (
+            "external_id,label,selection\na,1,hard\n",
+            r"row 0, selection: expected random, review or selected, got 'h",
+        ),
+        ("external_id,label,selection\na,1,\n", r"row 0, selection: expected random, review or selected, got ''"),
         ("id,label\na,1\n", "columns: expected"),
         ("external_id,label,label\na,1,1\n", "columns: expected"),
         ("external_id,label\n", "table: expected at least one row"),
@@ -138,5 +141,5 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(InvalidInputError, match=saying):
             read(tmp_path / name)
-    with pytest.raises(InvalidInputError, match="selection: expected random or selected, got 'all'"):
+    with pytest.raises(InvalidInputError, match="selection: expected random, review or selected, got 'all'"):
         read(csv(tmp_path, "external_id,label\na,1\n"), selection="all")

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from tests.flows.calibration.test_standing import (
-    CLASSES,
     LABELS,
     ONCE,
     advance,
@@ -15,7 +14,7 @@ from tests.flows.calibration.test_standing import (
     everything,
     give,
 )
-from tests.flows.logits import NAME, exemplars
+from tests.flows.logits import CLASSES, NAME, exemplars
 from tests.running import Bench
 from venn_admit.errors import ConflictError
 from venn_admit.files.label_sources import LabelFile
