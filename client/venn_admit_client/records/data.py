@@ -99,7 +99,7 @@ class Labelling:
 
 @record
 class Audits:
-    """By which rule points are drawn to be audited when they are first decided on, and how many were so far.
+    """The rule by which points are drawn to be audited when they are first decided on, and how many were so far.
 
     Attributes:
         classifier: The classifier.

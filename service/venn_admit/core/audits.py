@@ -25,7 +25,7 @@ class AuditRates:
     """With which probability points are drawn.
 
     Attributes:
-        admitted: Of each predicted class, (C,), in (0, 1]: that of the admitted points.
+        admitted: (C,), in (0, 1], that of the admitted points of each predicted class.
         rejected: In [0, 1], that of the rejected ones; 0 leaves them outside of what the draws can promise.
     """
 

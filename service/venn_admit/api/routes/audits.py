@@ -1,4 +1,4 @@
-"""By which rule points of a classifier are drawn to be audited when they are decided on."""
+"""The rule by which points of a classifier are drawn to be audited when they are decided on."""
 
 from typing import Any
 

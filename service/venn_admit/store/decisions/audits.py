@@ -27,7 +27,7 @@ class AuditRule:
 
 @dataclass(frozen=True, slots=True)
 class AuditCount:
-    """Of the points that were admitted, or not, how many had a chance to be drawn, were, and were labelled for it."""
+    """How many admitted, or rejected, points had a chance to be drawn, were, and were labelled for it."""
 
     is_admitted: bool
     points: int
