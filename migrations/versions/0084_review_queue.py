@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0084"
-down_revision = "0081"
+down_revision = "0077"
 branch_labels = None
 depends_on = None
 

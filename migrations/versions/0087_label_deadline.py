@@ -57,7 +57,7 @@ def downgrade() -> None:
     for name in ("label_deadline", *NUMBERS):
         op.drop_column("monitor", name, schema=SCHEMA)
     op.execute(f"COMMENT ON COLUMN venn_admit.monitor_state.event IS '{FORMER_EVENT}'")
-    oldest_program("0081")
+    oldest_program("0077")
 
 
 def oldest_program(oldest: str) -> None:
