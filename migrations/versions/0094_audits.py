@@ -10,8 +10,8 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from venn_admit.store.database.routines import routine_statements
 
-revision = "0091"
-down_revision = "0090"
+revision = "0094"
+down_revision = "0091"
 branch_labels = None
 depends_on = None
 
@@ -46,7 +46,7 @@ def upgrade() -> None:
         f"COMMENT ON TABLE venn_admit.label_event IS '{LEDGER} Selected points do not represent the traffic, and never "
         "calibrate.'"
     )
-    replace("audit_draw_v1", "standing_label_v1", "label_v1_since_0091")
+    replace("audit_draw_v1", "standing_label_v1", "label_v1_since_0094")
     oldest_program(revision)
 
 
@@ -65,7 +65,7 @@ def downgrade() -> None:
     op.execute("-- squawk-ignore ban-drop-column\nALTER TABLE venn_admit.standing_evidence DROP COLUMN weight")
     op.drop_table("audit_draw", schema="venn_admit")
     op.drop_table("audit_rule", schema="venn_admit")
-    oldest_program("0090")
+    oldest_program("0091")
 
 
 def make_rules() -> None:
