@@ -12,6 +12,7 @@ from sqlalchemy import text
 from tests.running import EXAMPLES, Bench
 from venn_admit.errors import InvalidInputError, NotFoundError
 from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.data.audits import set_audits
 from venn_admit.flows.data.label import label
 from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
@@ -33,11 +34,15 @@ UNFILL = "UPDATE review_queue SET filled_at = now() - interval '1 day'"
 @pytest.fixture
 def scored(few_reviews: Bench) -> Bench:
     """120 tweets that were scored, without labels, beside the calibrated reviews."""
+    score_tweets(few_reviews)
+    return few_reviews
+
+
+def score_tweets(bench: Bench) -> None:
     with np.load(EXAMPLES / "ood.npz") as ood:
         tweets = {name: ood[name][:120] for name in ("r", "f")}
     ids = np.array([f"tweet-{row}" for row in range(120)])
-    few_reviews.score(NAME, few_reviews.write("tweets.npz", tweets | {"id": ids, "y": np.full(120, -1)}))
-    return few_reviews
+    bench.score(NAME, bench.write("tweets.npz", tweets | {"id": ids, "y": np.full(120, -1)}))
 
 
 def change(bench: Bench, statement: str) -> None:
@@ -182,6 +187,57 @@ def test_labels_that_differ_are_kept_until_one_resolves_them(scored: Bench) -> N
     assert not resolved.points[0].disagrees
     assert disagreements(scored.engine, NAME) == []
     assert scored.value("SELECT count(*) FROM review_label") == 4  # nothing is lost
+
+
+SELECTIONS = """
+SELECT DISTINCT ON (external_id) external_id, selection
+FROM label_event INNER JOIN exemplar ON exemplar.id = exemplar_id
+WHERE external_id = ANY(:ids) ORDER BY external_id, label_event.id DESC
+"""
+
+
+DRAWN = """
+SELECT external_id, md5(exemplar_id::text)
+FROM audit_draw INNER JOIN exemplar ON exemplar.id = exemplar_id
+WHERE is_drawn
+"""
+
+
+@pytest.fixture
+def audited(few_reviews: Bench) -> Bench:
+    """As `scored`, while a rule draws half of the points."""
+    set_audits(few_reviews.engine, NAME, rate=0.5, rejected=0.5)
+    score_tweets(few_reviews)
+    return few_reviews
+
+
+def test_drawn_points_come_in_an_order_that_says_nothing_of_them_and_count(audited: Bench) -> None:
+    change(audited, "UPDATE decision SET decision = predicted, reason = NULL WHERE exemplar_id % 3 = 0")
+    drawn = {row.external_id: row.md5 for row in audited.rows(DRAWN)}
+    rejected = {row.external_id for row in audited.rows(REJECTED)}
+    assert drawn.keys() - rejected
+    assert rejected - drawn.keys()
+    points = [one.id for one in claim(audited.engine, NAME, "anna", count=1000).points]
+    assert points[: len(drawn)] == sorted(drawn, key=lambda one: drawn[one])
+    assert set(points) == drawn.keys() | rejected
+    release(audited.engine, NAME, "anna")
+    assert [claim(audited.engine, NAME, name).points[0].id for name in ("anna", "berta")] == points[:2]
+
+    given = [*points[:3], points[-1]]
+    give(audited.engine, NAME, "anna", dict.fromkeys(given, 1))
+    selections = {row.external_id: row.selection for row in audited.rows(SELECTIONS, ids=given)}
+    assert [selections[one] for one in given] == ["review", "review", "review", "selected"]
+
+
+def test_a_document_counts_when_the_last_of_its_drawn_points_is_labelled(audited: Bench) -> None:
+    ids = [one.id for one in claim(audited.engine, NAME, "anna", count=3).points]
+    change(audited, f"UPDATE exemplar SET document_id = 'one' WHERE external_id IN {tuple(ids)!r}")
+    for number, labels in enumerate(({ids[0]: 0}, {ids[1]: 1}, {ids[2]: 1})):
+        done = give(audited.engine, NAME, "anna", labels)
+        assert (done.rows, done.new) == (1, 1)
+        counting = {row.selection for row in audited.rows(SELECTIONS, ids=ids)}
+        assert counting == ({"review"} if number == 2 else {"selected"})
+    assert audited.value("SELECT count(*) FROM review_label") == 3
 
 
 def test_reviews_are_forgotten_and_deleted_with_their_points(scored: Bench) -> None:

@@ -16,8 +16,8 @@ from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.reviews import reviews
 from venn_admit_client.records import Disagreement, GivenLabel, Labelling, Reviewed, ReviewedPoint
 
-SELECTION = "selected"
-"""How points of the queue are chosen: by a rule, so that their labels do not calibrate."""
+# The ledger makes a review of a point that was not drawn to be audited `selected`.
+_DRAWN, _NOT_YET = "review", "selected"
 
 
 def give(
@@ -35,6 +35,9 @@ def give(
     A label of a point that another reviewer has labelled is kept beside that, and is the one that counts. If they
     differ, reviewers disagree about the point until one of them agrees with the other, or a label resolves it.
 
+    The label of a point that was drawn to be audited counts for that. A document counts once, so the labels of its
+    drawn points count when the last of them comes; until then they are kept as selected.
+
     Args:
         labels: Class names or numbers, by the ids of points.
         resolves: Whether these labels end disagreements about their points.
@@ -44,9 +47,20 @@ def give(
         NotFoundError: An id is stored for no generation of the classifier.
     """
     check_reviewer(reviewer)
+    with consistent_view(engine) as connection:
+        documents = reviews.drawn_of_documents(connection, classifiers.by_name(connection, name), list(labels))
+    recorded, selections = {one: str(label) for one, label in labels.items()}, dict.fromkeys(labels, _DRAWN)
+    for drawn in documents.values():
+        others = {one: label for one, label in drawn.items() if one not in labels}
+        if None in others.values():
+            selections |= {one: _NOT_YET for one in drawn if one in labels}
+        else:
+            recorded |= {one: str(label) for one, label in others.items()}
+            selections |= dict.fromkeys(others, _DRAWN)
     columns = {
-        "external_id": pa.array(list(labels), pa.string()),
-        "label": pa.array([str(one) for one in labels.values()], pa.string()),
+        "external_id": pa.array(list(recorded), pa.string()),
+        "label": pa.array(list(recorded.values()), pa.string()),
+        "selection": pa.array([selections[one] for one in recorded], pa.string()),
     }
     found: list[Reviewed] = []
 
@@ -57,7 +71,7 @@ def give(
         on_stored(connection, found[0])
 
     source = LabelTable(f"reviewer {reviewer}", pa.table(columns), memory_budget)
-    label(engine, name, source, selection=SELECTION, retract=False, on_stored=keep)
+    label(engine, name, source, selection=_DRAWN, retract=False, on_stored=keep)
     return found[0]
 
 
@@ -66,7 +80,7 @@ def _reviewed(
 ) -> Reviewed:
     return Reviewed(
         reviewer=reviewer,
-        rows=done.rows,
+        rows=len(external_ids),
         new=done.new,
         corrected=done.corrected,
         unchanged=done.unchanged,

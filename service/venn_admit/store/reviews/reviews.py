@@ -90,6 +90,17 @@ def labelled(
     return execute(connection, "reviews.labelled", **_of(classifier, reviewer), external_ids=list(external_ids)).all()
 
 
+def drawn_of_documents(
+    connection: Connection, classifier: Classifier, external_ids: Sequence[str]
+) -> dict[str, dict[str, int | None]]:
+    """Return the labels of the drawn points of the documents that exemplars are of, by document and id."""
+    parameters = {"classifier_id": classifier.id, "external_ids": list(external_ids)}
+    found: dict[str, dict[str, int | None]] = {}
+    for row in execute(connection, "reviews.drawn_of_documents", **parameters):
+        found.setdefault(row.document_id, {})[row.external_id] = row.label
+    return found
+
+
 def newest_of_reviewer(
     connection: Connection, classifier: Classifier, reviewer: str, external_ids: Sequence[str]
 ) -> dict[str, int]:

@@ -24,39 +24,81 @@ WHERE
     );
 
 -- name: fill
--- Put in the points without a label that the newest decision on them rejects.
-INSERT INTO review_point (exemplar_id, classifier_id, decision_id, reason, due, lower, near_id)
+-- Put in the points without a label that the newest decision on them rejects, and those that were drawn to be audited.
+WITH wanted AS (
+    SELECT
+        exemplar.id AS exemplar_id,
+        decision.id AS decision_id,
+        decision.reason,
+        decision.lower
+    FROM calibrator
+    INNER JOIN calibration ON calibrator.id = calibration.calibrator_id
+    INNER JOIN decision ON calibration.id = decision.calibration_id
+    INNER JOIN exemplar ON decision.exemplar_id = exemplar.id
+    WHERE
+        calibrator.classifier_id = :classifier_id
+        -- As the index has it.
+        AND (decision.decision IS NOT NULL) = FALSE
+        AND exemplar.split = 'scored'
+        AND exemplar.label IS NULL
+        AND NOT EXISTS (
+            SELECT
+            FROM review_point
+            WHERE review_point.exemplar_id = decision.exemplar_id
+        )
+        AND NOT EXISTS (
+            SELECT
+            FROM decision AS later
+            WHERE
+                later.exemplar_id = decision.exemplar_id
+                AND later.id > decision.id
+        )
+    UNION DISTINCT
+    SELECT
+        exemplar.id AS exemplar_id,
+        newest.decision_id,
+        newest.reason,
+        newest.lower
+    FROM audit_rule AS rule
+    INNER JOIN audit_draw AS draw ON rule.id = draw.audit_rule_id
+    INNER JOIN exemplar ON draw.exemplar_id = exemplar.id
+    CROSS JOIN
+        LATERAL (
+            SELECT
+                decision.id AS decision_id,
+                decision.reason,
+                decision.lower
+            FROM decision
+            WHERE decision.exemplar_id = exemplar.id
+            ORDER BY decision.id DESC
+            LIMIT 1
+        ) AS newest
+    WHERE
+        rule.classifier_id = :classifier_id
+        AND draw.is_drawn
+        AND exemplar.split = 'scored'
+        AND exemplar.label IS NULL
+        AND NOT EXISTS (
+            SELECT
+            FROM review_point
+            WHERE review_point.exemplar_id = exemplar.id
+        )
+)
+
+INSERT INTO review_point (exemplar_id, classifier_id, decision_id, reason, due, lower, near_id, is_drawn)
 SELECT
-    exemplar.id AS exemplar_id,
+    wanted.exemplar_id,
     exemplar.classifier_id,
-    decision.id AS decision_id,
-    decision.reason,
+    wanted.decision_id,
+    wanted.reason,
     substring(exemplar.attributes ->> 'due' FROM '^([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01]))') AS due,
-    decision.lower,
-    neighbours.neighbour_ids[1] AS near_id
-FROM calibrator
-INNER JOIN calibration ON calibrator.id = calibration.calibrator_id
-INNER JOIN decision ON calibration.id = decision.calibration_id
-INNER JOIN exemplar ON decision.exemplar_id = exemplar.id
-LEFT JOIN neighbours ON exemplar.id = neighbours.exemplar_id
-WHERE
-    calibrator.classifier_id = :classifier_id
-    -- As the index has it.
-    AND (decision.decision IS NOT NULL) = FALSE
-    AND exemplar.split = 'scored'
-    AND exemplar.label IS NULL
-    AND NOT EXISTS (
-        SELECT
-        FROM review_point
-        WHERE review_point.exemplar_id = decision.exemplar_id
-    )
-    AND NOT EXISTS (
-        SELECT
-        FROM decision AS later
-        WHERE
-            later.exemplar_id = decision.exemplar_id
-            AND later.id > decision.id
-    )
+    wanted.lower,
+    neighbours.neighbour_ids[1] AS near_id,
+    coalesce(draw.is_drawn, FALSE) AS is_drawn
+FROM wanted
+INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
+LEFT JOIN neighbours ON wanted.exemplar_id = neighbours.exemplar_id
+LEFT JOIN audit_draw AS draw ON wanted.exemplar_id = draw.exemplar_id
 ON CONFLICT (exemplar_id) DO NOTHING;
 
 -- name: renew
@@ -73,15 +115,18 @@ WHERE
 RETURNING review_point.exemplar_id;
 
 -- name: claim
--- Lease points that nobody holds to a reviewer, in the order of the queue: by the day on which they are due; then what
--- is nearest to being admitted, which the next step of a chain is about, together with its near duplicates. If :again,
--- points that one other reviewer has labelled. What others take at the same moment is passed over.
+-- Lease points that nobody holds to a reviewer, in the order of the queue: by the day on which they are due; then
+-- drawn points by a hash, since an order that follows from their scores would mislead what counts labels as they come;
+-- then what is nearest to being admitted, together with its near duplicates. If :again, points that one other reviewer
+-- has labelled. What others take at the same moment is passed over.
 WITH ranked AS MATERIALIZED (
     SELECT
         exemplar_id,
         due,
+        is_drawn,
         lower,
-        max(lower) OVER (PARTITION BY due, coalesce(near_id, -exemplar_id)) AS highest,
+        CASE WHEN is_drawn THEN md5(exemplar_id::text) END AS shuffled,
+        max(lower) OVER (PARTITION BY due, is_drawn, coalesce(near_id, -exemplar_id)) AS highest,
         coalesce(near_id, -exemplar_id) AS near_id
     FROM review_point
     WHERE
@@ -110,6 +155,8 @@ free AS (
         AND (point.lease_until IS NULL OR point.lease_until < now())
     ORDER BY
         ranked.due ASC NULLS LAST,
+        ranked.is_drawn DESC,
+        ranked.shuffled ASC,
         ranked.highest DESC NULLS LAST,
         ranked.near_id ASC,
         ranked.lower DESC NULLS LAST,
@@ -146,8 +193,15 @@ WHERE
     AND review_point.lease_until >= now()
 ORDER BY
     review_point.due ASC NULLS LAST,
+    review_point.is_drawn DESC,
+    CASE WHEN review_point.is_drawn THEN md5(review_point.exemplar_id::text) END ASC,
     max(review_point.lower)
-        OVER (PARTITION BY review_point.due, coalesce(review_point.near_id, -review_point.exemplar_id))
+        OVER (
+            PARTITION BY
+                review_point.due,
+                review_point.is_drawn,
+                coalesce(review_point.near_id, -review_point.exemplar_id)
+        )
     DESC NULLS LAST,
     coalesce(review_point.near_id, -review_point.exemplar_id) ASC,
     review_point.lower DESC NULLS LAST,
@@ -251,6 +305,23 @@ WHERE
             AND review_label.reviewer = :reviewer
     )
 ORDER BY exemplar.external_id;
+
+-- name: drawn_of_documents
+-- The drawn points of the documents that some exemplars are of, with their labels.
+SELECT DISTINCT
+    beside.external_id,
+    beside.document_id,
+    beside.label
+FROM exemplar AS given
+INNER JOIN exemplar AS beside
+    ON
+        given.classifier_id = beside.classifier_id
+        AND given.document_id = beside.document_id
+INNER JOIN audit_draw AS draw ON beside.id = draw.exemplar_id
+WHERE
+    given.classifier_id = :classifier_id
+    AND given.external_id = ANY(:external_ids)
+    AND draw.is_drawn;
 
 -- name: newest_of_reviewer
 -- The newest label that a reviewer gave of each of some exemplars.

@@ -33,6 +33,12 @@ review_point = sa.Table(
     optional("claimed_at", TIME, "When it was claimed; null if it is not."),
     optional("lease_until", TIME, "Until when the claim holds unless it is renewed; null if it is not claimed."),
     optional("done_at", TIME, "When a label came; null while it waits for one."),
+    required(
+        "is_drawn",
+        sa.Boolean,
+        "Whether it was drawn to be audited, so that its place in the queue follows from its key alone.",
+        server_default=sa.text("false"),
+    ),
     sa.CheckConstraint("due ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$'", name="due"),
     sa.CheckConstraint("num_nulls(reviewer, claimed_at, lease_until) IN (0, 3)", name="claim"),
     sa.Index("review_point_waiting_idx", "classifier_id", sa.text("(done_at IS NULL)")),
