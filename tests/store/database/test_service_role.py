@@ -136,7 +136,9 @@ def refused(engine: Engine, statement: str, words: str = DENIED) -> None:
         connection.execute(text(statement))
 
 
-def test_all_daily_work_is_done_by_a_member(bench: Bench) -> None:
+@pytest.fixture(scope="module")
+def worked(bench: Bench) -> Bench:
+    """The bench after all daily work, whichever tests of this file are the first to run."""
     golden = Golden("edge")
     golden.prepare(bench, "edge")
     path = bench.write("score.npz", golden.exemplars("score"))
@@ -150,8 +152,12 @@ def test_all_daily_work_is_done_by_a_member(bench: Bench) -> None:
     label(bench.engine, "edge", LabelFile(labels), selection="random", retract=False)
     assert bench.calibrate("edge", **settings).calibration_id > first.calibration_id
     update_monitor(bench.engine, "edge")
-    for row in bench.rows("SELECT min(id) AS id FROM decision GROUP BY calibration_id"):
-        assert replay(bench.workspace(), row.id).differing == ()
+    return bench
+
+
+def test_all_daily_work_is_done_by_a_member(worked: Bench) -> None:
+    for row in worked.rows("SELECT min(id) AS id FROM decision GROUP BY calibration_id"):
+        assert replay(worked.workspace(), row.id).differing == ()
 
 
 def test_a_member_writes_rows_of_every_table_but_the_schema_revision_and_the_past_of_the_ledger(bench: Bench) -> None:
@@ -200,34 +206,34 @@ def test_a_member_changes_no_table(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(("statement", "words"), ATTACKS.values(), ids=ATTACKS)
-def test_a_member_is_refused(bench: Bench, statement: str, words: str) -> None:
-    refused(bench.engine, statement, words)
+def test_a_member_is_refused(worked: Bench, statement: str, words: str) -> None:
+    refused(worked.engine, statement, words)
 
 
-def test_a_member_removes_labels_only_together_with_their_exemplar(bench: Bench) -> None:
-    count = bench.value("SELECT count(*) FROM label_event")
-    assert bench.value("SELECT forget_label_events_v1(array_agg(id)) FROM exemplar") == 0
-    done = forget(bench.workspace(chunk_rows=100), "edge", ["mc-1", "train-1"])
+def test_a_member_removes_labels_only_together_with_their_exemplar(worked: Bench) -> None:
+    count = worked.value("SELECT count(*) FROM label_event")
+    assert worked.value("SELECT forget_label_events_v1(array_agg(id)) FROM exemplar") == 0
+    done = forget(worked.workspace(chunk_rows=100), "edge", ["mc-1", "train-1"])
     assert done.rows["label_event"] == 2
-    assert bench.value("SELECT count(*) FROM label_event") == count - 2
-    assert bench.value("SELECT count(*) FROM forgotten_exemplar") == 2
+    assert worked.value("SELECT count(*) FROM label_event") == count - 2
+    assert worked.value("SELECT count(*) FROM forgotten_exemplar") == 2
     for job_id in done.jobs:
-        bench.run(job_id)
+        worked.run(job_id)
 
 
-def test_a_member_deletes_a_classifier(bench: Bench) -> None:
-    found = bench.value("SELECT id FROM classifier")
+def test_a_member_deletes_a_classifier(worked: Bench) -> None:
+    found = worked.value("SELECT id FROM classifier")
     events = "SELECT count(*) FROM audit_event WHERE action = 'delete_classifier' AND target = 'edge'"
-    assert bench.value(events) == 0
-    with transaction(bench.engine) as connection:
+    assert worked.value(events) == 0
+    with transaction(worked.engine) as connection:
         # As an attacker begins it: what remains is an event and a classifier that cannot be used.
         connection.execute(text(f"SELECT begin_deletion_v1('{{{found}}}', 'http', NULL, NULL)"))
-    assert bench.value(events) == 1
-    refused(bench.engine, "UPDATE classifier SET deleting_since = NULL")
-    assert delete(bench.workspace(), "edge").rows["label_event"]
-    assert bench.value(events) == 1, "it was begun before"
-    assert bench.value("SELECT count(*) FROM label_event") == 0
-    assert bench.value("SELECT count(*) FROM pg_class WHERE relname LIKE 'exemplar_vector_1%'") == 0
+    assert worked.value(events) == 1
+    refused(worked.engine, "UPDATE classifier SET deleting_since = NULL")
+    assert delete(worked.workspace(), "edge").rows["label_event"]
+    assert worked.value(events) == 1, "it was begun before"
+    assert worked.value("SELECT count(*) FROM label_event") == 0
+    assert worked.value("SELECT count(*) FROM pg_class WHERE relname LIKE 'exemplar_vector_1%'") == 0
 
 
 def test_what_is_added_later_can_be_used_too(owner: Engine, bench: Bench) -> None:

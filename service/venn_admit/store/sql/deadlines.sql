@@ -55,20 +55,39 @@ WHERE
 -- name: labelled_decisions
 -- The points that had a label by the deadline of their document, by document, in the order in which these were first
 -- decided on: those between two decisions.
-WITH named AS (
-    SELECT DISTINCT
-        exemplar.classifier_id,
-        coalesce(exemplar.document_id, exemplar.external_id) AS document_key
+WITH ranged AS MATERIALIZED (
+    SELECT
+        decision.calibration_id,
+        decision.exemplar_id
     FROM decision
-    INNER JOIN calibration ON decision.calibration_id = calibration.id
-    INNER JOIN exemplar ON decision.exemplar_id = exemplar.id
     WHERE
         decision.id > :from_decision
         AND decision.id <= :passed_decision
-        AND calibration.calibrator_id = :calibrator_id
+),
+
+named AS (
+    SELECT DISTINCT
+        decided_on.classifier_id,
+        coalesce(decided_on.document_id, decided_on.external_id) AS document_key
+    FROM ranged
+    INNER JOIN calibration ON ranged.calibration_id = calibration.id
+    CROSS JOIN
+        LATERAL (
+            SELECT
+                exemplar.classifier_id,
+                exemplar.document_id,
+                exemplar.external_id,
+                exemplar.label
+            FROM exemplar
+            WHERE exemplar.id = ranged.exemplar_id
+            ORDER BY exemplar.id
+            LIMIT 1
+        ) AS decided_on
+    WHERE
+        calibration.calibrator_id = :calibrator_id
         AND calibration.knn_parameters_id IS NOT DISTINCT FROM :knn_parameters_id
         -- A label of another point of the document may count.
-        AND (exemplar.label IS NOT NULL OR exemplar.document_id IS NOT NULL)
+        AND (decided_on.label IS NOT NULL OR decided_on.document_id IS NOT NULL)
 ),
 
 member AS (
