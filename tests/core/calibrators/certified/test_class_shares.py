@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
 from tests.core.calibrators.certified.laws import graded_points
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.document import from_document, to_document
+from venn_admit.core.calibrators.certified.hypothesis_tests import bounded_p_value
 from venn_admit.core.calibrators.certified.shares import costs_under_shares, departures, least_probability
 from venn_admit.core.calibrators.class_shares import ClassShares
 from venn_admit.core.calibrators.settings import make_venn_abers_settings
@@ -67,6 +68,30 @@ def test_traffic_is_outside_where_no_shares_of_the_box_explain_it() -> None:
         outside += bool(found)
     assert 5 < outside < 35
     assert departures(np.zeros(3, dtype=np.int64), confusion, BOX) == []
+
+
+def test_the_tests_are_tails_that_grow_with_what_errors_cost() -> None:
+    """The costs rest on the labels that are tested, so that a game with them would bet on what it may not know."""
+    rng = np.random.default_rng(1)
+    proposing, evidence = (
+        graded_points(rng, count, size=1, frequencies=(0.5, 0.3, 0.2), sharpness=8.0) for count in (300, 900)
+    )
+    found = certify(proposing, evidence, class_count=3, alpha=Decimal("0.1"), kinds=["predicted"], class_shares=BOX)
+    cost = costs_under_shares(1.0 - np.eye(3), evidence.label, BOX, alpha=0.1, level=0.1 * 0.05)
+    steps = [(chain.predicted[0], step) for chain in found.chains for step in chain.steps]
+    assert len(steps) > 3
+    for predicted, step in steps:
+        (result,), (least,) = step.classes, step.thresholds
+        assert least is not None
+        admitted = (evidence.predicted == predicted) & (evidence.score >= least)
+        most, loss = cost[:, predicted].max(), cost[evidence.label[admitted], predicted].sum()
+        mean, at = loss / admitted.sum() / most, 0.1 / most
+        divergence = special.rel_entr([mean, 1 - mean], [at, 1 - at]).sum()
+        assert result.admitted == admitted.sum()
+        assert result.p_value == pytest.approx(np.exp(-admitted.sum() * divergence) if mean < at else 1.0, rel=1e-9)
+    lines = [[bounded_p_value(loss, 300, most, 0.1) for loss in range(0, 40, 4)] for most in (1.0, 1.5, 4.0)]
+    assert (np.diff(lines, axis=0) >= 0).all()
+    assert (np.diff(lines, axis=1) >= 0).all()
 
 
 def test_a_certificate_keeps_what_was_declared() -> None:

@@ -129,6 +129,31 @@ def binomial_tails(trials: int, probability: float, *, most: int) -> FloatArray:
     return tails
 
 
+def bounded_p_value(loss: float, count: int, most: float, alpha: float) -> float:
+    """Return the p-value of independent points that cost from 0 to `most`, if they cost alpha on average or more.
+
+    It grows with the loss and with `most`, so that it is valid too if both are bounds from above that rest on the same
+    points.
+
+    Source: Hoeffding (1963), *Probability inequalities for sums of bounded random variables*, theorem 1.
+
+    Args:
+        loss: What all of them cost.
+        most: The largest loss of a point, >= loss / count.
+
+    Examples:
+        >>> round(bounded_p_value(0.0, 29, 1.0, 0.1), 4), bounded_p_value(2.9, 29, 1.0, 0.1)
+        (0.0471, 1.0)
+    """
+    if most <= alpha:
+        return 0.0 if count else 1.0
+    if loss >= alpha * count:
+        return 1.0
+    seen, least = loss / (count * most), alpha / most
+    of_costs = seen * math.log(seen / least) if seen else 0.0
+    return math.exp(-count * (of_costs + (1 - seen) * math.log((1 - seen) / (1 - least))))
+
+
 @lru_cache(maxsize=1 << 14)  # a forecast asks for the same numbers of points again and again
 def largest_passing(trials: int, probability: float, level: float) -> int:
     """Return the largest k with P(X <= k) <= level for a binomial X; -1 if there is none.

@@ -7,8 +7,9 @@ before, and an error of true class y as if it cost alpha + (w_y / w_c) (loss - a
 and by predicted class.
 
 Neither p nor, within its box, q is known. The ratio p_c / p_y has an exact upper bound, since of the points of the two
-classes a binomial number is of class y. What an error costs at most is a bound from above of the game's loss for each
-point, so the test holds wherever q lies in its box.
+classes a binomial number is of class y. These bounds rest on the labels that are tested, so that no bet of a game may
+know them beforehand. The tests are tails instead, binomial ones or Hoeffding's, which grow with what errors cost: if
+none costs less than it does under the true shares, the test holds wherever q lies in its box.
 
 Sources: Podkopaev & Ramdas (2021), *Distribution-free uncertainty quantification for classification under label
 shift*; Si, Park, Lee, Dobriban & Bastani (2024), *PAC prediction sets under label shift*.

@@ -18,6 +18,7 @@ from venn_admit.core.calibrators.certified.hypothesis_tests import (
     VARIANCE_FACTOR,
     binomial_tail,
     boundary_deviation,
+    bounded_p_value,
     class_p_values,
     document_excess,
 )
@@ -109,7 +110,9 @@ def run_chains(orders: list[Order], setting: ChainSetting, level: float) -> list
 
 def _results(order: Order, setting: ChainSetting, level: float) -> Iterator[tuple[int, tuple[ClassResult, ...]]]:
     """Yield the points that each policy admits, and the results of the classes that it is tested for."""
-    if setting.shown.single_points and setting.ranges(order).are_single:
+    # Declared costs rest on the labels of the evidence, which no bet of a game may know beforehand.
+    is_declared = setting.losses.declared is not None
+    if setting.shown.single_points and (is_declared or setting.ranges(order).are_single):
         for tally in tallies(setting.evidence, order, setting.losses, by_document=False):
             yield tally.total, _of_points(order, tally, setting, level)
         return
@@ -215,17 +218,21 @@ def _by_step(steps: IntArray, policies: int) -> list[IntArray]:
 
 
 def _of_points(order: Order, tally: PolicyTally, setting: ChainSetting, level: float) -> tuple[ClassResult, ...]:
-    """The results of a policy if every document is one point that costs nothing or one value, by binomial tests."""
+    """The results of a policy if every document is one point, by tests that need no order of the points."""
     alpha, n, ranges = setting.alpha, setting.shown.documents, setting.ranges(order)
     admitted, loss, costly = tally.admitted[0], tally.loss[0], tally.costly
     mean = (loss - alpha * admitted) / n
     square = (costly * (ranges.most - alpha) ** 2 + (admitted - costly) * alpha**2) / n
     variance = (square - np.square(mean)) * n / (n - 1)
-    counts = zip(costly.tolist(), admitted.tolist(), ranges.most.tolist(), strict=True)
+    columns = (costly, loss, admitted, ranges.least, ranges.most)
+    p_values = [
+        bounded_p_value(total, a, most, alpha) if least < most else _single_p_value(e, a, most, alpha)
+        for e, total, a, least, most in zip(*(of.tolist() for of in columns), strict=True)
+    ]
     return _class_results(
         order,
         tally,
-        np.array([_single_p_value(e, a, value, alpha) for e, a, value in counts]),
+        np.array(p_values),
         gain=-mean,
         deviation=np.sqrt(variance),
         boundary=np.sqrt(np.maximum(VARIANCE_FACTOR * variance, ranges.least_variance(alpha) * admitted / n)),
