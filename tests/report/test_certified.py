@@ -15,6 +15,7 @@ from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.document import from_document
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.strongest import certify_strongest
+from venn_admit.core.calibrators.class_shares import ClassShares
 from venn_admit.report.calibration.cells.certified import (
     certificate_payload,
     certificate_section,
@@ -224,6 +225,15 @@ def test_the_tests_are_drawn_along_the_thresholds(size: int, kinds: tuple[ClassK
         if size == 1 and kinds == BOTH[:1]:
             limit = np.asarray(shares.collections[0].get_paths()[0].vertices)[1 : len(chain.steps) + 1, 1].tolist()
             assert [value >= 0.9 for value in limit] == [step.p_value <= chain.level for step in chain.steps]
+
+
+def test_a_share_right_has_no_limit_where_the_test_is_about_other_shares() -> None:
+    rng = np.random.default_rng(0)
+    knn, evidence = (graded_points(rng, 900, size=1, frequencies=(0.5, 0.5), sharpness=8.0) for _ in range(2))
+    declared = ClassShares((Decimal("0.8"), Decimal("0.2")))
+    found = certify(knn, evidence, class_count=2, alpha=Decimal("0.1"), kinds=BOTH[:1], class_shares=declared)
+    assert "is tested (in the calibration data, not in the declared class shares), and" in caption(found)
+    assert not any(axes.collections for axes in certificate_figure(found, ["left", "right"]).axes[::2])
 
 
 def test_a_mean_loss_is_drawn_against_alpha() -> None:

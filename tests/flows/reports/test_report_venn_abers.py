@@ -203,3 +203,13 @@ def test_a_promise_of_a_mean_loss_is_not_judged_by_the_share_right(found: Calibr
     assert coverage_pictures(found)
     assert not coverage_pictures(costly)
     assert {row["verdict"] for row in coverage_payload(costly)} == {None}
+
+
+def test_a_promise_of_other_traffic_is_not_judged_by_the_calibration_data(found: CalibrationReport) -> None:
+    usual = certified(found, None)
+    part = cells(usual)
+    settings = replace(part.settings, class_shares=(Decimal("0.5"),) * 2, class_shares_within=Decimal(0))
+    other = replace(usual, part=replace(part, settings=settings))
+    for report, where in ((usual, "Promised, for traffic like the calibration data: "), (other, "Promised: ")):
+        assert coverage_section(report).notes[0] == f"{where}{report.promise_sentence}."
+        assert bool(coverage_pictures(report)) == (report is usual)

@@ -8,6 +8,8 @@ import pytest
 
 from tests.report.samples import ALPHA, abers_points, golden_points, made_points
 from tests.running import METHODS
+from venn_admit.core.calibrators.certification import ClassKind
+from venn_admit.core.comparison.selective import certified_for, in_shares
 from venn_admit.core.evaluation.points import KNN, WEIGHTED_ADMIT
 from venn_admit.core.evaluation.tallies import Tally, Verdict
 from venn_admit.errors import InvalidInputError
@@ -223,6 +225,13 @@ class TestClassGap:
         assert gap.startswith(
             "Every predicted class meets the target, but the points of true class rare (.714 of 70) miss it. "
         )
+
+    def test_a_certificate_for_declared_shares_may_be_about_true_classes(self, two_class_report: Build) -> None:
+        report = two_class_report([(0, 0, 50), (0, 1, 20), (1, 1, 950)])
+        own = in_shares(certified_for(tuple(ClassKind)))
+        methods = tuple(replace(one, name=own) if one.name == report.own else one for one in report.methods)
+        gap = class_gap(replace(report, own=own, methods=methods))
+        assert gap.endswith("The certificate is about the classes asked for, in traffic of the declared shares.")
 
     def test_predicted_classes_that_cannot_be_told(self, two_class_report: Build) -> None:
         # Predicted rare: 12 of 12. Predicted common: 95 of 100. True rare: 12 of 17.

@@ -217,7 +217,7 @@ def _settings(found: Shown) -> Iterator[RenderableType]:
     in_use = found.settings[0]
     if in_use.is_in_use:
         yield Text(
-            f"Calibration {in_use.calibration_id} promises, for traffic like the calibration data: "
+            f"Calibration {in_use.calibration_id} promises{in_use.promised.where}: "
             f"{in_use.promised.stated(in_use.settings.alpha, in_use.settings.confidence)}."
         )
     for setting in found.settings:

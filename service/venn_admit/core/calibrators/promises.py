@@ -59,6 +59,11 @@ class Promised(StrEnum):
         """The promise of any calibration of this kind in words, to be put behind a colon."""
         return _of_any(_TEMPLATES[self])
 
+    @property
+    def where(self) -> str:
+        """What to say of traffic between "promised" and the sentence, which names it itself if it is other traffic."""
+        return "" if self is Promised.SHARES else ", for traffic like the calibration data"
+
     def stated(self, alpha: Decimal, confidence: Decimal | None) -> str:
         """Return the promise of one calibration in words, to be put behind a colon.
 

@@ -25,15 +25,21 @@ CAPTION = (
     "which may be at most the dotted level. The chain ends at the first cross, and the disc before it is certified."
 )
 OF_POINTS = ", with its lower confidence limit at the level of the chain"
+OF_OTHER_TRAFFIC = " (in the calibration data, not in the declared class shares)"
 
 
 def caption(certificate: Certificate) -> str:
     """Return what stands below the picture."""
-    by_share = certificate.loss is None
+    bound = OF_POINTS if _has_limit(certificate) else ""
     return CAPTION.format(
-        figure="lowest share right" if by_share else "largest mean loss",
-        bound=OF_POINTS if certificate.single_points and by_share else "",
+        figure="lowest share right" if certificate.loss is None else "largest mean loss",
+        bound=bound if certificate.class_shares is None else OF_OTHER_TRAFFIC,
     )
+
+
+def _has_limit(certificate: Certificate) -> bool:
+    """Whether the test says by which limit of the share right a policy passes."""
+    return certificate.single_points and certificate.loss is None and certificate.class_shares is None
 
 
 def certificate_figure(certificate: Certificate, class_names: Sequence[str]) -> Figure:
@@ -86,7 +92,7 @@ def _draw(shares: Axes, p_values: Axes, certificate: Certificate, chain: Chain) 
     target = 1 - certificate.alpha
     if certificate.loss is not None:
         share, target = np.array([_largest_loss(step) for step in chain.steps]), certificate.alpha
-    elif certificate.single_points:
+    elif _has_limit(certificate):
         limit = [1 - binomial_upper_bound(admitted - right, admitted, chain.level) for right, admitted in least]
         shares.fill_between(at, limit, share, color=SHARE_COLOUR, alpha=0.18, linewidth=0)
     found = np.maximum([step.p_value for step in chain.steps], LEAST_P_VALUE)

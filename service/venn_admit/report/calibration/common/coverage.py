@@ -93,8 +93,8 @@ def key_figures(report: CalibrationReport) -> list[tuple[str, str]]:
 
 
 def _has_target(report: CalibrationReport) -> bool:
-    """Whether the promise is about the share right, and not about what errors cost."""
-    return report.part.promised is not Promised.LOSS
+    """Whether the promise is about the share right of such data, not about what errors cost or about other traffic."""
+    return report.part.promised not in (Promised.LOSS, Promised.SHARES)
 
 
 def _percent(count: int, total: int) -> str:
@@ -123,7 +123,7 @@ def coverage_section(report: CalibrationReport) -> Section:
         "How much is right in each class by plain probabilities",
         (TextTable(heads, rows, last_is_total=True, query=QUERY),),
         (
-            f"Promised, for traffic like the calibration data: {report.promise_sentence}.",
+            f"Promised{report.part.promised.where}: {report.promise_sentence}.",
             f"Plain probabilities; {HOW_DECIDED[split]}. right: the share of the admitted points.",
             *hidden,
         ),
