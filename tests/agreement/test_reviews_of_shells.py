@@ -16,7 +16,7 @@ import venn_admit_client as client
 from tests.api.conftest import remote_client, serving
 from tests.api.service import OWN, Service, check_problem
 from tests.cli.conftest import calibrated, files, ingested, own_calibrated, scored
-from tests.cli.program import Program
+from tests.cli.program import Program, check_refusal
 from tests.cli.samples import NAME
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import transaction
@@ -199,3 +199,23 @@ def test_every_shell_passes_refusals_on(shells: Shells) -> None:
         shells.there.reviewer("anna").claim(0)
     with pytest.raises(venn_admit.InvalidInputError, match="reviewer"):
         shells.here.reviewer("")
+
+
+def test_every_shell_states_by_which_rule_points_are_drawn(shells: Shells) -> None:
+    rates = {"red": 0.2, "green": 0.1, "blue": 0.1}
+
+    def run(*arguments: str) -> dict[str, Any]:
+        return shells.program("audits", NAME, *arguments, "--json").result
+
+    for stated in (
+        as_json(shells.here.audit(0.1, classes={"red": 0.2}, rejected=0.5)),
+        as_json(shells.there.audit(0.1, classes={"red": 0.2}, rejected=0.5)),
+        run("--rate", "0.1", "--class", "red=0.2", "--rejected", "0.5"),
+    ):
+        assert (stated["rates"], stated["rejected_rate"]) == (rates, 0.5)
+    rule = stated["rule"]
+    assert [one.rule for one in (shells.here.audits(), shells.there.audits())] == [rule, rule]
+    for wrong in (["--rejected", "0.3"], ["--class", "red=0.2"], ["--off", "--rejected", "0.3"]):
+        check_refusal(shells.program("audits", NAME, *wrong), 2, "expected --rate beside")
+    assert run()["rule"] == rule
+    assert run("--off")["rates"] is None

@@ -53,6 +53,11 @@ def review(bench: Bench, ids: list[str], name: str = NAME, **changed: int) -> La
     return label(bench.engine, name, LabelFile(path), selection="review", retract=False)
 
 
+def labels_that_count(bench: Bench) -> int:
+    shown = show_audits(bench.engine, NAME)
+    return shown.admitted_reviewed + shown.rejected_reviewed
+
+
 @pytest.fixture
 def reviewed(bench: Bench) -> Bench:
     audited(bench)
@@ -80,8 +85,7 @@ def test_labels_of_drawn_points_count_by_their_probability_and_others_stay_selec
         "exemplar.id WHERE external_id LIKE 'later-%' GROUP BY 1 ORDER BY 1"
     )
     assert [tuple(row) for row in ledger] == [("review", len(points)), ("selected", 1000 - len(points))]
-    shown = show_audits(reviewed.engine, NAME)
-    assert shown.admitted_reviewed + shown.rejected_reviewed == len(points)
+    assert labels_that_count(reviewed) == len(points)
     assert review(reviewed, list(points)).unchanged == len(points)
     assert not advance(reviewed) or certificate(reviewed) == after
     decision = reviewed.value("SELECT max(id) FROM decision")
@@ -98,7 +102,22 @@ def test_the_drawn_points_of_a_document_are_labelled_together(reviewed: Bench) -
     ):
         review(reviewed, [first])
     both = [one for one, (_, document) in points.items() if document == points[first][1]]
+    other = next(one for one in both if one != first)
+    path = reviewed.folder / "mixed.csv"
+    path.write_text(f"external_id,label,selection\n{first},{TRUTH[first]},review\n{other},{TRUTH[other]},selected\n")
+    with pytest.raises(ConflictError, match=f"exemplar '{other}' of document"):
+        label(reviewed.engine, NAME, LabelFile(path), selection="review", retract=False)
     assert review(reviewed, both).reviewed == 2
+    assert labels_that_count(reviewed) == 2
+    path.write_text(f"external_id,label\n{first},\n")
+    label(reviewed.engine, NAME, LabelFile(path), selection="review", retract=True)
+    assert labels_that_count(reviewed) == 1
+    review(reviewed, [first])
+    assert labels_that_count(reviewed) == 1, "the chain does not count it again"
+    alone = next(one for one, (_, document) in points.items() if documents.count(document) == 1)
+    path.write_text(f"external_id,label\n{alone},{TRUTH[alone]}\n")
+    label(reviewed.engine, NAME, LabelFile(path), selection="random", retract=False)
+    assert labels_that_count(reviewed) == 2
     assert review(reviewed, [], **{first.replace("-", "_"): (TRUTH[first] + 1) % CLASSES}).corrected == 1
 
 

@@ -102,7 +102,8 @@ FROM
 ON CONFLICT (exemplar_id) DO NOTHING;
 
 -- name: counts
--- How many points of a generation had a chance to be drawn since a time, were drawn, and have a label that counts.
+-- How many points of a generation had a draw, were drawn, and have a label that counts for it, whether it came for the
+-- draw or at random. Once one was taken back, none counts any more.
 SELECT
     draw.is_admitted,
     count(*) AS points,
@@ -110,10 +111,20 @@ SELECT
     count(*) FILTER (
         WHERE EXISTS (
             SELECT
-            FROM label_event AS event
+            FROM standing_label_v1 AS event
             WHERE
                 event.exemplar_id = draw.exemplar_id
-                AND event.selection = 'review'
+                AND event.label IS NOT NULL
+        )
+        AND NOT EXISTS (
+            SELECT
+            FROM standing_label_v1 AS given
+            INNER JOIN label_event AS retraction ON given.exemplar_id = retraction.exemplar_id
+            WHERE
+                given.exemplar_id = draw.exemplar_id
+                AND given.label IS NOT NULL
+                AND retraction.label IS NULL
+                AND retraction.id > given.id
         )
     ) AS labelled
 FROM audit_rule AS rule

@@ -20,7 +20,9 @@ def audits(
         list[str] | None,
         typer.Option("--class", help="CLASS=RATE, that of one predicted class; may be given several times."),
     ] = None,
-    rejected: Annotated[float, typer.Option(help="With which probability rejected points are drawn.")] = 1.0,
+    rejected: Annotated[
+        float | None, typer.Option(help="With which probability rejected points are drawn; default: 1.")
+    ] = None,
     off: Annotated[bool, typer.Option("--off", help="Draw nothing any more.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -35,12 +37,14 @@ def audits(
 
     if off and rate is not None:
         raise InvalidInputError("expected --rate or --off, got both; leave one out")
-    if rate is None and class_rates:
-        raise InvalidInputError("expected --rate beside --class, got none; state the rate of all other classes")
+    beside = "--class" if class_rates else "--rejected"
+    if rate is None and (class_rates or rejected is not None):
+        remedy = "leave it out" if off else "state the rate of all other points"
+        raise InvalidInputError(f"expected --rate beside {beside}, got {'--off' if off else 'none'}; {remedy}")
     engine = open_session().engine
     if off or rate is not None:
         classes = dict(_class_rate(one) for one in class_rates or ())
-        shown = set_audits(engine, name, rate=rate, classes=classes, rejected=rejected)
+        shown = set_audits(engine, name, rate=rate, classes=classes, rejected=1.0 if rejected is None else rejected)
     else:
         shown = show_audits(engine, name)
     print_result(as_json, json_of(shown), *audits_lines(shown))
