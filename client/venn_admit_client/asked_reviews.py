@@ -52,7 +52,7 @@ class ReviewerInterface(ABC):
 
         Args:
             ids: Ids of points; by default all that are held.
-            lease: Seconds for which they hold from now on.
+            lease: Seconds for which they hold from now on, unless they do longer already.
 
         Raises:
             InvalidInputError: The lease is out of range.

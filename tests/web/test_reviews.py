@@ -59,6 +59,13 @@ def test_a_reviewer_takes_points_one_after_the_other(own: Visitor) -> None:
     assert own.send(f"{REVIEW}/renewals").status_code == 204
 
 
+def test_a_button_labels_its_class_where_names_are_numbers_of_others(own: Visitor) -> None:
+    own.sign_in(Scope.WRITE)
+    change(own, "UPDATE classifier SET class_names = '{1,2,3}'")
+    send(own, action="claim")
+    assert re.search("the label is <strong>2</strong>", send(own, external_id=held(own)[0], label="1"))
+
+
 def test_reviewers_disagree_and_settle_it(own: Visitor) -> None:
     own.sign_in(Scope.WRITE)
     engine = own.runtime.engine

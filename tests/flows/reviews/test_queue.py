@@ -1,7 +1,8 @@
 """The queue for reviewers: who gets which point, in which order, and what becomes of labels that differ."""
 
 import math
-from concurrent.futures import ThreadPoolExecutor
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reviews.claims import claim, holding, queue, release, renew
 from venn_admit.flows.reviews.labels import disagreements, give
 from venn_admit.store.database.engine import transaction
+from venn_admit_client.records import Reviewed
 
 NAME = "reviews"
 REJECTED = """
@@ -87,6 +89,11 @@ def test_a_claim_ends_with_its_lease(scored: Bench) -> None:
     assert not {one.id for one in claim(scored.engine, NAME, "berta", count=5).points} & set(ids)
     assert renew(scored.engine, NAME, "anna", ids[:1]) == 1
     assert release(scored.engine, NAME, "berta") == 5
+    # What is held for long, as in a sheet, stays held when a page that is open renews it for a little.
+    long = claim(scored.engine, NAME, "cora", lease_seconds=86_400).points[0].lease_until
+    assert renew(scored.engine, NAME, "cora", lease_seconds=60) == 1
+    assert claim(scored.engine, NAME, "cora").points[0].lease_until == long
+    release(scored.engine, NAME, "cora")
     change(scored, EXPIRE)
     assert (renew(scored.engine, NAME, "anna"), holding(scored.engine, NAME, "anna").points) == (0, ())
     assert [one.id for one in claim(scored.engine, NAME, "berta", count=2).points] == ids
@@ -238,6 +245,27 @@ def test_a_document_counts_when_the_last_of_its_drawn_points_is_labelled(audited
         counting = {row.selection for row in audited.rows(SELECTIONS, ids=ids)}
         assert counting == ({"review"} if number == 2 else {"selected"})
     assert audited.value("SELECT count(*) FROM review_label") == 3
+    again = give(audited.engine, NAME, "berta", {ids[0]: 1})
+    assert (again.rows, again.corrected, again.unchanged) == (1, 1, 0), "what counts already is not given again"
+
+
+def test_reviewers_who_label_the_last_points_of_a_document_at_once_make_it_count(audited: Bench) -> None:
+    ids = [one.id for one in claim(audited.engine, NAME, "anna", count=2).points]
+    change(audited, f"UPDATE exemplar SET document_id = 'one' WHERE external_id IN {tuple(ids)!r}")
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    with ThreadPoolExecutor(1) as threads:
+        others: list[Future[Reviewed]] = []
+
+        def meanwhile(*_: object) -> None:
+            others.append(threads.submit(give, audited.engine, NAME, "berta", {ids[1]: 1}))
+            until = time.monotonic() + 30
+            while not audited.value(waiting):
+                assert time.monotonic() < until
+                time.sleep(0.01)
+
+        give(audited.engine, NAME, "anna", {ids[0]: 0}, on_stored=meanwhile)
+        assert others[0].result().new == 1
+    assert {row.selection for row in audited.rows(SELECTIONS, ids=ids)} == {"review"}
 
 
 def test_reviews_are_forgotten_and_deleted_with_their_points(scored: Bench) -> None:

@@ -30,6 +30,7 @@ def label(
     selection: str,
     retract: bool,
     join_train: bool = False,
+    completed: Callable[[Connection, Classifier, LabelRows], LabelRows] = lambda _connection, _classifier, rows: rows,
     on_stored: Callable[[Connection, Labelling], object] = lambda *_: None,
 ) -> Labelling:
     """Record labels: all of them, or none if one of them is refused.
@@ -46,6 +47,7 @@ def label(
         selection: The selection of rows for which the source names none.
         retract: Whether an empty label takes the stored one back.
         join_train: Whether selected exemplars become training exemplars of the KNN.
+        completed: What is recorded in the place of the rows that were read, once nobody else can record labels.
 
     Raises:
         InvalidInputError: The source is invalid, or exemplars are to train where there are no vectors.
@@ -62,6 +64,7 @@ def label(
         every = exemplars.lock_ingestion_of_all(connection, classifier)
         classifier = classifiers.usable(connection, classifier)
         every = [one for one in every if one.deleting_since is None]
+        rows = completed(connection, classifier, rows)
         placements = [Placement(connection, one, Split.TRAIN if join_train else None) for one in every]
         changes = [
             _changes(
@@ -149,12 +152,11 @@ def _selection(selection: str, exemplar: LabelledExemplar, *, is_named: bool) ->
 
 def _require_whole_documents(connection: Connection, changes: _Changes, source: LabelSource) -> None:
     """Raise ConflictError where a review leaves out drawn points of a document, whose later labels would not count."""
-    reviewed = [
-        changes.stored[external_id] for external_id, event in changes.events.items() if event.selection == "review"
-    ]
+    counting = {one: event for one, event in changes.events.items() if event.label is not None}
+    reviewed = [changes.stored[one] for one, event in counting.items() if event.selection == "review"]
     documents = {one.document_id for one in reviewed if one.document_id is not None and not one.is_reviewed}
     if documents:
-        ids = [one.id for one in changes.stored.values()]
+        ids = [changes.stored[one].id for one, event in counting.items() if event.selection != "selected"]
         beside = labels.drawn_beside(connection, changes.classifier, sorted(documents), ids)
         if beside is not None:
             raise ConflictError(

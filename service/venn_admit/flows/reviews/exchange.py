@@ -75,12 +75,12 @@ def record(engine: Engine, name: str, place: str, found: Sequence[GivenLabels], 
         given.setdefault(one.reviewer or reviewer, {}).update(one.labels)
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
-        new = {}
+        new: dict[str, dict[str, int]] = {}
         for who, labels in given.items():
             check_reviewer(who)
             known = reviews.newest_of_reviewer(connection, classifier, who, list(labels))
             numbers = _numbers(place, ClassNumbers(classifier.class_count, classifier.class_names), labels)
-            new[who] = {one: label for one, label in labels.items() if known.get(one) != numbers[one]}
+            new[who] = {one: number for one, number in numbers.items() if known.get(one) != number}
     return [give(engine, name, who, labels) for who, labels in new.items() if labels]
 
 

@@ -1,12 +1,15 @@
 """The labels of reviewers: recorded in the ledger as any others, kept by reviewer, and compared."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 from sqlalchemy import Connection, Engine
 
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.files.label_sources import LabelTable
+from venn_admit.files.labels import LabelRows
 from venn_admit.flows.data.label import label
 from venn_admit.flows.reviews.claims import MOST_DISAGREEMENTS, check_reviewer
 from venn_admit.layer.contributions import without_prediction
@@ -47,21 +50,7 @@ def give(
         NotFoundError: An id is stored for no generation of the classifier.
     """
     check_reviewer(reviewer)
-    with consistent_view(engine) as connection:
-        documents = reviews.drawn_of_documents(connection, classifiers.by_name(connection, name), list(labels))
-    recorded, selections = {one: str(label) for one, label in labels.items()}, dict.fromkeys(labels, _DRAWN)
-    for drawn in documents.values():
-        others = {one: label for one, label in drawn.items() if one not in labels}
-        if None in others.values():
-            selections |= {one: _NOT_YET for one in drawn if one in labels}
-        else:
-            recorded |= {one: str(label) for one, label in others.items()}
-            selections |= dict.fromkeys(others, _DRAWN)
-    columns = {
-        "external_id": pa.array(list(recorded), pa.string()),
-        "label": pa.array(list(recorded.values()), pa.string()),
-        "selection": pa.array([selections[one] for one in recorded], pa.string()),
-    }
+    columns = {"external_id": pa.array(list(labels), pa.string()), "label": _column(list(labels.values()))}
     found: list[Reviewed] = []
 
     def keep(connection: Connection, done: Labelling) -> None:
@@ -71,8 +60,33 @@ def give(
         on_stored(connection, found[0])
 
     source = LabelTable(f"reviewer {reviewer}", pa.table(columns), memory_budget)
-    label(engine, name, source, selection=_DRAWN, retract=False, on_stored=keep)
+    label(engine, name, source, selection=_DRAWN, retract=False, completed=_with_documents, on_stored=keep)
     return found[0]
+
+
+def _column(given: Sequence[str | int]) -> pa.Array:
+    """Labels as numbers if all are, since a text of digits may be the name of another class; else as texts."""
+    if given and all(type(one) is int and one in range(2**31) for one in given):
+        return pa.array(given, pa.int64())
+    return pa.array(list(map(str, given)), pa.string())
+
+
+def _with_documents(connection: Connection, classifier: Classifier, rows: LabelRows) -> LabelRows:
+    """Labels with those of the other drawn points of their documents, where these count by now; else as selected."""
+    labels = dict(zip(rows.external_ids, rows.labels.tolist(), strict=True))
+    selections = dict.fromkeys(labels, _DRAWN)
+    for drawn in reviews.drawn_of_documents(connection, classifier, rows.external_ids):
+        others = [one for one in drawn if one.external_id not in selections]
+        if any(one.label is None for one in others):
+            selections |= {one.external_id: _NOT_YET for one in drawn if one not in others}
+        else:
+            labels |= {one.external_id: one.label for one in others if not one.is_reviewed}
+    return replace(
+        rows,
+        external_ids=list(labels),
+        labels=np.array(list(labels.values()), dtype=np.int64),
+        selections=[selections.get(one, _DRAWN) for one in labels],
+    )
 
 
 def _reviewed(

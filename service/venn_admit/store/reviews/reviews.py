@@ -92,13 +92,13 @@ def labelled(
 
 def drawn_of_documents(
     connection: Connection, classifier: Classifier, external_ids: Sequence[str]
-) -> dict[str, dict[str, int | None]]:
-    """Return the labels of the drawn points of the documents that exemplars are of, by document and id."""
+) -> list[list[Row[Any]]]:
+    """Return the drawn points of each document that exemplars are of, with their labels."""
     parameters = {"classifier_id": classifier.id, "external_ids": list(external_ids)}
-    found: dict[str, dict[str, int | None]] = {}
+    found: dict[str, list[Row[Any]]] = {}
     for row in execute(connection, "reviews.drawn_of_documents", **parameters):
-        found.setdefault(row.document_id, {})[row.external_id] = row.label
-    return found
+        found.setdefault(row.document_id, []).append(row)
+    return list(found.values())
 
 
 def newest_of_reviewer(

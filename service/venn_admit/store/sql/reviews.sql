@@ -102,9 +102,10 @@ LEFT JOIN audit_draw AS draw ON wanted.exemplar_id = draw.exemplar_id
 ON CONFLICT (exemplar_id) DO NOTHING;
 
 -- name: renew
--- Extend the claims that a reviewer holds, all or those on some points; the claims that hold from now on.
+-- Extend the claims that a reviewer holds, all or those on some points; the claims that hold from now on. One that
+-- holds longer already, as those of a sheet do, stays as it is.
 UPDATE review_point
-SET lease_until = now() + make_interval(secs => :lease_seconds)
+SET lease_until = greatest(review_point.lease_until, now() + make_interval(secs => :lease_seconds))
 FROM exemplar
 WHERE
     review_point.exemplar_id = exemplar.id
@@ -307,11 +308,19 @@ WHERE
 ORDER BY exemplar.external_id;
 
 -- name: drawn_of_documents
--- The drawn points of the documents that some exemplars are of, with their labels.
+-- The drawn points of the documents that some exemplars are of, with their labels, and whether these count already.
 SELECT DISTINCT
     beside.external_id,
     beside.document_id,
-    beside.label
+    beside.label,
+    draw.is_drawn
+    AND EXISTS (
+        SELECT
+        FROM standing_label_v1 AS event
+        WHERE
+            event.exemplar_id = beside.id
+            AND event.label IS NOT NULL
+    ) AS is_reviewed
 FROM exemplar AS given
 INNER JOIN exemplar AS beside
     ON

@@ -66,7 +66,10 @@ def post_review(request: Request, classifier: ClassifierName) -> Response:
             release(engine, classifier, reviewer, [required(form, "external_id")])
         case "label":
             external_id = required(form, "external_id")
-            give(engine, classifier, reviewer, {external_id: required(form, "label")}, resolves="resolves" in form)
+            # The buttons have numbers, which may be the names of other classes.
+            given = required(form, "label")
+            label = int(given) if given.isdecimal() else given
+            give(engine, classifier, reviewer, {external_id: label}, resolves="resolves" in form)
             claim(engine, classifier, reviewer)
             return RedirectResponse(with_query(there, labelled=external_id), 303)
         case "sheet":
