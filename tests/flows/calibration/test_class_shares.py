@@ -44,7 +44,10 @@ def test_they_are_in_settings_certificate_promise_and_decisions(held_out: Bench)
     assert certificate.policy is not None
     assert without.policy is not None
     # There is more of class 0, so that errors among what is predicted as another class are more.
-    under, other = (sum(one or 2.0 for one in policy.thresholds[1:]) for policy in (certificate.policy, without.policy))
+    under, other = (
+        sum(2.0 if one is None else one for one in policy.thresholds[1:])
+        for policy in (certificate.policy, without.policy)
+    )
     assert under > other
     calibrated(held_out, **ASKED)
     held_out.score(NAME, held_out.write("new.npz", rows("new", 50, 2)), weighted=None)
