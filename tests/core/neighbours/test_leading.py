@@ -1,5 +1,7 @@
 """What leading components leave of a support holds the nearest of each point, whatever the vectors are."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -96,6 +98,22 @@ def test_points_of_which_too_much_is_left_are_compared_with_all(monkeypatch: pyt
     monkeypatch.setattr(leading, "_MOST_LEFT", (np.median(counts) + 0.5) / ROWS)
     assert 0 < sum(rows is None for rows in prepared._leading.left(queries, NEIGHBOURS)) < len(queries)
     assert_found(queries, support, prepared, 9)
+
+
+def test_vectors_that_are_left_are_copied_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    support = of_low_dimension(ROWS)
+    prepared = OnePassSupport(support, NEIGHBOURS)
+    assert prepared._leading is not None
+    monkeypatch.setattr(leading, "_MOST_LEFT", 1.0)
+    query = 1e6 * vectors(1, DIMENSION, seed=3)
+    (rows,) = prepared._leading.left(query, NEIGHBOURS)
+    assert rows is not None
+    assert len(rows) > ROWS / 2
+    tracemalloc.start()
+    prepared.nearest(query, NEIGHBOURS)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < support.nbytes / 3
 
 
 def test_columns_that_leave_too_much_are_not_kept() -> None:

@@ -3,6 +3,7 @@
 import json
 import tracemalloc
 from collections.abc import Iterator, Mapping, Sequence
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -369,3 +370,36 @@ def test_an_error_of_the_server_at_any_row(cursor: Cursor, row: int) -> None:
     cursor.execute("ROLLBACK TO here")
     (block,) = copy_out(cursor, "SELECT 7 AS n", {}, {"n": INT4}, 1000)
     assert block["n"].tolist() == [7]
+
+
+def test_other_threads_run_while_the_end_of_a_copy_is_awaited(cursor: Cursor) -> None:
+    """The server says that the last row was sent, and commits a while later."""
+    cursor.execute("""
+        CREATE FUNCTION pg_temp.linger() RETURNS trigger LANGUAGE plpgsql
+        AS $$ BEGIN RAISE INFO 'sent at once'; PERFORM pg_sleep(.5); RETURN NULL; END $$
+    """)
+    cursor.execute("CREATE TEMPORARY TABLE committed (n integer)")
+    cursor.execute("""
+        CREATE CONSTRAINT TRIGGER linger AFTER INSERT ON committed DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION pg_temp.linger()
+    """)
+    cursor.connection.commit()
+    cursor.connection.autocommit = True
+    ticks = 0
+    done = Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not done.wait(0.01):
+            ticks += 1
+
+    ticking = Thread(target=tick)
+    ticking.start()
+    try:
+        (block,) = copy_out(cursor, "INSERT INTO committed VALUES (7) RETURNING n", {}, {"n": INT4}, 1000)
+    finally:
+        done.set()
+        ticking.join()
+        cursor.connection.autocommit = False
+    assert block["n"].tolist() == [7]
+    assert ticks > 10

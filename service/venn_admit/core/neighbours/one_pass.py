@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from venn_admit.core.budget import tile_rows
 from venn_admit.core.neighbours import leading
 from venn_admit.core.neighbours.distances import first_of_each, none_found, pair_distances
 from venn_admit.core.neighbours.leading import LeadingComponents
@@ -127,6 +128,8 @@ class OnePassSupport:
         lists = _Lists(beyond_bound, queries.shape[1], neighbour_count)
         count = len(self._vectors if rows is None else rows)
         n, step = len(queries), max(_BLOCK_ROWS, _BLOCK_PAIRS // len(queries))
+        if rows is not None:  # whose vectors are copied
+            step = min(step, tile_rows(4 * queries.shape[1]))
         # Filled again with each block, since new memory takes as long as what is written to it.
         pairs = np.empty((3, n * min(step, count)), np.float32)
         for start in range(0, count, step):

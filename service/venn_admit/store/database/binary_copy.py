@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import psycopg
 from psycopg.abc import Buffer
+from psycopg.generators import fetch_many
 from psycopg.pq import ExecStatus
 from sqlalchemy import Connection
 
@@ -254,7 +255,7 @@ def _messages(copy: psycopg.Copy) -> Iterator[Buffer]:
             yield data
             size, data = received.get_copy_data(1)
         if size < 0:  # it has ended, well or not, which the driver has not seen
-            for result in list(iter(received.get_result, None)):
+            for result in copy.connection.wait(fetch_many(received)):
                 if result.status != ExecStatus.COMMAND_OK:
                     raise psycopg.errors.error_from_result(result, encoding=copy.connection.info.encoding)
             return
