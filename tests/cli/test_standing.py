@@ -53,6 +53,13 @@ def test_other_training_exemplars_end_a_chain_on_the_score_that_depends_on_them(
     assert "nothing is promised of what it decides now: `venn-admit calibrate colours --method venn-abers" in said
     assert "use them" not in said
     assert "uses them" not in said
+    assert "Promised, for traffic like the calibration data: nothing." in said
+    for verb in ("show", "monitor", "report"):
+        said = " ".join(program(verb, NAME).stdout.split())
+        assert "It has ended, and nothing is promised of what it decides now." in said
+    setting = program("show", NAME, "--json").result["settings"][0]
+    assert setting["promised"] == "none"
+    assert program("monitor", NAME, "--json").result["chain"] == setting["chain"]
 
 
 def test_a_fit_changes_nothing_of_a_chain_on_the_networks_score(own_calibrated: Program, tmp_path: Path) -> None:

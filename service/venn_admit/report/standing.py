@@ -10,8 +10,11 @@ MOST_CLASSES = 20
 """At most this many classes of a certificate are shown; of both kinds, those with the largest p-values."""
 
 
-def standing_text(certificate: Certificate, class_names: Sequence[str]) -> str:
-    """Return how far a certificate came that stands while labels arrive, and what the next thresholds take."""
+def standing_text(certificate: Certificate, class_names: Sequence[str], *, has_ended: bool = False) -> str:
+    """Return how far a certificate came that stands while labels arrive, and what the next thresholds take.
+
+    has_ended: whether no label can count for its chain any more, and nothing is promised.
+    """
     standing = certificate.standing
     assert standing is not None, "a certificate that is made once comes no further"
     single = certificate.single_points
@@ -23,18 +26,19 @@ def standing_text(certificate: Certificate, class_names: Sequence[str]) -> str:
         name, come = class_names[of.number], f"{of.certified} of {of.thresholds} thresholds"
         if of.is_withdrawn:
             parts.append(f"{name} withdrawn by an alarm ({come})")
-        elif of.documents is None:
+        elif has_ended or of.documents is None:
             parts.append(f"{name} {come}")
         else:
             what = "label" if single else "document"
             number = count_text(of.documents)
             parts.append(f"{name} {come}, the next in about {number} further {what}{'' if number == '1' else 's'}")
     more = [f"{len(parts) - MOST_CLASSES} more classes"] if len(parts) > MOST_CLASSES else []
-    return f"{said}: {'; '.join([*parts[:MOST_CLASSES], *more]) or 'no class has thresholds to certify'}."
+    ended = " It has ended, and nothing is promised of what it decides now." if has_ended else ""
+    return f"{said}: {'; '.join([*parts[:MOST_CLASSES], *more]) or 'no class has thresholds to certify'}.{ended}"
 
 
-def chain_payload(certificate: Certificate) -> dict[str, Any]:
-    """Return how far a certificate came that stands while labels arrive, as JSON has it."""
+def chain_payload(certificate: Certificate, *, has_ended: bool) -> dict[str, Any]:
+    """Return the same as JSON has it."""
     standing = certificate.standing
     assert standing is not None, "a certificate that is made once comes no further"
     return {
@@ -47,7 +51,7 @@ def chain_payload(certificate: Certificate) -> dict[str, Any]:
                 "class": of.number,
                 "certified": of.certified,
                 "thresholds": of.thresholds,
-                "documents_needed": of.documents,
+                "documents_needed": None if has_ended else of.documents,
                 "is_withdrawn": of.is_withdrawn,
             }
             for of in standing.classes

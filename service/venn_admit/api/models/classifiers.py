@@ -131,7 +131,8 @@ class Setting(StandingSetting):
         description="Whether a policy is certified; null if none was asked for.", examples=[None]
     )
     promised: str = Field(
-        description=f"What its current calibration promises: {', '.join(Promised)}; none if it could not be had.",
+        description=f"What its current calibration promises: {', '.join(Promised)}; none if it could not be had, "
+        "or if its chain has ended.",
         examples=[str(Promised.POINTWISE)],
     )
     chain: ChainAnswer | None = Field(

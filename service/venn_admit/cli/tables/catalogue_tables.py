@@ -224,7 +224,8 @@ def _settings(found: Shown) -> Iterator[RenderableType]:
         if setting.standing is not None and setting.retired_at is None:
             from venn_admit.report.standing import standing_text  # which brings NumPy
 
-            said = standing_text(setting.standing, found.classifier.class_names)
+            classes = found.classifier.class_names
+            said = standing_text(setting.standing, classes, has_ended=setting.chain_has_ended)
             yield Text(f"Calibration {setting.calibration_id}: {said}")
     retired = sum(setting.retired_at is not None for setting in found.settings)
     if retired:

@@ -16,7 +16,7 @@ from venn_admit.store.calibrations import calibrations, chains, in_use, venn_abe
 from venn_admit.store.calibrations.calibration_points import rows_of
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.calibrations.chains import StoredChain
-from venn_admit.store.exemplars import approximations, forgotten
+from venn_admit.store.exemplars import forgotten
 from venn_admit.store.exemplars.classifiers import Classifier
 
 
@@ -56,7 +56,7 @@ def advance_standing(
             parameters or training exemplars.
     """
     chain, before = _chain(connection, classifier, calibrator_id, of_current=of_current)
-    has_ended = chain_has_ended(connection, classifier, chain)
+    has_ended = chains.has_ended(connection, classifier, chain)
     found = advance_chain(connection, classifier, chain, settings, has_ended=has_ended)
     is_whole = not forgotten.lost_points(connection, before.id).total
     counts = (before.mc_count, before.vp_count)
@@ -95,18 +95,6 @@ def _chain(
         return chains.of_calibration(connection, before), before
     chain = chains.newest(connection, calibrator_id)
     return chain, calibrations.by_id(connection, classifier, chains.newest_calibration(connection, chain))
-
-
-def chain_has_ended(connection: Connection, classifier: Classifier, chain: StoredChain) -> bool:
-    """Return whether the score of new points is another than that which the thresholds of a chain are on."""
-    if chain.support_version is None:
-        return False
-    parameters = approximations.current_parameters(connection, classifier)
-    return (
-        parameters is None
-        or parameters.id != chain.knn_parameters_id
-        or classifier.support_version != chain.support_version
-    )
 
 
 def _steps(rows: CalibrationRows, classifier: Classifier, calibration: Calibration) -> Steps:

@@ -234,6 +234,8 @@ def _report(
         },
         from_starts=monitor.plan.from_starts,
         standing=venn_abers.certificate_of(connection, calibration.id) if standing else None,
+        chain_has_ended=standing
+        and chains.has_ended(connection, classifier, chains.of_calibration(connection, calibration)),
         deadline=None if monitor.deadline is None else Deadline(monitor.deadline.time, monitor.deadline.decided),
         groups=_groups(connection, calibration, monitor, state),
     )

@@ -13,7 +13,6 @@ from venn_admit.core.monitoring.drift import Discrepancies
 from venn_admit.core.monitoring.partitions import map_rows
 from venn_admit.core.monitoring.traffic import traffic
 from venn_admit.errors import NotFoundError
-from venn_admit.flows.calibration.standing import chain_has_ended
 from venn_admit.flows.reports.monitor import read_monitor
 from venn_admit.methods.describing import CalibrationToDescribe
 from venn_admit.methods.registry import METHODS
@@ -49,7 +48,7 @@ def report(workspace: Workspace, name: str, *, calibration_id: int | None) -> Ca
         described = METHODS[calibration.method].describe(workspace, connection, given)
         inventory = reports.inventory(connection, classifier)
         chain = chains.of_calibration(connection, calibration) if calibration.method_settings.standing else None
-        has_ended = None if chain is None else chain_has_ended(connection, classifier, chain)
+        has_ended = None if chain is None else chains.has_ended(connection, classifier, chain)
         changes = (
             reports.snapshot_changes(connection, calibration)
             if chain is None or has_ended is None

@@ -73,7 +73,7 @@ def _snapshot(report: CalibrationReport) -> dict[str, Any]:
     asked = settings.pop("promise", None)
     return {
         "number": snapshot.id,
-        "promise": str(report.part.promised),
+        "promise": str(report.promised),
         "promise_sentence": report.promise_sentence,
         "asked_promise": asked,
         "state": snapshot.state,

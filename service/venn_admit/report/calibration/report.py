@@ -173,10 +173,15 @@ class CalibrationReport:
         return Step(verb, classifier=self.classifier, **arguments)
 
     @property
+    def promised(self) -> Promised:
+        """What the calibration promises of what it decides now."""
+        return Promised.NONE if self.snapshot.chain_has_ended else self.part.promised
+
+    @property
     def promise_sentence(self) -> str:
-        """What the calibration promises, to be put behind a colon."""
+        """The same in words, to be put behind a colon."""
         settings = self.part.settings
-        return self.part.promised.stated(settings.alpha, settings.confidence)
+        return self.promised.stated(settings.alpha, settings.confidence)
 
     @property
     def reference_count(self) -> int:

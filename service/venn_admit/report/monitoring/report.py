@@ -72,7 +72,8 @@ class MonitorReport:
     promised: the kinds of classes that the promise is about. withheld: why newer snapshots are not in use, by their
     numbers. from_starts: whether its games start again with every document, and there are early warnings. on_average:
     whether the promise is on average over calibrations. groups: what the lamps leave out of them. deadline: None if
-    documents count by their labels. standing: the certificate, if it stands while labels arrive.
+    documents count by their labels. standing: the certificate, if it stands while labels arrive. chain_has_ended:
+    whether no later label can count for it.
     """
 
     classifier: str
@@ -96,6 +97,7 @@ class MonitorReport:
     groups: GroupsBeside = field(default_factory=GroupsBeside)
     deadline: Deadline | None = None
     standing: Certificate | None = None
+    chain_has_ended: bool = False
 
     @property
     def target(self) -> Decimal:

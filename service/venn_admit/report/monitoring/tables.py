@@ -108,7 +108,9 @@ def deadline_lines(report: MonitorReport) -> list[str]:
 
 def chain_lines(report: MonitorReport) -> list[str]:
     """Return how far a certificate came that stands while labels arrive, in a sentence; none for another promise."""
-    return [] if report.standing is None else [standing_text(report.standing, report.class_names)]
+    if report.standing is None:
+        return []
+    return [standing_text(report.standing, report.class_names, has_ended=report.chain_has_ended)]
 
 
 def group_lines(report: MonitorReport) -> list[str]:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 from sqlalchemy.dialects.postgresql import insert
 
 from venn_admit.core.calibrators.arguments import ALL_DECLARED, canonical, column_of, plain_settings
@@ -50,7 +50,8 @@ class Calibrator:
     changed since the snapshot, such as labels; None if nothing did. due_error: why it could not be recalibrated.
     certified: the kinds of classes that a policy is certified for; None if none passed, or none was asked for. policy:
     the thresholds of the policy, certified or of the average promise, None for never; None if there is none. standing:
-    the certificate, if it stands while labels arrive.
+    the certificate, if it stands while labels arrive. chain_has_ended: whether the score of new points is another than
+    that which the thresholds of its chain are on.
     """
 
     id: int
@@ -67,6 +68,7 @@ class Calibrator:
     certified: tuple[Kind, ...] | None = None
     policy: tuple[float | None, ...] | None = None
     standing: "Certificate | None" = None
+    chain_has_ended: bool = False
 
     @property
     def is_certified(self) -> bool | None:
@@ -75,11 +77,11 @@ class Calibrator:
 
     @property
     def promised(self) -> Promised:
-        """What the snapshot promises."""
+        """What the snapshot promises of what it decides now."""
         settings = self.settings
         if not isinstance(settings, VennAbersSettings) or not settings.has_policy:
             return Promised.POINTWISE
-        if self.policy is None:
+        if self.policy is None or self.chain_has_ended:
             return Promised.NONE
         return settings.promised(self.certified, AskedPromise.AVERAGE)
 
@@ -103,6 +105,7 @@ def of_classifier(connection: Connection, classifier: Classifier) -> list[Calibr
                 "certified": None if row.certified is None else tuple(map(parse_kind, row.certified)),
                 "policy": None if row.policy is None else tuple(row.policy),
                 "standing": None if row.standing is None else _certificate(row.standing),
+                "chain_has_ended": row.standing is not None and _has_ended(connection, classifier, row),
             }
         )
         for row in rows
@@ -113,6 +116,12 @@ def _certificate(document: dict[str, Any]) -> "Certificate":
     from venn_admit.core.calibrators.certified.document import from_document  # which brings NumPy
 
     return from_document(document)
+
+
+def _has_ended(connection: Connection, classifier: Classifier, row: Row[Any]) -> bool:
+    from venn_admit.store.calibrations import chains  # which brings NumPy
+
+    return chains.has_ended(connection, classifier, chains.of_snapshot(connection, row.id, row.calibration_id))
 
 
 def by_id(connection: Connection, classifier: Classifier, calibrator_id: int) -> Calibrator:

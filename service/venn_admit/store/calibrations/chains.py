@@ -20,6 +20,7 @@ from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.binary_copy import FLOAT8, INT4, INT8, FixedColumn, copy_in, read_columns
 from venn_admit.store.database.engine import driver_cursor
 from venn_admit.store.database.statements import execute, statement
+from venn_admit.store.exemplars import approximations
 from venn_admit.store.exemplars.classifiers import Classifier
 
 _POINT: dict[str, FixedColumn] = {"document": INT4, "predicted": INT4, "label": INT4, "score": FLOAT8, "weight": FLOAT8}
@@ -128,8 +129,24 @@ def newest(connection: Connection, calibrator_id: int) -> StoredChain:
 
 def of_calibration(connection: Connection, calibration: Calibration) -> StoredChain:
     """Return the chain that certified a snapshot of a standing certificate."""
-    parameters = {"calibrator_id": calibration.calibrator_id, "calibration_id": calibration.id}
-    return _chain(execute(connection, "chains.chain", **parameters).one())
+    return of_snapshot(connection, calibration.calibrator_id, calibration.id)
+
+
+def of_snapshot(connection: Connection, calibrator_id: int, calibration_id: int) -> StoredChain:
+    """Return the same by its keys."""
+    return _chain(execute(connection, "chains.chain", calibrator_id=calibrator_id, calibration_id=calibration_id).one())
+
+
+def has_ended(connection: Connection, classifier: Classifier, chain: StoredChain) -> bool:
+    """Return whether the score of new points is another than that which the thresholds of a chain are on."""
+    if chain.support_version is None:
+        return False
+    parameters = approximations.current_parameters(connection, classifier)
+    return (
+        parameters is None
+        or parameters.id != chain.knn_parameters_id
+        or classifier.support_version != chain.support_version
+    )
 
 
 def newest_calibration(connection: Connection, chain: StoredChain) -> int:

@@ -23,14 +23,16 @@ TOO_MANY = 10**9
 """A number of documents that no one will ever have."""
 
 
-def certificate_section(certificate: Certificate, class_names: Sequence[str], *, has_average: bool = False) -> Section:
+def certificate_section(
+    certificate: Certificate, class_names: Sequence[str], *, has_average: bool = False, has_ended: bool = False
+) -> Section:
     """Return the outcome: whether a policy is certified, what it does in each class, and what is lacking.
 
-    has_average: whether the average promise takes its place, if none is.
+    has_average: whether the average promise takes its place, if none is. has_ended: whether its chain has ended.
     """
     parts: list[str | TextTable] = [outcome_text(certificate, class_names, has_average=has_average)]
     if certificate.standing is not None:
-        parts.append(standing_text(certificate, class_names))
+        parts.append(standing_text(certificate, class_names, has_ended=has_ended))
     if certificate.policy is not None:
         parts.append(_thresholds(certificate, class_names))
         if certificate.unpromised:

@@ -107,7 +107,12 @@ class CellsPart(CellsContents):
             ()
             if found is None
             else (
-                certificate_section(found, names, has_average=self.average is not None),
+                certificate_section(
+                    found,
+                    names,
+                    has_average=self.average is not None,
+                    has_ended=bool(report.snapshot.chain_has_ended),
+                ),
                 section_of_tests(found, names),
             )
         )
