@@ -20,7 +20,11 @@ STATEMENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
         "point.",
         {**SNAPSHOT, "exemplar_ids": [1, 2], "calibration_id": 1, "vp_count": 0},
     ),
-    "reports.snapshot_changes": (":number", "", {**SNAPSHOT, "classifier_id": 1, "splits": ["mc", "vp"]}),
+    "reports.snapshot_changes": (
+        ":number",
+        "",
+        {**SNAPSHOT, "classifier_id": 1, "splits": ["mc", "vp"], "undivided": False},
+    ),
     "reports.recent_rows": (
         "calibration.number",
         "point.",

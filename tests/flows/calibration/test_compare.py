@@ -114,7 +114,7 @@ def test_what_is_foretold_is_found(reviews: Bench) -> None:
         if isinstance(settings, CalibratorSettings):
             if settings.kappa != 100 or len(settings.q_bins) == 1:
                 continue
-            reviews.calibrate("reviews", kappa=100, q_bins=settings.q_bins)
+            reviews.calibrate("reviews", kappa=100, q_bins=settings.q_bins, undivided=settings.undivided)
         elif settings.score is ScoreKind.NETWORK:
             reviews.calibrate_abers("reviews", score="network", q_bins=settings.q_bins, promise=str(settings.promise))
         else:

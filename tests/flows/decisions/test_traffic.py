@@ -81,7 +81,7 @@ def test_of_a_scored_chunk(edge: Bench) -> None:
     for ordinal, count, at_the_end in ((1, 60, 0), (2, 40, 2)):  # when training exemplars that waited join
         with traffic(edge.engine) as counted:
             assert run_chunk(runner, request.job_id, ordinal) == count
-        assert counted.statements == 21 + at_the_end
+        assert counted.statements == 22 + at_the_end
         assert counted.copied_in == dict.fromkeys(("neighbours", "approximation", "decision", "admit_evidence"), count)
         assert counted.bytes_in["neighbours"] == count * list_bytes + COPY_FRAME
         assert counted.copied_out == 2 * count

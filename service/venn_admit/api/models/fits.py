@@ -91,6 +91,15 @@ class NewParameters(Given):
     kappa: Number | None = Field(default=None, description=_IGNORED, examples=[None])
     thresholds: list[Number] | None = Field(default=None, max_length=100_000, description=_IGNORED, examples=[None])
     q_bins: list[Number] | None = Field(default=None, max_length=10_001, description=_IGNORED, examples=[None])
+    undivided: bool | None = Field(default=None, description=_IGNORED, examples=[None])
+    promise: Annotated[str, StringConstraints(max_length=100)] | None = Field(
+        default=None, description=_IGNORED, examples=[None]
+    )
+    loss: list[list[Number]] | None = Field(default=None, max_length=1000, description=_IGNORED, examples=[None])
+    standing: bool | None = Field(default=None, description=_IGNORED, examples=[None])
+    family: bool | None = Field(default=None, description=_IGNORED, examples=[None])
+    class_shares: list[Number] | None = Field(default=None, max_length=1000, description=_IGNORED, examples=[None])
+    class_shares_within: Number | None = Field(default=None, description=_IGNORED, examples=[None])
 
 
 class AdoptedParameters(Model):

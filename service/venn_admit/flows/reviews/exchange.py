@@ -5,6 +5,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_values import ClassNumbers
 from venn_admit.files.reviews.formats import (
@@ -53,7 +54,15 @@ def export_points(
     return found
 
 
-def import_labels(engine: Engine, name: str, path: Path, wanted: ReviewFormat, *, reviewer: str) -> list[Reviewed]:
+def import_labels(
+    engine: Engine,
+    name: str,
+    path: Path,
+    wanted: ReviewFormat,
+    *,
+    reviewer: str,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> list[Reviewed]:
     """Record the labels of a file, reviewer by reviewer, the one who gave the newest last; again, it is a no-op.
 
     Args:
@@ -65,10 +74,19 @@ def import_labels(engine: Engine, name: str, path: Path, wanted: ReviewFormat, *
         InvalidInputError: The file is invalid, or a label is of no class; nothing is recorded then.
         NotFoundError: An id is stored for no generation; labels of reviewers before are recorded then.
     """
-    return record(engine, name, str(path), read_labels_of_reviewers(path, wanted), reviewer=reviewer)
+    given = read_labels_of_reviewers(path, wanted)
+    return record(engine, name, str(path), given, reviewer=reviewer, memory_budget=memory_budget)
 
 
-def record(engine: Engine, name: str, place: str, found: Sequence[GivenLabels], *, reviewer: str) -> list[Reviewed]:
+def record(
+    engine: Engine,
+    name: str,
+    place: str,
+    found: Sequence[GivenLabels],
+    *,
+    reviewer: str,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> list[Reviewed]:
     """Record labels by reviewer, as `import_labels` does. place: what messages call their source."""
     given: dict[str, dict[str, str]] = {}
     for one in found:
@@ -81,7 +99,7 @@ def record(engine: Engine, name: str, place: str, found: Sequence[GivenLabels], 
             known = reviews.newest_of_reviewer(connection, classifier, who, list(labels))
             numbers = _numbers(place, ClassNumbers(classifier.class_count, classifier.class_names), labels)
             new[who] = {one: number for one, number in numbers.items() if known.get(one) != number}
-    return [give(engine, name, who, labels) for who, labels in new.items() if labels]
+    return [give(engine, name, who, labels, memory_budget=memory_budget) for who, labels in new.items() if labels]
 
 
 def _numbers(place: str, classes: ClassNumbers, labels: Mapping[str, str]) -> dict[str, int]:
