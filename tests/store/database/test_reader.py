@@ -16,6 +16,7 @@ from tests.running import Bench, Golden
 from venn_admit.errors import DatabaseError, NotFoundError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.cascades import manage as cascade
+from venn_admit.flows.data.audits import set_audits
 from venn_admit.flows.data.label import label
 from venn_admit.flows.keys.keys import create
 from venn_admit.flows.reports.monitor import update_monitor
@@ -71,6 +72,9 @@ def bench(server_url: str, template_database: str, tmp_path_factory: pytest.Temp
             found.calibrate_abers("edge", score="network", alpha=Decimal("0.001")),  # which admits nothing
         ):
             found.score("edge", path, calibration_id=calibrated.calibration_id, weighted=False)
+        set_audits(engine, "edge", rate=1.0)
+        unlabelled = {"id": np.array(["drawn-0"]), "r": rows["r"][:1], "f": rows["f"][:1]}
+        found.score("edge", found.write("drawn.npz", unlabelled), weighted=False)
         update_monitor(engine, "edge")
         labels = found.folder / "labels.csv"
         labels.write_text("external_id,label\n" + "".join(f"score-{row},0\n" for row in range(20)))

@@ -121,10 +121,17 @@ WHERE
 WITH touched AS (
     SELECT DISTINCT event.exemplar_id
     FROM standing_label_v1 AS event
-    INNER JOIN exemplar ON event.exemplar_id = exemplar.id
+    CROSS JOIN
+        LATERAL (
+            SELECT exemplar.classifier_id
+            FROM exemplar
+            WHERE exemplar.id = event.exemplar_id
+            ORDER BY exemplar.id
+            LIMIT 1
+        ) AS labelled
     WHERE
         event.id > :event
-        AND exemplar.classifier_id = :classifier_id
+        AND labelled.classifier_id = :classifier_id
 )
 
 SELECT
@@ -141,7 +148,14 @@ SELECT
     -- Those of one transaction have one time.
     first_label.created_at AS arrived_at
 FROM touched
-INNER JOIN exemplar ON touched.exemplar_id = exemplar.id
+CROSS JOIN
+    LATERAL (
+        SELECT one.*
+        FROM exemplar AS one
+        WHERE one.id = touched.exemplar_id
+        ORDER BY one.id
+        LIMIT 1
+    ) AS exemplar
 INNER JOIN classifier ON exemplar.classifier_id = classifier.id
 CROSS JOIN
     LATERAL (

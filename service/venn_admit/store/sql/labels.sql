@@ -4,14 +4,7 @@
 SELECT
     stored.*,
     coalesce(draw.is_drawn, FALSE) AS is_drawn,
-    draw.is_drawn
-    AND EXISTS (
-        SELECT
-        FROM standing_label_v1 AS event
-        WHERE
-            event.exemplar_id = stored.id
-            AND event.label IS NOT NULL
-    ) AS is_reviewed
+    counting.id IS NOT NULL AS is_reviewed
 FROM (SELECT DISTINCT unnest(:external_ids ::text[]) AS external_id) AS labelled
 CROSS JOIN
     LATERAL (
@@ -38,6 +31,18 @@ LEFT JOIN
         ORDER BY audit_draw.exemplar_id
         LIMIT 1
     ) AS draw
+    ON TRUE
+LEFT JOIN
+    LATERAL (
+        SELECT event.id
+        FROM standing_label_v1 AS event
+        WHERE
+            event.exemplar_id = stored.id
+            AND event.label IS NOT NULL
+            AND draw.is_drawn
+        ORDER BY event.id
+        LIMIT 1
+    ) AS counting
     ON TRUE;
 
 -- name: drawn_beside

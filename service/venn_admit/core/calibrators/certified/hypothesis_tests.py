@@ -151,7 +151,7 @@ def bounded_p_value(loss: float, count: int, most: float, alpha: float) -> float
         return 1.0
     seen, least = loss / (count * most), alpha / most
     of_costs = seen * math.log(seen / least) if seen else 0.0
-    return math.exp(-count * (of_costs + (1 - seen) * math.log((1 - seen) / (1 - least))))
+    return min(1.0, math.exp(-count * (of_costs + (1 - seen) * math.log((1 - seen) / (1 - least)))))
 
 
 @lru_cache(maxsize=1 << 14)  # a forecast asks for the same numbers of points again and again

@@ -95,6 +95,7 @@ def certified_text(certificate: Certificate) -> str:
 def shares_text(declared: ClassShares) -> str:
     """Return what is declared of traffic.
 
+    >>> from decimal import Decimal
     >>> shares_text(ClassShares((Decimal("0.3"), Decimal("0.7")), Decimal("0.05")))
     'with the class shares 0.3, 0.7, each within 0.05, and points of each class like those of the calibration data'
     """
