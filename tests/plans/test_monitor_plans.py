@@ -43,9 +43,15 @@ def engine(request: pytest.FixtureRequest, server_url: str, template_database: s
 
 @pytest.mark.parametrize("new", [1, 90])
 @pytest.mark.parametrize(
-    "name", ["monitors.first_change", "monitors.labelled_decisions", "deadlines.labelled_decisions"]
+    ("name", "by_decision"),
+    [
+        ("monitors.first_change", False),
+        ("monitors.first_change", True),
+        ("monitors.labelled_decisions", False),
+        ("deadlines.labelled_decisions", True),
+    ],
 )
-def test_what_is_read_follows_from_what_is_new(engine: Engine, name: str, new: int) -> None:
+def test_what_is_read_follows_from_what_is_new(engine: Engine, name: str, by_decision: bool, new: int) -> None:
     with connect(engine) as connection:
         newest = connection.execute(text("SELECT max(id) FROM label_event")).scalar_one()
         decided = connection.execute(text("SELECT max(id) FROM decision")).scalar_one()
@@ -62,6 +68,7 @@ def test_what_is_read_follows_from_what_is_new(engine: Engine, name: str, new: i
             "from_decision": decided - new - SIZE,  # the first document may have been decided on before
             "passed_decision": decided,
             "label_deadline": timedelta(days=90),
+            "by_decision": by_decision,
         }
         query = str(statement(name))
         nodes = explain(connection, query, parameters, analyze=True)

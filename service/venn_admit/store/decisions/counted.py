@@ -28,15 +28,15 @@ class CountedLabels:
 
 def first_change(connection: Connection, classifier: Classifier, monitor: StoredMonitor) -> int | None:
     """Return the place before which everything counts as it did when labels were settled; None if all does."""
-    row = execute(
+    place: int | None = execute(
         connection,
         "monitors.first_change",
         classifier_id=classifier.id,
         settled_event=monitor.settled_event,
         after_event=monitor.after_event,
+        by_decision=monitor.deadline is not None,
         **monitor.of_calibrator,
-    ).one()
-    place: int | None = row.event if monitor.deadline is None else row.decision
+    ).scalar_one()
     return place
 
 

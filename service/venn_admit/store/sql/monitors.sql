@@ -140,8 +140,8 @@ SET plan = CAST(:plan AS json)
 WHERE id = :monitor_id;
 
 -- name: first_change
--- The first random label event of the documents that label events after the settled one are about, and the first
--- decision on them; null for none. What counts before it is as it was.
+-- The first random label event of the documents that label events after the settled one are about or, if :by_decision,
+-- the first decision on them; null for none. What counts before it is as it was.
 WITH touched AS (
     SELECT DISTINCT
         labelled.id,
@@ -188,23 +188,26 @@ member AS (
 )
 
 SELECT
-    (
-        SELECT min(event.id)
-        FROM member
-        INNER JOIN label_event AS event ON member.id = event.exemplar_id
-        WHERE
-            event.selection = 'random'
-            AND event.id > :after_event
-    ) AS event,
-    (
-        SELECT min(decision.id)
-        FROM member
-        INNER JOIN decision ON member.id = decision.exemplar_id
-        INNER JOIN calibration ON decision.calibration_id = calibration.id
-        WHERE
-            calibration.calibrator_id = :calibrator_id
-            AND calibration.knn_parameters_id IS NOT DISTINCT FROM :knn_parameters_id
-    ) AS decision;
+    CASE
+        WHEN :by_decision
+            THEN (
+                SELECT min(decision.id)
+                FROM member
+                INNER JOIN decision ON member.id = decision.exemplar_id
+                INNER JOIN calibration ON decision.calibration_id = calibration.id
+                WHERE
+                    calibration.calibrator_id = :calibrator_id
+                    AND calibration.knn_parameters_id IS NOT DISTINCT FROM :knn_parameters_id
+            )
+        ELSE (
+            SELECT min(event.id)
+            FROM member
+            INNER JOIN label_event AS event ON member.id = event.exemplar_id
+            WHERE
+                event.selection = 'random'
+                AND event.id > :after_event
+        )
+    END AS place;
 
 -- name: labelled_decisions
 -- The labelled points that count, by document, in the order in which the documents count, from those on that count by
