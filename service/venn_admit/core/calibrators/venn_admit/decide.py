@@ -88,16 +88,9 @@ def decide(
             rows = single[start : start + step]
             weight[rows] = localizer.weigh(localizer.queries[rows], categories.low[rows], categories.high[rows])
     probabilities = venn_probabilities(sets.singleton, categories.size, categories.correct, weight)
-    selection = select(
-        sets,
-        probabilities,
-        predicted,
-        match_count,
-        neighbour_count=neighbour_count,
-        thresholds=settings.thresholds,
-        require_full_match=require_full_match,
+    return _decisions(
+        sets, probabilities, approximation, settings, neighbour_count, require_full_match=require_full_match
     )
-    return Decisions(sets, probabilities, selection)
 
 
 def decide_undivided(
@@ -119,16 +112,9 @@ def decide_undivided(
     evidence = approximation.logits, predicted, match_count, approximation.distance
     sets = index.admit.sets(*evidence, memory_budget=memory_budget)
     probabilities = joined_probabilities(sets.singleton, predicted, index.categories(sets.singleton, *evidence))
-    selection = select(
-        sets,
-        probabilities,
-        predicted,
-        match_count,
-        neighbour_count=neighbour_count,
-        thresholds=settings.thresholds,
-        require_full_match=require_full_match,
+    return _decisions(
+        sets, probabilities, approximation, settings, neighbour_count, require_full_match=require_full_match
     )
-    return Decisions(sets, probabilities, selection)
 
 
 def decide_one(
@@ -157,10 +143,25 @@ def decide_one(
     )
     size, correct = category_count.sum(keepdims=True), category_count[predicted]
     probabilities = venn_probabilities(sets.singleton, size, correct, None)
+    return _decisions(
+        sets, probabilities, approximation, settings, neighbour_count, require_full_match=require_full_match
+    )
+
+
+def _decisions(
+    sets: AdmitSets,
+    probabilities: VennProbabilities,
+    approximation: Approximation,
+    settings: CalibratorSettings,
+    neighbour_count: int,
+    *,
+    require_full_match: bool,
+) -> Decisions:
+    """The decisions that sets and probabilities come to."""
     selection = select(
         sets,
         probabilities,
-        predicted,
+        approximation.predicted,
         approximation.match_count,
         neighbour_count=neighbour_count,
         thresholds=settings.thresholds,
