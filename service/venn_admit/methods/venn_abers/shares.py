@@ -7,8 +7,7 @@ from venn_admit.core.calibrators.certified.shares import Departure, departures
 from venn_admit.core.calibrators.class_shares import ClassShares
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
-from venn_admit.errors import Code, NotReadyError
-from venn_admit.methods.venn_abers.split_points import read_traffic
+from venn_admit.methods.venn_abers.split_points import not_certifiable, read_traffic
 from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 
@@ -28,7 +27,7 @@ def require_declared(
     names = classifier.class_names
     documents = len(set(cells.keys))
     if documents < len(cells.keys):
-        raise _not_certifiable(
+        raise not_certifiable(
             classifier,
             f"class shares are declared, and the evidence of {classifier.name!r} is {len(cells.keys):,} points in "
             f"{documents:,} documents: expected documents of one point each, whose classes come independently; "
@@ -36,19 +35,19 @@ def require_declared(
         )
     labels = np.bincount(cells.label, minlength=len(names))
     if not labels.all():
-        raise _not_certifiable(
+        raise not_certifiable(
             classifier,
             f"class shares are declared, and splits mc and vp of {classifier.name!r} hold no exemplar of class "
             f"{names[int(np.argmin(labels))]!r}, so that nothing is known of its share of the calibration data: label "
             "some of each class",
         )
     traffic = read_traffic(connection, classifier, parameters, ScoreKind.NETWORK, cells.keys)
-    _, first = np.unique(np.array(traffic.keys, dtype=object).astype(str), return_index=True)
+    _, first = np.unique(traffic.keys, return_index=True)
     confusion = np.zeros((len(names), len(names)), dtype=np.int64)
     np.add.at(confusion, (cells.points.predicted, cells.label), 1)
     found = departures(np.bincount(traffic.points.predicted[first], minlength=len(names)), confusion, declared)
     if found:
-        raise _not_certifiable(classifier, _departure_text(classifier, found[0], len(first)))
+        raise not_certifiable(classifier, _departure_text(classifier, found[0], len(first)))
 
 
 def _departure_text(classifier: Classifier, of: Departure, documents: int) -> str:
@@ -59,7 +58,3 @@ def _departure_text(classifier: Classifier, of: Departure, documents: int) -> st
         f"these shares {least:.3f} to {most:.3f} would be; declare the shares that traffic has, or widen "
         "class_shares_within"
     )
-
-
-def _not_certifiable(classifier: Classifier, message: str) -> NotReadyError:
-    return NotReadyError(message, code=Code.NOT_CERTIFIABLE, classifier=classifier.name)

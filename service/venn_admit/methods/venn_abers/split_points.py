@@ -195,4 +195,9 @@ _MOST_NAMED = 5
 
 
 def _not_certifiable(classifier: Classifier, what: str) -> NotReadyError:
-    return NotReadyError(f"{what}, or ingest more held-out data", code=Code.NOT_CERTIFIABLE, classifier=classifier.name)
+    return not_certifiable(classifier, f"{what}, or ingest more held-out data")
+
+
+def not_certifiable(classifier: Classifier, message: str) -> NotReadyError:
+    """Return the refusal of a certificate that the data of a classifier cannot serve."""
+    return NotReadyError(message, code=Code.NOT_CERTIFIABLE, classifier=classifier.name)

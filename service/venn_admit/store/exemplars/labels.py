@@ -58,7 +58,7 @@ def by_external_id(
             row.document_id,
             bytes(row.point_digest),
             row.is_drawn,
-            bool(row.is_reviewed),
+            row.is_reviewed,
         )
         for row in rows
     }
