@@ -2,28 +2,27 @@
 
 from typing import Annotated, Any, TypeVar
 
-from pydantic import Field, StringConstraints, create_model
+from pydantic import BaseModel, Field, StringConstraints, create_model
 
-from venn_admit.api.models.common import WHOLE, Decimals, Model, Number
+from venn_admit.api.models.common import WHOLE, Decimals, Number
 from venn_admit.core.calibrators.arguments import ALL_DECLARED, about, documentation
 from venn_admit.core.calibrators.declaration import Declared, SettingKind
 from venn_admit.core.calibrators.settings import DECLARED
 from venn_admit.core.method_names import VENN_ADMIT
 
-ModelType = TypeVar("ModelType", bound=Model)
+ModelType = TypeVar("ModelType", bound=BaseModel)
+
+IGNORED = "Part of a calibration; ignored, so that what was exported can be sent as it is."
 
 _LONGEST_WORD = 20
+_NUMBERS = (SettingKind.DECIMAL, SettingKind.NUMBER, SettingKind.INTEGER)
 
 
 def with_given_settings(model: type[ModelType]) -> type[ModelType]:
     """Add what a request may give of each setting; their ranges are checked where settings are made."""
     members: dict[str, Any] = {}
     for name, one in ALL_DECLARED.items():
-        given: Any = _given(one)
-        if one.rows:
-            given = Annotated[list[given], Field(max_length=one.most_values)]
-        if one.many:
-            given = list[given]
+        given = _many(one, _given(one), one.most_values)
         members[name] = (
             given if one.usual is not None else given | None,
             Field(
@@ -49,16 +48,33 @@ def with_asked_settings(model: type[ModelType]) -> type[ModelType]:
                 SettingKind.WORD: str,
                 SettingKind.FLAG: bool,
             }[one.kind]
-            if one.rows:
-                told = list[told]
-            if one.many:
-                told = list[told]
+            told = _many(one, told)
             shared = all(name in of_method for of_method in DECLARED.values())
             members[name] = (
                 told if shared else told | None,
                 Field(description=f"{about(name)}.", examples=[one.example]),
             )
     return _with(model, members)
+
+
+def with_ignored_settings(model: type[ModelType]) -> type[ModelType]:
+    """Add what exported parameters hold of each setting that was added, in any number, since nothing is made of it."""
+    members: dict[str, Any] = {
+        name: (
+            _many(one, Number if one.kind in _NUMBERS else _given(one), one.most_values) | None,
+            Field(default=None, max_length=one.most_values, description=IGNORED, examples=[None]),
+        )
+        for name, one in ALL_DECLARED.items()
+        if one.added
+    }
+    return _with(model, members)
+
+
+def _many(one: Declared, value: Any, most: int | None = None) -> Any:
+    """The type of a setting from that of each of its values; most: how many a row may have."""
+    if one.rows:
+        value = list[value] if most is None else Annotated[list[value], Field(max_length=most)]
+    return list[value] if one.many else value
 
 
 def _given(one: Declared) -> Any:

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, StringConstraints
 
+from venn_admit.api.models.calibration_settings import IGNORED, with_ignored_settings
 from venn_admit.api.models.common import LARGEST_KEY, WHOLE, Finite, Given, Model, Number, answer_of
 from venn_admit.core.calibrators.venn_abers.scores import FEATURES
 from venn_admit_client.records import Fit
@@ -70,9 +71,7 @@ class NewReliability(Given):
     )
 
 
-_IGNORED = "Part of a calibration; ignored, so that what was exported can be sent as it is."
-
-
+@with_ignored_settings
 class NewParameters(Given):
     """Parameters that were fitted elsewhere, as `export` writes them; those of a calibration are ignored."""
 
@@ -84,22 +83,13 @@ class NewParameters(Given):
         default=None, description="The model of the reliability score; null: none.", examples=[None]
     )
 
-    s_hat: Number | None = Field(default=None, description=_IGNORED, examples=[None])
-    omega: Number | None = Field(default=None, description=_IGNORED, examples=[None])
-    alpha: Number | None = Field(default=None, description=_IGNORED, examples=[None])
-    delta: Number | None = Field(default=None, description=_IGNORED, examples=[None])
-    kappa: Number | None = Field(default=None, description=_IGNORED, examples=[None])
-    thresholds: list[Number] | None = Field(default=None, max_length=100_000, description=_IGNORED, examples=[None])
-    q_bins: list[Number] | None = Field(default=None, max_length=10_001, description=_IGNORED, examples=[None])
-    undivided: bool | None = Field(default=None, description=_IGNORED, examples=[None])
-    promise: Annotated[str, StringConstraints(max_length=100)] | None = Field(
-        default=None, description=_IGNORED, examples=[None]
-    )
-    loss: list[list[Number]] | None = Field(default=None, max_length=1000, description=_IGNORED, examples=[None])
-    standing: bool | None = Field(default=None, description=_IGNORED, examples=[None])
-    family: bool | None = Field(default=None, description=_IGNORED, examples=[None])
-    class_shares: list[Number] | None = Field(default=None, max_length=1000, description=_IGNORED, examples=[None])
-    class_shares_within: Number | None = Field(default=None, description=_IGNORED, examples=[None])
+    s_hat: Number | None = Field(default=None, description=IGNORED, examples=[None])
+    omega: Number | None = Field(default=None, description=IGNORED, examples=[None])
+    alpha: Number | None = Field(default=None, description=IGNORED, examples=[None])
+    delta: Number | None = Field(default=None, description=IGNORED, examples=[None])
+    kappa: Number | None = Field(default=None, description=IGNORED, examples=[None])
+    thresholds: list[Number] | None = Field(default=None, max_length=100_000, description=IGNORED, examples=[None])
+    q_bins: list[Number] | None = Field(default=None, max_length=10_001, description=IGNORED, examples=[None])
 
 
 class AdoptedParameters(Model):
