@@ -5,6 +5,13 @@ from collections.abc import Collection, Mapping
 
 from .records import Claims, Reviewed
 
+LEASE_SECONDS = 900.0
+"""For how long claims hold unless they are renewed, if no other lease is asked for."""
+FILE_LEASE = 7 * 86_400.0
+"""The same of what leaves in a file, in seconds."""
+FILE_POINTS = 100
+"""How many points are held then, if no other number is asked for."""
+
 
 class ReviewerInterface(ABC):
     """A reviewer of a classifier, who claims points of its queue and labels them; no two hold a point at a time.
@@ -26,7 +33,7 @@ class ReviewerInterface(ABC):
         return self._name
 
     @abstractmethod
-    def claim(self, count: int = 1, *, lease: float = 900.0, again: bool = False) -> Claims:
+    def claim(self, count: int = 1, *, lease: float = LEASE_SECONDS, again: bool = False) -> Claims:
         """Return the points that are held, whose claims are renewed, and claim others until there are `count`.
 
         They come in the order of the queue: by the day on which they are due, which is the attribute `due`
@@ -47,7 +54,7 @@ class ReviewerInterface(ABC):
         """Return the points that are held; their claims are not renewed."""
 
     @abstractmethod
-    def renew(self, ids: Collection[str] | None = None, *, lease: float = 900.0) -> int:
+    def renew(self, ids: Collection[str] | None = None, *, lease: float = LEASE_SECONDS) -> int:
         """Extend claims that still hold, and return how many do; others may have taken those that do not.
 
         Args:
@@ -81,3 +88,8 @@ class ReviewerInterface(ABC):
             InvalidInputError: There is no label, or one is of no class.
             NotFoundError: An id is not stored.
         """
+
+
+def listed_ids(ids: Collection[str] | None) -> list[str] | None:
+    """Return ids as a list; None for all."""
+    return None if ids is None else [str(one) for one in ids]

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from .asked_reviews import ReviewerInterface
+from .asked_reviews import LEASE_SECONDS, ReviewerInterface, listed_ids
 from .members import from_json
 from .records import Claims, Reviewed
 from .transport import Transport
@@ -20,19 +20,19 @@ class Reviewer(ReviewerInterface):
         super().__init__(classifier, name)
         self._transport = transport
 
-    def claim(self, count: int = 1, *, lease: float = 900.0, again: bool = False) -> Claims:
+    def claim(self, count: int = 1, *, lease: float = LEASE_SECONDS, again: bool = False) -> Claims:
         return from_json(Claims, self._post("claims", count=count, lease_seconds=lease, again=again))
 
     def held(self) -> Claims:
         found = self._transport.get("classifiers", self._classifier, "review", "claims", reviewer=self.name)
         return from_json(Claims, found)
 
-    def renew(self, ids: Collection[str] | None = None, *, lease: float = 900.0) -> int:
-        count: int = self._post("renewals", external_ids=_listed(ids), lease_seconds=lease)["renewed"]
+    def renew(self, ids: Collection[str] | None = None, *, lease: float = LEASE_SECONDS) -> int:
+        count: int = self._post("renewals", external_ids=listed_ids(ids), lease_seconds=lease)["renewed"]
         return count
 
     def release(self, ids: Collection[str] | None = None) -> int:
-        count: int = self._post("releases", external_ids=_listed(ids))["released"]
+        count: int = self._post("releases", external_ids=listed_ids(ids))["released"]
         return count
 
     def label(self, labels: Mapping[str, str | int], *, resolve: bool = False) -> Reviewed:
@@ -43,7 +43,3 @@ class Reviewer(ReviewerInterface):
         sent = {"reviewer": self.name, **body}
         answer: dict[str, Any] = self._transport.post("classifiers", self._classifier, "review", route, body=sent)
         return answer
-
-
-def _listed(ids: Collection[str] | None) -> list[str] | None:
-    return None if ids is None else [str(one) for one in ids]

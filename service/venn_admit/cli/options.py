@@ -87,6 +87,22 @@ def _chosen(option: str, is_given: bool, opposite: str, opposite_is_given: bool)
     return True if is_given else False if opposite_is_given else None
 
 
+def labels_by_id(where: str, given: list[str], *, expected: str = "ID=CLASS", of: str = "id") -> dict[str, str]:
+    """Return classes by id; InvalidInputError if one of ID=CLASS lacks a part, or an id occurs twice.
+
+    where, expected, of: what a message calls them all, one of them, and that which the ids are of.
+    """
+    found: dict[str, str] = {}
+    for one in given:
+        external_id, equals, label = one.rpartition("=")
+        if not (external_id and equals and label):
+            raise InvalidInputError(f"{where}: expected {expected}, got {one!r}")
+        if external_id in found:
+            raise InvalidInputError(f"{where}: expected every {of} once, got {external_id!r} twice")
+        found[external_id] = label
+    return found
+
+
 def numbers(option: str, text: str, kind: Callable[[str], Any], example: str) -> list[Any]:
     """Return what an option names, separated by commas. Raises InvalidInputError if something is not of its kind."""
     try:

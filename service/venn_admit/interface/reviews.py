@@ -6,11 +6,11 @@ from pathlib import Path
 
 from venn_admit.files.reviews.formats import format_of
 from venn_admit.flows.reviews.claims import claim, holding, release, renew
-from venn_admit.flows.reviews.exchange import FILE_LEASE, FILE_POINTS, export_points, import_labels
+from venn_admit.flows.reviews.exchange import export_points, import_labels
 from venn_admit.flows.reviews.labels import give
 from venn_admit.interface.advice import advising
 from venn_admit.runtime.workspace import Runtime
-from venn_admit_client.asked_reviews import ReviewerInterface
+from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS, LEASE_SECONDS, ReviewerInterface, listed_ids
 from venn_admit_client.records import Claims, Reviewed
 
 
@@ -23,7 +23,7 @@ class Reviewer(ReviewerInterface):
         self._runtime = runtime
 
     @advising()
-    def claim(self, count: int = 1, *, lease: float = 900.0, again: bool = False) -> Claims:
+    def claim(self, count: int = 1, *, lease: float = LEASE_SECONDS, again: bool = False) -> Claims:
         return claim(self._runtime.engine, self._classifier, self.name, count=count, lease_seconds=lease, again=again)
 
     @advising()
@@ -75,25 +75,24 @@ class Reviewer(ReviewerInterface):
         """
         path = Path(file)
         wanted = format_of(format, path)
-        return tuple(import_labels(self._runtime.engine, self._classifier, path, wanted, reviewer=self.name))
+        runtime, classifier = self._runtime, self._classifier
+        budget = runtime.memory_budget
+        return tuple(import_labels(runtime.engine, classifier, path, wanted, reviewer=self.name, memory_budget=budget))
 
     @advising()
     def held(self) -> Claims:
         return holding(self._runtime.engine, self._classifier, self.name)
 
     @advising()
-    def renew(self, ids: Collection[str] | None = None, *, lease: float = 900.0) -> int:
-        return renew(self._runtime.engine, self._classifier, self.name, _listed(ids), lease_seconds=lease)
+    def renew(self, ids: Collection[str] | None = None, *, lease: float = LEASE_SECONDS) -> int:
+        return renew(self._runtime.engine, self._classifier, self.name, listed_ids(ids), lease_seconds=lease)
 
     @advising()
     def release(self, ids: Collection[str] | None = None) -> int:
-        return release(self._runtime.engine, self._classifier, self.name, _listed(ids))
+        return release(self._runtime.engine, self._classifier, self.name, listed_ids(ids))
 
     @advising()
     def label(self, labels: Mapping[str, str | int], *, resolve: bool = False) -> Reviewed:
         given = {str(one): label for one, label in labels.items()}
-        return give(self._runtime.engine, self._classifier, self.name, given, resolves=resolve)
-
-
-def _listed(ids: Collection[str] | None) -> list[str] | None:
-    return None if ids is None else [str(one) for one in ids]
+        runtime, classifier = self._runtime, self._classifier
+        return give(runtime.engine, classifier, self.name, given, resolves=resolve, memory_budget=runtime.memory_budget)

@@ -7,7 +7,8 @@ from pydantic import BaseModel, Field, StringConstraints
 from venn_admit.api.models.common import WHOLE, ClassNumber, Given, Model, Name, StoredId, answer_of
 from venn_admit.api.models.exemplars import MOST_LABELS
 from venn_admit.core.names import PRINTABLE
-from venn_admit.flows.reviews.claims import LEASE_SECONDS, LEAST_LEASE, MOST_CLAIMS, MOST_LEASE
+from venn_admit.flows.reviews.claims import LEAST_LEASE, MOST_CLAIMS, MOST_LEASE
+from venn_admit_client.asked_reviews import LEASE_SECONDS
 from venn_admit_client.records import Claims, Disagreement, Reviewed, ReviewQueue
 
 Lease = Annotated[float, Field(ge=LEAST_LEASE, le=MOST_LEASE, allow_inf_nan=False)]

@@ -15,10 +15,10 @@ from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.reviews import reviews
+from venn_admit_client.asked_reviews import LEASE_SECONDS
 from venn_admit_client.records import Claims, Precedent, ReviewerCount, ReviewPoint, ReviewQueue
 
 MOST_CLAIMS = 1000
-LEASE_SECONDS = 900.0
 LEAST_LEASE, MOST_LEASE = 10.0, 30 * 86_400.0
 MOST_DISAGREEMENTS = 1000
 # How long the queue stays as it was filled, unless it runs empty.

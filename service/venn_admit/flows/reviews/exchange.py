@@ -20,11 +20,8 @@ from venn_admit.flows.reviews.labels import give
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.reviews import reviews
+from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS
 from venn_admit_client.records import Claims, Reviewed
-
-FILE_LEASE = 7 * 86_400.0
-"""Seconds for which what leaves in a file is held, unless another lease is asked for."""
-FILE_POINTS = 100
 
 
 def export_points(

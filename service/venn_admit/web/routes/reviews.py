@@ -11,13 +11,14 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.files.reviews import sheet
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.reviews.claims import claim, holding, queue, release, renew
-from venn_admit.flows.reviews.exchange import FILE_LEASE, FILE_POINTS, record
+from venn_admit.flows.reviews.exchange import record
 from venn_admit.flows.reviews.labels import disagreements, give, outcome
 from venn_admit.http.guards.guard import needs
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router
 from venn_admit.web.forms import form_of, required
 from venn_admit.web.rendering import address, page, runtime_of, with_query
+from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS
 
 routes = router()
 MOST_BUTTONS = 9
@@ -55,7 +56,8 @@ def get_review(request: Request, classifier: ClassifierName, labelled: _Id = "",
 @routes.post("/classifiers/{classifier}/labels/review", dependencies=[needs(Scope.WRITE)])
 def post_review(request: Request, classifier: ClassifierName) -> Response:
     """Claim the next point, label the one that is shown, or pass it over; or do all that by a sheet."""
-    form, engine, reviewer = form_of(request), runtime_of(request).engine, request.state.caller.name
+    form, runtime, reviewer = form_of(request), runtime_of(request), request.state.caller.name
+    engine = runtime.engine
     there = address("classifiers", classifier, "labels", "review")
     match form.get("action", "label"):
         case "claim":
@@ -69,7 +71,14 @@ def post_review(request: Request, classifier: ClassifierName) -> Response:
             # The buttons have numbers, which may be the names of other classes.
             given = required(form, "label")
             label = int(given) if given.isdecimal() else given
-            give(engine, classifier, reviewer, {external_id: label}, resolves="resolves" in form)
+            give(
+                engine,
+                classifier,
+                reviewer,
+                {external_id: label},
+                resolves="resolves" in form,
+                memory_budget=runtime.memory_budget,
+            )
             claim(engine, classifier, reviewer)
             return RedirectResponse(with_query(there, labelled=external_id), 303)
         case "sheet":
@@ -80,7 +89,8 @@ def post_review(request: Request, classifier: ClassifierName) -> Response:
                 headers={"content-disposition": 'attachment; filename="review.csv"'},
             )
         case "filled":
-            record(engine, classifier, "sheet", sheet.labels_in("sheet", required(form, "sheet")), reviewer=reviewer)
+            found = sheet.labels_in("sheet", required(form, "sheet"))
+            record(engine, classifier, "sheet", found, reviewer=reviewer, memory_budget=runtime.memory_budget)
         case other:
             raise InvalidInputError(f"action: expected claim, label, pass, sheet or filled, got {other!a}")
     return RedirectResponse(there, 303)

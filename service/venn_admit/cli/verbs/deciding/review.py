@@ -8,9 +8,10 @@ import typer
 
 from venn_admit.cli.advice import due_lines
 from venn_admit.cli.opening import open_session
-from venn_admit.cli.options import Json, Name
+from venn_admit.cli.options import Json, Name, labels_by_id
 from venn_admit.cli.output import counted, print_result
 from venn_admit.errors import InvalidInputError
+from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS, LEASE_SECONDS
 from venn_admit_client.members import as_json as json_of
 
 Reviewer = Annotated[
@@ -22,15 +23,13 @@ Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID...]", help="Ids of
 Format = Annotated[
     str | None, typer.Option("--format", help="csv, label-studio or argilla; default: csv for a .csv file.")
 ]
-# As in `venn_admit.flows.reviews.claims`, which help need not import.
-_LEASE = 900.0
 
 
 def next_points(
     name: Name,
     count: Annotated[int, typer.Option("--count", "-n", help="How many points to hold, at most 1,000.")] = 1,
     reviewer: Reviewer = None,
-    lease: Lease = _LEASE,
+    lease: Lease = LEASE_SECONDS,
     again: Annotated[
         bool, typer.Option("--again", help="Claim points that one other reviewer has labelled, for a second opinion.")
     ] = False,
@@ -63,14 +62,15 @@ def label(
     from venn_admit.cli.tables.review_tables import reviewed_lines
     from venn_admit.flows.reviews.labels import give
 
-    given = dict(map(_label, labels))
-    if len(given) < len(labels):
-        raise InvalidInputError("labels: expected every id once, got one of them twice")
-    done = give(open_session().engine, name, _who(reviewer), given, resolves=resolve)
+    given = labels_by_id("labels", labels, expected="an id and a class with = between, such as review-1=positive")
+    session = open_session()
+    done = give(session.engine, name, _who(reviewer), given, resolves=resolve, memory_budget=session.memory_budget)
     print_result(as_json, json_of(done), *reviewed_lines(done), *due_lines(name, done.recalibrations_due))
 
 
-def renew(name: Name, ids: Ids = None, reviewer: Reviewer = None, lease: Lease = _LEASE, as_json: Json = False) -> None:
+def renew(
+    name: Name, ids: Ids = None, reviewer: Reviewer = None, lease: Lease = LEASE_SECONDS, as_json: Json = False
+) -> None:
     """Extend claims that still hold."""
     from venn_admit.flows.reviews.claims import renew as flow
 
@@ -90,9 +90,9 @@ def export(
     name: Name,
     out: Annotated[Path, typer.Argument(help="The file, .csv, or .json for the tools.")],
     file_format: Format = None,
-    count: Annotated[int, typer.Option("--count", "-n", help="How many points to hold, at most 1,000.")] = 100,
+    count: Annotated[int, typer.Option("--count", "-n", help="How many points to hold, at most 1,000.")] = FILE_POINTS,
     reviewer: Reviewer = None,
-    lease: Annotated[float, typer.Option(help="Seconds for which the claims hold; default: a week.")] = 604_800.0,
+    lease: Annotated[float, typer.Option(help="Seconds for which the claims hold; default: a week.")] = FILE_LEASE,
     as_json: Json = False,
 ) -> None:
     """Claim points, and write all that you hold to a file, for a sheet or a tool for labelling.
@@ -125,7 +125,8 @@ def import_labels(
     from venn_admit.files.reviews.formats import format_of
     from venn_admit.flows.reviews.exchange import import_labels as flow
 
-    found = flow(open_session().engine, name, file, format_of(file_format, file), reviewer=_who(reviewer))
+    session, wanted = open_session(), format_of(file_format, file)
+    found = flow(session.engine, name, file, wanted, reviewer=_who(reviewer), memory_budget=session.memory_budget)
     lines = [line for done in found for line in reviewed_lines(done)]
     due = max((done.recalibrations_due for done in found), default=0)
     shown = lines or ["These labels were recorded before."]
@@ -159,10 +160,3 @@ def _who(reviewer: str | None) -> str:
         return getpass.getuser()
     except (OSError, KeyError) as error:
         raise InvalidInputError("reviewer: expected a name, and this user has none; give --reviewer") from error
-
-
-def _label(text: str) -> tuple[str, str]:
-    external_id, sign, label = text.rpartition("=")
-    if not sign or not external_id or not label:
-        raise InvalidInputError(f"label {text!r}: expected an id and a class with = between, such as review-1=positive")
-    return external_id, label

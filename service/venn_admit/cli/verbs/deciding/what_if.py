@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from venn_admit.cli.opening import open_session
-from venn_admit.cli.options import Json, Name, numbers
+from venn_admit.cli.options import Json, Name, labels_by_id, numbers
 from venn_admit.cli.output import LARGEST_LIMIT, messages, print_result, shown
 from venn_admit.errors import InvalidInputError
 
@@ -75,7 +75,13 @@ def what_if(
     if given:
         _settings(name, given[0], tried[given[0]], out, as_json=as_json)
     else:
-        _training(name, _relabelled(relabel or []), leave_out or [], limit, as_json=as_json)
+        _training(
+            name,
+            labels_by_id("--relabel", relabel or [], of="training exemplar"),
+            leave_out or [],
+            limit,
+            as_json=as_json,
+        )
 
 
 def _training(name: str, relabel: dict[str, str], leave_out: list[str], limit: int, *, as_json: bool) -> None:
@@ -117,16 +123,3 @@ def _settings(name: str, varied: str, values: Sequence[Any], out: Path | None, *
         picture = write_settings_tried(out, found)
         if not as_json:
             print_result(False, {}, f"The picture is in {picture}.")
-
-
-def _relabelled(options: list[str]) -> dict[str, str]:
-    """Return the classes by id; InvalidInputError if an option does not name both, or an id occurs twice."""
-    wanted: dict[str, str] = {}
-    for option in options:
-        external_id, equals, label = option.rpartition("=")
-        if not (external_id and equals and label):
-            raise InvalidInputError(f"--relabel: expected ID=CLASS, got {option!r}")
-        if external_id in wanted:
-            raise InvalidInputError(f"--relabel: expected every training exemplar once, got {external_id!r} twice")
-        wanted[external_id] = label
-    return wanted
