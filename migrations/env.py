@@ -11,27 +11,16 @@ from alembic import context
 from sqlalchemy import Connection, text
 
 from venn_admit.runtime.settings import get_settings
-from venn_admit.store.database import SCHEMA, schema
+from venn_admit.store.database import SCHEMA
 from venn_admit.store.database.address import database_url
 from venn_admit.store.database.engine import create_engine
 from venn_admit.store.database.locks import MIGRATION_LOCK
-from venn_admit.store.database.tables import metadata
 
 LOCK_POLL_SECONDS = 0.1
 
 
 def configure(connection: Connection | None, **options: Any) -> None:
-    context.configure(
-        connection=connection,
-        target_metadata=metadata,
-        version_table_schema=SCHEMA,
-        include_schemas=True,
-        include_name=schema.is_own_schema,
-        include_object=schema.is_own_object,
-        compare_server_default=True,
-        transaction_per_migration=True,
-        **options,
-    )
+    context.configure(connection=connection, version_table_schema=SCHEMA, transaction_per_migration=True, **options)
 
 
 def lock(connection: Connection) -> None:

@@ -1,4 +1,4 @@
-"""The reference of the tables, from the comments in the SQLAlchemy metadata, below a diagram of them."""
+"""The reference of the tables, from the migrations, below a diagram of them."""
 
 from sqlalchemy import Column, Table
 from sqlalchemy.dialects import postgresql
@@ -6,7 +6,7 @@ from sqlalchemy.dialects import postgresql
 from docs.generate.diagram import diagram
 from docs.generate.markdown import join, plain, table
 from venn_admit.store.database import SCHEMA
-from venn_admit.store.database.tables import metadata
+from venn_admit.store.database.tables import tables
 
 # Without a table of contents, which the diagram is, there is room for it.
 INTRODUCTION = f"""\
@@ -24,7 +24,7 @@ An arrow points from a table to one that it refers to; click a table to see its 
 
 def tables_page() -> str:
     """Return the page: the diagram, then each table in alphabetical order."""
-    described = sorted(metadata.tables.values(), key=lambda each: each.name)
+    described = sorted(tables().tables.values(), key=lambda each: each.name)
     return join(INTRODUCTION, f'<div class="schema">{diagram(described)}</div>', *map(_section, described))
 
 

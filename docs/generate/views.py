@@ -6,7 +6,7 @@ from docs.generate.markdown import join, plain, table
 from docs.generate.tables import column_type
 from venn_admit.store.database import SCHEMA
 from venn_admit.store.database.routines import ResultColumn, described_routine, routine_files
-from venn_admit.store.database.tables import metadata
+from venn_admit.store.database.tables import tables
 
 INTRODUCTION = """\
 # Views and functions
@@ -51,7 +51,7 @@ def _origin(column: ResultColumn, aliases: dict[str, str], of_function: bool) ->
     if of_function:
         return column.expression, plain(column.comment)
     found = PLAIN_COLUMN.match(column.expression)
-    source = metadata.tables.get(f"{SCHEMA}.{aliases.get(found['alias'], '')}") if found else None
+    source = tables().tables.get(f"{SCHEMA}.{aliases.get(found['alias'], '')}") if found else None
     stored = None if source is None or found is None else source.columns.get(found["column"])
     if stored is not None:
         return column_type(stored), plain(column.comment or stored.comment or "")

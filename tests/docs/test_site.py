@@ -17,7 +17,7 @@ import venn_admit_client as client
 from venn_admit.cli.program import app
 from venn_admit.errors import OutdatedError
 from venn_admit.runtime.settings import FIELDS, variable
-from venn_admit.store.database.tables import metadata
+from venn_admit.store.database.tables import tables
 
 pytestmark = pytest.mark.processes
 
@@ -78,7 +78,7 @@ def test_the_references_hold_what_the_program_has(site: Path) -> None:
     for name, field in FIELDS.items():
         assert f"`{variable(name)}`" in reference("settings")
         assert field.metadata["description"] in reference("settings")
-    for table in metadata.tables.values():
+    for table in tables().tables.values():
         section = reference("tables").partition(f'id="{table.name}"')[2].partition("<h2")[0]
         for column in table.columns:
             assert f"`{column.name}`" in section, column

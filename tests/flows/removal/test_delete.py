@@ -19,7 +19,7 @@ from venn_admit.flows.removal import delete as deleting
 from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
 from venn_admit.store.database.engine import transaction
-from venn_admit.store.database.tables import metadata
+from venn_admit.store.database.tables import tables
 from venn_admit.store.exemplars import deletion
 from venn_admit_client.records import Deletion
 
@@ -185,7 +185,7 @@ def test_each_transaction_deletes_a_limited_number_of_rows(edge: Bench, monkeypa
 def test_what_goes_with_another_row_went_before_it() -> None:
     """Nothing is left that one statement would delete with a row, however many there are."""
     order = list(deletion.TABLES)
-    for table in metadata.tables.values():
+    for table in tables().tables.values():
         for key in table.foreign_keys:
             parent = key.column.table.name
             if key.ondelete == "CASCADE" and parent in order:

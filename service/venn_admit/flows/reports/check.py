@@ -90,8 +90,9 @@ def _schema(engine: Engine) -> Check:
     if current != head:
         wrong = Found(Damage.SCHEMA_REVISION, None, 1, f"{current or 'none'} instead of {head}")
         return Check("schema", None, 1, (wrong,))
-    different = schema.differences(engine)
-    return Check("schema", None, 1, _named(Damage.SCHEMA_DIFFERS, None, different))
+    from venn_admit.store.database.tables import differences  # which brings Alembic
+
+    return Check("schema", None, 1, _named(Damage.SCHEMA_DIFFERS, None, differences(engine)))
 
 
 def _keys(connection: Connection) -> Check:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection, Row, column, table
 from sqlalchemy.dialects.postgresql import insert
 
 from venn_admit.core.calibrators.arguments import ALL_DECLARED, canonical, column_of, plain_settings
@@ -15,6 +15,7 @@ from venn_admit.core.calibrators.certification import Kind, parse_kind
 from venn_admit.core.calibrators.promises import AskedPromise, Promised
 from venn_admit.core.calibrators.settings import DECLARED, RECORDS, MethodSettings, VennAbersSettings
 from venn_admit.errors import Code, NotFoundError
+from venn_admit.store.database import SCHEMA
 from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars.classifiers import Classifier
 
@@ -141,13 +142,16 @@ def by_id(connection: Connection, classifier: Classifier, calibrator_id: int) ->
 
 def add(connection: Connection, classifier: Classifier, settings: MethodSettings) -> int:
     """Return the key of the calibrator with these settings, which is added if it is new."""
-    from venn_admit.store.database.tables.calibrations import calibrator  # all tables, which take long to make
-
     # The columns follow from the settings that are declared, so this statement is put together from them.
-    new = insert(calibrator).values(classifier_id=classifier.id, **setting_columns(settings))
-    added = new.on_conflict_do_update(
-        index_elements=[calibrator.c.classifier_id, calibrator.c.settings_digest],
-        set_={"last_number": calibrator.c.last_number},  # the row is returned only if it is written
+    values = {"classifier_id": classifier.id, **setting_columns(settings)}
+    calibrator = table("calibrator", column("id"), column("last_number"), *map(column, values), schema=SCHEMA)
+    added = (
+        insert(calibrator)
+        .values(values)
+        .on_conflict_do_update(
+            index_elements=["classifier_id", "settings_digest"],
+            set_={"last_number": calibrator.c.last_number},  # the row is returned only if it is written
+        )
     )
     calibrator_id: int = connection.execute(added.returning(calibrator.c.id)).scalar_one()
     return calibrator_id

@@ -4,18 +4,15 @@ A restore may end early, leave out a table, or be made by somebody who may not c
 hand. Each function compares what the rows of one table say with those of another.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from sqlalchemy import Column, Connection, func, select
+from sqlalchemy import ColumnClause, Connection, column, func, select, table
 
 from venn_admit.core.budget import block_rows
 from venn_admit.core.content import content_digests
 from venn_admit.store.database import SCHEMA
 from venn_admit.store.database.statements import execute
-from venn_admit.store.database.tables import metadata
-from venn_admit.store.database.tables.base import IS_UNLOGGED
 from venn_admit.store.exemplars import exemplars
 from venn_admit.store.exemplars.classifiers import Classifier
 
@@ -75,22 +72,20 @@ def missing_partitions(connection: Connection) -> list[tuple[str, str]]:
 
 def exhausted_sequences(connection: Connection) -> list[str]:
     """Return the columns whose sequence stands below a key that is there, so that the next row would be refused."""
-    return [f"{column.table.name}.{column.name}" for column in _identities() if _is_behind(connection, column)]
+    return [
+        f"{row.relation}.{row.attribute}"
+        for row in execute(connection, "checks.identities")
+        if _is_behind(connection, row.relation, row.attribute)
+    ]
 
 
-def _identities() -> Iterator[Column[int]]:
-    for table in metadata.sorted_tables:
-        if table.info.get(IS_UNLOGGED):
-            continue
-        for column in table.columns:
-            if column.identity is not None:
-                yield column
-
-
-def _is_behind(connection: Connection, column: Column[int]) -> bool:
-    sequence = func.pg_get_serial_sequence(f"{SCHEMA}.{column.table.name}", column.name)
-    newest, last = connection.execute(select(func.max(column), func.pg_sequence_last_value(sequence))).one()
-    return newest is not None and (last is None or last < newest)
+def _is_behind(connection: Connection, name: str, key: str) -> bool:
+    one: ColumnClause[int] = column(key)
+    last = func.pg_sequence_last_value(func.pg_get_serial_sequence(f"{SCHEMA}.{name}", key))
+    newest, last_given = connection.execute(
+        select(func.max(one), last).select_from(table(name, one, schema=SCHEMA))
+    ).one()
+    return newest is not None and (last_given is None or last_given < newest)
 
 
 def count_vectors(connection: Connection, classifier: Classifier) -> CountedVectors:

@@ -49,7 +49,7 @@ def table_statements(room: str) -> Iterator[str]:
     for table in _TABLE.finditer(sql):
         above = sql[: table.start()].rpartition("\n\n")[2]
         yield f"COMMENT ON TABLE {table['name']} IS {_quoted(_purpose(above))}"
-        for item in _of_table(table["columns"]):
+        for item in defined_columns(table["columns"]):
             if item.name != "CONSTRAINT":
                 yield f"COMMENT ON COLUMN {table['name']}.{item.name} IS {_quoted(item.comment)}"
 
@@ -88,7 +88,7 @@ def described_routine(sql: str) -> Routine | None:
         return None
     parts = found.groupdict()
     lines = parts["columns"] if "columns" in parts else _last_columns(sql)
-    described = _of_table(lines) if "columns" in parts else _of_select(lines)
+    described = defined_columns(lines) if "columns" in parts else _of_select(lines)
     return Routine(parts["name"], _purpose(sql[: found.start()]), parts.get("arguments"), described)
 
 
@@ -118,7 +118,8 @@ def _of_select(lines: str) -> list[ResultColumn]:
     return columns
 
 
-def _of_table(lines: str) -> list[ResultColumn]:
+def defined_columns(lines: str) -> list[ResultColumn]:
+    """Return the columns, with their types and rules, in the lines between the brackets of a table's definition."""
     columns = []
     for text, comment in _commented(lines):
         name, _, kind = text.partition(" ")
@@ -129,11 +130,11 @@ def _of_table(lines: str) -> list[ResultColumn]:
 def _commented(lines: str) -> Iterator[tuple[str, str]]:
     """Yield each item of a list over several lines, as one line, with the comment above it."""
     item, comment = "", ""
-    for line in lines.strip().splitlines():
-        if line.strip().startswith("--"):
-            comment = f"{comment} {line.strip().removeprefix('--').strip()}".strip()
+    for line in map(str.strip, lines.strip().splitlines()):
+        if line.startswith("--"):
+            comment = f"{comment} {line.removeprefix('--').strip()}".strip()
             continue
-        item = f"{item} {line.strip()}"
+        item = f"{item} {line}"
         if line.endswith(",") and item.count("(") == item.count(")"):
             yield " ".join(item.removesuffix(",").split()), comment
             item, comment = "", ""

@@ -1,18 +1,17 @@
 """Migrating a database to the schema that this version of the program needs, and the roles that others work under."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
 from venn_admit.errors import Code, NotFoundError, NotReadyError
 from venn_admit.resources import bundled_folder
-from venn_admit.store.database import SCHEMA
 from venn_admit.store.database.driver_errors import wrap_driver_errors
 from venn_admit.store.database.engine import connect, create_engine, transaction
 from venn_admit.store.database.statements import execute
 
-if TYPE_CHECKING:  # Alembic takes long to import, and is needed only to migrate and to compare
+if TYPE_CHECKING:  # Alembic takes long to import, and is needed only to migrate
     from alembic.config import Config
 
 
@@ -98,50 +97,6 @@ def require_usable(engine: Engine) -> None:
             f"one is of revision {head}: install the newer version",
             code=Code.PROGRAM_OUTDATED,
         )
-
-
-def is_own_object(_object: object, name: str | None, type_: str, reflected: bool, _compare_to: object) -> bool:
-    """Leave out what is made at run time: the partitions of exemplar_vector, two a classifier."""
-    made_at_run_time = type_ == "table" and reflected and (name or "").startswith("exemplar_vector_")
-    return not made_at_run_time
-
-
-def is_own_schema(name: str | None, type_: str, _parents: object) -> bool:
-    """Leave out what other programs keep in the same database."""
-    return name == SCHEMA if type_ == "schema" else True
-
-
-def differences(engine: Engine) -> list[str]:
-    """Return what tables, columns, keys and indexes the database lacks or has besides those that this program needs."""
-    from alembic.autogenerate import compare_metadata
-    from alembic.migration import MigrationContext
-
-    from venn_admit.store.database.tables import metadata  # which takes long to make
-
-    own = create_engine(engine.url.render_as_string(hide_password=False))
-    try:
-        with connect(own) as connection:
-            # Our search path makes our schema the default one, which Alembic would reflect without a name.
-            connection.dialect.default_schema_name = "public"
-            options = {
-                "version_table_schema": SCHEMA,
-                "include_schemas": True,
-                "include_name": is_own_schema,
-                "include_object": is_own_object,
-            }
-            context = MigrationContext.configure(connection, opts=options)
-            return [_described(one) for one in compare_metadata(context, metadata)]
-    finally:
-        own.dispose()
-
-
-def _described(difference: Any) -> str:
-    """A difference as Alembic tells it: what to do to the database, and to what."""
-    verb, *what = difference[0] if isinstance(difference, list) else difference
-    action, _, kind = verb.partition("_")
-    said = {"add": "lacks", "remove": "has besides"}.get(action, f"differs in {action}")
-    named = [str(getattr(part, "name", part)) for part in what if part is not None]
-    return f"{said} {kind.replace('_', ' ')} {'.'.join(named)}"
 
 
 def _is_newer(revision: str | None) -> bool:

@@ -7,28 +7,33 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     CompoundSelect,
     Connection,
+    Double,
     FromClause,
     Select,
-    Table,
+    TableClause,
+    Text,
     any_,
     bindparam,
+    column,
     delete,
     func,
     literal,
     literal_column,
     select,
+    table,
     tuple_,
     union_all,
 )
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.types import TypeEngine
 
 from venn_admit.core.types import IntArray
 from venn_admit.store.database import SCHEMA
 from venn_admit.store.database.statements import execute
-from venn_admit.store.database.tables import metadata
 from venn_admit.store.exemplars.classifiers import Classifier
 
 Key = Mapping[str, object]
@@ -67,6 +72,8 @@ TABLES: Mapping[str, Key] = {
 }
 """What refers to no exemplar, in the order in which it can be deleted; of each, a key before that of any row."""
 
+_TYPES: Mapping[type, TypeEngine[Any]] = {int: BigInteger(), float: Double(), str: Text()}
+
 _PARENTS = {
     "recalibration_request": "calibrator",
     "monitor_state": "monitor",
@@ -81,7 +88,7 @@ _PARENTS = {
     "snapshot_quartiles": "calibration",
     "score_choice": "calibration",
     "certificate": "calibration",
-    "standing_state": "standing_position",
+    "standing_state": "standing_chain",
     "standing_position": "standing_chain",
     "standing_chain": "calibrator",
     "withheld_calibration": "calibration",
@@ -95,6 +102,9 @@ _PARENTS = {
     "neighbours": "exemplar",
 }
 """The table through which one that does not name its classifier belongs to one."""
+
+_OWN_NAMES = {"standing_chain": "chain_id"}
+"""Columns that refer to a table by another name than its own."""
 
 _COUNTED = (
     *("approximation", "calibration", "calibration_point", "calibrator", "decision", "exemplar", "exemplar_vector"),
@@ -149,10 +159,10 @@ def part_of(name: str) -> Select[Any]:
     Its parameters are `classifier_id`, `batch`, and the columns of the key after which it begins: rows that are deleted
     stay in the index while anybody may still see them. It is assembled because it is the same for all tables.
     """
-    table = metadata.tables[f"{SCHEMA}.{name}"]
-    place: ColumnElement[Any] = literal_column(f"{table.fullname}.ctid")
-    keys = [table.c[column] for column in TABLES[name]]
-    joined, belongs = _of_classifier(table)
+    one = table(name, *(column(key, _TYPES[type(least)]) for key, least in TABLES[name].items()), schema=SCHEMA)
+    place: ColumnElement[Any] = literal_column(f"{one.fullname}.ctid")
+    keys = list(one.c)
+    joined, belongs = _of_classifier(one)
     part = (
         select(place.label("place"), *keys)
         .select_from(joined)
@@ -165,19 +175,21 @@ def part_of(name: str) -> Select[Any]:
         .cte("part")
         .prefix_with("MATERIALIZED")
     )
-    gone = delete(table).where(place == any_(func.array(select(part.c.place).scalar_subquery()))).cte("gone")
+    gone = delete(one).where(place == any_(func.array(select(part.c.place).scalar_subquery()))).cte("gone")
     found = [part.c[key.name] for key in keys]
     return select(*found).order_by(*found).add_cte(gone)
 
 
-def _of_classifier(table: Table) -> tuple[FromClause, ColumnElement[bool]]:
+def _of_classifier(one: TableClause) -> tuple[FromClause, ColumnElement[bool]]:
     """A table joined to the one that names its classifier, and the condition that it is `classifier_id`."""
-    owner = table
-    joined: FromClause = table
+    owner = one
+    joined: FromClause = one
     while owner.name in _PARENTS:
-        owner = metadata.tables[f"{SCHEMA}.{_PARENTS[owner.name]}"]
-        joined = joined.join(owner)
-    return joined, owner.c.classifier_id == bindparam("classifier_id")
+        parent = table(_PARENTS[owner.name], column("id"), schema=SCHEMA)
+        refers = _OWN_NAMES.get(parent.name, f"{parent.name}_id")
+        joined = joined.join(parent, literal_column(f"{owner.fullname}.{refers}") == parent.c.id)
+        owner = parent
+    return joined, literal_column(f"{owner.fullname}.classifier_id") == bindparam("classifier_id")
 
 
 def delete_row(connection: Connection, classifier: Classifier) -> bool:
@@ -208,7 +220,7 @@ def counts(connection: Connection, classifier: Classifier) -> Counter[str]:
 def _count_rows() -> CompoundSelect[Any]:
     counted = []
     for name in _COUNTED:
-        joined, belongs = _of_classifier(metadata.tables[f"{SCHEMA}.{name}"])
+        joined, belongs = _of_classifier(table(name, schema=SCHEMA))
         counted.append(
             select(literal(name).label("name"), func.count().label("rows")).select_from(joined).where(belongs)
         )

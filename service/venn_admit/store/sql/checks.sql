@@ -27,6 +27,20 @@ WHERE
     AND NOT pg_constraint.convalidated
 ORDER BY what;
 
+-- name: identities
+-- The columns whose values the server gives, in tables that a standby has too.
+SELECT
+    pg_class.relname AS relation,
+    pg_attribute.attname AS attribute
+FROM pg_class
+INNER JOIN pg_attribute ON pg_class.oid = pg_attribute.attrelid
+WHERE
+    pg_class.relnamespace = to_regnamespace('venn_admit')
+    AND pg_class.relkind IN ('r', 'p')
+    AND pg_class.relpersistence = 'p'
+    AND pg_attribute.attidentity <> ''
+ORDER BY pg_class.relname;
+
 -- name: vectors
 -- How many exemplars a classifier has, and how many vectors; exemplars without one, or with one on the wrong side.
 SELECT

@@ -1,0 +1,201 @@
+"""The tables that the migrations make, as SQLAlchemy's metadata, and how those of a database differ from them.
+
+They are read from the SQL of the migrations, so that a table, its columns and what these mean stand there and nowhere
+else. Statements do not need them: what needs them compares a database with them, or writes their reference.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from io import StringIO
+from typing import Any
+
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from pgvector.sqlalchemy import VECTOR
+from sqlalchemy import (
+    Column,
+    Computed,
+    Constraint,
+    DateTime,
+    Engine,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import SchemaItem
+from sqlalchemy.types import TypeEngine
+
+from venn_admit.store.database import SCHEMA
+from venn_admit.store.database.engine import connect, create_engine
+from venn_admit.store.database.routines import defined_columns
+from venn_admit.store.database.schema import alembic_config
+
+_TABLE = re.compile(
+    rf"^CREATE (?P<unlogged>UNLOGGED )?TABLE {SCHEMA}\.(?P<name>(?!alembic_version)\w+) \(\n(?P<items>.*?)^\)"
+    r"(\s+PARTITION BY (?P<partition>LIST \(\w+\)))?",
+    re.MULTILINE | re.DOTALL,
+)
+_ADDED = re.compile(rf"^ALTER TABLE {SCHEMA}\.(?P<table>\w+) ADD COLUMN (?P<item>.*?);$", re.MULTILINE)
+_INDEX = re.compile(
+    rf"^CREATE (?P<unique>UNIQUE )?INDEX (?P<name>\w+)\s+ON {SCHEMA}\.(?P<table>\w+)"
+    r"(?: USING (?P<using>\w+))? \((?P<keys>[^;]*?)\)"
+    r"(?:\s+INCLUDE \((?P<include>[^;]*?)\))?(?:\s+WITH \((?P<options>[^;]*?)\))?(?:\s+WHERE (?P<where>[^;]*?))?;",
+    re.MULTILINE,
+)
+_COMMENT = re.compile(rf"^COMMENT ON (?:TABLE|COLUMN) {SCHEMA}\.(?P<of>\S+) IS '(?P<text>(?:[^']|'')*)'", re.MULTILINE)
+
+_COLUMN = re.compile(
+    r"(?P<type>[a-z0-9. ]+?)(?P<many>\[\])?(?= NOT NULL| DEFAULT| GENERATED| REFERENCES| PRIMARY|$)", re.I
+)
+_DEFAULT = re.compile(r"(?<!BY) DEFAULT (.+?)(?= NOT NULL|$)")
+_COMPUTED = re.compile(r" GENERATED ALWAYS AS \((.+)\) STORED")
+_IDENTITY = re.compile(r" GENERATED (ALWAYS|BY DEFAULT) AS IDENTITY")
+_REFERENCE = re.compile(
+    rf"REFERENCES (?P<table>{SCHEMA}\.\w+) \((?P<keys>[^)]*)\)(?: ON DELETE (?P<then>CASCADE|SET NULL))?"
+)
+_CONSTRAINT = re.compile(r"(?P<name>\w+) (?P<kind>PRIMARY KEY|UNIQUE|FOREIGN KEY) ?\((?P<keys>[^)]*)\)")
+
+_TYPES: dict[str, TypeEngine[Any]] = {
+    "timestamp with time zone": DateTime(timezone=True),
+    "bit varying": postgresql.BIT(varying=True),
+    "public.vector": VECTOR(),
+}
+"""The types that are more than their name."""
+
+
+@cache
+def tables() -> MetaData:
+    """Return the tables that the migrations make, without their CHECK constraints; this takes a second."""
+    config, script = alembic_config(), StringIO()
+    config.output_buffer = script
+    command.upgrade(config, "head", sql=True)
+    return read_tables(script.getvalue())
+
+
+def read_tables(script: str) -> MetaData:
+    """Return the tables that a script makes."""
+    metadata = MetaData(schema=SCHEMA)
+    comments = {found["of"]: found["text"].replace("''", "'") for found in _COMMENT.finditer(script)}
+    for found in _TABLE.finditer(script):
+        name = found["name"]
+        added = [each["item"] for each in _ADDED.finditer(script) if each["table"] == name]
+        Table(
+            name,
+            metadata,
+            *_items(name, ",\n".join([found["items"].rstrip(), *added]), comments),
+            *(_index(each) for each in _INDEX.finditer(script) if each["table"] == name),
+            comment=comments[name],
+            prefixes=["UNLOGGED"] if found["unlogged"] else [],
+            postgresql_partition_by=found["partition"],
+        )
+    return metadata
+
+
+def _items(table: str, lines: str, comments: dict[str, str]) -> Iterator[SchemaItem]:
+    for item in defined_columns(lines):
+        if item.name != "CONSTRAINT":
+            yield _column(item.name, item.expression, comments[f"{table}.{item.name}"])
+        elif (constraint := _constraint(item.expression)) is not None:
+            yield constraint
+
+
+def _column(name: str, rules: str, comment: str) -> Column[Any]:
+    found = _COLUMN.match(rules)
+    assert found is not None, f"the type of {name} {rules}"
+    kind = found["type"].lower()
+    one = _TYPES.get(kind) or postgresql.dialect.ischema_names[kind]()
+    extra: list[SchemaItem] = []
+    if identity := _IDENTITY.search(rules):
+        extra.append(Identity(always=identity[1] == "ALWAYS"))
+    if computed := _COMPUTED.search(rules):
+        extra.append(Computed(computed[1], persisted=True))
+    if reference := _REFERENCE.search(rules):
+        extra.append(ForeignKey(f"{reference['table']}.{reference['keys']}", ondelete=reference["then"]))
+    default = _DEFAULT.search(rules)
+    return Column(
+        name,
+        postgresql.ARRAY(one) if found["many"] else one,
+        *extra,
+        primary_key=" PRIMARY KEY" in rules,
+        nullable=re.search(" NOT NULL| PRIMARY KEY| AS IDENTITY", rules) is None,
+        server_default=None if default is None else text(default[1]),
+        comment=comment,
+    )
+
+
+def _constraint(rule: str) -> Constraint | None:
+    """A key; None for a CHECK constraint."""
+    found = _CONSTRAINT.match(rule)
+    if found is None:
+        return None
+    keys = found["keys"].split(", ")
+    if found["kind"] == "PRIMARY KEY":
+        return PrimaryKeyConstraint(*keys, name=found["name"])
+    if found["kind"] == "UNIQUE":
+        return UniqueConstraint(*keys, name=found["name"])
+    reference = _REFERENCE.search(rule)
+    assert reference is not None, rule
+    to = [f"{reference['table']}.{key}" for key in reference["keys"].split(", ")]
+    return ForeignKeyConstraint(keys, to, name=found["name"], ondelete=reference["then"])
+
+
+def _index(found: re.Match[str]) -> Index:
+    # A comma that no closing bracket follows without an opening one is between two keys.
+    keys = re.split(r",\s*(?![^()]*\))", found["keys"])
+    return Index(
+        found["name"],
+        *(key if key.isidentifier() else text(key) for key in keys),
+        unique=found["unique"] is not None,
+        postgresql_using=found["using"],
+        postgresql_include=found["include"] and found["include"].split(", "),
+        postgresql_with=dict(re.findall(r"(\w+) = (\w+)", found["options"] or "")),
+        postgresql_where=found["where"] and text(found["where"]),
+    )
+
+
+def differences(engine: Engine) -> list[str]:
+    """Return what tables, columns, keys and indexes the database lacks or has besides those that this program needs."""
+    own = create_engine(engine.url.render_as_string(hide_password=False))
+    try:
+        with connect(own) as connection:
+            # Our search path makes our schema the default one, which Alembic would reflect without a name.
+            connection.dialect.default_schema_name = "public"
+            options = {
+                "version_table_schema": SCHEMA,
+                "include_schemas": True,
+                "include_name": _is_own_schema,
+                "include_object": _is_own_object,
+            }
+            context = MigrationContext.configure(connection, opts=options)
+            return [_described(one) for one in compare_metadata(context, tables())]
+    finally:
+        own.dispose()
+
+
+def _is_own_object(_object: object, name: str | None, type_: str, reflected: bool, _compare_to: object) -> bool:
+    """Leave out what is made at run time: the partitions of exemplar_vector, two a classifier."""
+    made_at_run_time = type_ == "table" and reflected and (name or "").startswith("exemplar_vector_")
+    return not made_at_run_time
+
+
+def _is_own_schema(name: str | None, type_: str, _parents: object) -> bool:
+    """Leave out what other programs keep in the same database."""
+    return name == SCHEMA if type_ == "schema" else True
+
+
+def _described(difference: Any) -> str:
+    """A difference as Alembic tells it: what to do to the database, and to what."""
+    verb, *what = difference[0] if isinstance(difference, list) else difference
+    action, _, kind = verb.partition("_")
+    said = {"add": "lacks", "remove": "has besides"}.get(action, f"differs in {action}")
+    named = [str(getattr(part, "name", part)) for part in what if part is not None]
+    return f"{said} {kind.replace('_', ' ')} {'.'.join(named)}"
