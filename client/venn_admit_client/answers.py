@@ -110,16 +110,18 @@ def _set_aside(document: Mapping[str, Any]) -> SetAside | None:
 
 def _certified_class(document: Mapping[str, Any], found: Mapping[str, Any], *, is_promised: bool) -> CertifiedClass:
     needed = None if is_promised else found["documents_needed"]
+    # A chain that has just begun has no evidence, and each document is taken for one point.
+    points, documents = max(document["points"], 1), max(document["documents"], 1)
     return CertifiedClass(
         kind=found["kind"],
         name=None if found["class"] is None else document["classes"][found["class"]],
         group=found.get("group"),
         is_promised=is_promised,
-        admitted=found["admitted"] / document["points"],
+        admitted=found["admitted"] / points,
         right=found["right"] / found["admitted"] if found["admitted"] else None,
         p_value=found["p_value"],
         documents_needed=needed,
-        labels_needed=None if needed is None else -(-needed * document["points"] // document["documents"]),
+        labels_needed=None if needed is None else -(-needed * points // documents),
     )
 
 

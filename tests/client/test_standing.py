@@ -102,3 +102,15 @@ def test_what_true_classes_lack_is_named_with_the_labels_it_takes(connection: Co
     # Every document is one point.
     assert [one.labels_needed for one in lacking] == [one.documents_needed for one in lacking]
     assert any(one.labels_needed is not None and one.labels_needed > found.document["points"] for one in lacking)
+
+
+def test_a_chain_that_has_just_begun_has_no_evidence(connection: Connection) -> None:
+    made = connection.create("chains", list(CLASS_NAMES), logits_only=True)
+    held_out = samples.held_out()
+    made.ingest(logits=held_out["logits"], labels=held_out["label"], ids=held_out["external_id"])
+    for _ in range(2):
+        found = made.calibrate(standing=True, alpha="0.3", score="network").certificate
+    assert found is not None
+    assert (found.is_certified, found.document["points"]) == (False, 0)
+    assert {one.admitted for one in found.classes} == {0}
+    assert all(one.labels_needed == one.documents_needed is not None for one in found.classes)

@@ -409,6 +409,24 @@ def test_an_alarm_withdraws_the_class_of_an_earlier_chain_too(begun: Bench) -> N
     assert not begun.rows(REQUEST)
 
 
+def test_labels_since_an_alarm_fix_the_next_chain_if_they_are_enough(begun: Bench) -> None:
+    """They are those of traffic as it has become."""
+    predicted = NEW["f"].argmax(axis=1)
+    wrong: dict[str, Any] = {f"row{row}": 1 for row in range(400) if predicted[row] == 0}
+    give(begun, 0, 400, **wrong)
+    advance(begun)
+    assert update_monitor(begun.engine, NAME).alarms
+    give(begun, 400, 440)
+    calibrated(begun, **STANDING)
+    assert certificate(begun).proposing == 800 + 440
+    give(begun, 440, 500)
+    calibrated(begun, **STANDING)
+    assert (certificate(begun).proposing, certificate(begun).points) == (100, 0)
+    update_monitor(begun.engine, NAME, restart=True)
+    calibrated(begun, **STANDING)
+    assert certificate(begun).proposing == 800 + 500
+
+
 def test_equal_documents_count_when_the_first_of_them_does(bench: Bench) -> None:
     """Whatever their ids: at once, and if a copy comes later."""
     bench.create("copied", dimension=2, class_count=CLASSES, neighbour_count=3)

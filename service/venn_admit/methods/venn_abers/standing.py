@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.logistic import LEAST_POINTS
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.certified_cells import certificate_points
 from venn_admit.core.calibrators.venn_abers.reliability import scored_points
@@ -61,7 +62,7 @@ def begin_chain(
 
     The first of a generation is fixed by what proposes a certificate, and all other labels count, in the order in which
     they came. Why a later one begins, and under which settings, may depend on all labels before it, so that these fix
-    it and do not count.
+    it and do not count. As long as an alarm stands, only those since the alarm fix it, if there are enough of them.
     """
     assert settings.certification is not None, "a certificate of predicted classes is asked for"
     begun, cells = chains.begun(connection, classifier), splits.cells(kind)
@@ -69,7 +70,13 @@ def begin_chain(
     labels = chains.new_labels(connection, classifier, after=0)
     order = np.argsort(exemplar_ids)
     places = order[np.minimum(np.searchsorted(exemplar_ids, labels.exemplar_ids, sorter=order), len(order) - 1)]
-    counts = (exemplar_ids[places] == labels.exemplar_ids) & ~proposing[places]
+    known = exemplar_ids[places] == labels.exemplar_ids
+    counts = known & ~proposing[places]
+    if begun.is_begun and (alarm := chains.event_of_alarm(connection, classifier)) is not None:
+        since = places[known & (labels.events > alarm)]
+        if len(since) >= LEAST_POINTS:
+            # What traffic was like before would foretell too much of where it is right.
+            proposing = np.isin(np.arange(len(proposing)), since)
     if not begun.is_begun:
         require_evidence(classifier, settings.certification, cells, proposing)
     number = begun.newest + 1

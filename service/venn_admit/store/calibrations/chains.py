@@ -342,6 +342,12 @@ def withdrawn(connection: Connection, calibrator_id: int) -> tuple[int, ...]:
     return tuple(execute(connection, "chains.withdrawn", calibrator_id=calibrator_id).scalars())
 
 
+def event_of_alarm(connection: Connection, classifier: Classifier) -> int | None:
+    """Return the label event by which the first alarm of the promise was raised that stands; None if none stands."""
+    event: int | None = execute(connection, "chains.event_of_alarm", classifier_id=classifier.id).scalar_one()
+    return event
+
+
 def _chain(row: Row[Any]) -> StoredChain:
     of = row.chain
     classes = tuple(

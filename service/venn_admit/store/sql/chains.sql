@@ -420,3 +420,18 @@ WHERE
     AND alarm.lamp = 'promise'
     AND alarm.ended_at IS NULL
 ORDER BY alarm.number;
+
+-- name: event_of_alarm
+-- The label event by which the first of the alarms of the promise was raised that the newest monitor of a classifier
+-- has; null if none stands.
+SELECT min(alarm.label_event_id) AS event
+FROM monitor_alarm AS alarm
+WHERE
+    alarm.monitor_id = (
+        SELECT max(monitor.id)
+        FROM monitor
+        INNER JOIN calibrator ON monitor.calibrator_id = calibrator.id
+        WHERE calibrator.classifier_id = :classifier_id
+    )
+    AND alarm.lamp = 'promise'
+    AND alarm.ended_at IS NULL;
