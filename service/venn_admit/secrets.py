@@ -59,6 +59,15 @@ def shown_address(address: str) -> str:
     return mask(f"{scheme}://{user}{colon}{'@' if userinfo else ''}{place}", address)
 
 
+def address_of(secret: str) -> str:
+    """Return an address that holds a secret, as `mask` takes one.
+
+    >>> mask("no user has hunter2", address_of("hunter2"))
+    'no user has ***'
+    """
+    return f"secret://:{quote(secret, safe='')}@"
+
+
 @lru_cache(maxsize=16)  # every line of a log is masked
 def secrets_of(address: str) -> frozenset[str]:
     """Return the passwords that an address holds, in each form in which a message may repeat them.

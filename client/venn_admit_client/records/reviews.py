@@ -66,6 +66,21 @@ class Claims:
 
 
 @record
+class Pushed:
+    """What was sent to a tool for labelling.
+
+    Attributes:
+        points: How many points the reviewer holds.
+        sent: How many of them the tool did not have.
+        waiting: How many others wait that nobody has claimed.
+    """
+
+    points: int = member(50)
+    sent: int = member(3)
+    waiting: int = member(12)
+
+
+@record
 class GivenLabel:
     """A label that a reviewer gave.
 

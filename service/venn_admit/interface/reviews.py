@@ -4,14 +4,18 @@ from collections.abc import Collection, Mapping
 from os import PathLike
 from pathlib import Path
 
+from venn_admit.errors import InvalidInputError
 from venn_admit.files.reviews.formats import format_of
 from venn_admit.flows.reviews.claims import claim, holding, release, renew
 from venn_admit.flows.reviews.exchange import export_points, import_labels
 from venn_admit.flows.reviews.labels import give
+from venn_admit.flows.reviews.tools import pull, push
 from venn_admit.interface.advice import advising
+from venn_admit.labelling.places import tool_at
+from venn_admit.labelling.tool import LabellingTool
 from venn_admit.runtime.workspace import Runtime
 from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS, LEASE_SECONDS, ReviewerInterface, listed_ids
-from venn_admit_client.records import Claims, Reviewed
+from venn_admit_client.records import Claims, Pushed, Reviewed
 
 
 class Reviewer(ReviewerInterface):
@@ -78,6 +82,57 @@ class Reviewer(ReviewerInterface):
         runtime, classifier = self._runtime, self._classifier
         budget = runtime.memory_budget
         return tuple(import_labels(runtime.engine, classifier, path, wanted, reviewer=self.name, memory_budget=budget))
+
+    @advising()
+    def push(
+        self, address: str, *, token: str | None = None, count: int = FILE_POINTS, lease: float = FILE_LEASE
+    ) -> Pushed:
+        """Claim points, and send those that are held to Label Studio or Argilla, except for what is there.
+
+        Args:
+            address: A project of Label Studio or dataset of Argilla, as the browser shows it: https://host/projects/12
+                or https://host/dataset/ID.
+            token: A token of Label Studio, or an API key of Argilla; by default that of the setting `review_token`.
+            count: As in `claim`.
+            lease: As in `claim`; a week by default.
+
+        Raises:
+            InvalidInputError: A value is invalid, or the tool refuses; what it took stays there.
+            VennAdmitError: The tool cannot be reached, or fails; what it took stays there.
+        """
+        with self._tool(address, token) as tool:
+            return push(self._runtime.engine, self._classifier, self.name, tool, count=count, lease_seconds=lease)
+
+    @advising()
+    def pull(self, address: str, *, token: str | None = None) -> tuple[Reviewed, ...]:
+        """Record the labels that were given in Label Studio or Argilla; again, it is a no-op.
+
+        Each label is that of the user who gave it there, or else of this reviewer.
+
+        Args:
+            address: As in `push`.
+            token: As in `push`.
+
+        Returns:
+            What became of the labels of each reviewer who gave new ones.
+
+        Raises:
+            InvalidInputError: A value is invalid, the tool refuses, or a label is of no class; nothing is recorded.
+            VennAdmitError: The tool cannot be reached, or fails; nothing is recorded.
+            NotFoundError: An id is not stored.
+        """
+        runtime = self._runtime
+        with self._tool(address, token) as tool:
+            found = pull(
+                runtime.engine, self._classifier, tool, reviewer=self.name, memory_budget=runtime.memory_budget
+            )
+        return tuple(found)
+
+    def _tool(self, address: str, token: str | None) -> LabellingTool:
+        given = self._runtime.settings.review_token if token is None else token
+        if given is None:
+            raise InvalidInputError("token: expected one, here or in VENN_ADMIT_REVIEW_TOKEN, got none; give it")
+        return tool_at(address, given)
 
     @advising()
     def held(self) -> Claims:

@@ -11,17 +11,18 @@ from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, get_args
-from urllib.parse import quote
 
 from msgspec import Meta, ValidationError, convert
 
 from venn_admit.errors import InvalidInputError
 from venn_admit.runtime.home import default_home
+from venn_admit.secrets import address_of
 
 PREFIX = "VENN_ADMIT_"
 _TEST_PREFIX = f"{PREFIX}TEST_"  # what the test suite reads
 _DATABASE = r"^(postgresql|postgres|postgresql\+psycopg)(://|\Z)"
 _PASSWORD_FILE = f"{PREFIX}DATABASE_PASSWORD_FILE"
+_TOKEN = f"{PREFIX}REVIEW_TOKEN"
 _DAYS = r"^[1-9]\d{0,4}d\Z"
 MOST_DAYS = 99_999
 _DAYS_EXPECTED = f"a number of days from 1d to {MOST_DAYS}d, such as 90d"
@@ -128,6 +129,12 @@ class Settings:
         None,
         pattern="^https?://",
         expected="https://host/path or http://host/path",
+        is_secret=True,
+    )
+    review_token: str | None = setting(
+        "Token of Label Studio or API key of Argilla, with which `venn-admit review push` and `venn-admit review pull` "
+        "ask these; unset: they prompt for it.",
+        None,
         is_secret=True,
     )
     oidc_issuer: str | None = setting(
@@ -289,13 +296,14 @@ def accepted(setting: str) -> str:
 def secret_addresses(environment: Mapping[str, str]) -> list[str]:
     """Return the addresses that may contain a password, whether or not the settings are valid.
 
-    They are values in the environment; the password in a file is returned as part of an address.
+    They are values in the environment; a token, and the password in a file, are returned as part of an address.
     """
     names = set(map(variable, _SECRET))
-    addresses = [value for name, value in environment.items() if name.upper() in names]
+    secrets = [(name.upper(), value) for name, value in environment.items() if name.upper() in names and value]
+    addresses = [address_of(value) if name == _TOKEN else value for name, value in secrets]
     files = [value for name, value in environment.items() if name.upper() == _PASSWORD_FILE and value]
     passwords = filter(None, map(_password_in, files))
-    return [*addresses, *(f"postgresql://:{quote(password, safe='')}@" for password in passwords)]
+    return [*addresses, *map(address_of, passwords)]
 
 
 def _password_in(file: str) -> str:

@@ -83,6 +83,8 @@ VERBS: Mapping[str, Mapping[str, str | VerbGroup]] = {
                 "release": "deciding.review:release",
                 "export": "deciding.review:export",
                 "import": "deciding.review:import_labels",
+                "push": "deciding.review:push",
+                "pull": "deciding.review:pull",
                 "status": "deciding.review:status",
                 "disagreements": "deciding.review:disagreements",
             },

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from venn_admit.errors import InvalidInputError
-from venn_admit.files.reviews.given import GivenLabels, OneLabel, by_reviewer, listed, member, text_member
+from venn_admit.files.reviews.given import GivenLabels, OneLabel, by_reviewer, listed, member
 from venn_admit_client.records import ReviewPoint
 
 QUESTION = "label"
@@ -47,16 +47,22 @@ def labels_in(place: str, exported: object) -> list[GivenLabels]:
 
 
 def _of_record(where: str, each: object) -> Iterator[OneLabel]:
-    external_id = text_member(where, each, "id")
+    external_id = member(where, each, "id", str)
     responses = member(where, each, "responses", dict)
-    assert isinstance(responses, dict)
     if not responses:
         return
-    if QUESTION not in responses and len(responses) > 1:
-        asked = ", ".join(map(ascii, responses))
-        raise InvalidInputError(f"{where}: responses: expected a question named {QUESTION!r}, got {asked}")
-    answers = responses.get(QUESTION, next(iter(responses.values())))
-    for answer in listed(f"{where}: responses", answers):
-        value = text_member(f"{where}: responses", answer, "value")
+    for answer in listed(f"{where}: responses", asked(where, responses)):
+        value = member(f"{where}: responses", answer, "value", str)
         user = answer.get("user_id") if isinstance(answer, dict) else None
         yield OneLabel(None if user is None else f"Argilla {user}", external_id, value, "")
+
+
+def asked(where: str, answers: dict[str, object]) -> object:
+    """Return what was answered to the question, among answers by the names of questions.
+
+    Raises InvalidInputError if none has its name and there is not one alone.
+    """
+    if QUESTION not in answers and len(answers) != 1:
+        found = ", ".join(map(ascii, answers)) or "none"
+        raise InvalidInputError(f"{where}: responses: expected a question named {QUESTION!r}, got {found}")
+    return answers.get(QUESTION, next(iter(answers.values())))

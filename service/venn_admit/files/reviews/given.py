@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from venn_admit.errors import InvalidInputError
+
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +35,12 @@ def by_reviewer(found: Iterable[OneLabel]) -> list[GivenLabels]:
     return [GivenLabels(reviewer, labels) for reviewer, labels in gathered.items()]
 
 
-def member(where: str, value: object, name: str, kind: type) -> object:
+def member(where: str, value: object, name: str, kind: type[_Kind]) -> _Kind:
     """Return a member of an object of JSON. Raises InvalidInputError if it is missing, or of another kind."""
     found = value.get(name) if isinstance(value, dict) else None
-    if not isinstance(found, kind) or isinstance(found, bool):
+    if not isinstance(found, kind) or (isinstance(found, bool) and kind is not bool):
         raise InvalidInputError(f"{where}: {name}: expected {_KINDS[kind]}, got {_shown(found)}")
     return found
-
-
-def text_member(where: str, value: object, name: str) -> str:
-    """Return a member that is a text. Raises InvalidInputError."""
-    return str(member(where, value, name, str))
 
 
 def listed(where: str, value: object) -> list[object]:
@@ -53,7 +50,13 @@ def listed(where: str, value: object) -> list[object]:
     return value
 
 
-_KINDS: dict[Any, str] = {str: "text", list: "a list", dict: "an object"}
+_KINDS: dict[Any, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    str: "text",
+    list: "a list",
+    dict: "an object",
+}
 
 
 def _shown(value: object) -> str:

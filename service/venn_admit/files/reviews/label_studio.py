@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from venn_admit.errors import InvalidInputError
-from venn_admit.files.reviews.given import GivenLabels, OneLabel, by_reviewer, listed, member, text_member
+from venn_admit.files.reviews.given import GivenLabels, OneLabel, by_reviewer, listed, member
 from venn_admit_client.records import ReviewPoint
 
 NAME = "label"
@@ -34,8 +34,8 @@ def labels_in(place: str, exported: object) -> list[GivenLabels]:
 
 
 def _of_task(where: str, each: object) -> Iterator[OneLabel]:
-    external_id = text_member(f"{where}: data", member(where, each, "data", dict), "external_id")
-    for number, annotation in enumerate(listed(f"{where}: annotations", member(where, each, "annotations", list))):
+    external_id = member(f"{where}: data", member(where, each, "data", dict), "external_id", str)
+    for number, annotation in enumerate(member(where, each, "annotations", list)):
         at = f"{where}: annotation {number}"
         if not isinstance(annotation, dict):
             raise InvalidInputError(f"{at}: expected an object, got {type(annotation).__name__}")
@@ -43,17 +43,17 @@ def _of_task(where: str, each: object) -> Iterator[OneLabel]:
             continue
         results = [
             one
-            for one in listed(f"{at}: result", member(at, annotation, "result", list))
+            for one in member(at, annotation, "result", list)
             if isinstance(one, dict) and one.get("type") == "choices"
         ]
         named = [one for one in results if one.get("from_name") == NAME] or results
         choices = [member(at, member(at, one, "value", dict), "choices", list) for one in named]
-        if len(choices) != 1 or len(listed(at, choices[0])) != 1:
+        if len(choices) != 1 or len(choices[0]) != 1:
             raise InvalidInputError(
                 f"{at}: expected one choice by a control named {NAME!r}, got {len(choices)} results; make the choice "
                 "single, and correct the annotation"
             )
-        (label,) = listed(at, choices[0])
+        (label,) = choices[0]
         changed = str(annotation.get("updated_at") or annotation.get("created_at") or "")
         yield OneLabel(_reviewer(annotation.get("completed_by")), external_id, str(label), changed)
 
