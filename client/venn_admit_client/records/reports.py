@@ -65,7 +65,7 @@ class Alarm:
 
 @record
 class Monitor:
-    """Whether the promise still holds, as far as random labels tell. As text, but not in the client, it is tables.
+    """Whether the promise still holds, as far as labels that count tell. As text, but not in the client, it is tables.
 
     Attributes:
         classifier: The name of the classifier.

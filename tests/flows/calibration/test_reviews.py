@@ -55,7 +55,10 @@ def review(bench: Bench, ids: list[str], name: str = NAME, **changed: int) -> La
 
 def labels_that_count(bench: Bench) -> int:
     shown = show_audits(bench.engine, NAME)
-    return shown.admitted_reviewed + shown.rejected_reviewed
+    found = shown.admitted_reviewed + shown.rejected_reviewed
+    query = "SELECT count(*) FROM report.audit_draw_v1 WHERE classifier = :name AND is_reviewed"
+    assert bench.value(query, name=NAME) == found, "the view says the same"
+    return found
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from venn_admit.cli.advice import command
 from venn_admit.core.monitoring.anytime.plan import EARLY, Lamp
 from venn_admit.errors import DatabaseError, NotReadyError
 from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.data.audits import set_audits
 from venn_admit.flows.data.label import label
 from venn_admit.flows.reports import monitor as flow
 from venn_admit.flows.reports.monitor import update_monitor
@@ -295,6 +296,61 @@ def test_selected_labels_and_those_that_came_before_the_decision_do_not_count(sc
     scored.score("reviews", held_out, weighted=None)
     assert look(scored).documents == 50
     assert_as_from_scratch(scored)
+
+
+RATE = 0.3
+
+
+def test_drawn_points_count_by_their_labels_and_all_others_with_a_draw_for_nothing(scored: Bench) -> None:
+    """Whatever the labels were given for: a random one gives a point that was not drawn no other chance."""
+    drawn, unseen = drawn_films(scored)
+    give(scored, {one: truth()[one.removeprefix("new-")] for one in drawn}, selection="review")
+    found = look(scored)
+    assert found.documents == len(drawn)
+    admitted = scored.value("SELECT count(*) FROM audit_draw WHERE is_drawn AND is_admitted")
+    promised = [row for row in found.readings if row.about.lamp is Lamp.PROMISE]
+    assert sum(row.points for row in promised) == admitted
+    ranked = sum(row.documents for row in found.readings if row.about.lamp is Lamp.MIX)
+    rejected = len(drawn) - admitted
+    assert admitted <= ranked < admitted + rejected * 0.6, "of the rejected ones, as many as if all had one rate"
+    give(scored, {one: truth()[one.removeprefix("new-")] for one in unseen[:50]})
+    assert look(scored).documents == len(drawn)
+    assert_as_from_scratch(scored)
+    give(scored, {drawn[0]: None}, retract=True, selection="review")
+    assert assert_as_from_scratch(scored).documents == len(drawn) - 1
+
+
+@pytest.mark.parametrize("by_another", [False, True])
+def test_points_that_another_decision_drew_weigh_by_their_probability(scored: Bench, by_another: bool) -> None:
+    """With one rate for all that a decision admits of a class, what it drew weighs 1."""
+    drawn, _ = drawn_films(scored, rejected=RATE / 3)
+    if by_another:
+        with transaction(scored.engine) as connection:
+            connection.exec_driver_sql("UPDATE audit_draw SET created_at = created_at - interval '1 day'")
+    give(scored, {one: truth()[one.removeprefix("new-")] for one in drawn}, selection="review")
+    look(scored)
+    state = scored.value("SELECT state FROM monitor_state ORDER BY documents DESC LIMIT 1")
+    pairs = [pair for rows in state["predicted"].values() for pair in rows]
+    assert sum(pair[2] for pair in pairs) == scored.value(
+        "SELECT count(*) FROM audit_draw WHERE is_drawn AND is_admitted"
+    )
+    weights = {float.fromhex(pair[3]) for pair in pairs if len(pair) > 3}
+    assert weights == (set(scored.rows(WEIGHTS)[0]) if by_another else set())
+    assert_as_from_scratch(scored)
+
+
+WEIGHTS = "SELECT DISTINCT least_probability / probability FROM audit_draw WHERE is_drawn AND is_admitted"
+
+
+def drawn_films(bench: Bench, rejected: float = 1.0) -> tuple[list[str], list[str]]:
+    """Decide on all films once more, as others, and return which of these are drawn, and which are not."""
+    set_audits(bench.engine, "reviews", rate=RATE, rejected=rejected)
+    arrays = films() | {"id": np.array([f"new-{one}" for one in IDS]), "y": np.full(POINTS, -1)}
+    arrays |= {name: arrays[name] + np.float32(1 / 1024) for name in ("r", "f") if name in arrays}
+    bench.score("reviews", write(bench, "new.npz", arrays), weighted=None)
+    rows = bench.rows("SELECT external_id, is_drawn FROM report.audit_draw_v1 ORDER BY 1")
+    assert len(rows) == POINTS
+    return [row.external_id for row in rows if row.is_drawn], [row.external_id for row in rows if not row.is_drawn]
 
 
 def test_corrections_and_labels_taken_back_lead_to_the_state_from_scratch(scored: Bench) -> None:

@@ -29,7 +29,7 @@ def monitor_tables(report: MonitorReport) -> RenderableType:
     heading = Group(
         Text(f"{report.classifier}: setting {report.setting} by {report.method}, watched", style="bold"),
         Text(
-            f"Random labels that came after the decision: {report.points:,}, of {report.documents:,} "
+            f"Random or drawn labels that came after the decision: {report.points:,}, of {report.documents:,} "
             f"document{'' if report.documents == 1 else 's'}. At least {report.target} of the admitted should be right."
         ),
     )

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from venn_admit.core.calibrators.certified.points import groups_of
 from venn_admit.core.monitoring.anytime.documents import MATCH_GROUPS, LabelledPoints, labelled_points
 from venn_admit.core.monitoring.anytime.plan import MonitorPlan, plan_of
-from venn_admit.core.types import IntArray
+from venn_admit.core.types import FloatArray, IntArray
 from venn_admit.store.calibrations import venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.statements import execute
@@ -60,6 +60,10 @@ def labelled(
     def column(name: str) -> IntArray:
         return np.array([getattr(row, name) for row in rows], dtype=np.int64)
 
+    def weights(name: str) -> FloatArray:
+        found = (getattr(row, name, None) for row in rows)  # calibration data have none
+        return np.array([1.0 if one is None else one for one in found], dtype=np.float64)
+
     return labelled_points(
         [row.external_id for row in rows],
         np.array(document, dtype=np.int64),
@@ -71,4 +75,9 @@ def labelled(
         neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
         seed=classifier.seed,
         groups=[groups_of(name, of_points[name], values) for name, values in known.items()],
+        weight=weights("weight"),
+        weight_of_all=weights("weight_of_all"),
+        can_rank=np.array(
+            [getattr(row, "weight_of_all", None) is None or row.document_id is None for row in rows], dtype=np.bool_
+        ),
     )

@@ -102,33 +102,15 @@ FROM
 ON CONFLICT (exemplar_id) DO NOTHING;
 
 -- name: counts
--- How many points of a generation had a draw, were drawn, and have a label that counts for it, whether it came for the
--- draw or at random. Once one was taken back, none counts any more.
+-- How many points of a generation had a draw, were drawn, and have a label that counts for it.
 SELECT
     draw.is_admitted,
     count(*) AS points,
     count(*) FILTER (WHERE draw.is_drawn) AS drawn,
-    count(*) FILTER (
-        WHERE EXISTS (
-            SELECT
-            FROM standing_label_v1 AS event
-            WHERE
-                event.exemplar_id = draw.exemplar_id
-                AND event.label IS NOT NULL
-        )
-        AND NOT EXISTS (
-            SELECT
-            FROM standing_label_v1 AS given
-            INNER JOIN label_event AS retraction ON given.exemplar_id = retraction.exemplar_id
-            WHERE
-                given.exemplar_id = draw.exemplar_id
-                AND given.label IS NOT NULL
-                AND retraction.label IS NULL
-                AND retraction.id > given.id
-        )
-    ) AS labelled
+    count(reviewed.exemplar_id) AS labelled
 FROM audit_rule AS rule
 INNER JOIN audit_draw AS draw ON rule.id = draw.audit_rule_id
+LEFT JOIN reviewed_draw_v1 AS reviewed ON draw.exemplar_id = reviewed.exemplar_id
 WHERE rule.classifier_id = :classifier_id
 GROUP BY draw.is_admitted
 ORDER BY draw.is_admitted DESC;

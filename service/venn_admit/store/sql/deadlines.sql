@@ -152,7 +152,7 @@ decided AS (
 labelled AS (
     SELECT
         decided.*,
-        first_random.id AS event_id
+        first_label.id AS event_id
     FROM decided
     CROSS JOIN
         LATERAL (
@@ -167,27 +167,26 @@ labelled AS (
             SELECT
                 event.id,
                 event.created_at
-            FROM label_event AS event
+            FROM standing_label_v1 AS event
             WHERE
                 event.exemplar_id = decided.id
-                AND event.selection = 'random'
                 AND event.id > retraction.event_id
             ORDER BY event.id
             LIMIT 1
-        ) AS first_random
+        ) AS first_label
     WHERE
         decided.label IS NOT NULL
         AND decided.document_decision_id > :from_decision
         AND decided.document_decision_id <= :passed_decision
-        AND first_random.id > :after_event
-        AND first_random.created_at <= decided.document_decided_at + CAST(:label_deadline AS interval)
+        AND first_label.id > :after_event
+        AND first_label.created_at <= decided.document_decided_at + CAST(:label_deadline AS interval)
         -- What was labelled before it was decided on may have been calibrated with.
         AND NOT EXISTS (
             SELECT 1
             FROM label_event AS earlier
             WHERE
                 earlier.exemplar_id = decided.id
-                AND earlier.selection = 'random'
+                AND earlier.selection <> 'selected'
                 AND earlier.created_at <= decided.decided_at
         )
 )
@@ -200,8 +199,13 @@ SELECT
     labelled.label,
     labelled.predicted,
     labelled.match_count,
-    labelled.is_admitted
+    labelled.is_admitted,
+    labelled.document_id,
+    drawn.weight_of_all,
+    -- As in `monitors.labelled_decisions`.
+    CASE WHEN drawn.drawn_at <> labelled.decided_at THEN drawn.weight END AS weight
 FROM labelled
+LEFT JOIN audit_weight_v1 AS drawn ON labelled.id = drawn.exemplar_id
 WHERE
     -- A document of which a part was labelled before, for calibration data mostly, would not be a new one.
     NOT EXISTS (
@@ -211,6 +215,6 @@ WHERE
         WHERE
             member.document_id = labelled.document_id
             AND event.id <= :after_event
-            AND event.selection = 'random'
+            AND event.selection <> 'selected'
     )
 ORDER BY place, labelled.id;

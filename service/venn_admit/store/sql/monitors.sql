@@ -140,8 +140,8 @@ SET plan = CAST(:plan AS json)
 WHERE id = :monitor_id;
 
 -- name: first_change
--- The first random label event of the documents that label events after the settled one are about or, if :by_decision,
--- the first decision on them; null for none. What counts before it is as it was.
+-- The first label event that can count of the documents that label events after the settled one are about or, if
+-- :by_decision, the first decision on them; null for none. What counts before it is as it was.
 WITH touched AS (
     SELECT DISTINCT
         labelled.id,
@@ -202,10 +202,8 @@ SELECT
         ELSE (
             SELECT min(event.id)
             FROM member
-            INNER JOIN label_event AS event ON member.id = event.exemplar_id
-            WHERE
-                event.selection = 'random'
-                AND event.id > :after_event
+            INNER JOIN standing_label_v1 AS event ON member.id = event.exemplar_id
+            WHERE event.id > :after_event
         )
     END AS place;
 
@@ -231,7 +229,7 @@ WITH named AS (
         ) AS labelled
     WHERE
         event.id > :from_event
-        AND event.selection = 'random'
+        AND event.selection <> 'selected'
         AND labelled.classifier_id = :classifier_id
 ),
 
@@ -270,8 +268,8 @@ labelled AS (
         member.document_key,
         member.document_id,
         member.label,
-        first_random.id AS event_id,
-        first_random.created_at AS labelled_at
+        first_label.id AS event_id,
+        first_label.created_at AS labelled_at
     FROM member
     CROSS JOIN
         LATERAL (
@@ -287,17 +285,16 @@ labelled AS (
             SELECT
                 event.id,
                 event.created_at
-            FROM label_event AS event
+            FROM standing_label_v1 AS event
             WHERE
                 event.exemplar_id = member.id
-                AND event.selection = 'random'
                 AND event.id > retraction.event_id
             ORDER BY event.id
             LIMIT 1
-        ) AS first_random
+        ) AS first_label
     WHERE
         member.label IS NOT NULL
-        AND first_random.id > :after_event
+        AND first_label.id > :after_event
 ),
 
 -- A document of which a part was labelled before, for calibration data mostly, would not be a new one.
@@ -307,13 +304,14 @@ earlier_document AS (
     INNER JOIN label_event AS event ON member.id = event.exemplar_id
     WHERE
         event.id <= :after_event
-        AND event.selection = 'random'
+        AND event.selection <> 'selected'
 ),
 
 document AS (
     SELECT
         labelled.exemplar_id,
         labelled.external_id,
+        labelled.document_id,
         labelled.label,
         first_value(labelled.event_id) OVER first_label AS event_id,
         -- A document counts once, with the labels that came together: those of one transaction have one time.
@@ -334,10 +332,15 @@ SELECT DISTINCT ON (document.event_id, document.exemplar_id)
     document.came_together,
     decision.predicted,
     decision.match_count,
-    decision.decision IS NOT NULL AS is_admitted
+    decision.decision IS NOT NULL AS is_admitted,
+    document.document_id,
+    drawn.weight_of_all,
+    -- All that one decision admits of a class was drawn with one probability.
+    CASE WHEN drawn.drawn_at <> decision.created_at THEN drawn.weight END AS weight
 FROM document
 INNER JOIN decision ON document.exemplar_id = decision.exemplar_id
 INNER JOIN calibration ON decision.calibration_id = calibration.id
+LEFT JOIN audit_weight_v1 AS drawn ON document.exemplar_id = drawn.exemplar_id
 WHERE
     document.event_id > :from_event
     AND calibration.calibrator_id = :calibrator_id
@@ -348,7 +351,7 @@ WHERE
         FROM label_event AS earlier
         WHERE
             earlier.exemplar_id = decision.exemplar_id
-            AND earlier.selection = 'random'
+            AND earlier.selection <> 'selected'
             AND earlier.created_at <= decision.created_at
     )
 -- The first decision on a point counts.

@@ -40,4 +40,7 @@ class Law:
             label=np.where(wrong, 1 - predicted, predicted),
             partition=partition,
             admitted=np.ones(count, dtype=np.bool_),
+            weight=np.ones(count),
+            weight_of_all=np.ones(count),
+            is_ranked=np.ones(count, dtype=np.bool_),
         )

@@ -151,7 +151,7 @@ def test_the_bound_is_where_the_game_reaches_its_level() -> None:
     points = LAW.draw(np.random.default_rng(3), 200)
     right = (~points.wrong).reshape(-1, 3).sum(axis=1)[:, None]
     wrong = 3 - right[:, 0]
-    documents = {(3, int(k)): int(n) for k, n in zip(*np.unique(wrong, return_counts=True), strict=True)}
+    documents = {(3.0, float(k)): int(n) for k, n in zip(*np.unique(wrong, return_counts=True), strict=True)}
     bound = lower_bound(documents, 3, level=0.05)
 
     def wealth_against(share: float) -> float:
@@ -160,6 +160,63 @@ def test_the_bound_is_where_the_game_reaches_its_level() -> None:
 
     assert wealth_against(bound - 1e-6) > 20 > wealth_against(bound + 1e-6)
     assert lower_bound({}, 1, level=0.05) == 0
+
+
+def test_points_weigh_by_their_probability_in_shares_and_are_kept_by_it_in_ranks(plan: MonitorPlan) -> None:
+    """Counts stay those of labels, and states with weights are stored exactly."""
+    rng = np.random.default_rng(4)
+    points = LAW.draw(rng, 300)
+    plain = after(plan, points, [300])
+    count = len(points.label)
+    weighted = replace(points, weight=rng.choice([0.0, 1 / 3, 1.0], count), weight_of_all=rng.choice([0.1, 0.5], count))
+    assert weighted.digest() != points.digest()
+    unranked = replace(weighted, is_ranked=np.zeros(count, dtype=np.bool_))
+    assert unranked.digest() != weighted.digest()
+    at_once, in_parts = after(plan, unranked, [300]), after(plan, unranked, [90, 200, 300])
+    assert state_document(at_once) == state_document(in_parts)
+    assert readings(plan, at_once) == readings(plan, in_parts)
+    for lamp in (Lamp.PARTITIONS, Lamp.MIX):
+        assert (at_once.games[lamp].most == 1).all()
+    rows = {(row.about.lamp, row.about.number): row for row in readings(plan, at_once)}
+    for number in range(CLASSES):
+        inside = (points.predicted == number) & (weighted.weight > 0)
+        row = rows[Lamp.PROMISE, number]
+        assert (row.points, row.right) == (inside.sum(), (inside & ~points.wrong).sum())
+        sums = at_once.predicted[number]
+        found = sum(pair[2] * times for pair, times in sums.items())
+        assert found == pytest.approx(weighted.weight[points.predicted == number].sum())
+        of_true = sum(pair[2] * times for pair, times in at_once.true[number].items())
+        assert of_true == pytest.approx(weighted.weight_of_all[points.label == number].sum())
+    half = after(plan, replace(points, weight=np.full(count, 0.5)), [300])
+    assert (half.games[Lamp.PROMISE].most < plain.games[Lamp.PROMISE].most).any()
+    np.testing.assert_array_equal(half.games[Lamp.MIX].most, plain.games[Lamp.MIX].most)
+
+
+def test_ranks_keep_points_by_a_hash_and_none_of_larger_documents() -> None:
+    count = 2_000
+    zeros = np.zeros(count, dtype=np.int64)
+
+    def points(**drawn: Any) -> LabelledPoints:
+        return labelled_points(
+            [f"point-{row}" for row in range(count)],
+            np.arange(count),
+            predicted=zeros,
+            label=zeros,
+            match_count=None,
+            admitted=np.ones(count, dtype=np.bool_),
+            class_count=2,
+            neighbour_count=None,
+            seed=1,
+            **drawn,
+        )
+
+    assert points().is_ranked.all()
+    weight = np.repeat([0.2, 1.0], count // 2)
+    kept = points(weight_of_all=weight).is_ranked
+    assert kept[count // 2 :].all()
+    assert abs(kept[: count // 2].sum() - 200) < 4 * np.sqrt(160)
+    alone = np.arange(count) % 2 == 0
+    np.testing.assert_array_equal(points(weight_of_all=weight, can_rank=alone).is_ranked, kept & alone)
 
 
 def test_points_are_drawn_by_their_keys_whatever_their_order() -> None:

@@ -3,11 +3,16 @@
 A document contributes once, because how its points depend on each other is unknown. For shares of points it counts
 with at most as many points as a document of the calibration data has; for ranks among documents, which need one value
 each, with one of its points. Both are drawn by a hash of the point's key, which depends on nothing that is observed.
+
+Points that were drawn with known probabilities weigh by these in shares. Ranks take no weights, so there another hash
+leaves out as many as make every point equally likely. Source: Horvitz & Thompson (1952), *A generalization of sampling
+without replacement from a finite universe*.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +38,10 @@ class LabelledPoints:
         draw: (n,) uint64, the hash by which points of a document are ordered.
         uniform: (n,) float64 in [0, 1), a hash by which ties of the point are smoothed.
         partition: (n,) int64 in [0, P), the group of q times C, plus the predicted class. P is 3C; without vectors, C.
+        weight: (n,) float64 in [0, 1], in shares of predicted classes and partitions: the smallest probability that a
+            point of the predicted class could have had to be drawn, divided by that of the point.
+        weight_of_all: (n,) float64 in [0, 1], in shares of true classes and groups: the same among all points.
+        is_ranked: (n,) bool, whether it stands for its document in ranks, if it is drawn there.
         groups: The groups of each attribute that is asked for, by the values that the calibration data have.
     """
 
@@ -43,6 +52,9 @@ class LabelledPoints:
     label: IntArray
     partition: IntArray
     admitted: BoolArray
+    weight: FloatArray
+    weight_of_all: FloatArray
+    is_ranked: BoolArray
     groups: tuple[PointGroups, ...] = ()
 
     @property
@@ -72,7 +84,10 @@ class LabelledPoints:
         columns = (self.document, self.draw.view(np.int64), self.predicted, self.label, self.partition, self.admitted)
         codes = (of.codes for of in self.groups)
         rows = np.stack([column.astype("<i8") for column in (*columns, *codes)], axis=1)  # (n, 6 + A)
-        return blake2b(before + rows.tobytes(), digest_size=16).digest()
+        weights = np.stack([self.weight, self.weight_of_all, self.is_ranked], axis=1)  # (n, 3)
+        # Where none was drawn with a probability, the digest is as it was before there were weights.
+        of_weights = b"" if (weights == 1).all() else weights.astype("<f8").tobytes()
+        return blake2b(before + rows.tobytes() + of_weights, digest_size=16).digest()
 
 
 def labelled_points(
@@ -87,6 +102,9 @@ def labelled_points(
     neighbour_count: int | None,
     seed: int,
     groups: Sequence[PointGroups] = (),
+    weight: FloatArray | None = None,
+    weight_of_all: FloatArray | None = None,
+    can_rank: BoolArray | None = None,
 ) -> LabelledPoints:
     """Return n points as monitors see them.
 
@@ -95,13 +113,23 @@ def labelled_points(
         document: (n,) int64, the number of its document, from 0 in the order in which documents count.
         match_count: (n,) int64, q in [0, K]; None if the classifier has logits only.
         groups: The groups of the points by each attribute that is asked for.
+        weight: (n,) float64 in [0, 1], as `LabelledPoints` has it; None for points of which none was drawn with a
+            probability, which weigh 1.
+        weight_of_all: (n,) float64 in [0, 1], or None, as `weight`. In ranks a point is kept with this probability.
+        can_rank: (n,) bool, whether a point may stand for its document in ranks. Points of larger documents that were
+            drawn one by one would favour long ones. None if all may.
     """
+    ones = np.ones(len(label))
+    weight, weight_of_all = (ones if of is None else of for of in (weight, weight_of_all))
     check_lengths(document=document, predicted=predicted, label=label, admitted=admitted)
     check_classes(class_count, {"predicted": predicted, "label": label})
     group = _match_group(match_count, neighbour_count, len(predicted))
     draw = hash_keys(keys, seed=seed, purpose="monitor draw")
     order = np.lexsort((draw, document))
-    uniform = (hash_keys(keys, seed=seed, purpose="monitor tie") >> np.uint64(11)) / _TWO_TO_53
+    uniform = _uniform(keys, seed=seed, purpose="monitor tie")
+    is_ranked = _uniform(keys, seed=seed, purpose="monitor thinning") < weight_of_all
+    if can_rank is not None:
+        is_ranked &= can_rank
     return LabelledPoints(
         document=document[order],
         draw=draw[order],
@@ -110,8 +138,16 @@ def labelled_points(
         label=label[order],
         partition=(group * class_count + predicted)[order],
         admitted=admitted[order],
+        weight=weight[order],
+        weight_of_all=weight_of_all[order],
+        is_ranked=is_ranked[order],
         groups=tuple(replace(of, codes=of.codes[order]) for of in groups),
     )
+
+
+def _uniform(keys: Sequence[str], *, seed: int, purpose: str) -> FloatArray:
+    uniform: FloatArray = (hash_keys(keys, seed=seed, purpose=purpose) >> np.uint64(11)) / _TWO_TO_53
+    return uniform
 
 
 def _match_group(match_count: IntArray | None, neighbour_count: int | None, count: int) -> IntArray:
@@ -127,24 +163,50 @@ def _match_group(match_count: IntArray | None, neighbour_count: int | None, coun
     return group
 
 
-def tally(points: LabelledPoints, group: IntArray, largest: IntArray) -> tuple[IntArray, IntArray]:
+@dataclass(frozen=True, slots=True, eq=False)
+class DocumentTally:
+    """What each document has of each group, (documents, g) each.
+
+    Attributes:
+        points: int64, admitted points that count.
+        wrong: int64, the wrong ones among them.
+        weight: float64, the sum of the weights of the points.
+        wrong_weight: float64, that of the wrong ones.
+    """
+
+    points: IntArray
+    wrong: IntArray
+    weight: FloatArray
+    wrong_weight: FloatArray
+
+    def __add__(self, other: "DocumentTally") -> "DocumentTally":
+        """Return both together."""
+        return DocumentTally(*(getattr(self, of.name) + getattr(other, of.name) for of in fields(self)))
+
+
+def tally(points: LabelledPoints, group: IntArray, largest: IntArray, weight: FloatArray) -> DocumentTally:
     """Count the admitted points of each document and group, at most M of them, the first by their draws.
 
-    Returns all of them and the wrong ones among them, (documents, g) int64 each.
+    Args:
+        group: (n,) int64 in [-1, g); -1 for none.
+        largest: (g,) int64, M.
+        weight: (n,) float64 in [0, 1]; a point that weighs nothing does not count.
     """
     groups = len(largest)
-    rows = np.flatnonzero(points.admitted & (group >= 0))
+    rows = np.flatnonzero(points.admitted & (group >= 0) & (weight > 0))
     cell = points.document[rows] * groups + group[rows]
     order = np.argsort(cell, kind="stable")
     ordered = cell[order]
     rank = np.arange(len(rows)) - np.searchsorted(ordered, ordered)
     kept = rank < largest[ordered % groups]
-    cell, wrong = ordered[kept], points.wrong[rows[order[kept]]]
-    shape = (points.document_count, groups)
-    return (
-        np.bincount(cell, minlength=shape[0] * groups).reshape(shape),
-        np.bincount(cell[wrong], minlength=shape[0] * groups).reshape(shape),
-    )
+    cell, of_point, wrong = ordered[kept], weight[rows[order[kept]]], points.wrong[rows[order[kept]]]
+
+    def summed(rows: BoolArray, weights: FloatArray | None) -> npt.NDArray[Any]:
+        own = None if weights is None else weights[rows]
+        return np.bincount(cell[rows], own, minlength=points.document_count * groups).reshape(-1, groups)
+
+    every = np.ones(len(cell), dtype=np.bool_)
+    return DocumentTally(summed(every, None), summed(wrong, None), summed(every, of_point), summed(wrong, of_point))
 
 
 def drawn(points: LabelledPoints) -> IntArray:

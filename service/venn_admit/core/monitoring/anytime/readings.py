@@ -5,6 +5,7 @@ Ramdas (2024), *Estimating means of bounded random variables by betting*, theore
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +20,7 @@ from venn_admit.core.types import BoolArray
 HALVINGS = 40
 
 
-def lower_bound(documents: Mapping[tuple[int, int], int], largest: int, *, level: float) -> float:
+def lower_bound(documents: Mapping[tuple[float, float], int], largest: int, *, level: float) -> float:
     """The lower bound of the share right, E(right) / E(points), over documents.
 
     A game against each share m that it is at most m; the bound is the largest m at which the wealth has reached
@@ -27,7 +28,8 @@ def lower_bound(documents: Mapping[tuple[int, int], int], largest: int, *, level
     bound after every document, whenever one looks.
 
     Args:
-        documents: How many documents have (points, wrong), 0 <= wrong <= points <= largest.
+        documents: How many documents have (points, wrong), or the sums of their weights, 0 <= wrong <= points <=
+            largest.
         largest: M >= 1, fixed before the documents were seen.
 
     Returns:
@@ -135,7 +137,7 @@ def _shares(
                 documents=sum(counts.values()),
                 points=points,
                 right=points - sum(pair[1] * times for pair, times in counts.items()),
-                lower_bound=lower_bound(counts, largest[number], level=1 - CONFIDENCE),
+                lower_bound=lower_bound(_weights(counts), largest[number], level=1 - CONFIDENCE),
                 e_value=float(games.e_value[number]) if tested else None,
                 most=float(games.most[number]) if tested else None,
                 needed=needed,
@@ -143,6 +145,13 @@ def _shares(
                 since=int(since[number]) or None,
             )
         )
+    return found
+
+
+def _weights(counts: PairCounts) -> Mapping[tuple[float, float], int]:
+    found = Counter[tuple[float, float]]()
+    for (_, _, weight, of_wrong), times in counts.items():
+        found[weight, of_wrong] += times
     return found
 
 

@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
-from venn_admit.core.monitoring.anytime.documents import LabelledPoints, drawn, tally
+from venn_admit.core.monitoring.anytime.documents import DocumentTally, LabelledPoints, drawn, tally
 from venn_admit.core.monitoring.anytime.games import (
     BLOCK_VALUES,
     STAKES,
@@ -21,8 +22,8 @@ from venn_admit.core.monitoring.anytime.groups import GroupPlan, unknown_counts
 from venn_admit.core.monitoring.anytime.plan import EARLY, Lamp, MonitorPlan
 from venn_admit.core.types import BoolArray, IntArray
 
-PairCounts = dict[tuple[int, int], int]
-"""How many documents have (admitted points, wrong ones among them)."""
+PairCounts = dict[tuple[int, int, float, float], int]
+"""How many documents have (admitted points, wrong ones among them, their weight, that of the wrong ones)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -98,18 +99,29 @@ def advance(plan: MonitorPlan, state: MonitorState, points: LabelledPoints, leve
 
 def _count_shares(plan: MonitorPlan, state: MonitorState, block: LabelledPoints, least: Mapping[Lamp, float]) -> None:
     counted = [
-        (Lamp.PROMISE, *tally(block, block.predicted, plan.largest_predicted), plan.largest_predicted, state.predicted),
-        (Lamp.TRUE_CLASSES, *tally(block, block.label, plan.largest_true), plan.largest_true, state.true),
+        (
+            Lamp.PROMISE,
+            tally(block, block.predicted, plan.largest_predicted, block.weight),
+            plan.largest_predicted,
+            state.predicted,
+        ),
+        (
+            Lamp.TRUE_CLASSES,
+            tally(block, block.label, plan.largest_true, block.weight_of_all),
+            plan.largest_true,
+            state.true,
+        ),
     ]
     if plan.groups is not None:
-        counted.append((Lamp.GROUPS, *_tally_groups(plan.groups, block), plan.groups.largest, state.groups))
+        counted.append((Lamp.GROUPS, _tally_groups(plan.groups, block), plan.groups.largest, state.groups))
     from_starts = []
-    for lamp, points, wrong, largest, pairs in counted:
-        factors, counts = excess_factors(wrong, points, largest, float(plan.alpha)), points > 0
+    for lamp, found, largest, pairs in counted:
+        factors = excess_factors(found.wrong_weight, found.weight, largest, float(plan.alpha))
+        counts = found.points > 0
         if lamp is Lamp.GROUPS and plan.groups is not None:
             factors[:, ~plan.groups.tested] = 1.0
             counts &= plan.groups.tested
-        _add_pairs(pairs, points, wrong)
+        _add_pairs(pairs, found)
         for each in (lamp, EARLY[lamp]):
             games = state.games.get(each)
             if isinstance(games, GamesFromStarts):
@@ -118,36 +130,34 @@ def _count_shares(plan: MonitorPlan, state: MonitorState, block: LabelledPoints,
                 games.go_on(factors, state.documents, least[each])
     if from_starts:
         go_on_from_starts(from_starts, state.documents)
-    _add_pairs(state.partition, *tally(block, block.partition, plan.largest_partition))
+    _add_pairs(state.partition, tally(block, block.partition, plan.largest_partition, block.weight))
 
 
-def _tally_groups(plan: GroupPlan, block: LabelledPoints) -> tuple[IntArray, IntArray]:
-    points = np.zeros((block.document_count, len(plan.classes)), dtype=np.int64)
-    wrong = points.copy()
-    for place in plan.places(block):  # the classes of different kinds have different places
-        of_kind, wrong_of_kind = tally(block, place, plan.largest)
-        points += of_kind
-        wrong += wrong_of_kind
-    return points, wrong
+def _tally_groups(plan: GroupPlan, block: LabelledPoints) -> DocumentTally:
+    # The classes of different kinds have different places.
+    of_kinds = (tally(block, place, plan.largest, block.weight_of_all) for place in plan.places(block))
+    return reduce(DocumentTally.__add__, of_kinds)
 
 
-def _add_pairs(pairs: list[PairCounts], points: IntArray, wrong: IntArray) -> None:
-    """Add the counts of documents, (documents, g) each."""
-    document, group = np.nonzero(points)
-    found = Counter(zip(group.tolist(), points[document, group].tolist(), wrong[document, group].tolist(), strict=True))
-    for (number, *counts), times in sorted(found.items()):
-        pair = counts[0], counts[1]
+def _add_pairs(pairs: list[PairCounts], counted: DocumentTally) -> None:
+    """Add the counts of documents."""
+    document, group = np.nonzero(counted.points)
+    columns = (counted.points, counted.wrong, counted.weight, counted.wrong_weight)
+    rows = zip(*(column[document, group].tolist() for column in columns), strict=True)
+    for (number, pair), times in sorted(Counter(zip(group.tolist(), rows, strict=True)).items()):
         pairs[number][pair] = pairs[number].get(pair, 0) + times
 
 
 def _compare_with_calibration(
     plan: MonitorPlan, state: MonitorState, block: LabelledPoints, least: Mapping[Lamp, float]
 ) -> None:
-    """Rank the drawn point of each document among those of the documents before it."""
+    """Rank the drawn point of each document that has one for ranks among those of the documents before it."""
     rows, partitions = drawn(block), plan.partition_count
-    partition, wrong, uniform = block.partition[rows], block.wrong[rows], block.uniform[rows]
     of_partitions = np.ones((len(rows), partitions, len(STAKES)))
     of_mix = np.ones((len(rows), 2 * partitions, len(STAKES)))
+    place = np.flatnonzero(block.is_ranked[rows])
+    rows = rows[place]
+    partition, wrong, uniform = block.partition[rows], block.wrong[rows], block.uniform[rows]
     all_before = state.drawn.sum() + np.arange(len(rows))
     for number in np.flatnonzero(plan.tested).tolist():
         inside = partition == number
@@ -155,10 +165,10 @@ def _compare_with_calibration(
         before = state.drawn[number] + np.cumsum(inside) - inside
         wrong_before = state.drawn_wrong[number] + np.cumsum(inside & wrong) - (inside & wrong)
         factors = rank_factors(wrong[among], uniform[among], wrong_before[among], before[among])
-        played = _since_admitted(state, block, number)[among]
-        of_partitions[among[played], number] = factors[played]
-        of_mix[:, number] = rank_factors(inside, uniform, before, all_before)
-        of_mix[:, partitions + number] = rank_factors(~inside, uniform, all_before - before, all_before)
+        played = _since_admitted(state, block, number)[place[among]]
+        of_partitions[place[among[played]], number] = factors[played]
+        of_mix[place, number] = rank_factors(inside, uniform, before, all_before)
+        of_mix[place, partitions + number] = rank_factors(~inside, uniform, all_before - before, all_before)
     state.games[Lamp.PARTITIONS].go_on(of_partitions, state.documents, least[Lamp.PARTITIONS])
     state.games[Lamp.MIX].go_on(of_mix, state.documents, least[Lamp.MIX])
     state.drawn = state.drawn + np.bincount(partition, minlength=partitions)

@@ -1,6 +1,6 @@
 """States and plans as values that JSON can hold, exactly: floats are written in hexadecimal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from decimal import Decimal
 from typing import Any
@@ -12,7 +12,6 @@ from venn_admit.core.monitoring.anytime.games import Games, GamesFromStarts
 from venn_admit.core.monitoring.anytime.groups import GroupPlan
 from venn_admit.core.monitoring.anytime.plan import Lamp, MonitorPlan
 from venn_admit.core.monitoring.anytime.state import MonitorState, PairCounts, initial_state
-from venn_admit.core.types import FloatArray
 
 _WRITTEN_ALWAYS = tuple(field.name for field in fields(MonitorPlan) if field.default is MISSING)
 
@@ -72,7 +71,7 @@ def state_of_document(document: Mapping[str, Any], plan: MonitorPlan) -> Monitor
         _read_games(document["games"][str(lamp)], games)
     for name in _pairs(state):
         for number, rows in document[name].items():
-            getattr(state, name)[int(number)].update({(points, wrong): times for points, wrong, times in rows})
+            getattr(state, name)[int(number)].update(dict(map(_read_pair, rows)))
     for name in _counts(state):
         setattr(state, name, np.array(document[name], np.int64))
     return state
@@ -115,8 +114,8 @@ def _starts_document(games: GamesFromStarts, number: int) -> dict[str, Any]:
     }
 
 
-def _hexadecimal(values: FloatArray) -> list[str]:
-    return [value.hex() for value in values.tolist()]
+def _hexadecimal(values: Iterable[float]) -> list[str]:
+    return [float(value).hex() for value in values]
 
 
 def _read_games(document: Mapping[str, Any], games: Games) -> None:
@@ -132,7 +131,19 @@ def _read_games(document: Mapping[str, Any], games: Games) -> None:
 
 def _pairs_document(pairs: Sequence[PairCounts]) -> dict[str, list[list[int]]]:
     return {
-        str(number): [[*pair, times] for pair, times in sorted(counts.items())]
+        str(number): [_written_pair(pair, times) for pair, times in sorted(counts.items())]
         for number, counts in enumerate(pairs)
         if counts
     }
+
+
+def _written_pair(pair: tuple[int, int, float, float], times: int) -> list[Any]:
+    """Counts, and weights only where they are others: without drawn points, a state is what it was before these."""
+    points, wrong, *weights = pair
+    return [points, wrong, times, *([] if weights == [points, wrong] else _hexadecimal(weights))]
+
+
+def _read_pair(written: Sequence[Any]) -> tuple[tuple[int, int, float, float], int]:
+    points, wrong, times, *weights = written
+    weight, of_wrong = map(float.fromhex, weights) if weights else (float(points), float(wrong))
+    return (points, wrong, weight, of_wrong), times

@@ -1,0 +1,41 @@
+"""Labels of drawn points count in monitors by their probability, and one rule says which drawn points are reviewed.
+
+Why: monitors counted random labels alone, so that reviews, which are drawn and not only declared to be random, watched
+nothing. After a label was taken back, the view of the draws and the counts of the rule said different things.
+"""
+
+from alembic import op
+
+from venn_admit.store.database.routines import routine_statements
+
+revision = "0096"
+down_revision = "0095"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.execute("SET LOCAL lock_timeout = '5s'")
+    op.execute("SET LOCAL statement_timeout = '10min'")
+    for view in ("reviewed_draw_v1", "audit_weight_v1", "audit_draw_v1_since_0096"):
+        replace(view)
+    oldest_program(revision)
+
+
+def downgrade() -> None:
+    op.execute("SET LOCAL lock_timeout = '5s'")
+    replace("audit_draw_v1")
+    op.execute("DROP VIEW venn_admit.audit_weight_v1")
+    op.execute("DROP VIEW venn_admit.reviewed_draw_v1")
+    oldest_program("0094")
+
+
+def replace(view: str) -> None:
+    for statement in routine_statements(f"views/{view}"):
+        op.execute(statement.replace("CREATE VIEW", "CREATE OR REPLACE VIEW"))
+
+
+def oldest_program(oldest: str) -> None:
+    op.execute(
+        f"CREATE OR REPLACE FUNCTION venn_admit.oldest_program() RETURNS text LANGUAGE sql IMMUTABLE RETURN '{oldest}'"
+    )

@@ -1,0 +1,112 @@
+"""Simulated: lamps that count labels of drawn points by their probability, while the policy that fixes these moves.
+
+What was rejected is drawn more often than what was admitted, and points of one class more often than those of another.
+After every hundred points, the share right among the labels so far moves the threshold from which points are admitted.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
+from venn_admit.core.monitoring.anytime.documents import LabelledPoints
+from venn_admit.core.monitoring.anytime.plan import LEVEL, Lamp, MonitorPlan, plan_of
+from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
+from venn_admit.core.types import BoolArray, FloatArray
+
+STREAMS, CALIBRATION, TRAFFIC, BLOCK = 1_000, 300, 1_500, 100
+LEVELS = (LEVEL, 0.05, 0.2)
+ADMITTED, REJECTED = np.array([0.1, 0.4]), 0.8
+BORDER = Law()
+
+
+def blocks(rng: np.random.Generator, right: FloatArray | float, *, is_counted_later: bool) -> Iterator[LabelledPoints]:
+    """The labelled points of each block of the traffic.
+
+    right: the probability that a prediction is right, by tenths of the score.
+    is_counted_later: whether a later policy, which admits all, decides on points that an earlier one drew.
+    """
+    threshold, labels, wrong = 0.5, 0, 0
+    for _ in range(0, TRAFFIC, BLOCK):
+        points, score = BORDER.draw(rng, BLOCK), rng.random(BLOCK)
+        is_wrong = rng.random(BLOCK) >= np.broadcast_to(right, 10)[(score * 10).astype(np.int64)]
+        points = replace(points, label=np.where(is_wrong, 1 - points.predicted, points.predicted))
+        admitted: BoolArray = score >= threshold
+        probability = np.where(admitted, ADMITTED[points.predicted], REJECTED)
+        of_all = min(ADMITTED.min(), REJECTED) / probability
+        weight = np.minimum(ADMITTED[points.predicted], REJECTED) / probability if is_counted_later else np.ones(BLOCK)
+        drawn = rng.random(BLOCK) < probability
+        found = replace(
+            points,
+            admitted=admitted | is_counted_later,
+            weight=weight,
+            weight_of_all=of_all,
+            is_ranked=rng.random(BLOCK) < of_all,
+        )
+        yield taken(found, drawn)
+        labels, wrong = labels + drawn.sum(), wrong + (drawn & is_wrong).sum()
+        threshold = 0.2 if wrong <= labels * float(ALPHA) else 0.7
+
+
+def taken(points: LabelledPoints, rows: BoolArray) -> LabelledPoints:
+    columns = {name: getattr(points, name)[rows] for name in points.__slots__ if name != "groups"}
+    return LabelledPoints(**{**columns, "document": np.arange(rows.sum())})
+
+
+def unweighted(points: LabelledPoints) -> LabelledPoints:
+    ones = np.ones(len(points.label))
+    return replace(points, weight=ones, weight_of_all=ones, is_ranked=ones.astype(np.bool_))
+
+
+def watched(
+    seed: int, right: FloatArray | float, *, is_counted_later: bool, by_weight: bool = True
+) -> tuple[MonitorPlan, MonitorState]:
+    rng = np.random.default_rng(seed)
+    plan = plan_of(BORDER.draw(rng, CALIBRATION), class_count=CLASSES, alpha=ALPHA)
+    state = initial_state(plan)
+    for points in blocks(rng, right, is_counted_later=is_counted_later):
+        advance(plan, state, points if by_weight else unweighted(points), LEVEL)
+    return plan, state
+
+
+def share_lit(found: list[tuple[MonitorPlan, MonitorState]], lamp: Lamp, level: float) -> float:
+    lit = [bool((state.games[lamp].most >= plan.needed(lamp, level)).any()) for plan, state in found]
+    return float(np.mean(lit))
+
+
+# In all .9, the border; what the policy rejects is worse than what it admits.
+GRADED = np.array([0.7] * 3 + [0.69 / 0.7] * 7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("right", "is_counted_later"), [(0.9, False), (GRADED, True)], ids=["by the same", "by later"])
+def test_a_lamp_is_rarely_ever_lit_by_chance(right: FloatArray | float, is_counted_later: bool) -> None:
+    found = [watched(seed, right, is_counted_later=is_counted_later) for seed in range(STREAMS)]
+    for lamp in (Lamp.PROMISE, Lamp.TRUE_CLASSES, Lamp.PARTITIONS, Lamp.MIX):
+        for level in LEVELS:
+            assert share_lit(found, lamp, level) <= level + 3 * sqrt(level * (1 - level) / STREAMS), (lamp, level)
+        assert share_lit(found, lamp, 0.2) > 0, "nor is it never lit"
+
+
+@pytest.mark.parametrize(
+    ("right", "is_counted_later", "lamps"),
+    [(0.9, False, (Lamp.TRUE_CLASSES, Lamp.MIX)), (GRADED, True, (Lamp.PROMISE, Lamp.TRUE_CLASSES))],
+    ids=["by the same", "by later"],
+)
+def test_without_weights_lamps_would_be_lit(
+    right: FloatArray | float, is_counted_later: bool, lamps: tuple[Lamp, ...]
+) -> None:
+    """The control: in a hundred streams, these lamps are lit in more than the level of .2 allows."""
+    found = [watched(seed, right, is_counted_later=is_counted_later, by_weight=False) for seed in range(100)]
+    for lamp in lamps:
+        assert share_lit(found, lamp, 0.2) > 0.2 + 3 * sqrt(0.2 * 0.8 / 100), lamp
+
+
+@pytest.mark.parametrize("is_counted_later", [False, True])
+def test_what_falls_short_is_seen(is_counted_later: bool) -> None:
+    """A share right of .7, with some hundred labels of admitted points."""
+    found = [watched(seed, 0.7, is_counted_later=is_counted_later) for seed in range(40)]
+    assert share_lit(found, Lamp.PROMISE, LEVEL) > 0.8
