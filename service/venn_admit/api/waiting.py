@@ -7,6 +7,7 @@ from venn_admit.errors import JobError
 from venn_admit.flows.jobs.control import await_job, cancel
 from venn_admit.flows.jobs.leases import LEAST_PART_LEFT
 from venn_admit.flows.jobs.listing import live_workers, progress
+from venn_admit.flows.shell import Unwatched
 from venn_admit.runtime.workspace import Runtime
 
 # How long a request waits while no worker takes messages; one may be restarted.
@@ -22,18 +23,12 @@ def require_worker(runtime: Runtime) -> None:
         )
 
 
-class WaitingForWorkers:
+class WaitingForWorkers(Unwatched):
     """The shell of a request: nobody watches, and jobs are left to workers."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._seen_at = time.monotonic()
-
-    def show(self, what: str, total: int | None = None) -> None:
-        """Show nothing."""
-
-    def advance(self, rows: int) -> None:
-        """Show nothing."""
 
     def run_job(self, job_id: int, what: str, then: Callable[[], None] | None = None) -> None:  # noqa: ARG002 - a shell
         """Wait until workers have computed a job; if there is none to begin with, the job is cancelled.

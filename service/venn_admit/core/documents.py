@@ -50,13 +50,14 @@ class Documents:
         Returns:
             (resamples, cell_count) float64, whole numbers.
         """
-        pairs, points = np.unique(self.code[rows] * cell_count + cell, return_counts=True)
-        document, place = pairs // cell_count, pairs % cell_count
+        pairs, points = np.unique(cell * self.count + self.code[rows], return_counts=True)
+        place, document = np.divmod(pairs, self.count)
+        held, starts = np.unique(place, return_index=True)
         generator = np.random.default_rng(seed)
-        counts = np.empty((resamples, cell_count))
+        counts = np.zeros((resamples, cell_count))
         for sample in counts:
             times = np.bincount(generator.integers(self.count, size=self.count), minlength=self.count)
-            sample[:] = np.bincount(place, weights=times[document] * points, minlength=cell_count)
+            sample[held] = np.add.reduceat(times[document] * points, starts)
         return counts
 
 

@@ -14,6 +14,19 @@ class Display(Protocol):
         """Show that this number of rows more are done."""
 
 
+class Unwatched:
+    """A display that nobody watches."""
+
+    def show(self, what: str, total: int | None = None) -> None:
+        """Show nothing."""
+
+    def advance(self, rows: int) -> None:
+        """Show nothing."""
+
+
+UNWATCHED = Unwatched()
+
+
 class Shell(Display, Protocol):
     """Sees the jobs of a use case through, and shows what is done, if anybody watches.
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venn_admit.core.approximation.knn import nonconformity, softmax
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.comparison.localized import CorrectedLocal, local_thresholds
 from venn_admit.core.comparison.split import sets_within
 from venn_admit.core.types import BoolArray, Float32Array, FloatArray
@@ -73,12 +74,14 @@ def test_sets_match_the_definition(alpha: str, eta: float, seed: int, count: int
             assert found[row, known] == expected
 
 
-def real_sets(rows: slice, **more: int) -> tuple[BoolArray, Float32Array, FloatArray, FloatArray]:
+def real_sets(
+    rows: slice, memory_budget: int = DEFAULT_MEMORY_BUDGET
+) -> tuple[BoolArray, Float32Array, FloatArray, FloatArray]:
     """The sets of golden rows, calibrated on 600 of vp, with the vectors and scores that they were calibrated on."""
     with np.load(GOLDEN / "sentiment.npz") as golden:
         support = golden["vp_r"][:600].astype(np.float32)
         score = nonconformity(golden["vp_logits"][:600], golden["vp_y"][:600].astype(np.int64))
-        corrected = CorrectedLocal(support, score, alpha=ALPHA, eta_loc=0.6, **more)
+        corrected = CorrectedLocal(support, score, alpha=ALPHA, eta_loc=0.6, memory_budget=memory_budget)
         logits = golden["score_logits"][rows]
         return corrected.sets(golden["score_r"][rows].astype(np.float32), logits), support, score, logits
 

@@ -72,6 +72,30 @@ def test_all_methods_in_the_order_of_the_paper(few_reviews: Bench) -> None:
     assert [row.name for row in report.accuracy] == ["network", "KNN", "localizer"]
 
 
+class Watched:
+    """What is shown meanwhile: each step, of how many points if that is said, and how many of them are done."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[str, int | None, list[int]]] = []
+
+    def show(self, what: str, total: int | None = None) -> None:
+        self.steps.append((what, total, []))
+
+    def advance(self, rows: int) -> None:
+        self.steps[-1][2].append(rows)
+
+
+def test_methods_that_take_long_tell_how_many_points_are_done(few_reviews: Bench) -> None:
+    request = request_file(few_reviews, few_reviews.write("tweets.npz", tweets()))
+    if request.job_id is not None:
+        few_reviews.run(request.job_id)
+    watched = Watched()
+    compare_methods(few_reviews.workspace(memory_budget=1), request, "tweets", display=watched)
+    counted = {what.removeprefix("Comparing the methods: "): done for what, total, done in watched.steps if total}
+    assert list(counted) == ["LocalConf_BASE", "LocalConf corrected"]
+    assert all(sum(done) == total and len(done) > 4 for _, total, done in watched.steps if total)
+
+
 def test_the_same_report_in_whatever_order_the_data_came(few_reviews: Bench, tmp_path: Path) -> None:
     report = run(few_reviews, request_file(few_reviews, few_reviews.write("tweets.npz", tweets())))
     shuffled = np.random.default_rng(0).permutation(HELD_OUT_ROWS)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, block_rows, tile_rows
+from venn_admit.core.budget import BLOCK_SHARE, DEFAULT_MEMORY_BUDGET, block_rows, tile_rows
 from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 
@@ -68,15 +68,19 @@ class SupportTiles:
         centre: (D,), about the middle of the support; the distances are of its dtype.
     """
 
-    def __init__(self, support: Float32Array, centre: Real, *, in_memory: bool = False) -> None:
+    def __init__(self, support: Float32Array, centre: Real, *, most_bytes: int = 0) -> None:
         """Cut the support.
 
         Args:
-            in_memory: Whether the tiles are prepared now and stay, or are prepared by every pass over them.
+            most_bytes: If the tiles take no more than these, they are prepared now and stay in memory; otherwise, every
+                pass over them prepares them.
         """
         self.support = support
         self.centre = centre
-        self._prepared = [self._prepare(start, self._room()) for start in self._starts()] if in_memory else None
+        taken = len(self._starts()) * SUPPORT_TILE * (support.shape[1] + 3) * centre.itemsize
+        self._prepared = (
+            [self._prepare(start, self._room()) for start in self._starts()] if taken <= most_bytes else None
+        )
 
     def read(self) -> Iterator[_SupportTile]:
         """Yield the tiles in order; each may be overwritten by the next."""
@@ -86,10 +90,6 @@ class SupportTiles:
         room = self._room()  # allocated once: fresh pages would cost as much as the arithmetic
         for start in self._starts():
             yield self._prepare(start, room)
-
-    def bytes_in_memory(self) -> int:
-        """Return how many bytes the tiles take if they stay in memory."""
-        return int(len(self._starts()) * SUPPORT_TILE * (self.support.shape[1] + 3) * self.centre.itemsize)
 
     def largest_norm(self) -> float:
         """Return the largest squared distance of a row from the centre; inf if it overflows."""
@@ -162,10 +162,31 @@ def pairwise_distances(
     """
     check_vectors(queries, support)
     distances = np.empty((len(queries), len(support)))
-    for tile in distance_tiles(queries, SupportTiles(support, centre_of(support)), memory_budget):
+    _fill(distances, queries, SupportTiles(support, centre_of(support)), memory_budget)
+    return distances
+
+
+def distance_blocks(
+    queries: Float32Array, support: Float32Array, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
+) -> Iterator[tuple[int, FloatArray]]:
+    """Yield `pairwise_distances` in blocks of queries: the first query of each, and the distances.
+
+    A block may be overwritten, and the next one overwrites it: fresh pages would cost as much as the arithmetic.
+    """
+    check_vectors(queries, support)
+    tiles = SupportTiles(support, centre_of(support), most_bytes=memory_budget // BLOCK_SHARE)
+    step = block_rows(memory_budget, 8 * len(support) * QUERY_TILE) * QUERY_TILE
+    distances = np.empty((min(step, len(queries)), len(support)))
+    for start in range(0, len(queries), step):
+        block = queries[start : start + step]
+        _fill(distances, block, tiles, memory_budget)
+        yield start, distances[: len(block)]
+
+
+def _fill(distances: FloatArray, queries: Float32Array, tiles: SupportTiles, memory_budget: int) -> None:
+    for tile in distance_tiles(queries, tiles, memory_budget):
         rows, columns = tile.queries, tile.support
         distances[rows, columns] = tile.distances[: rows.stop - rows.start, : columns.stop - columns.start]
-    return distances
 
 
 def centre_of(support: Float32Array) -> FloatArray:

@@ -167,10 +167,8 @@ class LocalizerSupport:
             return self._float64_tiles
 
     def _cut(self, centre: Real) -> SupportTiles:
-        tiles = SupportTiles(self._support, centre)
-        if self._keep_tiles and tiles.bytes_in_memory() <= self._memory_budget // TILES_SHARE:
-            return SupportTiles(self._support, centre, in_memory=True)
-        return tiles
+        kept = self._memory_budget // TILES_SHARE if self._keep_tiles else 0
+        return SupportTiles(self._support, centre, most_bytes=kept)
 
     def _reach(self, queries: Float32Array) -> FloatArray:
         """A distance that no support row exceeds from each query, (m,), by way of the centre; inf for float64 only."""

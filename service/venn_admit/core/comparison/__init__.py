@@ -15,6 +15,7 @@ Args:
     mc: n points of `mc`, in any order.
     name: The name of a method.
     on_method: Called with the name of each method before it is computed.
+    on_points: Called with a number of points that a method has gone through since.
     points: The points to decide on, none of them held out.
     promise: What is asked of the methods.
     queries: (m, D) float32; may be a memory map.

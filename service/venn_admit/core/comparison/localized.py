@@ -10,15 +10,15 @@ level of the quantile so that coverage does: it is full conformal prediction wit
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 
-from venn_admit.core.approximation.distance_tiles import QUERY_TILE, check_eta, pairwise_distances
+from venn_admit.core.approximation.distance_tiles import check_eta, distance_blocks
 from venn_admit.core.approximation.knn import softmax
-from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, block_rows
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.order_statistics import conformal_rank
 from venn_admit.core.checks import check_lengths
 from venn_admit.core.comparison.split import check_alpha
@@ -29,6 +29,9 @@ TIE = 1e-12
 """Transformed scores that differ by a smaller part count as equal, so that rounding can only enlarge a set."""
 
 
+_RUN = 2**9
+
+
 def local_thresholds(
     queries: Float32Array,
     support: Float32Array,
@@ -37,6 +40,7 @@ def local_thresholds(
     alpha: Decimal,
     eta_loc: float,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    on_points: Callable[[int], object] = lambda _: None,
 ) -> FloatArray:
     """Return the smallest calibration score at which the localizer's weights reach 1 - alpha, for each query.
 
@@ -58,21 +62,31 @@ def local_thresholds(
     order = np.argsort(score, kind="stable")
     ordered = np.append(score[order], np.inf)  # (n + 1,)
     confidence = float(1 - Fraction(alpha))
-    thresholds = np.empty(len(queries))
-    step = block_rows(memory_budget, 8 * len(support) * QUERY_TILE) * QUERY_TILE
-    for start in range(0, len(queries), step):
-        rows = slice(start, start + step)
-        weights = pairwise_distances(queries[rows], support, memory_budget=memory_budget)  # (b, n)
-        # The nearest distance is subtracted, so that no eta_loc is too small; a far point may weigh 0.
-        np.subtract(weights.min(axis=1, keepdims=True), weights, out=weights)
-        with np.errstate(over="ignore"):
-            weights /= eta_loc
-        np.exp(weights, out=weights)
-        for number, weight in enumerate(weights, start=start):
-            reached = np.cumsum(weight[order])
+    thresholds, weight = np.empty(len(queries)), np.empty(len(support))
+    for start, block in distance_blocks(queries, support, memory_budget=memory_budget):
+        for row, distances in enumerate(block, start):
+            # The nearest distance is subtracted, so that no eta_loc is too small; a far point may weigh 0.
+            np.subtract(distances, distances.min(), out=distances)
+            np.take(_weight_at(distances, eta_loc), order, out=weight, mode="clip")
             # Equal scores are adjacent, so it does not matter at which of them the sum passes.
-            thresholds[number] = ordered[np.searchsorted(reached, confidence * reached[-1])]
+            thresholds[row] = ordered[_first_reaching(confidence, weight)]
+        on_points(len(block))
     return thresholds
+
+
+def _first_reaching(share: float, weight: FloatArray) -> int:
+    """The first row at which the sum of the weights up to it reaches a share of their sum.
+
+    The sums of runs say in which run it lies: adding up all weights one after the other takes ten times as long.
+    """
+    starts = np.arange(0, len(weight), _RUN)
+    reached = np.cumsum(np.add.reduceat(weight, starts))
+    wanted = share * reached[-1]
+    run = int(np.searchsorted(reached, wanted))
+    start, below = run * _RUN, reached[run - 1] if run else 0.0
+    within = below + np.cumsum(weight[start : start + _RUN])
+    # The sum of a run may be rounded up where its last partial sum is not.
+    return start + min(int(np.searchsorted(within, wanted)), len(within) - 1)
 
 
 class CorrectedLocal:
@@ -99,6 +113,7 @@ class CorrectedLocal:
         alpha: Decimal,
         eta_loc: float,
         memory_budget: int = DEFAULT_MEMORY_BUDGET,
+        on_points: Callable[[int], object] = lambda _: None,
     ) -> None:
         """Weigh the calibration points by each other, n^2 distances in blocks of rows.
 
@@ -106,7 +121,7 @@ class CorrectedLocal:
             NotReadyError: There are no calibration points.
         """
         _check(support, score, alpha, eta_loc)
-        self._eta_loc, self._memory_budget = eta_loc, memory_budget
+        self._eta_loc, self._memory_budget, self._on_points = eta_loc, memory_budget, on_points
         self._rank = int(conformal_rank(np.array([len(score)]), alpha)[0])
         self._order = np.argsort(score, kind="stable")
         self._support, self._score = support, score[self._order]
@@ -150,16 +165,20 @@ class CorrectedLocal:
         return bisect_left(value, True, lo=1, key=is_out)
 
     def _weights(self, queries: Float32Array) -> Iterator[tuple[int, FloatArray]]:
-        """Yield the number of each query and H(x, x_j), (n,), of the calibration points by ascending score."""
-        step = block_rows(self._memory_budget, 8 * len(self._support) * QUERY_TILE) * QUERY_TILE
-        for start in range(0, len(queries), step):
-            distances = pairwise_distances(
-                queries[start : start + step], self._support, memory_budget=self._memory_budget
-            )
-            with np.errstate(over="ignore"):
-                distances /= -self._eta_loc
-            for row, weight in enumerate(np.exp(distances, out=distances), start):
-                yield row, weight[self._order]
+        """Yield the number of each query and H(x, x_j), (n,), by ascending score, which those of the next overwrite."""
+        weight = np.empty(len(self._support))
+        for start, block in distance_blocks(queries, self._support, memory_budget=self._memory_budget):
+            for row, distances in enumerate(block, start):
+                yield row, np.take(_weight_at(distances, self._eta_loc), self._order, out=weight, mode="clip")
+            self._on_points(len(block))
+
+
+def _weight_at(distances: FloatArray, eta_loc: float) -> FloatArray:
+    """Return exp(-dist / eta_loc), in place."""
+    with np.errstate(over="ignore"):
+        np.divide(distances, -eta_loc, out=distances)
+    weights: FloatArray = np.exp(distances, out=distances)
+    return weights
 
 
 def _check(support: Float32Array, score: FloatArray, alpha: Decimal, eta_loc: float) -> None:

@@ -8,6 +8,7 @@ point prediction: argmax KNN, or argmax f. Without vectors there is no KNN, and 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Protocol
 
 from venn_admit.core.approximation.knn import network_prediction
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
@@ -25,6 +26,13 @@ LOCAL, CORRECTED = "LocalConf_BASE", "LocalConf corrected"
 
 MOST_WEIGHED = 2**13
 """The corrected form weighs calibration points by each other; of more points than these, a sample calibrates it."""
+
+
+class OnMethod(Protocol):
+    """Is told what is computed from now on."""
+
+    def __call__(self, name: str, points: int | None = None, /) -> object:
+        """Be told the name of a method, and how many points it goes through one after the other, if that takes long."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +107,8 @@ def comparison_methods(
     eta_loc: float | None,
     seed: int,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
-    on_method: Callable[[str], object] = lambda _: None,
+    on_method: OnMethod = lambda *_: None,
+    on_points: Callable[[int], object] = lambda _: None,
 ) -> ComparisonMethods:
     """Return the sets that each comparison method gives some points, and the parameters of the methods.
 
@@ -131,7 +140,7 @@ def comparison_methods(
     assert calibration.vectors is not None, "checked above"
     assert calibration.nonconformity is not None, "checked above"
     assert eta_loc is not None, "checked above"
-    on_method(LOCAL)
+    on_method(LOCAL, len(points.vectors))
     local = local_thresholds(
         points.vectors,
         calibration.vectors,
@@ -139,15 +148,17 @@ def comparison_methods(
         alpha=alpha,
         eta_loc=eta_loc,
         memory_budget=memory_budget,
+        on_points=on_points,
     )
-    on_method(CORRECTED)
     sample = document_sample(calibration.keys, seed=seed, most=MOST_WEIGHED)
+    on_method(CORRECTED, len(sample) + len(points.vectors))
     corrected = CorrectedLocal(
         calibration.vectors[sample],
         calibration.nonconformity[sample],
         alpha=alpha,
         eta_loc=eta_loc,
         memory_budget=memory_budget,
+        on_points=on_points,
     )
     of_knn = sets_within(points.knn_logits, local)
     return ComparisonMethods(

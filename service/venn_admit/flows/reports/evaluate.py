@@ -20,7 +20,7 @@ from venn_admit.flows.data.ingest import store_scored
 from venn_admit.flows.decisions.score import add_score_job
 from venn_admit.flows.jobs.submit import Submission, submit_job
 from venn_admit.flows.reports.held_out import comparison_calibration, predicted_calibration_data, read_held_out
-from venn_admit.flows.shell import Shell
+from venn_admit.flows.shell import UNWATCHED, Display, Shell
 from venn_admit.methods.describing import PointsToJudge
 from venn_admit.methods.registry import METHODS, load_snapshot, settled_weights
 from venn_admit.report.evaluation.dataset import DatasetReport, build_dataset_report
@@ -122,7 +122,7 @@ def evaluate(
     shown = title or (f"calibration {request.calibration_id}" if source is None else source.name)
     if request.job_id is not None:
         shell.run_job(request.job_id, f"Scoring {shown}")
-    return compare_methods(workspace, request, shown, on_step=shell.show)
+    return compare_methods(workspace, request, shown, display=shell)
 
 
 def evaluate_sets(
@@ -147,18 +147,17 @@ def evaluate_sets(
 
 
 def compare_methods(
-    workspace: Workspace, request: EvaluationRequest, title: str, *, on_step: Callable[[str], object] = lambda _: None
+    workspace: Workspace, request: EvaluationRequest, title: str, *, display: Display = UNWATCHED
 ) -> DatasetReport:
     """Compare the methods on the points of a request whose job is done; title: what the report calls them.
 
     The comparison methods are calibrated on mc and vp as the snapshot has them, and on knn as it is now.
-    on_step: called with what is done from now on.
     """
 
-    def on_method(name: str) -> None:
-        on_step(f"Comparing the methods: {name}")
+    def on_method(name: str, points: int | None = None) -> None:
+        display.show(f"Comparing the methods: {name}", points)
 
-    on_step("Reading the decisions")
+    display.show("Reading the decisions")
     classifier, exemplar_ids = request.classifier, request.labelled.ids
     knn = classifier.knn
     snapshot = load_snapshot(workspace, classifier, request.calibration_id)
@@ -199,6 +198,7 @@ def compare_methods(
         seed=classifier.seed,
         memory_budget=workspace.memory_budget,
         on_method=on_method,
+        on_points=display.advance,
     )
     selective = selective_methods(
         held_out.splits,
@@ -209,7 +209,7 @@ def compare_methods(
         seed=classifier.seed,
         on_method=on_method,
     )
-    on_step("Predicting the calibration data")
+    display.show("Predicting the calibration data")
     has_localizer = knn is not None and judged.localizer_predicted is not None
     points = EvaluationPoints(
         label=rows.label,
@@ -231,7 +231,7 @@ def compare_methods(
             memory_budget=workspace.memory_budget,
         ),
     )
-    on_step("Counting shares and their intervals")
+    display.show("Counting shares and their intervals")
     return build_dataset_report(
         title,
         classifier.class_names,
