@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlalchemy import Engine, Row, text
 
+from venn_admit.core.calibrators.arguments import json_settings
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.settings import (
     MethodSettings,
@@ -71,6 +72,10 @@ METHODS = [
 # About the size that a fit on the bundled reviews gives.
 REVIEW_PARAMETERS = KnnParameters(beta=np.array([-0.16, -0.23]), gamma=np.array([0.25, 0.25]), eta=4.7)
 REVIEW_ETA_LOC = 0.6
+
+ADDED_TO_ADMIT = json_settings(make_settings(2, 1))
+ADDED_TO_ABERS = json_settings(make_venn_abers_settings(2, 1))
+"""The settings that were added to a method, as JSON has them, each at its default."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from tests.cli import samples
 from tests.cli.conftest import CALIBRATION
 from tests.cli.program import Program, nothing_stored
 from tests.cli.samples import CLASS_COUNT, HELD_OUT_ROWS, NAME, TRAIN_ROWS, K
-from tests.running import column
+from tests.running import ADDED_TO_ADMIT, column
 from venn_admit.files.output import exports
 
 KNN_PARAMETERS = ["beta", "gamma", "eta", "eta_loc", "reliability"]
@@ -109,7 +109,7 @@ def test_parameters(calibrated: Program, tmp_path: Path) -> None:
         "alpha",
         "delta",
         "kappa",
-        "undivided",
+        *ADDED_TO_ADMIT,
         "thresholds",
         "q_bins",
     ]

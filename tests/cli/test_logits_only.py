@@ -14,6 +14,7 @@ from tests.cli.conftest import copied, on_database
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.conftest import fresh_database
 from tests.files.samples import Columns
+from tests.running import ADDED_TO_ABERS
 
 NAME = "bare"
 CALIBRATE = ("calibrate", NAME, "--method", "venn-abers", "--promise", "pointwise", "--alpha", "0.2")
@@ -130,8 +131,7 @@ def test_exports(made: Program, tmp_path: Path) -> None:
     assert (set(columns["split"]), columns["score"].between(0, 1).all()) == ({"mc"}, True)
     parameters = tmp_path / "parameters.json"
     assert made("export", NAME, "--what", "parameters", "--out", parameters).code == 0
-    names = {"alpha", "thresholds", "q_bins", "promise", "loss", "standing", "family"}
-    assert json.loads(parameters.read_text()).keys() == names | {"class_shares", "class_shares_within"}
+    assert json.loads(parameters.read_text()).keys() == {"alpha", "thresholds", "q_bins", *ADDED_TO_ABERS}
 
 
 def test_report(own: Program, bare_files: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.cli.conftest import CALIBRATION
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import CLASS_COUNT, CLASS_NAMES, NAME, SCORED_ROWS, K
 from tests.files.samples import SUFFIXES, Columns
-from tests.running import METHODS
+from tests.running import ADDED_TO_ADMIT, METHODS
 from venn_admit.cli.output import messages
 from venn_admit.cli.waiting import Showing
 from venn_admit.files.output.exports import SCORES_SCHEMA
@@ -256,7 +256,7 @@ def test_evaluate(own_calibrated: Program, scored_file: Path) -> None:
         "thresholds": ["0.8"] * CLASS_COUNT,
         "kappa": 10,
         "delta": 1.0,
-        "undivided": False,
+        **ADDED_TO_ADMIT,
         "bin_edges": [0, 1],
         "weighted": True,
     }

@@ -9,6 +9,7 @@ import pytest
 from tests.cli import samples
 from tests.cli.program import Program
 from tests.cli.samples import NAME
+from tests.running import ADDED_TO_ABERS
 
 ABERS = ("calibrate", NAME, "--method", "venn-abers", "--promise", "pointwise", "--alpha", "0.2")
 
@@ -151,10 +152,8 @@ def test_what_is_listed_and_exported(by_abers: Program, tmp_path: Path) -> None:
     assert "venn-abers" in by_abers("show", NAME).stdout
     out = tmp_path / "parameters.json"
     assert by_abers("export", NAME, "--what", "parameters", "--out", out).code == 0
-    names = ["beta", "gamma", "eta", "eta_loc", "reliability"]
-    names += ["alpha", "promise", "loss", "standing", "family", "class_shares", "class_shares_within"]
-    names += ["thresholds", "q_bins"]
-    assert list(json.loads(out.read_text())) == names
+    names = ["beta", "gamma", "eta", "eta_loc", "reliability", "alpha", *ADDED_TO_ABERS]
+    assert list(json.loads(out.read_text())) == [*names, "thresholds", "q_bins"]
     points = tmp_path / "calibration.parquet"
     assert by_abers("export", NAME, "--what", "calibration", "--out", points).code == 0
     assert {row["split"] for row in pq.read_table(points).to_pylist()} == {"mc"}

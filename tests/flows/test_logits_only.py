@@ -14,7 +14,7 @@ import pytest
 from tests.core.calibrators.venn_abers.isotonic import bounds_of
 from tests.counting import traffic
 from tests.flows.logits import ALPHA, CLASSES, NAME, calibrated, exemplars, make, prepared
-from tests.running import Bench
+from tests.running import ADDED_TO_ABERS, Bench
 from venn_admit.core.approximation.knn import softmax
 from venn_admit.core.types import KnnParameters
 from venn_admit.errors import Code, InvalidInputError, NotReadyError
@@ -302,17 +302,8 @@ def test_what_is_exported(logits: Bench) -> None:
     assert logits.export(NAME, Export.EXEMPLARS).num_rows == 860
     out = logits.folder / "parameters.json"
     export(logits.engine, NAME, Export.PARAMETERS, out)
-    assert json.loads(out.read_text()) == {
-        "alpha": 0.2,
-        "promise": "pointwise",
-        "loss": None,
-        "class_shares": None,
-        "class_shares_within": None,
-        "standing": False,
-        "family": False,
-        "thresholds": [0.8] * CLASSES,
-        "q_bins": [0],
-    }
+    settings = {"alpha": 0.2, "thresholds": [0.8] * CLASSES, "q_bins": [0]}
+    assert json.loads(out.read_text()) == settings | ADDED_TO_ABERS
     unlabelled = {name: values for name, values in exemplars("later", 40, seed=6).items() if name != "y"}
     logits.score(NAME, logits.write("later.npz", unlabelled), weighted=None)
     assert set(logits.export(NAME, Export.UNLABELLED).column("external_id").to_pylist()) == set(unlabelled["id"])

@@ -15,6 +15,7 @@ import torch
 import venn_admit
 from tests.cli import samples
 from tests.package.conftest import filled
+from tests.running import ADDED_TO_ABERS
 
 NAME = "bare"
 
@@ -129,8 +130,7 @@ def test_settings_are_compared_and_varied(calibrated: venn_admit.Classifier) -> 
     outcome, on_average = compared.outcomes
     assert on_average.settings["promise"] == "average"
     asked = {"method": "venn-abers", "alpha": "0.2", "q_bins": (0,), "score": "network", "promise": "pointwise"}
-    added = {"loss": None, "standing": False, "family": False, "class_shares": None, "class_shares_within": None}
-    assert outcome.settings == asked | added
+    assert outcome.settings == ADDED_TO_ABERS | asked
     assert compared.proposal == outcome
     assert compared.left_out["Venn-ADMIT"] == "the classifier has logits only, and this needs vectors"
     assert calibrated.calibrate(**outcome.settings).score == "network"

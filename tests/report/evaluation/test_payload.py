@@ -9,6 +9,7 @@ from math import inf
 import pytest
 
 from tests.report.samples import ALPHA, HOSTILE_NAMES, PARAMETERS
+from tests.running import ADDED_TO_ADMIT
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.evaluation.measures import ClassTallies
@@ -169,7 +170,7 @@ def test_the_calibration(sentiment: DatasetReport) -> None:
         "thresholds": ["0.9", "0.9"],
         "kappa": 100,
         "delta": "inf",
-        "undivided": False,
+        **ADDED_TO_ADMIT,
         "bin_edges": [0, 1, 6],
         "mc_count": 500,
         "vp_count": 480,

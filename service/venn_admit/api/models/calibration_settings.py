@@ -15,6 +15,7 @@ ModelType = TypeVar("ModelType", bound=BaseModel)
 IGNORED = "Part of a calibration; ignored, so that what was exported can be sent as it is."
 
 _LONGEST_WORD = 20
+_EXPORTED = ("alpha", "delta", "kappa", "thresholds", "q_bins")  # and those that were added
 _NUMBERS = (SettingKind.DECIMAL, SettingKind.NUMBER, SettingKind.INTEGER)
 
 
@@ -58,14 +59,14 @@ def with_asked_settings(model: type[ModelType]) -> type[ModelType]:
 
 
 def with_ignored_settings(model: type[ModelType]) -> type[ModelType]:
-    """Add what exported parameters hold of each setting that was added, in any number, since nothing is made of it."""
+    """Add what exported parameters hold of settings, in any number, since nothing is made of it."""
     members: dict[str, Any] = {
         name: (
             _many(one, Number if one.kind in _NUMBERS else _given(one), one.most_values) | None,
             Field(default=None, max_length=one.most_values, description=IGNORED, examples=[None]),
         )
         for name, one in ALL_DECLARED.items()
-        if one.added
+        if one.added or name in _EXPORTED
     }
     return _with(model, members)
 

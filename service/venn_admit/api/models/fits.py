@@ -85,11 +85,6 @@ class NewParameters(Given):
 
     s_hat: Number | None = Field(default=None, description=IGNORED, examples=[None])
     omega: Number | None = Field(default=None, description=IGNORED, examples=[None])
-    alpha: Number | None = Field(default=None, description=IGNORED, examples=[None])
-    delta: Number | None = Field(default=None, description=IGNORED, examples=[None])
-    kappa: Number | None = Field(default=None, description=IGNORED, examples=[None])
-    thresholds: list[Number] | None = Field(default=None, max_length=100_000, description=IGNORED, examples=[None])
-    q_bins: list[Number] | None = Field(default=None, max_length=10_001, description=IGNORED, examples=[None])
 
 
 class AdoptedParameters(Model):
