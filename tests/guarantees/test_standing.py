@@ -14,7 +14,7 @@ from tests.guarantees.draws import Draws
 from venn_admit.core.calibrators.certified.forecast import chance_of_points
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.standing.chains import ClassChain, StandingChain, level_of_chain, standing_chain
-from venn_admit.core.standing.state import admitting, advance, certified_counts, initial_state
+from venn_admit.core.standing.state import admitting, advance, certified_counts, initial_state, start
 from venn_admit.core.types import BoolArray, FloatArray
 
 ALPHA, EPS, STREAMS = 0.1, 0.1, 1_000
@@ -22,6 +22,7 @@ LEVELS = np.array([0.95, 0.9, 0.85, 0.8, 0.7, 0.6])
 WEIGHT = np.array([0.3, 0.2, 0.15, 0.15, 0.1, 0.1])
 GRADED = np.array([0.99, 0.95, 0.9, 0.85, 0.7, 0.6])
 BELOW = np.full(6, 0.8999)
+STAKES = np.array([0.9, 0.5, 0.25, 0.1, 0.05, -1.0])
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Law:
     size, documents: The points of a document, and the documents of a stream.
     largest: M.
     dependence: The probability that a point takes the uniform number of its document instead of its own.
-    chains: How many chains are begun, one after the other, each with the documents from then on as evidence.
+    chains: How many chains are begun, one after the other, each with the documents from then on as evidence. A third of
+        the documents are there when the first begins.
     """
 
     right: FloatArray
@@ -52,8 +54,9 @@ class Law:
         return CertificatePoints(LEVELS[level], predicted, label, document)
 
     def chain(self, number: int) -> StandingChain:
-        of_class = ClassChain(LEVELS, LEVELS, np.full(6, self.largest), 0)
-        return StandingChain(ALPHA, level_of_chain(EPS, number), (of_class,) * len(self.right))
+        of_class = ClassChain(LEVELS, LEVELS, np.full(6, self.largest), 0, STAKES)
+        at_start = self.documents // 3 if number == 1 else 0
+        return StandingChain(ALPHA, level_of_chain(EPS, number), (of_class,) * len(self.right), at_start)
 
     def share_right(self, predicted: int, least: float) -> float:
         """The share right of what is admitted of a class from a score on."""
@@ -89,7 +92,7 @@ def test_a_standing_certificate_seldom_ever_falls_short(name: str) -> None:
         for number in range(1, law.chains + 1):
             chain = law.chain(number)
             begun = points.take(points.document >= law.documents * (number - 1) // law.chains)
-            counts.append(certified_counts(chain, advance(chain, initial_state(chain), begun)))
+            counts.append(certified_counts(chain, start(chain, initial_state(chain), begun)))
         failed += any(short[place, :count].any() for of in counts for place, count in enumerate(of))
         certified += any(any(of) for of in counts)
     assert failed / STREAMS <= EPS + 3 * sqrt(EPS * (1 - EPS) / STREAMS)
@@ -99,7 +102,7 @@ def test_a_standing_certificate_seldom_ever_falls_short(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["points, two classes", "documents, two classes"])
 def test_the_stream_of_a_classifier_seldom_ever_falls_short(name: str) -> None:
-    """Chains as a calibration begins them: one fixed by `knn`, for which all other labels count, those there are first.
+    """Chains as a calibration begins them: one fixed by `knn`, for which all other labels count, those there at first.
 
     The next, which begins after half of the stream, is fixed by all labels before it, and later ones count.
     """
@@ -112,7 +115,10 @@ def test_the_stream_of_a_classifier_seldom_ever_falls_short(name: str) -> None:
             chain = standing_chain(
                 points.take(proposing), class_count=2, alpha=ALPHA, level=level_of_chain(EPS, number)
             )
-            counts = certified_counts(chain, advance(chain, initial_state(chain), points.take(evidence)))
+            counting = points.take(evidence)
+            counting = replace(counting, document=counting.document - counting.document.min())
+            chain = replace(chain, at_start=law.documents // 8 if number == 1 else 0)
+            counts = certified_counts(chain, start(chain, initial_state(chain), counting))
             least = admitting(chain, counts)
             is_short = [
                 one is not None and law.share_right(place, one) < 1 - ALPHA - 1e-12 for place, one in enumerate(least)
@@ -135,7 +141,7 @@ def test_labels_of_drawn_points_seldom_certify_what_falls_short(size: int) -> No
     One class is .8999 right at every score, the other is right until the third threshold.
     """
     law = Law(np.array([BELOW, GRADED]), 6_000 // size, size=size, largest=size, dependence=0.5)
-    chain, short, passed = law.chain(1), law.short, 0
+    chain, short, passed = replace(law.chain(1), at_start=0), law.short, 0
     draws = Draws(EPS)
     for stream in draws:
         rng = np.random.default_rng(stream)

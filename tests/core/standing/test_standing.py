@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from tests.core.calibrators.certified.laws import graded_points
+from venn_admit.core.calibrators.certified.hypothesis_tests import binomial_tail
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.standing.certificate import standing_certificate
 from venn_admit.core.standing.chains import ClassChain, StandingChain, level_of_chain, standing_chain
-from venn_admit.core.standing.state import State, admitting, advance, certified_counts, initial_state
+from venn_admit.core.standing.state import State, admitting, advance, certified_counts, initial_state, start
 from venn_admit.errors import InvalidInputError
 
 ALPHA, LEVEL = 0.1, 0.05
@@ -49,11 +50,12 @@ def test_label_by_label_and_all_at_once_give_the_same_bits(size: int) -> None:
 def test_wealth_is_that_of_a_plain_loop(size: int) -> None:
     chain = chain_of(3, size)
     stream = graded_points(np.random.default_rng(4), 60, size=size + 1)
-    state = advance(chain, initial_state(chain), stream)
+    begun = initial_state(chain)
+    state = advance(chain, begun, stream)
     for number, of_class in enumerate(chain.classes):
         assert len(of_class.scores)
         for place in (0, len(of_class.scores) - 1):
-            wealth, most, largest = [1.0] * 7, 1.0, int(of_class.largest[place])
+            wealth, most, largest = begun[number].wealth[place].tolist(), 1.0, int(of_class.largest[place])
             for document in range(60):
                 rows = np.flatnonzero((stream.document == document) & (stream.predicted == number))
                 admitted = [row for row in rows if stream.score[row] >= of_class.scores[place]]
@@ -80,10 +82,11 @@ def drawn_stream(seed: int, documents: int, size: int) -> CertificatePoints:
 @pytest.mark.parametrize("size", [1, 5])
 def test_weights_of_drawn_points_are_those_of_a_plain_loop_and_no_order_shows(size: int) -> None:
     chain, stream = chain_of(9, size), drawn_stream(10, 200, size)
-    state = advance(chain, initial_state(chain), stream)
+    begun = initial_state(chain)
+    state = advance(chain, begun, stream)
     assert stream.weight is not None
     for number, of_class in enumerate(chain.classes):
-        largest, wealth, most = int(of_class.largest[0]), [1.0] * 7, 1.0
+        largest, wealth, most = int(of_class.largest[0]), begun[number].wealth[0].tolist(), 1.0
         for document in np.unique(stream.document):
             rows = np.flatnonzero((stream.document == document) & (stream.predicted == number))
             admitted = [row for row in rows if stream.score[row] >= of_class.scores[0]]
@@ -100,6 +103,50 @@ def test_weights_of_drawn_points_are_those_of_a_plain_loop_and_no_order_shows(si
         part_of = numbered(stream, number, number + 7)
         later = advance(chain, later, part_of.take(np.arange(len(part_of.score))[::-1]))
     assert same(state, later)
+
+
+def test_wealth_goes_to_the_stakes_that_are_foretold_to_grow_fastest() -> None:
+    stakes = np.array([2.0, 0.8, 0.35, 0.1, 0.01, -1.0])
+    of_class = ClassChain(np.zeros(6), np.zeros(6), np.ones(6, dtype=np.int64), 0, stakes)
+    for at_start, total in ((0, 7.0), (100, 4.0)):
+        (state,) = initial_state(StandingChain(ALPHA, LEVEL, (of_class,), at_start))
+        shared = state.wealth[:, :7] * 7 / total
+        assert shared.sum(axis=1) == pytest.approx(7)
+        assert shared.argmax(axis=1).tolist() == [0, 0, 1, 3, 6, 6]
+        assert shared.min() == pytest.approx(0.25)
+        assert shared[2] == pytest.approx([0.25, 0.25 + 5.25 * 0.75, 0.25 + 5.25 * 0.25, 0.25, 0.25, 0.25, 0.25])
+        assert state.wealth[:, 7:].sum() == 0
+
+
+def test_the_bet_at_the_start_is_the_binomial_test_at_half_of_the_level() -> None:
+    chain = replace(chain_of(11, 1), at_start=3_000)
+    stream = graded_points(np.random.default_rng(12), 3_200)
+    begun = initial_state(chain)
+    state, without = start(chain, begun, stream), advance(chain, begun, stream)
+    won = []
+    for number, of_class in enumerate(chain.classes):
+        there = numbered(stream, 0, 3_000)
+        for place, score in enumerate(of_class.scores.tolist()):
+            label = there.label[(there.predicted == number) & (there.score >= score)]
+            wrong = int((label != number).sum())
+            passes = binomial_tail(wrong, len(label), ALPHA) <= LEVEL / 2 / 2
+            won.append(passes)
+            assert state[number].wealth[place, 7] == (8 * 2 / LEVEL if passes else 0)
+            assert state[number].wealth[place, :7].tolist() == without[number].wealth[place, :7].tolist()
+            assert not passes or state[number].most[place] >= 2 / LEVEL
+    assert 0 < sum(won) < len(won)
+    assert sum(certified_counts(chain, state)) > sum(certified_counts(chain, without))
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+def test_documents_at_the_start_are_tested_by_a_game_in_which_no_order_shows(drawn: bool) -> None:
+    chain = replace(chain_of(13, 5), at_start=1_500)
+    stream = drawn_stream(14, 2_000, 5) if drawn else graded_points(np.random.default_rng(14), 2_000, size=5)
+    state = start(chain, initial_state(chain), stream)
+    won = np.concatenate([of.wealth[:, 7] for of in state])
+    assert {0.0, 8 * 2 / LEVEL} == set(won.tolist())
+    shuffled = stream.take(np.random.default_rng(15).permutation(len(stream.score)))
+    assert same(start(chain, initial_state(chain), shuffled), state)
 
 
 def test_weights_of_one_are_labels_without_any() -> None:

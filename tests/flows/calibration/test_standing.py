@@ -15,6 +15,7 @@ from tests.flows.logits import CLASSES, NAME, calibrated, exemplars, make, with_
 from tests.flows.recalibration import REQUEST
 from tests.running import Bench
 from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.standing.state import initial_state, start
 from venn_admit.core.types import KnnParameters
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_sources import LabelFile
@@ -246,6 +247,24 @@ def test_a_correction_withdraws_what_the_labels_no_longer_show(begun: Bench) -> 
     give(begun, 0, 0, **{f"row{row}": LABELS[f"new-{row}"] for row in range(600)})
     advance(begun)
     assert certificate(begun) == before
+
+
+def test_a_correction_of_a_label_at_the_start_is_bet_on_again(begun: Bench) -> None:
+    give(begun, 0, 300)
+    advance(begun)
+    of_start = "(SELECT max(exemplar_id) FROM standing_evidence WHERE document < 5)"
+    key = begun.value(f"SELECT external_id FROM exemplar WHERE id = {of_start}")
+    path = begun.folder / "labels.csv"
+    path.write_text(f"external_id,label\n{key},\n")
+    label(begun.engine, NAME, LabelFile(path), selection="random", retract=True)
+    advance(begun)
+    with connect(begun.engine) as connection:
+        chain = chains.newest(connection, calibrator(begun, NAME))
+        found = chains.state_at(connection, chain, chains.position(connection, chain).documents)
+        state = start(chain.chain, initial_state(chain.chain), chains.evidence(connection, chain, first=0))
+    assert chain.chain.at_start > 5
+    assert [of.wealth.tobytes() for of in found] == [of.wealth.tobytes() for of in state]
+    assert all(of.wealth.shape[1] == 8 for of in found)
 
 
 def test_two_at_once_count_each_label_once(begun: Bench) -> None:

@@ -17,7 +17,8 @@ from venn_admit.core.calibrators.certified.certificate import (
 )
 from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.standing.chains import ClassChain, StandingChain
-from venn_admit.core.standing.state import GAMBLERS, ClassState, State, admitting, certified_counts
+from venn_admit.core.standing.state import ClassState, State, admitting, certified_counts, initial_wealth
+from venn_admit.core.types import FloatArray
 
 
 def standing_certificate(
@@ -50,7 +51,8 @@ def standing_certificate(
     lacking: list[ClassResult] = []
     advances = []
     for of in chain.tested:
-        needed = _further(state[of], counts[of], len(chain.tested) / chain.level, documents)
+        begun = initial_wealth(chain.classes[of], with_start=chain.at_start > 0)
+        needed = _further(state[of], begun, counts[of], len(chain.tested) / chain.level, documents)
         if not documents:
             needed = chain.classes[of].documents
         advances.append(Advance(of, counts[of], len(chain.classes[of].scores), needed, of in withdrawn))
@@ -107,17 +109,19 @@ def _chain(number: int, chain: StandingChain, state: ClassState, certified: int)
     return Chain("class", (number,), chain.level / len(chain.tested), steps)
 
 
-def _further(state: ClassState, certified: int, needed: float, documents: int) -> int | None:
+def _further(state: ClassState, begun: FloatArray, certified: int, needed: float, documents: int) -> int | None:
     """About how many further documents the next threshold takes, if a gambler goes on growing as it did.
 
     The mean wealth reaches what is needed at the latest when that of one gambler is as many times that as there are.
+    A lost bet on the labels at the start leaves nothing to grow.
     """
     if certified == len(state.most) or not documents:
         return None
+    rows = begun[certified] > 0
     with np.errstate(divide="ignore"):
-        grown = np.log(state.wealth[certified])
-    further = math.log(needed * len(GAMBLERS)) - grown
-    rate = grown / documents
+        grown, before = np.log(state.wealth[certified, rows]), np.log(begun[certified, rows])
+    further = math.log(needed * begun.shape[1]) - grown
+    rate = (grown - before) / documents
     takes = [
         left / by for left, by in zip(further.tolist(), rate.tolist(), strict=True) if by > 0 and math.isfinite(by)
     ]

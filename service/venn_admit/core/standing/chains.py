@@ -30,12 +30,15 @@ class ClassChain:
         scores: (P,) float64, those on the score that follow.
         largest: (P,) int64 >= 1, M, the most points that each admits of a proposing document.
         documents: About how many the first takes, as the proposing points foretell; 0 if there is none.
+        stakes: (P,) float64, those with which wealth grows fastest, as the proposing points foretell; None in chains
+            from before they were foretold, whose gamblers start alike.
     """
 
     shares: FloatArray
     scores: FloatArray
     largest: IntArray
     documents: int
+    stakes: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,11 +49,14 @@ class StandingChain:
         alpha: In (0, 1).
         level: The chance, in (0, 1), that any threshold which falls short is ever certified.
         classes: (C,) those of each predicted class.
+        at_start: The number of documents whose labels are there when it begins, on which one gambler bets once; 0 if
+            there is no such gambler.
     """
 
     alpha: float
     level: float
     classes: tuple[ClassChain, ...]
+    at_start: int = 0
 
     @property
     def tested(self) -> list[int]:
@@ -106,7 +112,8 @@ def standing_chain(proposing: CertificatePoints, *, class_count: int, alpha: flo
             largest = np.ones(len(of_class), dtype=np.int64)
             for part in in_blocks(own, len(of_class)):
                 largest = np.maximum(largest, document_counts(part, of_class)[0].max(axis=0))
-            chains[number] = ClassChain(shares[start:, number].copy(), of_class, largest, needed[0])
+            stakes = forecast.stakes(shares[start:], number)
+            chains[number] = ClassChain(shares[start:, number].copy(), of_class, largest, needed[0], stakes)
     return StandingChain(alpha, level, tuple(chains))
 
 

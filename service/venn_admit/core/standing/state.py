@@ -3,18 +3,21 @@
 Each threshold has a game, as those of the monitors: seven gamblers bet that more than 1 - alpha of what it admits is
 right. If that is not so, their mean wealth ever reaches 1 / level with a chance of at most the level (Ville), so that
 one may look after every label. That holds for points drawn with known probabilities too, whatever decided on these
-before the labels came. Sources: Waudby-Smith & Ramdas (2024), *Estimating means of bounded random variables by
+before the labels came. How wealth is shared out at the start is fixed by what is foretold. If labels are there at the
+start, half of it belongs to a gambler who bets once, that one test of a fixed number of documents passes. Sources:
+Waudby-Smith & Ramdas (2024), *Estimating means of bounded random variables by
 betting*; Zrnic & Candès (2024), *Active statistical inference*; Bretz, Maurer, Brannath & Posch (2009), *A graphical
-approach to sequentially rejective multiple test procedures*.
+approach to sequentially rejective multiple test procedures*; Kelly (1956), *A new interpretation of information rate*.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from venn_admit.core.calibrators.certified.points import CertificatePoints
-from venn_admit.core.monitoring.anytime.games import STAKES, excess_factors, play
+from venn_admit.core.calibrators.certified.hypothesis_tests import betting_p_values, binomial_tail
+from venn_admit.core.calibrators.certified.points import CertificatePoints, canonical
+from venn_admit.core.monitoring.anytime.games import BLOCK_VALUES, STAKES, excess_factors, mean_wealth, play
 from venn_admit.core.standing.chains import ClassChain, StandingChain, document_counts, document_weights, in_blocks
 from venn_admit.core.types import FloatArray, IntArray
 
@@ -22,12 +25,20 @@ GAMBLERS = STAKES[:7]
 """The stakes. The smallest ones of the monitors would only help where the share wrong is within a fortieth of alpha."""
 
 
+EQUAL_PART = 0.25
+"""The part of their wealth that they share equally; the rest belongs to the two whose stakes are next to the best."""
+START_PART = 0.5
+"""The part of the level that the test of the labels that are there at the start has."""
+_PAIRS = 5
+"""As many pairs of documents stand for what is known of the variance before the first one."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassState:
     """The games of the thresholds of one predicted class.
 
     Attributes:
-        wealth: (P, S) float64, of each gambler.
+        wealth: (P, S) float64, of each gambler; that of the one who bets at the start, if there is one, comes last.
         most: (P,) float64, the largest mean wealth so far.
         admitted: (P,) int64, the points that each threshold admits.
         right: (P,) int64, those of them that are right.
@@ -47,11 +58,82 @@ State = tuple[ClassState, ...]
 
 def initial_state(chain: StandingChain) -> State:
     """Return the state before the first label."""
-    counts = [len(of.scores) for of in chain.classes]
     return tuple(
-        ClassState(np.ones((count, len(GAMBLERS))), np.ones(count), *np.zeros((3, count), dtype=np.int64))
-        for count in counts
+        ClassState(initial_wealth(of, with_start=chain.at_start > 0), *_nothing(len(of.scores))) for of in chain.classes
     )
+
+
+def initial_wealth(chain: ClassChain, *, with_start: bool) -> FloatArray:
+    """Return what each gambler has before the first label, (P, S); one who bets at the start gets it if the bet is won.
+
+    Args:
+        with_start: Whether there is such a gambler.
+    """
+    count = len(GAMBLERS)
+    wealth = np.ones((len(chain.scores), count))
+    if chain.stakes is not None:
+        best = np.clip(chain.stakes, GAMBLERS[-1], GAMBLERS[0])
+        above = np.clip(count - 1 - np.searchsorted(GAMBLERS[::-1], best), 0, count - 2)
+        nearer = (best - GAMBLERS[above + 1]) / (GAMBLERS[above] - GAMBLERS[above + 1])
+        wealth *= EQUAL_PART
+        for place, part in ((above, nearer), (above + 1, 1 - nearer)):
+            wealth[np.arange(len(best)), place] += (1 - EQUAL_PART) * count * part
+    if not with_start:
+        return wealth
+    return np.concatenate([wealth * ((1 - START_PART) * (count + 1) / count), np.zeros((len(wealth), 1))], axis=1)
+
+
+def start(chain: StandingChain, state: State, points: CertificatePoints) -> State:
+    """Take the first documents into account: those that are there at the start, with the bet on them, and later ones.
+
+    The number of those must not hang on their labels.
+
+    Args:
+        state: The one before the first label.
+        points: As in `advance`.
+    """
+    there = points.document < chain.at_start
+    at_start = points.take(there)
+    found = list(advance(chain, state, at_start))
+    level = START_PART * chain.level / max(len(chain.tested), 1)
+    single = bool((at_start.weights == 1).all()) and len(np.unique(at_start.document)) == len(at_start.document)
+    for number, of in enumerate(found):
+        if of is not state[number]:
+            if single:
+                counts = zip(of.right.tolist(), of.admitted.tolist(), strict=True)
+                p_values = np.array([binomial_tail(all_ - right, all_, chain.alpha) for right, all_ in counts])
+            else:
+                of_class = at_start.take(at_start.predicted == number)
+                p_values = _p_values_of_documents(chain.classes[number], of_class, chain.alpha, level)
+            wealth = of.wealth.copy()
+            wealth[:, -1] = np.where(p_values <= level, wealth.shape[1] * (len(chain.tested) / chain.level), 0.0)
+            found[number] = replace(of, wealth=wealth, most=np.maximum(of.most, mean_wealth(wealth)))
+    return advance(chain, tuple(found), points.take(~there))
+
+
+def _p_values_of_documents(chain: ClassChain, points: CertificatePoints, alpha: float, level: float) -> FloatArray:
+    """Those of the betting test, (P,), in an order of documents that is drawn by what they hold."""
+    points = points.take(np.lexsort((points.weights, points.score, points.document)))
+    points, generator = canonical(points)
+    order, uniform = generator.permutation(points.document_count), 1.0 - generator.random()
+    found = []
+    width = max(BLOCK_VALUES // points.document_count, 1)
+    for first in range(0, len(chain.scores), width):
+        scores, largest = chain.scores[first : first + width], chain.largest[first : first + width]
+        admitted, _ = document_counts(points, scores)
+        shown, of_right = document_weights(points, scores)
+        part: FloatArray = np.minimum(1.0, largest / np.maximum(admitted, 1))
+        excess: FloatArray = (shown - of_right - alpha * shown) * part
+        deviation = np.sqrt(alpha * (1 - alpha) * np.square(admitted * part).mean(axis=0))
+        known = np.concatenate([[deviation, -deviation]] * _PAIRS)
+        bound = (1 - alpha) * largest.astype(np.float64)
+        found.append(betting_p_values(excess[order], bound, known, level=level, uniform=uniform))
+    return np.concatenate(found)
+
+
+def _nothing(count: int) -> tuple[FloatArray, IntArray, IntArray, IntArray]:
+    """What games have seen before the first label."""
+    return np.ones(count), *np.zeros((3, count), dtype=np.int64)
 
 
 def advance(chain: StandingChain, state: State, points: CertificatePoints) -> State:
@@ -73,13 +155,14 @@ def advance(chain: StandingChain, state: State, points: CertificatePoints) -> St
 
 
 def _advance_class(chain: ClassChain, state: ClassState, points: CertificatePoints, share: float) -> ClassState:
+    stakes = np.append(GAMBLERS, 0.0)[: state.wealth.shape[1]]
     for block in in_blocks(points, state.wealth.size):
         admitted, right = document_counts(block, chain.scores)
         shown, of_right = document_weights(block, chain.scores)
         # A document of more points than M counts as M of them.
         part = np.minimum(1.0, chain.largest / np.maximum(admitted, 1))
         e_values, wealth = play(
-            state.wealth, excess_factors(of_right * part, shown * part, chain.largest, share, GAMBLERS)
+            state.wealth, excess_factors(of_right * part, shown * part, chain.largest, share, stakes)
         )
         state = ClassState(
             wealth,

@@ -1,6 +1,6 @@
 """Certificates that stand while labels arrive: a chain begins with a snapshot, and later labels advance it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sqlalchemy import Connection
@@ -14,7 +14,7 @@ from venn_admit.core.calibrators.venn_abers.reliability import scored_points
 from venn_admit.core.comparison.held_out import ScoredSplits
 from venn_admit.core.standing.certificate import standing_certificate
 from venn_admit.core.standing.chains import level_of_chain, standing_chain
-from venn_admit.core.standing.state import State, advance, initial_state
+from venn_admit.core.standing.state import State, advance, initial_state, start
 from venn_admit.core.types import IntArray
 from venn_admit.methods.venn_abers.split_points import require_evidence
 from venn_admit.store.calibrations import chains, venn_abers
@@ -87,6 +87,15 @@ def begin_chain(
         alpha=float(settings.alpha),
         level=level,
     )
+    counting, rows = labels.take(counts), places[counts]
+    points = CertificatePoints(
+        cells.points.score[rows],
+        cells.points.predicted[rows],
+        counting.label,
+        counting.document,
+        weight=counting.weight,
+    )
+    chain = replace(chain, at_start=_documents(points))
     stored = StoredChain(
         id=0,
         calibrator_id=0,
@@ -97,16 +106,8 @@ def begin_chain(
         proposing=int(np.count_nonzero(proposing)),
         chain=chain,
     )
-    counting, rows = labels.take(counts), places[counts]
-    points = CertificatePoints(
-        cells.points.score[rows],
-        cells.points.predicted[rows],
-        counting.label,
-        counting.document,
-        weight=counting.weight,
-    )
-    state = advance(chain, initial_state(chain), points)
-    at = _after(Position(0, 0, 0, 0), _documents(points), labels.newest, points)
+    state = start(chain, initial_state(chain), points)
+    at = _after(Position(0, 0, 0, 0), chain.at_start, labels.newest, points)
     return BegunChain(stored, counting.exemplar_ids, points, state, at, certificate_at(stored, state, at, settings))
 
 
@@ -156,7 +157,7 @@ def advance_chain(
         base = chains.go_back(connection, chain, corrected)
         counting = chains.evidence(connection, chain, first=base.documents)
     earlier = chains.state_at(connection, chain, base.documents)
-    state = advance(chain.chain, earlier, counting)
+    state = (advance if base.documents else start)(chain.chain, earlier, counting)
     at = _after(base, before.documents + _documents(points), event, counting)
     chains.add_position(connection, chain, at, state, earlier)
     certificate = certificate_at(chain, state, at, settings, chains.withdrawn(connection, chain.calibrator_id))

@@ -14,7 +14,7 @@ from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.copies import united
 from venn_admit.core.monitoring.history import PointChanges
 from venn_admit.core.standing.chains import ClassChain, StandingChain
-from venn_admit.core.standing.state import GAMBLERS, ClassState, State, initial_state
+from venn_admit.core.standing.state import ClassState, State, initial_state
 from venn_admit.core.types import FloatArray, IntArray
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.binary_copy import FLOAT8, INT4, INT8, FixedColumn, copy_in, read_columns
@@ -310,7 +310,7 @@ def state_at(connection: Connection, chain: StoredChain, documents: int) -> Stat
     state = list(initial_state(chain.chain))
     for row in execute(connection, "chains.states", chain_id=chain.id, documents=documents):
         state[row.predicted] = ClassState(
-            np.array(row.wealth).reshape(-1, len(GAMBLERS)),
+            np.array(row.wealth).reshape(state[row.predicted].wealth.shape),
             np.array(row.most),
             *(np.array(counts, dtype=np.int64) for counts in (row.admitted, row.correct, row.capped)),
         )
@@ -352,21 +352,32 @@ def _chain(row: Row[Any]) -> StoredChain:
     of = row.chain
     classes = tuple(
         ClassChain(
-            np.array(one["shares"]), np.array(one["scores"]), np.array(one["largest"], dtype=np.int64), one["documents"]
+            np.array(one["shares"]),
+            np.array(one["scores"]),
+            np.array(one["largest"], dtype=np.int64),
+            one["documents"],
+            None if one.get("stakes") is None else np.array(one["stakes"]),
         )
         for one in of["classes"]
     )
-    chain = StandingChain(of["alpha"], of["level"], classes)
+    chain = StandingChain(of["alpha"], of["level"], classes, of.get("at_start", 0))
     return StoredChain(**{**row._mapping, "score": ScoreKind(row.score), "chain": chain})
 
 
 def _document(chain: StandingChain) -> dict[str, Any]:
     """A chain as JSON holds it; numbers are written so that they have the same bits when they are read."""
-    names = ("shares", "scores", "largest")
     return {
         "alpha": chain.alpha,
         "level": chain.level,
+        "at_start": chain.at_start,
         "classes": [
-            {name: getattr(of, name).tolist() for name in names} | {"documents": of.documents} for of in chain.classes
+            {
+                "shares": of.shares.tolist(),
+                "scores": of.scores.tolist(),
+                "largest": of.largest.tolist(),
+                "documents": of.documents,
+                "stakes": None if of.stakes is None else of.stakes.tolist(),
+            }
+            for of in chain.classes
         ],
     }

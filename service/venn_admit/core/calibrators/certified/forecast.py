@@ -150,6 +150,22 @@ class Forecast:
         best = min(most, key=lambda place: most[place], default=None)
         return best, [None] * len(columns) if best is None else found[best]
 
+    def stakes(self, shares: FloatArray, number: int) -> FloatArray:
+        """Return the part of what a document can cost at most that is best staked against too many errors, (P,).
+
+        Wealth grows fastest with it if right and wrong points are as foretold (Kelly 1956). It is 0 or less if that
+        many errors are foretold.
+
+        Args:
+            shares: (P, C) float64, the thresholds on g.
+            number: The predicted class.
+        """
+        admitted, wrong = (of[:, number] for of in self.counts(shares))
+        most = self._ranked.most[number][admitted.astype(np.int64)]
+        excess = wrong / (self._alpha * np.maximum(admitted, 1.0))
+        stakes: FloatArray = (1 - excess) * most / self._clustering(ClassKind.PREDICTED).factor[number]
+        return stakes
+
     def options(self, shares: FloatArray) -> Options:
         """Return what there is to choose from for each predicted class: never, or one of its thresholds on g.
 

@@ -88,11 +88,17 @@ def play(wealth: FloatArray, factors: FloatArray) -> tuple[FloatArray, FloatArra
     """
     with np.errstate(over="ignore", under="ignore"):
         path = np.multiply.accumulate(np.concatenate([wealth[None], factors]), axis=0)[1:]  # (n, g, S)
-        return _mean(path), path[-1]
+        return mean_wealth(path), path[-1]
 
 
-def _mean(wealth: FloatArray) -> FloatArray:
-    """The mean over gamblers, the last axis, added one after the other so that its bits do not depend on other axes."""
+def mean_wealth(wealth: FloatArray) -> FloatArray:
+    """Return the mean over gamblers.
+
+    They are added one after the other, so that its bits do not depend on other axes.
+
+    Args:
+        wealth: (..., S) float64.
+    """
     total = wealth[..., 0].copy()
     for stake in range(1, wealth.shape[-1]):
         total += wealth[..., stake]
@@ -122,7 +128,7 @@ class Games:
     @property
     def e_value(self) -> FloatArray:
         """(g,) float64, the mean wealth now."""
-        return _mean(self.wealth)
+        return mean_wealth(self.wealth)
 
     def go_on(self, factors: FloatArray, before: int, least: float) -> None:
         """Play on.
@@ -202,7 +208,7 @@ class GamesFromStarts(Games):
     @property
     def e_value(self) -> FloatArray:
         """(g,) float64, the mixture, or the sum, now."""
-        return _mean(self.wealth) + self.to_come(self.counted)
+        return mean_wealth(self.wealth) + self.to_come(self.counted)
 
     def to_start(self, counted: IntArray) -> FloatArray:
         """Return the weight of the start before the last of the documents that count."""
@@ -244,7 +250,7 @@ def go_on_from_starts(several: Sequence[Further], before: int) -> None:
         counted.append(counts)
     factors = np.concatenate([of.factors for of in several], axis=1)
     path = play_from_starts(np.concatenate(wealth, axis=1), np.concatenate(joining, axis=2), factors)
-    means, ends = _mean(path), np.cumsum([len(of.games.most) for of in several])
+    means, ends = mean_wealth(path), np.cumsum([len(of.games.most) for of in several])
     for of, counts, place in zip(several, counted, np.split(np.arange(ends[-1]), ends[:-1]), strict=True):
         games, now, moment = of.games, means[:, 0, place], means[:, 1, place]  # (n, g) each
         values = now + games.to_come(counts)
