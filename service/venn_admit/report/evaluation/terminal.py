@@ -1,11 +1,11 @@
 """An evaluation for a terminal of 100 columns or more: the verdict, then the tables."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -95,14 +95,20 @@ def _divided(table: EvaluationTable, separator: str) -> list[list[int]]:
     groups = [[next(numbers) for _ in columns] for _, columns in table.grouped_columns()]
     parts: list[list[int]] = [[]]
     for group in groups:
-        for run in [group] if _fits(_drawn(table, group, separator)) else [[number] for number in group]:
+        for run in [group] if _fits(table, group, separator) else [[number] for number in group]:
             longer = [*parts[-1], *run]
-            parts[-1:] = [longer] if _fits(_drawn(table, longer, separator)) else [parts[-1], run]
+            parts[-1:] = [longer] if _fits(table, longer, separator) else [parts[-1], run]
     return parts
 
 
-def _fits(drawn: Table) -> bool:
-    return Console(width=10 * SCREEN).measure(drawn).maximum <= SCREEN
+def _fits(table: EvaluationTable, columns: list[int], separator: str) -> bool:
+    """Whether some columns are no wider than the screen: each takes two spaces more than its longest line."""
+    names = zip(table.name_columns, *(_names(row, is_first=True) for row in table.rows), strict=True)
+    return sum(2 + _widest(lines) for lines in (*names, *_columns(table, columns, separator))) <= SCREEN
+
+
+def _widest(texts: Iterable[str]) -> int:
+    return max(cell_len(line) for text in texts for line in text.splitlines() or [""])
 
 
 def _groups(table: EvaluationTable, columns: list[int]) -> list[ColumnGroup]:
@@ -115,13 +121,8 @@ def _drawn(table: EvaluationTable, columns: list[int], separator: str) -> Table:
     drawn = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     for name in table.name_columns:
         drawn.add_column(Text(name), no_wrap=True)
-    several = len(_groups(table, columns)) > 1
-    for number in columns:
-        column, cells = table.columns[number], [_cell(row.cells[number], separator) for row in table.rows]
-        widest = max(cell_len(line) for cell in cells for line in cell.plain.splitlines())
-        above = f"{column.group.name}\n" if several and column.group else ""
-        name = shorten(column.name, max(column.least, widest))
-        drawn.add_column(Text(f"{above}{name}"), justify="right", no_wrap=True)
+    for name, *_ in _columns(table, columns, separator):
+        drawn.add_column(Text(name), justify="right", no_wrap=True)
     for rows in table.grouped_rows():
         for row in rows:
             cells = [_cell(row.cells[number], separator) for number in columns]
@@ -129,6 +130,15 @@ def _drawn(table: EvaluationTable, columns: list[int], separator: str) -> Table:
             drawn.add_row(*(Text(name, style="bold" if row.is_own else "") for name in names), *cells)
         drawn.add_section()
     return drawn
+
+
+def _columns(table: EvaluationTable, columns: list[int], separator: str) -> Iterator[tuple[str, ...]]:
+    """What stands above the figures of each column, and these."""
+    several = len(_groups(table, columns)) > 1
+    for number in columns:
+        column, figures = table.columns[number], [_words(row.cells[number], separator) for row in table.rows]
+        above = f"{column.group.name}\n" if several and column.group else ""
+        yield above + shorten(column.name, max(column.least, _widest(figures))), *figures
 
 
 def _names(row: Row, *, is_first: bool) -> tuple[str, ...]:
@@ -139,11 +149,17 @@ def _names(row: Row, *, is_first: bool) -> tuple[str, ...]:
     return (first if is_first else "", *others)
 
 
+def _words(cell: Cell, separator: str) -> str:
+    """Figures, and below them what stands there."""
+    return f"{cell.figures(separator)}\n{cell.below}" if cell.below else cell.figures(separator)
+
+
 def _cell(cell: Cell, separator: str) -> Text:
-    """Figures in the colour of the verdict, and below them what stands there."""
-    style = "dim" if cell.few or not cell.figure else STYLES[cell.verdict] if cell.verdict else ""
-    text = Text(cell.figures(separator), style=style)
-    return Text.assemble(text, (f"\n{cell.below}", "dim")) if cell.below else text
+    """The same, the figures in the colour of the verdict."""
+    text, end = Text(_words(cell, separator)), len(cell.figures(separator))
+    text.stylize("dim" if cell.few or not cell.figure else STYLES[cell.verdict] if cell.verdict else "", 0, end)
+    text.stylize("dim", end)
+    return text
 
 
 def verdict_view(report: DatasetReport) -> RenderableType:
