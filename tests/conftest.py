@@ -14,6 +14,7 @@ import tempfile
 import uuid
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -258,19 +259,22 @@ def configured(database: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def blank_charts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An evaluation's charts are blank, since drawing them takes seconds; tests/report has what they show."""
+    """Charts of reports are blank, since drawing them takes seconds; tests/report has what they show."""
     from matplotlib.figure import Figure
 
     from venn_admit.report.charts.charts import CHARTS
-    from venn_admit.report.pages.html import FIGURES
+    from venn_admit.report.pages import html
 
-    def blank(_report: object) -> Figure:
+    def blank(*_report: object) -> Figure:
         return Figure(figsize=(1, 1))
 
     for name in CHARTS:
         monkeypatch.setitem(CHARTS, name, blank)
-    for name, (_, words) in FIGURES.items():
-        monkeypatch.setitem(FIGURES, name, (blank, words))
+    for name, (_, words) in html.FIGURES.items():
+        monkeypatch.setitem(html.FIGURES, name, (blank, words))
+    days, pictures = html.days_picture, html.pictures
+    monkeypatch.setattr(html, "days_picture", lambda shown: replace(days(shown), draw=blank))
+    monkeypatch.setattr(html, "pictures", lambda report: [replace(one, draw=blank) for one in pictures(report)])
 
 
 @pytest.fixture

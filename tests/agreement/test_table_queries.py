@@ -397,6 +397,7 @@ def test_traffic_is_on_the_map(report: CalibrationReport) -> None:
     assert (report.map.admitted.sum() > 0) == (report.snapshot.id != 5)
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_the_page_and_the_payload_have_every_query(report: CalibrationReport) -> None:
     page = Page(render_calibration(report, command))
     names = [table.query for table in tables(report) if table.query is not None]

@@ -68,6 +68,7 @@ def test_people_are_told(own_calibrated: Program, tmp_path: Path) -> None:
     assert f"{NAME} (venn-admit, alpha 0.2, delta 1, kappa 10): calibration 2 is current; for held-out data, " in said
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_training_exemplars_that_wait_are_counted_wherever_one_looks(own_calibrated: Program, tmp_path: Path) -> None:
     def ingest(name: str, rows: int, *json: str) -> Outcome:
         columns = samples.exemplars(name, rows, seed=7)

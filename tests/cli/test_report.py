@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.cli import samples
 from tests.cli.program import Program, check_refusal, nothing_stored
@@ -73,6 +74,7 @@ def test_logits_that_look_like_probabilities_are_counted(own_calibrated: Program
     assert f"6 held-out exemplars {told}" in " ".join(own_calibrated("report", NAME).stdout.split())
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_page(calibrated: Program, tmp_path: Path) -> None:
     folder = tmp_path / "report"
     assert f"The report is in {folder / 'index.html'}." in calibrated("report", NAME, "--out", folder).stdout

@@ -438,11 +438,13 @@ def test_the_page_shows_what_the_terminal_does(two_classes: CalibrationReport, h
     assert "<b>bold" not in render_calibration(hostile, command)
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_commands_stand_apart_on_the_page(two_classes: CalibrationReport) -> None:
     due = replace(two_classes, changes=PointChanges(5, 0, 1))
     assert "<code>venn-admit calibrate made --method venn-admit --kappa 1000</code>" in render_calibration(due, command)
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_the_verdict_comes_first_then_the_map_then_tables(two_classes: CalibrationReport) -> None:
     html = render_calibration(two_classes, command)
     body = html[html.index("<main>") :]
@@ -479,6 +481,7 @@ def test_the_verdict_is_that_of_the_predicted_classes(two_classes: CalibrationRe
     assert told((0, 0), (0, 0)) == (Verdict.CANNOT_TELL, "Plain probabilities would admit nothing.")
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_the_page_is_written(two_classes: CalibrationReport, tmp_path: Path) -> None:
     page = write_calibration_page(two_classes, command, tmp_path / "new" / "folder")
     assert page.read_text(encoding="utf-8") == render_calibration(two_classes, command)

@@ -1,6 +1,7 @@
 """Each share right of the partition map stands with its interval, on a terminal, on the page and in JSON."""
 
 import numpy as np
+import pytest
 
 from tests.report.test_calibration_report import made_report, shown
 from venn_admit.cli.advice import command
@@ -11,6 +12,7 @@ from venn_admit.report.evaluation.wording import interval_text
 from venn_admit.report.pages.html import render_calibration
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_every_share_right_has_its_interval() -> None:
     report = made_report(("red", "green"))
     assert report.map is not None

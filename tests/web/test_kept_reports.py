@@ -4,6 +4,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
+import pytest
 from sqlalchemy import text
 
 from tests.cli.samples import NAME
@@ -27,6 +28,7 @@ def as_of(page: str) -> str:
     return found[1]
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_a_report_is_kept_while_only_traffic_comes(own: Visitor) -> None:
     own.sign_in(Scope.WRITE)
     first = own.open(f"{OWN}/report")
@@ -43,6 +45,7 @@ def test_a_report_is_kept_while_only_traffic_comes(own: Visitor) -> None:
     assert as_of(own.open(f"{OWN}/report?calibration=1")) == as_of(again)
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_a_label_makes_a_report_be_computed_again(own: Visitor) -> None:
     own.sign_in(Scope.WRITE)
     first = own.open(f"{OWN}/report")

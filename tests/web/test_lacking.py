@@ -2,6 +2,8 @@
 
 from decimal import Decimal
 
+import pytest
+
 from tests.cli.samples import CLASS_NAMES, NAME
 from tests.web.visitor import OWN, Visitor
 from venn_admit.core.calibrators.promises import Promised
@@ -11,6 +13,7 @@ from venn_admit.flows.reports.report import report
 from venn_admit.store.access.keys import Scope
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_the_page_names_each_class_that_nothing_is_promised_for(visitor: Visitor) -> None:
     visitor.sign_in(Scope.WRITE)
     known = find(visitor.runtime.engine, NAME)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
+import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import text
 
@@ -164,6 +165,7 @@ def test_days_have_what_was_decided_and_labelled(shared: Visitor) -> None:
     assert 0 < admitted < decided
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_a_classifier_says_how_many_training_exemplars_wait(own: Visitor, tmp_path: Path) -> None:
     own.sign_in(Scope.READ)
     said = "2 training exemplars wait for jobs that are running, for ten minutes at most."
