@@ -34,6 +34,9 @@ TEST_PREFIX = f"{PREFIX}TEST_"
 # That of the session's server, by its address: opening a connection twice took as long as copying a database.
 administrators: dict[str, Engine] = {}
 
+# Whatever room asks for a database of the program, one is made for all.
+pytest_plugins = ("tests.cli.databases",)
+
 # More than the servers of a few processes write.
 SERVERS_BYTES = 4 * 2**30
 
@@ -262,6 +265,8 @@ def blank_charts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Charts of reports are blank, since drawing them takes seconds; tests/report has what they show."""
     from matplotlib.figure import Figure
 
+    from venn_admit.report.calibration.common.history import days_picture
+    from venn_admit.report.calibration.wording import pictures
     from venn_admit.report.charts.charts import CHARTS
     from venn_admit.report.pages import html
 
@@ -272,8 +277,7 @@ def blank_charts(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(CHARTS, name, blank)
     for name, (_, words) in html.FIGURES.items():
         monkeypatch.setitem(html.FIGURES, name, (blank, words))
-    days, pictures = html.days_picture, html.pictures
-    monkeypatch.setattr(html, "days_picture", lambda shown: replace(days(shown), draw=blank))
+    monkeypatch.setattr(html, "days_picture", lambda days: replace(days_picture(days), draw=blank))
     monkeypatch.setattr(html, "pictures", lambda report: [replace(one, draw=blank) for one in pictures(report)])
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from examples import make_essays
-from tests.cli.conftest import on_database
+from tests.cli.databases import on_database
 from tests.layer.encoders.networks import save_network
 from venn_admit.layer.texts.source import TextFile
 

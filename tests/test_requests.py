@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from examples import make_messages, make_requests
-from tests.cli.conftest import on_database
 from tests.cli.program import Program
 from tests.layer.encoders.networks import save_network
 from venn_admit.layer.texts.source import TextFile
@@ -41,11 +40,6 @@ def test_the_same_seed_writes_the_same_requests(tmp_path: Path) -> None:
         texts.update(row["text"] for row in rows_of(path))
         assert {len(row["label"]) for row in rows_of(path)} == {0, 1, 2, 3}
     assert max(texts.values()) == 1
-
-
-@pytest.fixture
-def program(database: str, tmp_path: Path) -> Program:
-    return on_database(database, tmp_path)
 
 
 @pytest.mark.slow

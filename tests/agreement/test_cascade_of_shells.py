@@ -14,7 +14,7 @@ import venn_admit_client as client
 from tests.api.conftest import remote_client, serving
 from tests.api.service import Service, check_problem
 from tests.api.test_writing import working
-from tests.cli.conftest import on_database
+from tests.cli.databases import on_database
 from tests.cli.program import Program
 from tests.conftest import fresh_database
 from tests.flows.cascades.bundled import Reviews, reviews

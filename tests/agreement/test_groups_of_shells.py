@@ -11,7 +11,7 @@ import pytest
 import venn_admit
 from tests.api.conftest import remote_client, serving
 from tests.cli import samples
-from tests.cli.conftest import on_database
+from tests.cli.databases import on_database
 from tests.conftest import fresh_database
 from tests.flows.logits import NAME, exemplars
 from tests.web.conftest import visited

@@ -17,13 +17,11 @@ import venn_admit_client as client
 from tests.api.conftest import remote_client, serving
 from tests.api.service import OWN, Service
 from tests.cli import samples
-from tests.cli.conftest import copied, files, ingested
+from tests.cli.databases import copied
 from tests.cli.program import Program
 from tests.files.samples import Columns
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import create_engine
-
-__all__ = ["files", "ingested"]
 
 SHELLS = ("command line", "HTTP", "HTTP, file", "Python", "client")
 

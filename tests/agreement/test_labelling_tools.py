@@ -9,15 +9,12 @@ from typing import Any
 import pytest
 
 import venn_admit
-from tests.cli.conftest import calibrated, files, ingested, own_calibrated, scored
 from tests.cli.program import Program, check_refusal, versions
 from tests.cli.samples import NAME
 from tests.files.test_review_formats import annotation
 from tests.labelling.replay import recorded, replaying
 from venn_admit.files.reviews.label_studio import task
 from venn_admit_client.records import ReviewPoint
-
-__all__ = ["calibrated", "files", "ingested", "own_calibrated", "scored"]
 
 TOKEN = "6d2f0b7c9a"
 ANNA, BERTA = "anna@example.com", "berta@example.com"

@@ -15,15 +15,12 @@ import venn_admit
 import venn_admit_client as client
 from tests.api.conftest import remote_client, serving
 from tests.api.service import OWN, Service, check_problem
-from tests.cli.conftest import calibrated, files, ingested, own_calibrated, scored
 from tests.cli.program import Program, check_refusal
 from tests.cli.samples import NAME
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import transaction
 from venn_admit_client.members import as_json, from_json
 from venn_admit_client.records import Claims, ReviewQueue
-
-__all__ = ["calibrated", "files", "ingested", "own_calibrated", "scored"]
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ import venn_admit
 import venn_admit_client as client
 from tests.api.conftest import remote_client, serving
 from tests.api.service import OWN, Service
-from tests.cli.conftest import calibrated, copied, files, ingested
+from tests.cli.databases import copied
 from tests.cli.program import Program
 from tests.cli.samples import CLASS_COUNT, NAME, K
 from venn_admit.advice import Step, Verb
@@ -46,8 +46,6 @@ from venn_admit.interface.advice import call
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.web.steps import on_page
-
-__all__ = ["calibrated", "files", "ingested"]
 
 ADMIT = CalibratorSettings(
     Decimal("0.25"), 2.5, 17, (0, 2, 4), (Decimal("0.75"), Decimal("0.8125"), Decimal(1)), undivided=True

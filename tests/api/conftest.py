@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from structlog.testing import capture_logs
 
 from tests.api.service import Service
-from tests.cli.conftest import calibrated, copied, files, ingested, own_calibrated, own_ingested, program
+from tests.cli.databases import copied
 from tests.cli.program import Program
 from venn_admit.api.application import create_application
 from venn_admit.flows.keys.keys import create
@@ -18,8 +18,6 @@ from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope
 from venn_admit_client import Connection, connect
-
-__all__ = ["calibrated", "copied", "files", "ingested", "own_calibrated", "own_ingested", "program"]
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import pytest
 from tests.api.service import OWN, Service, check_problem
 from tests.api.test_decide import points
 from tests.cli import samples
-from tests.cli.conftest import CALIBRATION
+from tests.cli.databases import CALIBRATION
 from tests.cli.program import Program
 from tests.cli.samples import DIMENSION, NAME
 from tests.files.samples import Columns

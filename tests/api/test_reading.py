@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from tests.api.conftest import serving
 from tests.api.service import OWN, Service, check_problem
 from tests.cli import samples
-from tests.cli.conftest import copied
+from tests.cli.databases import copied
 from tests.cli.program import Program
 from tests.cli.samples import NAME, K
 from venn_admit.flows.data.create import create as create_classifier

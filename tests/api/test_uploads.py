@@ -18,7 +18,7 @@ from structlog.testing import capture_logs
 
 from tests.api.service import OWN, Service, check_problem
 from tests.cli import samples
-from tests.cli.conftest import copied
+from tests.cli.databases import copied
 from tests.cli.program import Program
 from tests.cli.samples import NAME
 from tests.files.hostile import CLASS_NAMES, DIMENSION, HOSTILE, MEBIBYTE

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import make_url
 
 from tests.cli import samples
-from tests.cli.conftest import CALIBRATION, on_database
+from tests.cli.databases import CALIBRATION, on_database
 from tests.cli.program import Program, contents
 from tests.cli.samples import NAME
 from tests.conftest import administration, fresh_database, open_folder

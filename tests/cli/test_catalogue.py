@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from tests.cli import samples
-from tests.cli.conftest import CALIBRATION, copied
+from tests.cli.databases import CALIBRATION, copied
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import CLASS_NAMES, DIMENSION, HELD_OUT_ROWS, NAME, SCORED_ROWS, TRAIN_ROWS, K
 from tests.cli.test_jobs import interrupted

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import on_database
+from tests.cli.databases import on_database
 from tests.conftest import administration
 
 

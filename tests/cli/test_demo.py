@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from tests.cli.conftest import on_database
+from tests.cli.databases import on_database
 from tests.cli.program import Outcome, Program, check_refusal
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES

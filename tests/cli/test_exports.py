@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli import samples
-from tests.cli.conftest import CALIBRATION
+from tests.cli.databases import CALIBRATION
 from tests.cli.program import Program, nothing_stored
 from tests.cli.samples import CLASS_COUNT, HELD_OUT_ROWS, NAME, TRAIN_ROWS, K
 from tests.running import ADDED_TO_ADMIT, column

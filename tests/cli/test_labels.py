@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.cli import samples
-from tests.cli.conftest import CALIBRATION
+from tests.cli.databases import CALIBRATION
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import NAME
 

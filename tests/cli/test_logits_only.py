@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli import samples
-from tests.cli.conftest import copied, on_database
+from tests.cli.databases import copied, on_database
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.conftest import fresh_database
 from tests.files.samples import Columns

@@ -18,7 +18,7 @@ import typer.main
 
 import venn_admit
 from tests.cli import samples
-from tests.cli.conftest import CALIBRATION, copied
+from tests.cli.databases import CALIBRATION, copied
 from tests.cli.program import PATIENCE_SECONDS, Program, check_refusal, contents, nothing_stored, wait_for
 from tests.cli.samples import NAME, SCORED_ROWS
 from venn_admit.cli.program import app

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli import samples
-from tests.cli.conftest import CALIBRATION
+from tests.cli.databases import CALIBRATION
 from tests.cli.program import Outcome, Program, check_refusal, nothing_stored
 from tests.cli.samples import NAME
 from tests.holding import hold_training

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli import samples
-from tests.cli.conftest import CALIBRATION
+from tests.cli.databases import CALIBRATION
 from tests.cli.program import Program, nothing_stored
 from tests.cli.samples import HELD_OUT_ROWS, NAME, TRAIN_ROWS, K
 from tests.files.samples import SUFFIXES

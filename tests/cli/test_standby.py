@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import make_url, text
 
 from tests.cli import samples
-from tests.cli.conftest import CALIBRATION, on_database
+from tests.cli.databases import CALIBRATION, on_database
 from tests.cli.program import Program
 from tests.cli.samples import NAME
 from tests.conftest import administration, open_folder

@@ -7,15 +7,13 @@ import pytest
 
 from tests.api.processes import serving
 from tests.api.test_writing import working_on
-from tests.cli.conftest import calibrated, copied, files, ingested, own_calibrated, program
+from tests.cli.databases import copied
 from tests.cli.program import Program
 from tests.cli.samples import NAME
 from tests.client.proxy import Proxy
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
 from venn_admit_client import Classifier, Connection, connect
-
-__all__ = ["calibrated", "copied", "files", "ingested", "own_calibrated", "program"]
 
 
 def admin_key(program: Program) -> str:

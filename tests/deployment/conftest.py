@@ -7,11 +7,9 @@ import pytest
 
 from tests.api.conftest import serving
 from tests.cli import samples
-from tests.cli.conftest import calibrated, copied, files, ingested, own_calibrated, program
+from tests.cli.databases import copied
 from tests.cli.program import Program
 from venn_admit.store.access.keys import Scope
-
-__all__ = ["calibrated", "files", "ingested", "own_calibrated", "program"]
 
 
 @pytest.fixture(scope="session")

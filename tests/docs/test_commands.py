@@ -15,7 +15,7 @@ import pytest
 import venn_admit
 from docs.generate.readme_picture import METHODS as DRAWN
 from docs.generate.readme_picture import picture
-from tests.cli.conftest import on_database
+from tests.cli.databases import on_database
 from tests.cli.program import Program
 from tests.docs.pages import blocks, run_page
 

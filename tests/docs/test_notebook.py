@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from tests.cli.conftest import on_database
+from tests.cli.databases import on_database
 
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "from_network_to_certificate.ipynb"
 CELLS = json.loads(NOTEBOOK.read_text("utf-8"))["cells"]

@@ -13,7 +13,7 @@ import httpx2 as httpx
 from sqlalchemy import make_url, text
 
 from tests.cli import samples
-from tests.cli.conftest import CALIBRATION
+from tests.cli.databases import CALIBRATION
 from tests.cli.program import Program
 from tests.cli.samples import NAME
 from tests.conftest import fresh_database

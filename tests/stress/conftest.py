@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.api.processes import serving
-from tests.cli.conftest import copied, on_database
+from tests.cli.databases import copied, on_database
 from tests.cli.program import Program
 from tests.conftest import fresh_database
 from tests.stress.furnished import furnish

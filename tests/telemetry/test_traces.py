@@ -14,15 +14,12 @@ import pytest
 from tests.api.processes import serving
 from tests.api.service import OWN
 from tests.cli import samples
-from tests.cli.conftest import calibrated, copied, files, ingested, own_calibrated, program
 from tests.cli.program import PATIENCE_SECONDS, Program
 from tests.telemetry.collector import CollectedSpan, Collector, collecting
 from tests.workers.processes import await_workers, running_worker, wait_until
 from venn_admit import telemetry
 from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.store.database.engine import create_engine
-
-__all__ = ["calibrated", "copied", "files", "ingested", "own_calibrated", "program"]
 
 SERVER, PRODUCER, CONSUMER = 2, 4, 5
 TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"

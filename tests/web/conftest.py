@@ -13,7 +13,7 @@ from sqlalchemy import text
 from structlog.testing import capture_logs
 
 from tests.cli import samples
-from tests.cli.conftest import calibrated, copied, files, ingested, own_calibrated, own_ingested, program
+from tests.cli.databases import copied
 from tests.cli.program import Program
 from tests.web.visitor import Visitor
 from venn_admit.core.types import Float32Array
@@ -29,8 +29,6 @@ from venn_admit.web.site import create_site
 IMAGE = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg=="
 )
-
-__all__ = ["calibrated", "copied", "files", "ingested", "own_calibrated", "own_ingested", "program"]
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cli.conftest import on_database
+from tests.cli.databases import on_database
 from tests.conftest import fresh_database
 from tests.flows.cascades.bundled import STAGES, certify, prepare, reviews
 from tests.running import Bench

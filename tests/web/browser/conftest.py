@@ -14,17 +14,14 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
 
 from tests.cli import samples
-from tests.cli.conftest import calibrated, copied, files, ingested
+from tests.cli.databases import copied
 from tests.cli.program import Program
 from tests.files.samples import Columns
-from tests.web.conftest import scored
 from venn_admit.flows.keys.keys import create
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.site import create_site
-
-__all__ = ["calibrated", "files", "ingested", "scored"]
 
 # Another name of this machine, which browsers take for another machine: they say less over plain HTTP then.
 FAR = "far.example"
