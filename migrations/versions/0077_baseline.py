@@ -167,7 +167,7 @@ def upgrade() -> None:
     op.execute("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
     op.execute("CREATE SCHEMA report")
     for room in TABLES:
-        for statement in table_statements(room):
+        for statement in table_statements(f"baseline/{room}"):
             op.execute(statement)
     for routine in ROUTINES:
         for statement in routine_statements(routine):

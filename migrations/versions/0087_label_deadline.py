@@ -7,6 +7,8 @@ are, and lamps are lit far more often than their level. Monitors that are runnin
 import sqlalchemy as sa
 from alembic import op
 
+from venn_admit.store.database.routines import oldest_program
+
 revision = "0087"
 down_revision = "0084"
 branch_labels = None
@@ -43,7 +45,7 @@ def upgrade() -> None:
             f"ALTER TABLE venn_admit.monitor ADD CONSTRAINT monitor_{name}_check CHECK ({condition})"
         )
     op.execute(f"COMMENT ON COLUMN venn_admit.monitor_state.event IS '{EVENT}'")
-    oldest_program(revision)
+    op.execute(oldest_program(revision))
 
 
 def downgrade() -> None:
@@ -57,10 +59,4 @@ def downgrade() -> None:
     for name in ("label_deadline", *NUMBERS):
         op.drop_column("monitor", name, schema=SCHEMA)
     op.execute(f"COMMENT ON COLUMN venn_admit.monitor_state.event IS '{FORMER_EVENT}'")
-    oldest_program("0077")
-
-
-def oldest_program(oldest: str) -> None:
-    op.execute(
-        f"CREATE OR REPLACE FUNCTION venn_admit.oldest_program() RETURNS text LANGUAGE sql IMMUTABLE RETURN '{oldest}'"
-    )
+    op.execute(oldest_program("0077"))

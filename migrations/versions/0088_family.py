@@ -7,6 +7,8 @@ that all of them hold together could only be read afterwards. Certificates that 
 import sqlalchemy as sa
 from alembic import op
 
+from venn_admit.store.database.routines import oldest_program
+
 revision = "0088"
 down_revision = "0087"
 branch_labels = None
@@ -27,17 +29,11 @@ def upgrade() -> None:
         "ALTER TABLE venn_admit.calibrator ADD CONSTRAINT calibrator_family_check "
         "CHECK (family IS NOT TRUE OR (certify IS NOT NULL AND standing IS NOT TRUE))"
     )
-    oldest_program(revision)
+    op.execute(oldest_program(revision))
 
 
 def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
     op.execute("SET LOCAL statement_timeout = '10min'")
     op.drop_column("calibrator", "family", schema="venn_admit")
-    oldest_program("0087")
-
-
-def oldest_program(oldest: str) -> None:
-    op.execute(
-        f"CREATE OR REPLACE FUNCTION venn_admit.oldest_program() RETURNS text LANGUAGE sql IMMUTABLE RETURN '{oldest}'"
-    )
+    op.execute(oldest_program("0087"))

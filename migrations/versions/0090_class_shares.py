@@ -9,6 +9,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from venn_admit.store.database.routines import oldest_program
+
 revision = "0090"
 down_revision = "0088"
 branch_labels = None
@@ -46,7 +48,7 @@ def upgrade() -> None:
             "-- squawk-ignore constraint-missing-not-valid\n"
             f"ALTER TABLE venn_admit.calibrator ADD CONSTRAINT calibrator_{name}_check CHECK ({rule})"
         )
-    oldest_program(revision)
+    op.execute(oldest_program(revision))
 
 
 def downgrade() -> None:
@@ -54,10 +56,4 @@ def downgrade() -> None:
     op.execute("SET LOCAL statement_timeout = '10min'")
     for column in COLUMNS:
         op.execute(f"-- squawk-ignore ban-drop-column\nALTER TABLE venn_admit.calibrator DROP COLUMN {column}")
-    oldest_program("0077")
-
-
-def oldest_program(oldest: str) -> None:
-    op.execute(
-        f"CREATE OR REPLACE FUNCTION venn_admit.oldest_program() RETURNS text LANGUAGE sql IMMUTABLE RETURN '{oldest}'"
-    )
+    op.execute(oldest_program("0088"))

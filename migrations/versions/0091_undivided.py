@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from venn_admit.store.database.routines import routine_statements
+from venn_admit.store.database.routines import oldest_program, routine_statements
 
 revision = "0091"
 down_revision = "0090"
@@ -51,7 +51,7 @@ def upgrade() -> None:
     say(f"{SPLIT}; vp for all points of a calibration that is undivided.")
     for statement in routine_statements("functions/band_v1_since_0091"):
         op.execute(statement)
-    oldest_program(revision)
+    op.execute(oldest_program(revision))
     # Apart, so that points can be read and written while those that there are get read.
     with op.get_context().autocommit_block():
         for table, name in CHECKS:
@@ -61,19 +61,13 @@ def upgrade() -> None:
 def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
     op.execute("SET LOCAL statement_timeout = '10min'")
-    for statement in routine_statements("functions/band_v1"):
-        op.execute(statement.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION"))
+    for statement in routine_statements("functions/band_v1", replace=True):
+        op.execute(statement)
     say(f"{SPLIT}.")
     op.drop_column("calibration_point", "logits", schema="venn_admit")
     op.drop_column("calibrator", "undivided", schema="venn_admit")
-    oldest_program("0090")
+    op.execute(oldest_program("0090"))
 
 
 def say(comment: str) -> None:
     op.execute(f"COMMENT ON COLUMN venn_admit.calibration_point.split IS '{comment}'")
-
-
-def oldest_program(oldest: str) -> None:
-    op.execute(
-        f"CREATE OR REPLACE FUNCTION venn_admit.oldest_program() RETURNS text LANGUAGE sql IMMUTABLE RETURN '{oldest}'"
-    )

@@ -6,9 +6,8 @@ be reviewed. Decisions and labels from before have no draw, and stay as they are
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects.postgresql import ARRAY
 
-from venn_admit.store.database.routines import routine_statements
+from venn_admit.store.database.routines import oldest_program, routine_statements, table_statements
 
 revision = "0094"
 down_revision = "0091"
@@ -22,8 +21,8 @@ SELECTION = "(by a person or by a rule)."
 def upgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
     op.execute("SET LOCAL statement_timeout = '10min'")
-    make_rules()
-    make_draws()
+    for statement in table_statements("tables/audits"):
+        op.execute(statement)
     op.add_column(
         "standing_evidence",
         sa.Column(
@@ -47,7 +46,7 @@ def upgrade() -> None:
         "calibrate.'"
     )
     replace("audit_draw_v1", "standing_label_v1", "label_v1_since_0094")
-    oldest_program(revision)
+    op.execute(oldest_program(revision))
 
 
 def downgrade() -> None:
@@ -65,82 +64,7 @@ def downgrade() -> None:
     op.execute("-- squawk-ignore ban-drop-column\nALTER TABLE venn_admit.standing_evidence DROP COLUMN weight")
     op.drop_table("audit_draw", schema="venn_admit")
     op.drop_table("audit_rule", schema="venn_admit")
-    oldest_program("0091")
-
-
-def make_rules() -> None:
-    op.create_table(
-        "audit_rule",
-        identity("Key; the newest of a generation is in force."),
-        required("classifier_id", sa.Integer, "Generation of a classifier."),
-        required("key", sa.LargeBinary, "Key of the draws, the same for all rules of a classifier."),
-        sa.Column(
-            "admitted_rates",
-            ARRAY(sa.Double),
-            comment="Probability with which admitted points of each predicted class are drawn; null if nothing is "
-            "drawn.",
-        ),
-        sa.Column(
-            "rejected_rate",
-            sa.Double,
-            comment="Probability with which rejected points are drawn; null if nothing is drawn.",
-        ),
-        created_at("When it was stated."),
-        sa.PrimaryKeyConstraint("id", name=op.f("audit_rule_pkey")),
-        refers("audit_rule", "classifier_id", "classifier"),
-        sa.CheckConstraint("octet_length(key) = 16", name=op.f("audit_rule_key_check")),
-        sa.CheckConstraint(
-            "0 < ALL(admitted_rates) AND 1 >= ALL(admitted_rates)", name=op.f("audit_rule_admitted_rates_check")
-        ),
-        sa.CheckConstraint("rejected_rate BETWEEN 0 AND 1", name=op.f("audit_rule_rejected_rate_check")),
-        sa.CheckConstraint(
-            "(admitted_rates IS NULL) = (rejected_rate IS NULL)", name=op.f("audit_rule_all_rates_check")
-        ),
-        schema="venn_admit",
-        comment="Rules by which points are drawn to be audited when they are decided on.",
-    )
-    op.create_index(op.f("audit_rule_classifier_id_id_idx"), "audit_rule", ["classifier_id", "id"], schema="venn_admit")
-
-
-def make_draws() -> None:
-    op.create_table(
-        "audit_draw",
-        required("exemplar_id", sa.BigInteger, "The point, which has one draw for ever."),
-        required("audit_rule_id", sa.BigInteger, "Rule that was in force at its first decision."),
-        required("predicted", sa.Integer, "Predicted class of that decision."),
-        required("is_admitted", sa.Boolean, "Whether that decision admitted it."),
-        required("probability", sa.Double, "Probability with which it was drawn."),
-        required(
-            "least_probability", sa.Double, "The smallest one that a point of the predicted class could have had."
-        ),
-        required("is_drawn", sa.Boolean, "Whether it was drawn, so that its label is asked for."),
-        required("content", sa.LargeBinary, "What of it was hashed: a digest of what it holds, or its id."),
-        created_at("When it was drawn, or not."),
-        sa.PrimaryKeyConstraint("exemplar_id", name=op.f("audit_draw_pkey")),
-        refers("audit_draw", "exemplar_id", "exemplar"),
-        refers("audit_draw", "audit_rule_id", "audit_rule"),
-        sa.CheckConstraint("probability BETWEEN 0 AND 1", name=op.f("audit_draw_probability_check")),
-        sa.CheckConstraint(
-            "least_probability BETWEEN 0 AND probability", name=op.f("audit_draw_least_probability_check")
-        ),
-        sa.CheckConstraint("probability > 0 OR NOT is_drawn", name=op.f("audit_draw_is_drawn_check")),
-        schema="venn_admit",
-        comment="Whether each point was drawn to be audited, with the probability, as fixed by its first decision.",
-    )
-    op.create_index(
-        "audit_draw_content_idx",
-        "audit_draw",
-        ["content"],
-        schema="venn_admit",
-        postgresql_where=sa.text("is_drawn"),
-    )
-    op.create_index(
-        "audit_draw_drawn_idx",
-        "audit_draw",
-        ["audit_rule_id", "exemplar_id"],
-        schema="venn_admit",
-        postgresql_where=sa.text("is_drawn"),
-    )
+    op.execute(oldest_program("0091"))
 
 
 def know_selections(known: str, comment: str) -> None:
@@ -162,29 +86,5 @@ def know_selections(known: str, comment: str) -> None:
 
 def replace(*views: str) -> None:
     for view in views:
-        for statement in routine_statements(f"views/{view}"):
-            op.execute(statement.replace("CREATE VIEW", "CREATE OR REPLACE VIEW"))
-
-
-def oldest_program(oldest: str) -> None:
-    op.execute(
-        f"CREATE OR REPLACE FUNCTION venn_admit.oldest_program() RETURNS text LANGUAGE sql IMMUTABLE RETURN '{oldest}'"
-    )
-
-
-def identity(comment: str) -> sa.Column:
-    return sa.Column("id", sa.BigInteger, sa.Identity(always=True), nullable=False, comment=comment)
-
-
-def created_at(comment: str) -> sa.Column:
-    return sa.Column(
-        "created_at", sa.DateTime(timezone=True), nullable=False, server_default=sa.func.now(), comment=comment
-    )
-
-
-def required(name: str, kind: type[sa.types.TypeEngine], comment: str) -> sa.Column:
-    return sa.Column(name, kind, nullable=False, comment=comment)
-
-
-def refers(table: str, column: str, other: str) -> sa.ForeignKeyConstraint:
-    return sa.ForeignKeyConstraint([column], [f"venn_admit.{other}.id"], name=op.f(f"{table}_{column}_fkey"))
+        for statement in routine_statements(f"views/{view}", replace=True):
+            op.execute(statement)

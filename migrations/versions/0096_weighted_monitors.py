@@ -6,7 +6,7 @@ nothing. After a label was taken back, the view of the draws and the counts of t
 
 from alembic import op
 
-from venn_admit.store.database.routines import routine_statements
+from venn_admit.store.database.routines import oldest_program, routine_statements
 
 revision = "0096"
 down_revision = "0095"
@@ -19,7 +19,7 @@ def upgrade() -> None:
     op.execute("SET LOCAL statement_timeout = '10min'")
     for view in ("reviewed_draw_v1", "audit_weight_v1", "audit_draw_v1_since_0096"):
         replace(view)
-    oldest_program(revision)
+    op.execute(oldest_program(revision))
 
 
 def downgrade() -> None:
@@ -27,15 +27,9 @@ def downgrade() -> None:
     replace("audit_draw_v1")
     op.execute("DROP VIEW venn_admit.audit_weight_v1")
     op.execute("DROP VIEW venn_admit.reviewed_draw_v1")
-    oldest_program("0094")
+    op.execute(oldest_program("0094"))
 
 
 def replace(view: str) -> None:
-    for statement in routine_statements(f"views/{view}"):
-        op.execute(statement.replace("CREATE VIEW", "CREATE OR REPLACE VIEW"))
-
-
-def oldest_program(oldest: str) -> None:
-    op.execute(
-        f"CREATE OR REPLACE FUNCTION venn_admit.oldest_program() RETURNS text LANGUAGE sql IMMUTABLE RETURN '{oldest}'"
-    )
+    for statement in routine_statements(f"views/{view}", replace=True):
+        op.execute(statement)

@@ -6,6 +6,8 @@ threshold then has an eighth number, and the chain says what is foretold of each
 
 from alembic import op
 
+from venn_admit.store.database.routines import oldest_program
+
 revision = "0097"
 down_revision = "0096"
 branch_labels = None
@@ -19,7 +21,7 @@ def upgrade() -> None:
     op.execute("SET LOCAL statement_timeout = '10min'")
     of_the_last = "; the eighth, if there is one, bet once on the labels at the start"
     op.execute(f"COMMENT ON COLUMN venn_admit.standing_state.wealth IS '{WEALTH}{of_the_last}.'")
-    oldest_program(revision)
+    op.execute(oldest_program(revision))
 
 
 def downgrade() -> None:
@@ -32,10 +34,4 @@ def downgrade() -> None:
         "WHERE cardinality(wealth) = 8 * cardinality(most)"
     )
     op.execute(f"COMMENT ON COLUMN venn_admit.standing_state.wealth IS '{WEALTH}.'")
-    oldest_program("0096")
-
-
-def oldest_program(oldest: str) -> None:
-    op.execute(
-        f"CREATE OR REPLACE FUNCTION venn_admit.oldest_program() RETURNS text LANGUAGE sql IMMUTABLE RETURN '{oldest}'"
-    )
+    op.execute(oldest_program("0096"))

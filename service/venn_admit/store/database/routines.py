@@ -13,6 +13,7 @@ from pathlib import Path
 from venn_admit.resources import bundled_folder
 
 _TABLE = re.compile(r"^CREATE (?:UNLOGGED )?TABLE (?P<name>\w+\.\w+) \(\n(?P<columns>.*?)^\)", re.MULTILINE | re.DOTALL)
+_CREATE = re.compile(r"^CREATE (VIEW|FUNCTION)\b", re.MULTILINE)
 _VIEW = re.compile(r"^CREATE (?:OR REPLACE )?VIEW (?P<name>report\.\w+) AS$", re.MULTILINE)
 _FUNCTION = re.compile(
     r"^CREATE (?:OR REPLACE )?FUNCTION (?P<name>report\.\w+)\((?P<arguments>[^)]*)\)\n"
@@ -42,9 +43,12 @@ class Routine:
     columns: list[ResultColumn]
 
 
-def table_statements(room: str) -> Iterator[str]:
-    """Yield the statements that make the tables of a file of the baseline, and their comments; room: its name."""
-    sql = (bundled_folder("migrations") / "baseline" / f"{room}.sql").read_text("utf-8")
+def table_statements(path: str) -> Iterator[str]:
+    """Yield the statements that make the tables of a file, and their comments.
+
+    path: folder and name of the file, such as `baseline/work`.
+    """
+    sql = (bundled_folder("migrations") / f"{path}.sql").read_text("utf-8")
     yield sql
     for table in _TABLE.finditer(sql):
         above = sql[: table.start()].rpartition("\n\n")[2]
@@ -54,13 +58,13 @@ def table_statements(room: str) -> Iterator[str]:
                 yield f"COMMENT ON COLUMN {table['name']}.{item.name} IS {_quoted(item.comment)}"
 
 
-def routine_statements(path: str) -> Iterator[str]:
+def routine_statements(path: str, *, replace: bool = False) -> Iterator[str]:
     """Yield the statements that make a view or function, and its comments in schema `report`.
 
-    path: folder and name of its file, such as `views/decision_v2`.
+    path: folder and name of its file, such as `views/decision_v2`. replace: whether one of its name may be there.
     """
     sql = (bundled_folder("migrations") / "routines" / f"{path}.sql").read_text("utf-8")
-    yield sql
+    yield _CREATE.sub(r"CREATE OR REPLACE \1", sql) if replace else sql
     routine = described_routine(sql)
     if routine is None:
         return
@@ -74,6 +78,14 @@ def routine_statements(path: str) -> Iterator[str]:
         # The columns of a function have no comments of their own.
         meanings = [f"{column.name}: {column.comment}" for column in routine.columns]
         yield f"COMMENT ON FUNCTION {routine.name} IS {_quoted(chr(10).join([routine.purpose, *meanings]))}"
+
+
+def oldest_program(revision: str) -> str:
+    """Return the statement by which the schema says which programs it serves: those of a revision, and newer ones."""
+    return (
+        "CREATE OR REPLACE FUNCTION venn_admit.oldest_program() RETURNS text LANGUAGE sql IMMUTABLE "
+        f"RETURN '{revision}'"
+    )
 
 
 def routine_files() -> list[Path]:
