@@ -136,6 +136,36 @@ def test_the_queue_begins_with_what_is_due_and_what_is_nearly_admitted(scored: B
     assert {len({near.label for near in one.precedents}) for one in points} <= {0, 2}
 
 
+def test_points_that_are_claimed_one_at_a_time_come_in_the_same_order(scored: Bench) -> None:
+    """Near duplicates follow the first of them once that is labelled, too."""
+    expected = [one.id for one in claim(scored.engine, NAME, "anna", count=20).points]
+    release(scored.engine, NAME, "anna")
+    found = []
+    for _ in expected:
+        (point,) = claim(scored.engine, NAME, "anna").points
+        found.append(point.id)
+        give(scored.engine, NAME, "anna", {point.id: "class 1"})
+        change(scored, UNFILL)
+    assert found == expected
+
+
+def test_a_near_duplicate_that_comes_later_takes_the_others_along(scored: Bench) -> None:
+    points = [one.id for one in claim(scored.engine, NAME, "anna", count=1000).points]
+    release(scored.engine, NAME, "anna")
+    first, last = (f"(SELECT id FROM exemplar WHERE external_id = '{points[place]}')" for place in (0, -1))
+    near = f"(SELECT near_id FROM review_point WHERE exemplar_id = {last})"
+    change(scored, f"UPDATE neighbours SET neighbour_ids[1] = {near} WHERE exemplar_id = {first}")
+    change(scored, f"DELETE FROM review_point WHERE exemplar_id = {first}")
+    change(scored, UNFILL)
+    found = [one.id for one in claim(scored.engine, NAME, "anna", count=1000).points]
+    known = "SELECT external_id FROM review_point INNER JOIN exemplar ON exemplar.id = exemplar_id"
+    alike = {row.external_id for row in scored.rows(f"{known} WHERE near_id = {near}")}
+    assert found[0] == points[0]
+    assert set(found[: len(alike)]) == alike >= {points[0], points[-1]}
+    rest = [one for one in points if one not in alike]
+    assert found[len(alike) :] == rest
+
+
 def test_classes_that_are_possible_by_venn_abers_are_those_that_conformal_prediction_leaves(scored: Bench) -> None:
     scored.calibrate_abers(NAME, alpha=Decimal("0.1"), score="network")
     points = claim(scored.engine, NAME, "anna", count=1000).points

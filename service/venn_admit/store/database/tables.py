@@ -51,6 +51,7 @@ _INDEX = re.compile(
     r"(?:\s+INCLUDE \((?P<include>[^;]*?)\))?(?:\s+WITH \((?P<options>[^;]*?)\))?(?:\s+WHERE (?P<where>[^;]*?))?;",
     re.MULTILINE,
 )
+_DROPPED = re.compile(rf"^DROP INDEX {SCHEMA}\.(\w+);$", re.MULTILINE)
 _COMMENT = re.compile(rf"^COMMENT ON (?:TABLE|COLUMN) {SCHEMA}\.(?P<of>\S+) IS '(?P<text>(?:[^']|'')*)'", re.MULTILINE)
 
 _COLUMN = re.compile(
@@ -84,6 +85,8 @@ def tables() -> MetaData:
 def read_tables(script: str) -> MetaData:
     """Return the tables that a script makes."""
     metadata = MetaData(schema=SCHEMA)
+    dropped = set(_DROPPED.findall(script))
+    indexes = [found for found in _INDEX.finditer(script) if found["name"] not in dropped]
     comments = {found["of"]: found["text"].replace("''", "'") for found in _COMMENT.finditer(script)}
     for found in _TABLE.finditer(script):
         name = found["name"]
@@ -92,7 +95,7 @@ def read_tables(script: str) -> MetaData:
             name,
             metadata,
             *_items(name, ",\n".join([found["items"].rstrip(), *added]), comments),
-            *(_index(each) for each in _INDEX.finditer(script) if each["table"] == name),
+            *(_index(each) for each in indexes if each["table"] == name),
             comment=comments[name],
             prefixes=["UNLOGGED"] if found["unlogged"] else [],
             postgresql_partition_by=found["partition"],

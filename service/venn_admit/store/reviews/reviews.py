@@ -20,6 +20,7 @@ def fill(connection: Connection, classifier: Classifier, *, unless_within: float
         return False
     execute(connection, "reviews.take_out", **parameters)
     execute(connection, "reviews.fill", **parameters)
+    execute(connection, "reviews.arrange", **parameters)
     return True
 
 

@@ -101,6 +101,73 @@ LEFT JOIN neighbours ON wanted.exemplar_id = neighbours.exemplar_id
 LEFT JOIN audit_draw AS draw ON wanted.exemplar_id = draw.exemplar_id
 ON CONFLICT (exemplar_id) DO NOTHING;
 
+-- name: arrange
+-- Give the points without a place theirs, and move their near duplicates there. Places ascend by the day on which a
+-- point is due; drawn points come before others. Drawn points go by a hash, since an order that follows from their
+-- scores would mislead what counts labels as they come. The others go by the highest lower probability that one of
+-- their near duplicates had while they waited together, so that these follow it. What others change meanwhile is left
+-- as it is.
+WITH fresh AS MATERIALIZED (
+    SELECT DISTINCT
+        due,
+        is_drawn,
+        coalesce(near_id, -exemplar_id) AS near_id
+    FROM review_point
+    WHERE
+        classifier_id = :classifier_id
+        AND (done_at IS NULL) = TRUE
+        AND place IS NULL
+),
+
+groups AS (
+    SELECT
+        point.exemplar_id,
+        point.due,
+        point.is_drawn,
+        point.lower,
+        fresh.near_id,
+        max(greatest(point.lower, -point.place[3]))
+            OVER (PARTITION BY fresh.due, fresh.is_drawn, fresh.near_id)
+            AS highest
+    FROM fresh
+    INNER JOIN review_point AS point
+        ON
+            fresh.near_id = coalesce(point.near_id, -point.exemplar_id)
+            AND fresh.is_drawn = point.is_drawn
+            AND fresh.due IS NOT DISTINCT FROM point.due
+    WHERE
+        point.classifier_id = :classifier_id
+        AND (point.done_at IS NULL) = TRUE
+),
+
+placed AS (
+    SELECT
+        exemplar_id,
+        array_prepend(
+            coalesce(replace(due, '-', '')::double precision, 'Infinity'),
+            CASE
+                WHEN is_drawn THEN ARRAY[0, ('x' || left(md5(exemplar_id::text), 12))::bit(48)::bigint]
+                ELSE ARRAY[1, -coalesce(highest, '-Infinity'), near_id, -coalesce(lower, '-Infinity')]
+            END
+        ) AS place
+    FROM groups
+),
+
+free AS (
+    SELECT
+        placed.exemplar_id,
+        placed.place
+    FROM placed
+    INNER JOIN review_point AS point ON placed.exemplar_id = point.exemplar_id
+    WHERE point.place IS DISTINCT FROM placed.place
+    FOR UPDATE OF point SKIP LOCKED
+)
+
+UPDATE review_point
+SET place = free.place
+FROM free
+WHERE review_point.exemplar_id = free.exemplar_id;
+
 -- name: renew
 -- Extend the claims that a reviewer holds, all or those on some points; the claims that hold from now on. One that
 -- holds longer already, as those of a sheet do, stays as it is.
@@ -116,19 +183,10 @@ WHERE
 RETURNING review_point.exemplar_id;
 
 -- name: claim
--- Lease points that nobody holds to a reviewer, in the order of the queue: by the day on which they are due; then
--- drawn points by a hash, since an order that follows from their scores would mislead what counts labels as they come;
--- then what is nearest to being admitted, together with its near duplicates. If :again, points that one other reviewer
+-- Lease points that nobody holds to a reviewer, in the order of their places. If :again, points that one other reviewer
 -- has labelled. What others take at the same moment is passed over.
-WITH ranked AS MATERIALIZED (
-    SELECT
-        exemplar_id,
-        due,
-        is_drawn,
-        lower,
-        CASE WHEN is_drawn THEN md5(exemplar_id::text) END AS shuffled,
-        max(lower) OVER (PARTITION BY due, is_drawn, coalesce(near_id, -exemplar_id)) AS highest,
-        coalesce(near_id, -exemplar_id) AS near_id
+WITH free AS (
+    SELECT exemplar_id
     FROM review_point
     WHERE
         classifier_id = :classifier_id
@@ -144,26 +202,11 @@ WITH ranked AS MATERIALIZED (
                 WHERE review_label.exemplar_id = review_point.exemplar_id
             )
         )
-),
-
-free AS (
-    SELECT point.exemplar_id
-    FROM ranked
-    INNER JOIN review_point AS point ON ranked.exemplar_id = point.exemplar_id
-    WHERE
-        -- Once more, of the row as it is when it is locked.
-        (point.done_at IS NULL) = NOT :again
-        AND (point.lease_until IS NULL OR point.lease_until < now())
     ORDER BY
-        ranked.due ASC NULLS LAST,
-        ranked.is_drawn DESC,
-        ranked.shuffled ASC,
-        ranked.highest DESC NULLS LAST,
-        ranked.near_id ASC,
-        ranked.lower DESC NULLS LAST,
-        ranked.exemplar_id ASC
+        place ASC,
+        exemplar_id ASC
     LIMIT :count
-    FOR UPDATE OF point SKIP LOCKED
+    FOR UPDATE SKIP LOCKED
 )
 
 UPDATE review_point
@@ -193,19 +236,7 @@ WHERE
     AND review_point.reviewer = :reviewer
     AND review_point.lease_until >= now()
 ORDER BY
-    review_point.due ASC NULLS LAST,
-    review_point.is_drawn DESC,
-    CASE WHEN review_point.is_drawn THEN md5(review_point.exemplar_id::text) END ASC,
-    max(review_point.lower)
-        OVER (
-            PARTITION BY
-                review_point.due,
-                review_point.is_drawn,
-                coalesce(review_point.near_id, -review_point.exemplar_id)
-        )
-    DESC NULLS LAST,
-    coalesce(review_point.near_id, -review_point.exemplar_id) ASC,
-    review_point.lower DESC NULLS LAST,
+    review_point.place ASC,
     review_point.exemplar_id ASC;
 
 -- name: admit_sets

@@ -1,0 +1,72 @@
+"""A claim reads as many points as it takes, however many wait, and what a reviewer holds is looked up."""
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Engine
+
+from tests.conftest import fresh_database
+from tests.plans.plans import explain, kinds, read, scans
+from venn_admit.store.database.engine import connect, create_engine, transaction
+from venn_admit.store.database.statements import statement
+
+ROWS, COUNT = 10_000, 7
+FILL = (
+    "INSERT INTO classifier (name, class_names, dimension, neighbour_count, knn_share, mc_share, seed)"
+    " VALUES ('reviews', '{no,yes}', 2, 1, 0.1, 0.45, 0), ('other', '{no,yes}', 2, 1, 0.1, 0.45, 0)",
+    "INSERT INTO exemplar (classifier_id, external_id, split, network_logits, network_predicted, content_digest)"
+    " SELECT 1 + mod(n, 2), n, 'scored', '{0,1}', 1, decode(md5(n::text), 'hex')"
+    f" FROM generate_series(1, {2 * ROWS}) AS n",
+    "INSERT INTO review_point (exemplar_id, classifier_id, decision_id, lower, near_id)"
+    " SELECT id, classifier_id, id, mod(id, 97) / 97.0, mod(id, 1000) FROM exemplar",
+)
+
+
+@pytest.fixture(scope="module")
+def engine(server_url: str, template_database: str) -> Iterator[Engine]:
+    with fresh_database(server_url, template_database) as url:
+        found = create_engine(url)
+        with transaction(found) as connection:
+            for query in FILL:
+                connection.exec_driver_sql(query)
+            for classifier in (1, 2):
+                connection.execute(statement("reviews.arrange"), {"classifier_id": classifier})
+        with found.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("VACUUM (ANALYZE)")
+        yield found
+        found.dispose()
+
+
+def test_a_claim_reads_what_it_takes(engine: Engine) -> None:
+    parameters = {"classifier_id": 2, "reviewer": "anna", "count": COUNT, "lease_seconds": 60.0, "again": False}
+    with connect(engine) as connection:
+        nodes = explain(connection, str(statement("reviews.claim")), parameters, analyze=True)
+        connection.rollback()
+    assert nodes[0]["Actual Rows"] == COUNT
+    # Each row, and once more to update it.
+    for index in ("review_point_place_idx", "review_point_pkey"):
+        assert read([node for node in nodes if node.get("Index Name") == index], "review_point") == COUNT
+
+
+@pytest.mark.parametrize("name", ["held", "renew", "release"])
+def test_what_is_held_is_looked_up(engine: Engine, name: str) -> None:
+    of_reviewer = {"classifier_id": 2, "reviewer": "anna"}
+    parameters = {**of_reviewer, "lease_seconds": 60.0, "external_ids": None}
+    with connect(engine) as connection:
+        connection.execute(
+            statement("reviews.claim"), {**of_reviewer, "count": COUNT, "lease_seconds": 60, "again": False}
+        )
+        nodes = explain(connection, str(statement(f"reviews.{name}")), parameters, analyze=True)
+        connection.rollback()
+    assert {index for _, index in kinds(scans(nodes, "review_point"))} >= {"review_point_held_idx"}
+    assert read(nodes, "review_point") <= 3 * COUNT
+
+
+def test_points_without_a_place_are_looked_up_with_their_near_duplicates(engine: Engine) -> None:
+    with connect(engine) as connection:
+        connection.exec_driver_sql("UPDATE review_point SET place = NULL, lower = 2 WHERE exemplar_id = 1002")
+        nodes = explain(connection, str(statement("reviews.arrange")), {"classifier_id": 1}, analyze=True)
+        connection.rollback()
+    groups = [node for node in nodes if node.get("Index Name") == "review_point_near_idx"]
+    assert read(groups, "review_point") == 2 * ROWS // 1000
+    assert read(nodes, "review_point") <= 4 * 2 * ROWS // 1000
