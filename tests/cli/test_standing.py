@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli import samples
 from tests.cli.program import Program
 from tests.cli.samples import NAME
+from venn_admit.core.standing import following
 
 BEGIN = ("calibrate", NAME, "--standing", "--alpha", "0.3", "--score")
 
@@ -28,12 +31,37 @@ def test_it_says_how_far_it_came(own_calibrated: Program, tmp_path: Path) -> Non
     assert (chain["chain"], chain["labels"], chain["classes"][0]["certified"]) == (1, 2853, 45)
     assert "Chain 1, with 0.025 of 1 - confidence, after 2,853 labels" in program("monitor", NAME).stdout
     assert program("monitor", NAME, "--json").result["chain"] == chain
-    following = program(*BEGIN, "network").stdout
-    assert "Not certified yet" in following
-    assert "Chain 2, with 0.0083 of 1 - confidence, after 0 labels: red 0 of" in following
-    assert "the next in about" in following
+    second = program(*BEGIN, "network").stdout
+    assert "Not certified yet" in second
+    assert "Chain 2, with 0.0083 of 1 - confidence, after 0 labels: red 0 of" in second
+    assert "the next in about" in second
     listed = program("calibrations", NAME).stdout
     assert "2 certificates looked at the labels of mc and vp; all hold together with confidence 0.966666." in listed
+
+
+def test_it_names_the_next_chain_if_that_would_admit_clearly_more(
+    own_calibrated: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = own_calibrated
+    program(*BEGIN, "network")
+    monkeypatch.setattr(following, "CLEARLY", -1.0)  # any next one would
+    more(program, tmp_path, "more", "held-out")
+    said = program("recalibrate", NAME).stdout
+    assert "A new chain, fixed by the labels of today, would admit about" in said
+    assert "after 2,853 further labels; it would be chain 2, with 0.0083 of 1 - confidence." in said
+    begins = "`venn-admit calibrate colours --method venn-abers"
+    shown = " ".join(program("show", NAME).stdout.split())
+    assert f"with 0.0083 of 1 - confidence. {begins}" in shown
+    assert "it would be chain 2" in program("monitor", NAME).stdout
+    reported = " ".join(program("report", NAME).stdout.split())
+    assert f"Chain 2 would admit clearly more than this one: {begins}" in reported
+    found = program("monitor", NAME, "--json").result["chain"]["following"]
+    assert (found["chain"], found["documents"]) == (2, 2853)
+    assert 0 < found["share"] <= 1
+    monkeypatch.setattr(following, "CLEARLY", 0.05)
+    more(program, tmp_path, "last", "held-out")
+    program("recalibrate", NAME)
+    assert program("monitor", NAME, "--json").result["chain"]["following"] is None
 
 
 def test_other_training_exemplars_end_a_chain_on_the_score_that_depends_on_them(

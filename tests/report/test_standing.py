@@ -1,11 +1,13 @@
 """What is said of certificates that stand while labels arrive."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
 
 from tests.core.calibrators.certified.laws import graded_points
 from tests.core.standing.test_standing import chain_of
+from venn_admit.core.calibrators.certified.certificate import NextChain
 from venn_admit.core.standing.certificate import standing_certificate
 from venn_admit.core.standing.state import advance, initial_state
 from venn_admit.report.standing import chain_payload, standing_text
@@ -24,6 +26,16 @@ def test_a_chain_that_has_ended_takes_no_further_labels() -> None:
         proposing=200,
     )
     assert "the next in about" in standing_text(found, ("a", "b"))
+    assert chain_payload(found, has_ended=False)["following"] is None
+    assert found.standing is not None
+    followed = replace(found, standing=replace(found.standing, following=NextChain(2, 0.1 / 6, 1_000, 0.83, 0.71)))
+    assert standing_text(followed, ("a", "b")).endswith(
+        ". A new chain, fixed by the labels of today, would admit about .83 instead of .71 after 1,000 further "
+        "labels; it would be chain 2, with 0.017 of 1 - confidence."
+    )
+    assert chain_payload(followed, has_ended=False)["following"]["share"] == 0.83
+    assert chain_payload(followed, has_ended=True)["following"] is None
+    assert "new chain" not in standing_text(followed, ("a", "b"), has_ended=True)
     assert chain_payload(found, has_ended=False)["classes"][0]["documents_needed"]
     said = standing_text(found, ("a", "b"), has_ended=True)
     assert "the next" not in said

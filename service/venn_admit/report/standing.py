@@ -1,6 +1,7 @@
 """What is said of certificates that stand while labels arrive: how far each came."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from venn_admit.core.calibrators.certified.certificate import Certificate
@@ -34,7 +35,21 @@ def standing_text(certificate: Certificate, class_names: Sequence[str], *, has_e
             parts.append(f"{name} {come}, the next in about {number} further {what}{'' if number == '1' else 's'}")
     more = [f"{len(parts) - MOST_CLASSES} more classes"] if len(parts) > MOST_CLASSES else []
     ended = " It has ended, and nothing is promised of what it decides now." if has_ended else ""
-    return f"{said}: {'; '.join([*parts[:MOST_CLASSES], *more]) or 'no class has thresholds to certify'}.{ended}"
+    come = f"{said}: {'; '.join([*parts[:MOST_CLASSES], *more]) or 'no class has thresholds to certify'}.{ended}"
+    return come if has_ended or standing.following is None else f"{come} {following_text(certificate)}"
+
+
+def following_text(certificate: Certificate) -> str:
+    """Return what the next chain would admit, of a certificate that says so."""
+    assert certificate.standing is not None, "a certificate that is made once has no chain"
+    of = certificate.standing.following
+    assert of is not None, "the next chain would admit clearly more"
+    what = "label" if certificate.single_points else "document"
+    share, instead_of = (f"{one:.2f}".removeprefix("0") for one in (of.share, of.instead_of))
+    return (
+        f"A new chain, fixed by the labels of today, would admit about {share} instead of {instead_of} after "
+        f"{of.documents:,} further {what}s; it would be chain {of.chain}, with {of.level:.2g} of 1 - confidence."
+    )
 
 
 def chain_payload(certificate: Certificate, *, has_ended: bool) -> dict[str, Any]:
@@ -56,4 +71,5 @@ def chain_payload(certificate: Certificate, *, has_ended: bool) -> dict[str, Any
             }
             for of in standing.classes
         ],
+        "following": None if has_ended or standing.following is None else asdict(standing.following),
     }

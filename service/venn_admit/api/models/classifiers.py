@@ -103,6 +103,18 @@ class ChainClass(Model):
     )
 
 
+class FollowingChain(Model):
+    """A chain that would admit clearly more if it began with the labels that there are."""
+
+    chain: int = Field(description="Its number.", examples=[2])
+    level: Finite = Field(description="Its part of 1 - confidence.", examples=[0.0083])
+    documents: int = Field(description="After how many further documents it is compared.", examples=[1280])
+    share: Finite = Field(description="Share of all points that it is foretold to admit by then.", examples=[0.83])
+    instead_of: Finite = Field(
+        description="Share that the present chain is foretold to admit by then.", examples=[0.71]
+    )
+
+
 class ChainAnswer(Model):
     """How far a certificate came that stands while labels arrive."""
 
@@ -111,6 +123,9 @@ class ChainAnswer(Model):
     documents: int = Field(description="Documents that count so far.", examples=[1280])
     labels: int = Field(description="Labels in them.", examples=[1280])
     classes: list[ChainClass] = Field(description="The predicted classes that have thresholds.")
+    following: FollowingChain | None = Field(
+        description="The next chain, if it would admit clearly more; null otherwise.", examples=[None]
+    )
 
 
 class Setting(StandingSetting):

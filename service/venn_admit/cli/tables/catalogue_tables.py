@@ -226,11 +226,26 @@ def _settings(found: Shown) -> Iterator[RenderableType]:
 
             classes = found.classifier.class_names
             said = standing_text(setting.standing, classes, has_ended=setting.chain_has_ended)
-            yield Text(f"Calibration {setting.calibration_id}: {said}")
+            yield Text(f"Calibration {setting.calibration_id}: {said}{_begins(found, setting)}")
     retired = sum(setting.retired_at is not None for setting in found.settings)
     if retired:
         listing = command(Step(Verb.LIST_CALIBRATIONS, classifier=found.classifier.name))
         yield Text(f"Retired settings: {retired}. `{listing}` lists them.")
+
+
+def _begins(found: Shown, setting: Calibrator) -> str:
+    """How the next chain begins, if it would admit clearly more."""
+    standing = None if setting.standing is None else setting.standing.standing
+    if standing is None or standing.following is None or setting.chain_has_ended:
+        return ""
+    knn = found.classifier.knn
+    step = Step(
+        Verb.CALIBRATE,
+        classifier=found.classifier.name,
+        settings=setting.settings,
+        neighbour_count=None if knn is None else knn.neighbour_count,
+    )
+    return f" `{command(step)}` begins it."
 
 
 def _settings_table(settings: list[Calibrator], *, date: str) -> RenderableType:

@@ -12,6 +12,7 @@ from venn_admit.core.calibrators.certified.certificate import (
     Certificate,
     Chain,
     ClassResult,
+    NextChain,
     Standing,
     TriedPolicy,
 )
@@ -32,6 +33,7 @@ def standing_certificate(
     points: int,
     proposing: int,
     withdrawn: Collection[int] = (),
+    following: NextChain | None = None,
 ) -> Certificate:
     """Return what is certified by the labels so far.
 
@@ -43,6 +45,7 @@ def standing_certificate(
         points: The number of points in them.
         proposing: The number of points that fixed the chain.
         withdrawn: The predicted classes of which nothing is admitted any more, because an alarm stands.
+        following: The next chain, if it would admit clearly more.
     """
     counts = certified_counts(chain, state)
     kept = tuple(0 if of in withdrawn else count for of, count in enumerate(counts))
@@ -76,7 +79,7 @@ def standing_certificate(
         classes=tuple(promised),
         lacking=tuple(lacking),
         chains=tuple(_chain(of, chain, state[of], counts[of]) for of in chain.tested),
-        standing=Standing(number, chain.level, tuple(advances)),
+        standing=Standing(number, chain.level, tuple(advances), following),
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sqlalchemy import Connection
 
-from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.calibrators.certified.certificate import Certificate, NextChain
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.logistic import LEAST_POINTS
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
@@ -14,7 +14,8 @@ from venn_admit.core.calibrators.venn_abers.reliability import scored_points
 from venn_admit.core.comparison.held_out import ScoredSplits
 from venn_admit.core.standing.certificate import standing_certificate
 from venn_admit.core.standing.chains import level_of_chain, standing_chain
-from venn_admit.core.standing.state import State, advance, initial_state, start
+from venn_admit.core.standing.following import MOST_DOCUMENTS, foretell_following
+from venn_admit.core.standing.state import State, advance, certified_counts, initial_state, start
 from venn_admit.core.types import IntArray
 from venn_admit.methods.venn_abers.split_points import require_evidence
 from venn_admit.store.calibrations import chains, venn_abers
@@ -112,7 +113,12 @@ def begin_chain(
 
 
 def certificate_at(
-    chain: StoredChain, state: State, at: Position, settings: VennAbersSettings, withdrawn: tuple[int, ...] = ()
+    chain: StoredChain,
+    state: State,
+    at: Position,
+    settings: VennAbersSettings,
+    withdrawn: tuple[int, ...] = (),
+    following: NextChain | None = None,
 ) -> Certificate:
     """Return what a chain certifies at a position; withdrawn: the classes for which an alarm stands."""
     assert settings.certification is not None, "a certificate of predicted classes is asked for"
@@ -126,6 +132,7 @@ def certificate_at(
         points=at.points,
         proposing=chain.proposing,
         withdrawn=withdrawn,
+        following=following,
     )
 
 
@@ -160,8 +167,35 @@ def advance_chain(
     state = (advance if base.documents else start)(chain.chain, earlier, counting)
     at = _after(base, before.documents + _documents(points), event, counting)
     chains.add_position(connection, chain, at, state, earlier)
-    certificate = certificate_at(chain, state, at, settings, chains.withdrawn(connection, chain.calibrator_id))
+    withdrawn = chains.withdrawn(connection, chain.calibrator_id)
+    following = None
+    if not has_ended and chains.begun(connection, classifier).newest == chain.number:
+        following = _following(connection, chain, state, at, settings, withdrawn)
+    certificate = certificate_at(chain, state, at, settings, withdrawn, following)
     return AdvancedChain(certificate, len(labels.label) - len(taken.label))
+
+
+def _following(
+    connection: Connection,
+    chain: StoredChain,
+    state: State,
+    at: Position,
+    settings: VennAbersSettings,
+    withdrawn: tuple[int, ...],
+) -> NextChain | None:
+    """The next chain, if the newest labels that count foretell that it would admit clearly more."""
+    assert settings.certification is not None, "a certificate of predicted classes is asked for"
+    points = chains.evidence(connection, chain, first=max(at.documents - MOST_DOCUMENTS, 0))
+    return foretell_following(
+        chain.chain,
+        certified_counts(chain.chain, state),
+        # Those of drawn points are no random sample.
+        points.take(points.weights == 1),
+        number=chain.number + 1,
+        level=float(1 - settings.certification.confidence),
+        documents=at.counted,
+        withdrawn=withdrawn,
+    )
 
 
 _NO_POINTS = CertificatePoints(np.empty(0), *np.empty((3, 0), dtype=np.int64))

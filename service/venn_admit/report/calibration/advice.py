@@ -124,6 +124,13 @@ def _upkeep(report: CalibrationReport, render: Render) -> Iterator[str]:
         )
     elif report.changes.total:
         yield f"{report.changes.total:,} labelled points arrived, changed or left: {again} uses them."
+    following = report.part.following(report)
+    if following is not None:
+        number, step = following
+        yield (
+            f"Chain {number} would admit clearly more than this one: `{render(step)}` begins it. It takes a part of "
+            "the confidence, and labels from before do not count for it."
+        )
     if report.agreement is None:
         return
     if report.snapshot.chain_has_ended is None and not report.snapshot.parameters_are_current:

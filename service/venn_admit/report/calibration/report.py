@@ -87,6 +87,9 @@ class MethodPart(Protocol):
     def again(self, report: "CalibrationReport") -> Step:
         """Return the step that calibrates once more under the same settings."""
 
+    def following(self, report: "CalibrationReport") -> tuple[int, Step] | None:
+        """Return the number of a chain that would admit clearly more, with the step that begins it; None for none."""
+
     def payload(self, report: "CalibrationReport") -> dict[str, Any]:
         """Return what the sections and the budget show, for programs."""
 

@@ -144,6 +144,25 @@ class Advance:
 
 
 @dataclass(frozen=True, slots=True)
+class NextChain:
+    """A chain that would admit clearly more if it began with the labels that there are.
+
+    Attributes:
+        chain: Its number.
+        level: Its part of 1 - confidence.
+        documents: After how many further documents it is compared.
+        share: The share of all points that it is foretold to admit by then.
+        instead_of: The share that the present chain is foretold to admit by then.
+    """
+
+    chain: int
+    level: float
+    documents: int
+    share: float
+    instead_of: float
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """The chain of a certificate that stands while labels arrive, and how far it came.
 
@@ -151,11 +170,13 @@ class Standing:
         chain: 1, 2, ... within the classifier.
         level: Its part of 1 - confidence.
         classes: The predicted classes that have thresholds.
+        following: The next chain, if it would admit clearly more; None if it would not, or has begun already.
     """
 
     chain: int
     level: float
     classes: tuple[Advance, ...]
+    following: NextChain | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from venn_admit.core.calibrators.certified.certificate import (
     Certificate,
     Chain,
     ClassResult,
+    NextChain,
     SetAside,
     Standing,
     TriedPolicy,
@@ -189,7 +190,14 @@ def _aside(document: Mapping[str, Any]) -> SetAside:
 
 
 def _standing(document: Mapping[str, Any]) -> Standing:
-    return Standing(document["chain"], document["level"], tuple(Advance(**of) for of in document["classes"]))
+    # Absent in certificates from before a next chain was foretold.
+    following = document.get("following")
+    return Standing(
+        document["chain"],
+        document["level"],
+        tuple(Advance(**of) for of in document["classes"]),
+        None if following is None else NextChain(**following),
+    )
 
 
 def _result(document: Mapping[str, Any]) -> ClassResult:

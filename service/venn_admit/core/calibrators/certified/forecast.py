@@ -141,14 +141,25 @@ class Forecast:
             columns: The h classes.
             level: In (0, 1), that of the test of each.
         """
+        found = self.needed(shares, columns, level)
+        most = {place: max(known) for place, row in enumerate(found) if (known := _all_known(row))}
+        best = min(most, key=lambda place: most[place], default=None)
+        return best, [None] * len(columns) if best is None else found[best]
+
+    def needed(self, shares: FloatArray, columns: Sequence[Column], level: float) -> list[list[int | None]]:
+        """Return, for each policy, the documents with which each class is likely to pass; None if no number would do.
+
+        Args:
+            shares: (P, C) float64, the thresholds on g.
+            columns: The h classes.
+            level: In (0, 1), that of the test of each.
+        """
         admitted, loss = self.of_columns(shares, columns)
         found = []
         for at_step in zip(admitted, loss / np.maximum(admitted, 1.0), strict=True):
             of_columns = zip(columns, *(values.tolist() for values in at_step), strict=True)
             found.append([self._needed(column, a, e, level) for column, a, e in of_columns])
-        most = {place: max(known) for place, row in enumerate(found) if (known := _all_known(row))}
-        best = min(most, key=lambda place: most[place], default=None)
-        return best, [None] * len(columns) if best is None else found[best]
+        return found
 
     def stakes(self, shares: FloatArray, number: int) -> FloatArray:
         """Return the part of what a document can cost at most that is best staked against too many errors, (P,).

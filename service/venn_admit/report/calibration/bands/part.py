@@ -120,6 +120,9 @@ class BandsPart(BandsContents):
     def again(self, report: CalibrationReport) -> Step:
         return report.step(Verb.CALIBRATE, settings=self.settings, neighbour_count=self.neighbour_count)
 
+    def following(self, report: CalibrationReport) -> None:
+        """No chain follows sets and bands."""
+
     def payload(self, report: CalibrationReport) -> dict[str, Any]:
         budget = self.lacking
         return {

@@ -164,9 +164,17 @@ class CellsPart(CellsContents):
             yield Finding(lacking_text(report, self, state), needs_sample=False)
 
     def again(self, report: CalibrationReport) -> Step:
-        if report.snapshot.chain_has_ended:
-            return report.step(Verb.CALIBRATE, settings=self.settings, neighbour_count=self.neighbour_count)
-        return report.step(Verb.RECALIBRATE)
+        return self._begin(report) if report.snapshot.chain_has_ended else report.step(Verb.RECALIBRATE)
+
+    def following(self, report: CalibrationReport) -> tuple[int, Step] | None:
+        standing = None if self.certificate is None else self.certificate.standing
+        if standing is None or standing.following is None or report.snapshot.chain_has_ended:
+            return None
+        return standing.following.chain, self._begin(report)
+
+    def _begin(self, report: CalibrationReport) -> Step:
+        """The step that begins the next chain."""
+        return report.step(Verb.CALIBRATE, settings=self.settings, neighbour_count=self.neighbour_count)
 
     def payload(self, report: CalibrationReport) -> dict[str, Any]:
         names = self.bin_names
