@@ -1,5 +1,6 @@
 """The groups that exemplars belong to: the values of their attributes, as texts."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -29,6 +30,15 @@ def group_value(value: Any) -> str | None:
             number = Decimal(repr(value))
             return format(number.normalize() if number else Decimal(0), "f")
     return None
+
+
+def attribute_text(value: Any) -> str:
+    """Return the value of an attribute for people: a text as it is, anything else as JSON.
+
+    >>> attribute_text("north"), attribute_text([1, None])
+    ('north', '[1, null]')
+    """
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def named_texts(text: str) -> dict[str, str]:

@@ -61,8 +61,8 @@ def steps(stored: Mapping[str, Any], class_names: Sequence[str], rule: AppliedRu
 
 
 def bounds_of(answer: Mapping[str, Any]) -> Bounds | None:
-    """Return the probabilities of each class in an answer."""
-    category = answer["category"]
+    """Return the probabilities of each class in an answer, if it has them."""
+    category = answer.get("category")
     return None if category is None else (category["lower"], category["upper"])
 
 

@@ -1,6 +1,5 @@
 """The queue for reviewers on a terminal."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,6 +7,7 @@ from rich.console import RenderableType
 
 from venn_admit.cli.output import counted, shown
 from venn_admit.cli.tables.rows import table
+from venn_admit.core.groups import attribute_text
 from venn_admit_client.records import Claims, Disagreement, Reviewed, ReviewPoint, ReviewQueue
 
 _MOST_CHARACTERS = 2000
@@ -39,8 +39,7 @@ def _point_lines(point: ReviewPoint) -> list[RenderableType]:
 
 
 def _attributes(found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    texts = {name: one if isinstance(one, str) else json.dumps(one) for name, one in found.items()}
-    return [(name, one[:_MOST_CHARACTERS]) for name, one in texts.items()]
+    return [(name, attribute_text(one)[:_MOST_CHARACTERS]) for name, one in found.items()]
 
 
 def reviewed_lines(done: Reviewed) -> list[RenderableType]:

@@ -4,10 +4,10 @@ https://docs.argilla.io/latest/reference/argilla/records/records describes both.
 would show as what to confirm.
 """
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
+from venn_admit.core.groups import attribute_text
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.reviews.given import GivenLabels, OneLabel, by_reviewer, listed, member
 from venn_admit_client.records import ReviewPoint
@@ -18,7 +18,7 @@ QUESTION = "label"
 
 def exported_record(point: ReviewPoint) -> dict[str, Any]:
     """Return a point as a record: its attributes are the fields, and what else is known is metadata."""
-    texts = {name: one if isinstance(one, str) else json.dumps(one) for name, one in point.attributes.items()}
+    texts = {name: attribute_text(one) for name, one in point.attributes.items()}
     metadata: dict[str, Any] = {"why": point.why}
     if point.due is not None:
         metadata["due"] = point.due

@@ -2,9 +2,9 @@
 
 import csv
 import io
-import json
 from collections.abc import Iterator, Sequence
 
+from venn_admit.core.groups import attribute_text
 from venn_admit.core.names import check_stored_id
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.reviews.given import GivenLabels, OneLabel, by_reviewer
@@ -28,7 +28,7 @@ def written(points: Sequence[ReviewPoint]) -> str:
 
 
 def _cell(value: object) -> str:
-    return "" if value is None else value if isinstance(value, str) else json.dumps(value)
+    return "" if value is None else attribute_text(value)
 
 
 def labels_in(place: str, text: str) -> list[GivenLabels]:

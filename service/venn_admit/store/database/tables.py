@@ -46,7 +46,7 @@ _TABLE = re.compile(
 )
 _ADDED = re.compile(rf"^ALTER TABLE {SCHEMA}\.(?P<table>\w+) ADD COLUMN (?P<item>.*?);$", re.MULTILINE)
 _INDEX = re.compile(
-    rf"^CREATE (?P<unique>UNIQUE )?INDEX (?P<name>\w+)\s+ON {SCHEMA}\.(?P<table>\w+)"
+    rf"^CREATE (?P<unique>UNIQUE )?INDEX (?:CONCURRENTLY )?(?P<name>\w+)\s+ON {SCHEMA}\.(?P<table>\w+)"
     r"(?: USING (?P<using>\w+))? \((?P<keys>[^;]*?)\)"
     r"(?:\s+INCLUDE \((?P<include>[^;]*?)\))?(?:\s+WITH \((?P<options>[^;]*?)\))?(?:\s+WHERE (?P<where>[^;]*?))?;",
     re.MULTILINE,

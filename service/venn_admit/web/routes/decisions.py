@@ -72,22 +72,18 @@ def get_decisions(
 @routes.get("/classifiers/{classifier}/decisions/{decision}", dependencies=[needs(Scope.READ)])
 def get_decision(request: Request, classifier: ClassifierName, decision: DecisionNumber) -> Response:
     """Show what was decided, why, and the nearest training exemplars as they are now."""
-    engine = runtime_of(request).engine
-    found = show_decision(engine, classifier, decision)
+    runtime = runtime_of(request)
+    found = show_decision(runtime.engine, classifier, decision)
     shown = shown_decision_json(found)
-    rule = applied_rule(engine, classifier, found.row.calibration_id, found.row.predicted, found.attributes)
     return page(
         request,
         "decision",
         title=f"{classifier}: decision {decision}",
         classifier=classifier,
         shown=shown,
-        steps=steps(shown, shown["class_names"], rule),
-        facts=facts(shown),
-        evidence=class_table(shown, shown["class_names"], None, NUMBER),
         exemplar=found.attributes,
         carried=own_contributions(found.attributes, found.classifier.class_names, found.network_logits.tolist()),
-        neighbours=shown["neighbours"],
+        **_explained(runtime, classifier, found.row.calibration_id, shown, shown, found.attributes),
     )
 
 
@@ -99,20 +95,35 @@ def get_replay(request: Request, classifier: ClassifierName, decision: DecisionN
     found = replay(runtime, decision)
     again = replayed_json(found)
     fields = again["stored"] if again["not_recomputed"] else again["computed"]
-    rule = applied_rule(runtime.engine, classifier, found.row.calibration_id, fields["predicted"], found.attributes)
     return page(
         request,
         "replay",
         title=f"{classifier}: decision {decision}, again",
         classifier=classifier,
         again=again,
-        steps=steps(fields, again["class_names"], rule),
-        facts=facts(fields, again["category_counts"], bounds_of(again)),
-        evidence=class_table(fields, again["class_names"], again["category_counts"], NUMBER, bounds_of(again)),
         exemplar=found.attributes,
         carried=own_contributions(found.attributes, found.classifier.class_names, found.network_logits.tolist()),
-        neighbours=again["neighbours"],
+        **_explained(runtime, classifier, found.row.calibration_id, fields, again, found.attributes),
     )
+
+
+def _explained(
+    runtime: Runtime,
+    name: str,
+    calibration_id: int,
+    fields: Mapping[str, Any],
+    answer: Mapping[str, Any],
+    attributes: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What a page says of how a decision came about; fields: those of the decision, in the answer on it."""
+    names, counts, bounds = answer["class_names"], answer.get("category_counts"), bounds_of(answer)
+    rule = applied_rule(runtime.engine, name, calibration_id, fields["predicted"], attributes)
+    return {
+        "steps": steps(fields, names, rule),
+        "facts": facts(fields, counts, bounds),
+        "evidence": class_table(fields, names, counts, NUMBER, bounds),
+        "neighbours": answer["neighbours"],
+    }
 
 
 def _number(text: str) -> int | None:
@@ -144,18 +155,8 @@ def post_try(request: Request, classifier: ClassifierName) -> Response:
         return _page(request, classifier, form, status=status, refusal=str(error))
     request.app.state.metrics.count_decided([found.fields["reason"]])
     decided = decided_json(found)
-    names = decided["class_names"]
-    rule = applied_rule(runtime.engine, name, decided["calibration"], decided["predicted"], point.attributes)
-    return _page(
-        request,
-        classifier,
-        form,
-        decided=decided,
-        steps=steps(decided, names, rule),
-        facts=facts(decided, decided["category_counts"], bounds_of(decided)),
-        evidence=class_table(decided, names, decided["category_counts"], NUMBER, bounds_of(decided)),
-        neighbours=decided["neighbours"],
-    )
+    shown = _explained(runtime, name, decided["calibration"], decided, decided, point.attributes)
+    return _page(request, classifier, form, decided=decided, **shown)
 
 
 def _point(runtime: Runtime, classifier: Classifier, form: Mapping[str, str]) -> GivenPoint:

@@ -1,0 +1,49 @@
+"""Tables are read from the SQL of migrations in the forms that these may have."""
+
+from sqlalchemy.dialects import postgresql
+
+from venn_admit.store.database.tables import read_tables
+
+SCRIPT = """
+CREATE TABLE venn_admit.one (
+    -- Not read: comments come by the statements below.
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    names text[] NOT NULL DEFAULT '{}',
+    CONSTRAINT one_names_check CHECK (cardinality(names) < 10)
+);
+
+COMMENT ON TABLE venn_admit.one IS 'The first''s.';
+
+COMMENT ON COLUMN venn_admit.one.id IS 'Key.';
+
+COMMENT ON COLUMN venn_admit.one.names IS 'Names, before.';
+
+ALTER TABLE venn_admit.one ADD COLUMN score NUMERIC;
+
+COMMENT ON COLUMN venn_admit.one.score IS 'Score.';
+
+COMMENT ON COLUMN venn_admit.one.names IS 'Names.';
+
+CREATE INDEX CONCURRENTLY one_score_idx ON venn_admit.one (coalesce(score, 0), id) WHERE score IS NOT NULL;
+"""
+
+
+def test_what_a_later_migration_says_counts() -> None:
+    (one,) = read_tables(SCRIPT).tables.values()
+    assert one.comment == "The first's."
+    found = [(each.name, each.type.compile(postgresql.dialect()), each.nullable, each.comment) for each in one.columns]
+    assert found == [
+        ("id", "BIGINT", False, "Key."),
+        ("names", "TEXT[]", False, "Names."),
+        ("score", "NUMERIC", True, "Score."),
+    ]
+
+
+def test_an_index_that_is_built_while_others_write_is_one() -> None:
+    (one,) = read_tables(SCRIPT).tables.values()
+    (index,) = one.indexes
+    assert (index.name, [str(each) for each in index.expressions]) == (
+        "one_score_idx",
+        ["coalesce(score, 0)", "one.id"],
+    )
+    assert str(index.dialect_options["postgresql"]["where"]) == "score IS NOT NULL"
