@@ -52,7 +52,9 @@ def excess_factors(
         (n, g, S) float64.
     """
     gain = (hits / share - points) / largest  # (n, g)
-    return 1.0 + gain[:, :, None] * stakes
+    factors: FloatArray = gain[:, :, None] * stakes
+    factors += 1.0  # in place: fresh pages would cost more than the arithmetic
+    return factors
 
 
 def rank_factors(hit: BoolArray, uniform: FloatArray, hits_before: IntArray, before: IntArray) -> FloatArray:
@@ -87,7 +89,9 @@ def play(wealth: FloatArray, factors: FloatArray) -> tuple[FloatArray, FloatArra
         The e-values (n, g) float64, and the wealth after the last document (g, S); both may overflow to inf.
     """
     with np.errstate(over="ignore", under="ignore"):
-        path = np.multiply.accumulate(np.concatenate([wealth[None], factors]), axis=0)[1:]  # (n, g, S)
+        path = factors.copy()
+        path[0] *= wealth
+        np.multiply.accumulate(path, axis=0, out=path)
         return mean_wealth(path), path[-1]
 
 
