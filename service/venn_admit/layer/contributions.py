@@ -7,7 +7,7 @@ than the network's is ignored.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, Self
 
@@ -110,8 +110,8 @@ class Contributions:
 
     def as_attribute(self) -> dict[str, Any]:
         """Return the value of the attribute: JSON, by the names of the fields; `class` for the class."""
-        values = asdict(self)
-        return {"class": values.pop("class_name"), **values, "tokens": [asdict(share) for share in self.tokens]}
+        values = _values(self)
+        return {"class": values.pop("class_name"), **values, "tokens": [_values(share) for share in self.tokens]}
 
     def foremost(self, most: int) -> tuple[TokenShare, ...]:
         """Return the tokens that speak most for the class rather than the runner-up."""
@@ -130,6 +130,11 @@ class Contributions:
         if not self.rest_count and abs(self.rest) >= _NO_REST:
             return False
         return math.isclose(sum(parts), self.margin, rel_tol=1e-9, abs_tol=10**-_DECIMALS)
+
+
+def _values(record: Contributions | TokenShare) -> dict[str, Any]:
+    """The values of the fields; `asdict` copies each and takes five times as long, and a file has many records."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def contributions_in(attributes: Mapping[str, Any], class_name: str | None) -> Contributions | None:
