@@ -11,7 +11,8 @@ import pytest
 from tests.conftest import open_folder
 from venn_admit.errors import InvalidInputError
 from venn_admit.runtime.home import default_home
-from venn_admit.runtime.settings import FIELDS, days, get_settings, unknown_variables, variable
+from venn_admit.runtime.settings import FIELDS, days, get_settings, secret_addresses, unknown_variables, variable
+from venn_admit.secrets import mask
 
 
 def refusal(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> str:
@@ -188,6 +189,11 @@ def test_a_bad_address_is_refused_without_showing_its_password(monkeypatch: pyte
     assert "VENN_ADMIT_DATABASE_URL: expected postgresql://" in message
     assert "VENN_ADMIT_BROKER_URL: expected redis://" in message
     assert "hunter2" not in message
+
+
+def test_a_token_is_masked_as_a_whole() -> None:
+    addresses = secret_addresses({"VENN_ADMIT_REVIEW_TOKEN": "6d2f0b7c9a", "VENN_ADMIT_BROKER_URL": "redis://host"})
+    assert mask("Token 6d2f0b7c9a for redis://host", *addresses) == "Token *** for redis://host"
 
 
 def test_passwords_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
