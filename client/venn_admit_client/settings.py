@@ -1,6 +1,6 @@
 """How requests have the settings of a calibration."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from operator import index
 from typing import Any
@@ -8,7 +8,14 @@ from typing import Any
 
 def settings_json(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings by name as JSON has them; what is None stays so."""
-    return {name: None if value is None else _SENT.get(name, str)(value) for name, value in given.items()}
+    return {name: None if value is None else _SENT.get(name, _sent)(value) for name, value in given.items()}
+
+
+def _sent(value: Any) -> Any:
+    """Return texts and exact decimals as texts, several in a list, and yes or no as it is."""
+    if isinstance(value, bool):
+        return value
+    return list(map(_sent, value)) if isinstance(value, Iterable) and not isinstance(value, str) else str(value)
 
 
 def _whole(value: Any) -> Any:
@@ -24,16 +31,10 @@ def _words(value: Any) -> list[str]:
     return [one.strip() for one in value.split(",")] if isinstance(value, str) else list(value)
 
 
-# Those that are no texts.
+# Those that are numbers, and the words that one text may list.
 _SENT: Mapping[str, Callable[[Any], Any]] = {
-    "thresholds": lambda given: list(map(str, given)),
     "q_bins": lambda given: list(map(_whole, given)),
     "delta": _number,
     "kappa": _whole,
-    "loss": lambda given: [list(map(str, row)) for row in given],
     "certify": _words,
-    "standing": lambda given: given,
-    "family": lambda given: given,
-    "class_shares": lambda given: list(map(str, given)),
-    "undivided": lambda given: given,
 }
