@@ -154,6 +154,7 @@ def of_history(_report: CalibrationReport, rows: Rows) -> Cells:
 def of_lamps(report: CalibrationReport, rows: Rows) -> Cells:
     assert report.watch.said is not None
     lamps = {"promise": "predicted", "true_classes": "true", "partitions": "errors of", "mix": "mix of"}
+    lamps |= {"labelled_classes": "sample of", "labelled_scores": "scores labelled of"}
     groups = {None: "", "none": ", q 0", "some": ", q 1-24", "all": ", q 25"}
     cells: Cells = [
         (

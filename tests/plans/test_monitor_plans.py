@@ -78,3 +78,22 @@ def test_what_is_read_follows_from_what_is_new(engine: Engine, name: str, by_dec
         # The exemplars of a document are looked up once for each of the labels, and so are an exemplar's two decisions.
         assert read(nodes, table) <= 6 * SIZE * documents, table
     assert not [node for node in nodes if node.get("Relation Name", "").startswith("exemplar_vector")]
+
+
+@pytest.mark.parametrize("new", [1, 30])
+def test_a_labelled_point_is_compared_with_decisions_that_were_made_with_it(engine: Engine, new: int) -> None:
+    with connect(engine) as connection:
+        events = connection.execute(
+            text("SELECT id, exemplar_id FROM label_event ORDER BY id DESC LIMIT :new"), {"new": new}
+        ).all()
+        parameters = {
+            "calibrator_id": 2,
+            "knn_parameters_id": 1,
+            "exemplar_ids": [event.exemplar_id for event in events],
+            "event_ids": [event.id for event in events],
+        }
+        nodes = explain(connection, str(statement("monitors.points_beside")), parameters, analyze=True)
+    assert read(nodes, "decision") >= new
+    for table in TABLES:
+        # Sixteen decisions, each with those before it on its point and the labels of that.
+        assert read(nodes, table) <= 6 * 16 * new, table

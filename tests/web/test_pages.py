@@ -187,7 +187,7 @@ def test_the_lamps_of_a_monitor_are_on_the_first_page(own: Visitor) -> None:
     assert "not watched" not in lit
     assert "no alarm" in lit
     assert "labels wait" not in page
-    for meaning in ("are right less often than 1 - alpha", "the promise is not in question yet", "No monitor was"):
+    for meaning in ("are right less often than 1 - alpha", "labelled points are no random sample", "No monitor was"):
         assert meaning in explained
         assert meaning in own.open(OWN)
     own.sign_in(Scope.WRITE)

@@ -36,7 +36,8 @@ class Alarm:
 
     Attributes:
         id: Its number.
-        lamp: What it is about: `promise`, `true_classes`, `groups`, `partitions` or `mix`; `early_promise`,
+        lamp: What it is about: `promise`, `true_classes`, `groups`, `partitions` or `mix`; `labelled_classes` and
+            `labelled_scores` are about whether labelled points are a random sample; `early_promise`,
             `early_true_classes` and `early_groups` are early warnings of the first three.
         kind: The kind of class that it is about: `predicted`, `true`, `group:COLUMN` or `predicted*group:COLUMN`.
         harmful: Whether it is an alarm: admitted predictions may be wrong more often than they should be; otherwise it

@@ -1,5 +1,6 @@
 """The monitor through the flows: the same as from scratch whatever became of the labels, for all classifiers."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from tests.conftest import fresh_database, fresh_engine
 from tests.flows import logits
 from tests.running import EXAMPLES, Arrays, Bench, make_reviews
 from venn_admit.cli.advice import command
-from venn_admit.core.monitoring.anytime.plan import EARLY, Lamp
+from venn_admit.core.monitoring.anytime.plan import EARLY, OF_SAMPLE, Lamp
 from venn_admit.errors import DatabaseError, NotReadyError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.data.audits import set_audits
@@ -296,6 +297,83 @@ def test_selected_labels_and_those_that_came_before_the_decision_do_not_count(sc
     scored.score("reviews", held_out, weighted=None)
     assert look(scored).documents == 50
     assert_as_from_scratch(scored)
+
+
+DECIDED = """
+SELECT decision.id, external_id, predicted, coalesce(lower, (decision IS NOT NULL)::integer) AS score
+FROM decision INNER JOIN exemplar ON exemplar.id = exemplar_id
+WHERE external_id LIKE :prefix ORDER BY 1
+"""
+
+
+def compared_by_hand(bench: Bench, came: Mapping[str, int], prefix: str) -> list[list[list[int]]]:
+    """What both lamps of the sample compare: pairs of sixteen decisions, of which one was labelled before the other.
+
+    came: the number of the file that each point was labelled by. prefix: of the ids of the points that make pairs.
+    """
+    blocks: dict[int, list[Any]] = {}
+    for row in bench.rows(DECIDED, prefix=f"{prefix}%"):
+        blocks.setdefault(row.id // 16, []).append(row)
+    found = np.zeros((2, 2, 2), dtype=int)
+    for block in blocks.values():
+        ordered = sorted(block, key=lambda row: row.id * 7 % 16)
+        for pair in zip(ordered[::2], ordered[1::2], strict=False):
+            first, other = sorted(pair, key=lambda row: came.get(row.external_id, 99))
+            if came.get(first.external_id, 99) == came.get(other.external_id, 99):
+                continue
+            if first.predicted != other.predicted:
+                found[0, first.predicted, 0] += 1
+                found[0, other.predicted, 1] += 1
+            elif first.score != other.score:
+                found[1, first.predicted, int(first.score < other.score)] += 1
+    return found.tolist()
+
+
+def test_labelled_points_are_compared_with_those_beside_them(scored: Bench) -> None:
+    rows = np.random.default_rng(0).permutation(POINTS)[:500]
+    came = {IDS[row]: place % 3 for place, row in enumerate(rows.tolist())}
+    for file in range(3):
+        give(scored, {one: truth()[one] for one, part in came.items() if part == file})
+    found = assert_as_from_scratch(scored)
+    assert found.documents == 500
+    state = scored.value("SELECT state FROM monitor_state ORDER BY documents DESC LIMIT 1")
+    expected = compared_by_hand(scored, came, "film-")
+    assert state["compared"] == expected
+    assert np.sum(expected) > 150
+    assert not {alarm.about.lamp for alarm in found.alarms}.intersection(OF_SAMPLE)
+
+
+def test_drawn_points_are_compared_with_other_drawn_ones(scored: Bench) -> None:
+    drawn, _ = drawn_films(scored)
+    with transaction(scored.engine) as connection:
+        connection.exec_driver_sql(
+            "UPDATE exemplar SET external_id = 'drawn-' || external_id WHERE id IN "
+            "(SELECT exemplar_id FROM audit_draw WHERE is_drawn)"
+        )
+    came = {f"drawn-{one}": place % 2 for place, one in enumerate(drawn[::2])}
+    for file in range(2):
+        labels = {one: truth()[one.removeprefix("drawn-new-")] for one, part in came.items() if part == file}
+        give(scored, labels, selection="review")
+    look(scored)
+    state = scored.value("SELECT state FROM monitor_state ORDER BY documents DESC LIMIT 1")
+    assert state["compared"] == compared_by_hand(scored, came, "drawn-")
+    assert np.sum(state["compared"]) > 20
+
+
+def test_labels_of_the_least_sure_points_are_no_random_sample(scored: Bench) -> None:
+    rows = sorted(scored.rows(DECIDED, prefix="film-%"), key=lambda row: row.score)
+    give(scored, {row.external_id: truth()[row.external_id] for row in rows[: POINTS // 2]})
+    found = look(scored)
+    of_scores = [alarm for alarm in found.notices if alarm.about.lamp is Lamp.LABELLED_SCORES]
+    assert of_scores
+    said = "\n".join(verdict_lines(found))
+    assert re.search(
+        r"Notice: labelled points that are predicted as '[\w ]+' are less sure than those beside them \(0 of", said
+    )
+    shown = scored.rows("SELECT * FROM report.alarm_v2 WHERE lamp = 'labelled_scores'")
+    assert [(row.is_harmful, row.kind) for row in shown] == [(False, "predicted")] * len(of_scores)
+    rows = scored.rows("SELECT * FROM report.monitor_v2 WHERE lamp LIKE 'labelled%' AND is_lit ORDER BY class_name")
+    assert len(rows) == len([one for one in found.readings if one.about.lamp in OF_SAMPLE and one.lit_at])
 
 
 RATE = 0.3

@@ -56,6 +56,7 @@ def _reading_payload(report: MonitorReport, reading: Reading) -> dict[str, Any]:
         "documents": reading.documents,
         "labels": reading.points,
         "right": reading.right,
+        "labelled": reading.labelled,
         "share_right": reading.share_right,
         "lower_bound": reading.lower_bound,
         "e_value": reading.e_value,

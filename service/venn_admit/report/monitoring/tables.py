@@ -22,6 +22,10 @@ _QUESTIONS = {
     Lamp.PARTITIONS: "Inside {partitions}: are predictions wrong more often than on the calibration data?",
     Lamp.MIX: "The mix of {partitions}: is the traffic made up differently from the calibration data?",
 }
+_OF_SAMPLE = {
+    Lamp.LABELLED_CLASSES: "The sample: are labelled points predicted so more, or less, often than those beside them?",
+    Lamp.LABELLED_SCORES: "The sample: are labelled points surer, or less sure, than those beside them?",
+}
 
 
 def monitor_tables(report: MonitorReport) -> RenderableType:
@@ -45,6 +49,8 @@ def monitor_tables(report: MonitorReport) -> RenderableType:
 
 
 def _title(report: MonitorReport, lamp: Lamp) -> str:
+    if lamp in _OF_SAMPLE:
+        return _OF_SAMPLE[lamp]
     if lamp in _QUESTIONS:
         partitions = "predicted classes" if report.neighbour_count is None else "partitions"
         return _QUESTIONS[lamp].format(partitions=partitions)
@@ -147,9 +153,26 @@ def _sentence(report: MonitorReport, about: Watched) -> str:
         case Lamp.GROUPS:
             said = f"of what is admitted of {name.text}, {few}"
         case _:
+            if lamp in _OF_SAMPLE:
+                return _sample_sentence(report, about)
             return f"predictions of {_partition(name)} are wrong more often than on the calibration data."
     early = "" if lamp is about.lamp else "early warning: "
     return f"{early}{said}{_promised(report, lamp, kind) if kind else ''}."
+
+
+def _sample_sentence(report: MonitorReport, about: Watched) -> str:
+    row = next(one for one in report.readings if one.about == about)
+    assert row.labelled is not None, "pairs of the sample are counted"
+    often, name = 2 * row.labelled > row.points, report.name(about)
+    if about.lamp is Lamp.LABELLED_CLASSES:
+        said = f"labelled points are predicted as {name.class_name!r} {'more' if often else 'less'} often than those"
+    else:
+        sure = "surer" if often else "less sure"
+        said = f"labelled points that are predicted as {name.class_name!r} are {sure} than those"
+    return (
+        f"{said} beside them ({row.labelled:,} of {row.points:,} pairs), so that they are not the random sample that "
+        "all figures on what is right rest on."
+    )
 
 
 def _since(report: MonitorReport, about: Watched) -> str:
@@ -171,14 +194,14 @@ def _verdict(report: MonitorReport) -> Group:
 
 
 def _table(report: MonitorReport, lamp: Lamp, rows: list[Reading]) -> Table:
-    by_q, of_shares = lamp in _QUESTIONS and report.neighbour_count is not None, lamp is not Lamp.MIX
+    by_q, of_shares = lamp in _QUESTIONS and report.neighbour_count is not None, lamp not in {Lamp.MIX, *_OF_SAMPLE}
     drawn = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     first = {Lamp.TRUE_CLASSES: "class", Lamp.GROUPS: "group"}.get(lamp, "predicted")
     drawn.add_column(Text(first), overflow="fold", min_width=9)
     early = {row.about.number: row for row in report.readings if row.about.lamp is EARLY.get(lamp)}
     heads = [
         *(["q"] if by_q else []),
-        "labels" if of_shares else "documents",
+        *(["pairs", "labelled"] if lamp in _OF_SAMPLE else ["labels" if of_shares else "documents"]),
         *(["right", f"at least ({CONFIDENCE:.0%})"] if of_shares else []),
         "evidence",
         "needed",
@@ -192,6 +215,7 @@ def _table(report: MonitorReport, lamp: Lamp, rows: list[Reading]) -> Table:
         figures = [
             *([name.q or ""] if by_q else []),
             f"{row.points:,}",
+            *([] if row.labelled is None else [f"{row.labelled:,}"]),
             *([_share(row.share_right), _share(row.lower_bound)] if of_shares else []),
             evidence_text(row.most),
             f"{row.needed:,.0f}",

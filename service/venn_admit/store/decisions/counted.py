@@ -1,9 +1,11 @@
 """The labelled decisions that monitors count, and from where on what they counted may be otherwise."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
 from venn_admit.core.monitoring.anytime.documents import LabelledPoints
 from venn_admit.core.types import IntArray
@@ -63,5 +65,19 @@ def counted_labels(
     events = np.array([row.event_id for row in rows], dtype=np.int64)[first]
     known = {} if monitor.plan.groups is None else monitor.plan.groups.values
     of_points, admitted = groups(connection, rows, list(known)), [row.is_admitted for row in rows]
-    points = labelled(classifier, rows, document.tolist(), admitted, of_points, known)
+    beside = _beside(connection, monitor, rows) if monitor.plan.compares_sample else {}
+    points = labelled(classifier, rows, document.tolist(), admitted, of_points, known, beside)
     return CountedLabels(points, events, places)
+
+
+def _beside(connection: Connection, monitor: StoredMonitor, rows: Sequence[Row[Any]]) -> dict[int, tuple[int, int]]:
+    """Return of the labelled points that are compared with another its predicted class, and whether they are surer."""
+    alone = [row for row in rows if row.document_id is None]
+    found = execute(
+        connection,
+        "monitors.points_beside",
+        **monitor.of_calibrator,
+        exemplar_ids=[row.exemplar_id for row in alone],
+        event_ids=[row.event_id for row in alone],
+    )
+    return {row.exemplar_id: (row.predicted_beside, row.surer) for row in found}

@@ -51,11 +51,14 @@ def labelled(
     admitted: Sequence[bool],
     of_points: Mapping[str, Sequence[str | None]],
     known: Mapping[str, Sequence[str]],
+    beside: Mapping[int, tuple[int, int]] | None = None,
 ) -> LabelledPoints:
     """Return labelled points of a classifier.
 
-    of_points: the group of each point by attribute; known: the groups that count.
+    of_points: the group of each point by attribute; known: the groups that count. beside: the predicted class of the
+    point with which an exemplar is compared, and whether its own score is above that.
     """
+    compared = np.array([(beside or {}).get(row.exemplar_id, (-1, 0)) for row in rows], dtype=np.int64).reshape(-1, 2)
 
     def column(name: str) -> IntArray:
         return np.array([getattr(row, name) for row in rows], dtype=np.int64)
@@ -77,6 +80,8 @@ def labelled(
         groups=[groups_of(name, of_points[name], values) for name, values in known.items()],
         weight=weights("weight"),
         weight_of_all=weights("weight_of_all"),
+        beside=compared[:, 0],
+        surer=compared[:, 1],
         can_rank=np.array(
             [getattr(row, "weight_of_all", None) is None or row.document_id is None for row in rows], dtype=np.bool_
         ),

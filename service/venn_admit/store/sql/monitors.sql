@@ -357,6 +357,142 @@ WHERE
 -- The first decision on a point counts.
 ORDER BY document.event_id, document.exemplar_id, decision.id;
 
+-- name: points_beside
+-- The point with which each of some labelled points is compared: of sixteen decisions that were made together, those on
+-- points that stand alone and are as likely to be labelled make pairs, and the one that is labelled first counts. None
+-- if both labels came together.
+WITH labelled AS (
+    SELECT
+        given.exemplar_id,
+        given.event_id,
+        of_event.created_at AS labelled_at,
+        counted.id AS decision_id,
+        draw.exemplar_id IS NOT NULL AS has_draw
+    FROM unnest(:exemplar_ids ::bigint[], :event_ids ::bigint[]) AS given (exemplar_id, event_id)
+    CROSS JOIN
+        LATERAL (
+            SELECT event.created_at
+            FROM label_event AS event
+            WHERE event.id = given.event_id
+            ORDER BY event.id
+            LIMIT 1
+        ) AS of_event
+    CROSS JOIN
+        LATERAL (
+            SELECT decision.id
+            FROM decision
+            INNER JOIN calibration ON decision.calibration_id = calibration.id
+            WHERE
+                decision.exemplar_id = given.exemplar_id
+                AND calibration.calibrator_id = :calibrator_id
+                AND calibration.knn_parameters_id IS NOT DISTINCT FROM :knn_parameters_id
+            ORDER BY decision.id
+            LIMIT 1
+        ) AS counted
+    LEFT JOIN audit_draw AS draw ON given.exemplar_id = draw.exemplar_id
+)
+
+SELECT
+    labelled.exemplar_id,
+    pair.predicted_beside,
+    sign(pair.score - pair.score_beside)::integer AS surer
+FROM labelled
+CROSS JOIN
+    LATERAL (
+        SELECT
+            placed.exemplar_id,
+            placed.score,
+            CASE WHEN placed.place % 2 = 1 THEN placed.next_id ELSE placed.previous_id END AS beside_id,
+            CASE
+                WHEN placed.place % 2 = 1 THEN placed.next_predicted ELSE placed.previous_predicted
+            END AS predicted_beside,
+            CASE WHEN placed.place % 2 = 1 THEN placed.next_score ELSE placed.previous_score END AS score_beside
+        FROM (
+            SELECT
+                near.exemplar_id,
+                near.score,
+                row_number() OVER near_by AS place,
+                lead(near.exemplar_id) OVER near_by AS next_id,
+                lead(near.predicted) OVER near_by AS next_predicted,
+                lead(near.score) OVER near_by AS next_score,
+                lag(near.exemplar_id) OVER near_by AS previous_id,
+                lag(near.predicted) OVER near_by AS previous_predicted,
+                lag(near.score) OVER near_by AS previous_score
+            FROM (
+                SELECT
+                    made.id,
+                    made.exemplar_id,
+                    made.predicted,
+                    made.score
+                FROM generate_series(0, 15) AS step (number)
+                CROSS JOIN
+                    LATERAL (
+                        SELECT
+                            decision.id,
+                            decision.exemplar_id,
+                            decision.created_at,
+                            decision.predicted,
+                            coalesce(decision.lower, (decision.decision IS NOT NULL)::integer) AS score
+                        FROM decision
+                        WHERE decision.id = labelled.decision_id / 16 * 16 + step.number
+                        ORDER BY decision.id
+                        LIMIT 1
+                    ) AS made
+                CROSS JOIN
+                    LATERAL (
+                        SELECT decision.id
+                        FROM decision
+                        INNER JOIN calibration ON decision.calibration_id = calibration.id
+                        WHERE
+                            decision.exemplar_id = made.exemplar_id
+                            AND calibration.calibrator_id = :calibrator_id
+                            AND calibration.knn_parameters_id IS NOT DISTINCT FROM :knn_parameters_id
+                        ORDER BY decision.id
+                        LIMIT 1
+                    ) AS counted
+                CROSS JOIN
+                    LATERAL (
+                        SELECT exemplar.document_id
+                        FROM exemplar
+                        WHERE exemplar.id = made.exemplar_id
+                        ORDER BY exemplar.id
+                        LIMIT 1
+                    ) AS decided_on
+                LEFT JOIN audit_draw AS draw ON made.exemplar_id = draw.exemplar_id
+                WHERE
+                    made.id = counted.id
+                    AND decided_on.document_id IS NULL
+                    AND (draw.exemplar_id IS NOT NULL) = labelled.has_draw
+                    AND coalesce(draw.is_drawn, TRUE)
+                    -- What was labelled before does not count, so that it could not be the one.
+                    AND NOT EXISTS (
+                        SELECT 1
+                        FROM label_event AS event
+                        WHERE
+                            event.exemplar_id = made.exemplar_id
+                            AND event.selection <> 'selected'
+                            AND event.created_at <= made.created_at
+                    )
+            ) AS near
+            -- Points that are far apart, since rows of a file are often ordered.
+            WINDOW near_by AS (ORDER BY near.id * 7 % 16)
+        ) AS placed
+    ) AS pair
+WHERE
+    pair.exemplar_id = labelled.exemplar_id
+    AND pair.beside_id IS NOT NULL
+    AND NOT EXISTS (
+        SELECT 1
+        FROM standing_label_v1 AS event
+        WHERE
+            event.exemplar_id = pair.beside_id
+            AND event.label IS NOT NULL
+            AND (
+                event.id < labelled.event_id
+                OR event.created_at = labelled.labelled_at
+            )
+    );
+
 -- name: states
 -- After how many documents the states of a monitor are, and the last event and the digest of these.
 SELECT

@@ -43,4 +43,6 @@ class Law:
             weight=np.ones(count),
             weight_of_all=np.ones(count),
             is_ranked=np.ones(count, dtype=np.bool_),
+            beside=np.full(count, -1),
+            surer=np.zeros(count, dtype=np.int64),
         )

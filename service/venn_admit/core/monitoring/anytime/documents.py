@@ -42,6 +42,9 @@ class LabelledPoints:
             point of the predicted class could have had to be drawn, divided by that of the point.
         weight_of_all: (n,) float64 in [0, 1], in shares of true classes and groups: the same among all points.
         is_ranked: (n,) bool, whether it stands for its document in ranks, if it is drawn there.
+        beside: (n,) int64 in [-1, C), the predicted class of the point that it is compared with, which had no label yet
+            and was as likely to get one first; -1 if there is none.
+        surer: (n,) int64, 1 if its score is above that of this point, -1 if it is below, 0 otherwise.
         groups: The groups of each attribute that is asked for, by the values that the calibration data have.
     """
 
@@ -55,6 +58,8 @@ class LabelledPoints:
     weight: FloatArray
     weight_of_all: FloatArray
     is_ranked: BoolArray
+    beside: IntArray
+    surer: IntArray
     groups: tuple[PointGroups, ...] = ()
 
     @property
@@ -87,7 +92,9 @@ class LabelledPoints:
         weights = np.stack([self.weight, self.weight_of_all, self.is_ranked], axis=1)  # (n, 3)
         # Where none was drawn with a probability, the digest is as it was before there were weights.
         of_weights = b"" if (weights == 1).all() else weights.astype("<f8").tobytes()
-        return blake2b(before + rows.tobytes() + of_weights, digest_size=16).digest()
+        compared = np.stack([self.beside, self.surer], axis=1)  # (n, 2)
+        of_sample = compared.astype("<i8").tobytes() if (self.beside >= 0).any() else b""
+        return blake2b(before + rows.tobytes() + of_weights + of_sample, digest_size=16).digest()
 
 
 def labelled_points(
@@ -105,6 +112,8 @@ def labelled_points(
     weight: FloatArray | None = None,
     weight_of_all: FloatArray | None = None,
     can_rank: BoolArray | None = None,
+    beside: IntArray | None = None,
+    surer: IntArray | None = None,
 ) -> LabelledPoints:
     """Return n points as monitors see them.
 
@@ -118,9 +127,13 @@ def labelled_points(
         weight_of_all: (n,) float64 in [0, 1], or None, as `weight`. In ranks a point is kept with this probability.
         can_rank: (n,) bool, whether a point may stand for its document in ranks. Points of larger documents that were
             drawn one by one would favour long ones. None if all may.
+        beside: (n,) int64 in [-1, C), as `LabelledPoints` has it; None if nothing is compared.
+        surer: (n,) int64 in [-1, 1], or None, as `beside`.
     """
     ones = np.ones(len(label))
     weight, weight_of_all = (ones if of is None else of for of in (weight, weight_of_all))
+    zeros = np.zeros(len(label), dtype=np.int64)
+    beside, surer = zeros - 1 if beside is None else beside, zeros if surer is None else surer
     check_lengths(document=document, predicted=predicted, label=label, admitted=admitted)
     check_classes(class_count, {"predicted": predicted, "label": label})
     group = _match_group(match_count, neighbour_count, len(predicted))
@@ -141,6 +154,8 @@ def labelled_points(
         weight=weight[order],
         weight_of_all=weight_of_all[order],
         is_ranked=is_ranked[order],
+        beside=beside[order],
+        surer=surer[order],
         groups=tuple(replace(of, codes=of.codes[order]) for of in groups),
     )
 

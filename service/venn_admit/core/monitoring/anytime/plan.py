@@ -34,6 +34,8 @@ class Lamp(StrEnum):
     EARLY_GROUPS = "early_groups"
     PARTITIONS = "partitions"
     MIX = "mix"
+    LABELLED_CLASSES = "labelled_classes"
+    LABELLED_SCORES = "labelled_scores"
 
     @property
     def warned_of(self) -> "Lamp | None":
@@ -58,6 +60,9 @@ EARLY = {
     Lamp.GROUPS: Lamp.EARLY_GROUPS,
 }
 """The lamps of shares right, and their early warnings."""
+
+OF_SAMPLE = (Lamp.LABELLED_CLASSES, Lamp.LABELLED_SCORES)
+"""The lamps of whether labelled points are a random sample, by predicted classes, and by scores within each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,7 @@ class MonitorPlan:
         groups: What is watched of groups; None if the certificate was not asked for any.
         from_starts: Whether the games of shares right start again with every document, and there are early warnings. A
             monitor that was started before there were has games that start once, until it is started again.
+        compares_sample: Whether labelled points are compared with those beside them, also in monitors from then on.
     """
 
     class_count: int
@@ -101,6 +107,7 @@ class MonitorPlan:
     wrong: IntArray
     groups: GroupPlan | None = None
     from_starts: bool = False
+    compares_sample: bool = False
 
     @property
     def partition_count(self) -> int:
@@ -117,12 +124,15 @@ class MonitorPlan:
         """How many games share the level of a lamp, at least 1.
 
         Args:
-            lamp: Its games; each partition of the mix has two, since it may become more and less frequent.
+            lamp: Its games; each partition of the mix has two, since it may become more and less frequent, and so has
+                each class of a sample.
         """
         if lamp is Lamp.GROUPS:
             return max(0 if self.groups is None else int(self.groups.tested.sum()), 1)
         if lamp in {Lamp.PROMISE, Lamp.TRUE_CLASSES}:
             return self.class_count
+        if lamp in OF_SAMPLE:
+            return 2 * self.class_count
         return max(int(self.tested.sum()), 1) * (2 if lamp is Lamp.MIX else 1)
 
     def needed(self, lamp: Lamp, level: float) -> float:
@@ -176,4 +186,5 @@ def plan_of(
         wrong=np.bincount(partition[wrong], minlength=partitions),
         groups=group_plan(calibration, kinds, policy),
         from_starts=True,
+        compares_sample=True,
     )

@@ -13,7 +13,7 @@ from datetime import datetime
 import numpy as np
 
 from venn_admit.core.monitoring.anytime.games import STAKES, Games, GamesFromStarts
-from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, EARLY, LEVEL, Lamp, MonitorPlan, Watched
+from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, EARLY, LEVEL, OF_SAMPLE, Lamp, MonitorPlan, Watched
 from venn_admit.core.monitoring.anytime.state import MonitorState, PairCounts
 from venn_admit.core.types import BoolArray
 
@@ -65,14 +65,18 @@ class Reading:
 
     Attributes:
         about: Which one.
-        points: Admitted points of these with a label; for the mix, the documents whose drawn point is in the partition.
-        right: The admitted points that are predicted right; None for the mix.
-        lower_bound: The lower bound of the share right, at the confidence 0.95, whenever one looks; None for the mix.
+        points: Admitted points of these with a label; for the mix, the documents whose drawn point is in the partition;
+            for the sample, pairs.
+        right: The admitted points that are predicted right; None for the mix and the sample.
+        lower_bound: The lower bound of the share right, at the confidence 0.95, whenever one looks; None for the mix
+            and the sample.
         e_value: The e-value of the evidence now; None for a partition or a group that is not tested.
         most: The largest e-value so far; None for a partition or a group that is not tested.
         lit_at: The number of documents at which it was reached; None if it never was.
         since: The number of the document from which on the evidence that lit the lamp came, as far as it tells; None if
             it is not lit, and for games that start once.
+        labelled: For the sample, the pairs in which the labelled point is predicted so, or is the surer one; None for
+            all others.
     """
 
     about: Watched
@@ -85,6 +89,7 @@ class Reading:
     needed: float
     lit_at: int | None
     since: int | None = None
+    labelled: int | None = None
 
     @property
     def share_right(self) -> float | None:
@@ -117,6 +122,7 @@ def readings(plan: MonitorPlan, state: MonitorState, *, level: float = LEVEL) ->
     return [
         *(row for lamp, pairs, largest in shares for row in _shares(plan, state, lamp, pairs, largest.tolist(), level)),
         *_mix(plan, state, level),
+        *(_sample(plan, state, level) if plan.compares_sample else []),
     ]
 
 
@@ -179,6 +185,29 @@ def _mix(plan: MonitorPlan, state: MonitorState, level: float) -> list[Reading]:
             lit_at=_first(games, number, partitions + number),
         )
         for number in np.flatnonzero(plan.tested).tolist()
+    ]
+
+
+def _sample(plan: MonitorPlan, state: MonitorState, level: float) -> list[Reading]:
+    """The classes of which pairs were compared."""
+    classes = plan.class_count
+    return [
+        Reading(
+            about=plan.watched(lamp, number),
+            documents=int(compared.sum()),
+            points=int(compared.sum()),
+            right=None,
+            lower_bound=None,
+            e_value=float(max(games.e_value[number], games.e_value[classes + number])),
+            most=float(max(games.most[number], games.most[classes + number])),
+            needed=plan.needed(lamp, level),
+            lit_at=_first(games, number, classes + number),
+            labelled=int(compared[0]),
+        )
+        for lamp, of_lamp in zip(OF_SAMPLE, state.compared, strict=True)
+        for games in [state.games[lamp]]
+        for number, compared in enumerate(of_lamp)
+        if compared.any()
     ]
 
 

@@ -19,7 +19,7 @@ from venn_admit.core.monitoring.anytime.games import (
     rank_factors,
 )
 from venn_admit.core.monitoring.anytime.groups import GroupPlan, unknown_counts
-from venn_admit.core.monitoring.anytime.plan import EARLY, Lamp, MonitorPlan
+from venn_admit.core.monitoring.anytime.plan import EARLY, OF_SAMPLE, Lamp, MonitorPlan
 from venn_admit.core.types import BoolArray, IntArray
 
 PairCounts = dict[tuple[int, int, float, float], int]
@@ -41,6 +41,8 @@ class MonitorState:
         drawn: (P,) int64, documents whose drawn point is in each partition, those of the calibration data included.
         drawn_wrong: (P,) int64, those whose drawn point is predicted wrong.
         unknown: (A,) int64, labelled points that are in no known group, by attribute.
+        compared: (2, C, 2) int64, the pairs that each lamp of the sample compares, by class: those in which the
+            labelled point is predicted so, or is the surer one, and the others. Without such lamps, C is 0.
     """
 
     documents: int
@@ -53,6 +55,7 @@ class MonitorState:
     drawn: IntArray
     drawn_wrong: IntArray
     unknown: IntArray
+    compared: IntArray
 
 
 def initial_state(plan: MonitorPlan) -> MonitorState:
@@ -66,9 +69,11 @@ def initial_state(plan: MonitorPlan) -> MonitorState:
             games[EARLY[lamp]] = GamesFromStarts.before_the_first(count, is_detector=True)
         else:
             games[lamp] = Games.of(count)
+    games |= {lamp: Games.of(2 * classes if plan.compares_sample else 0) for lamp in OF_SAMPLE}
     return MonitorState(
         documents=0,
         points=0,
+        compared=np.zeros((2, classes if plan.compares_sample else 0, 2), dtype=np.int64),
         games={**games, Lamp.PARTITIONS: Games.of(partitions), Lamp.MIX: Games.of(2 * partitions)},
         predicted=[{} for _ in range(classes)],
         true=[{} for _ in range(classes)],
@@ -92,6 +97,8 @@ def advance(plan: MonitorPlan, state: MonitorState, points: LabelledPoints, leve
         least = {lamp: plan.needed(lamp, level) for lamp in Lamp}
         _compare_with_calibration(plan, state, block, least)
         _count_shares(plan, state, block, least)
+        if plan.compares_sample:
+            _compare_sample(plan, state, block, least)
         state.documents += block.document_count
         state.points += len(block.document)
         state.unknown = state.unknown + unknown_counts(block.groups)
@@ -173,6 +180,24 @@ def _compare_with_calibration(
     state.games[Lamp.MIX].go_on(of_mix, state.documents, least[Lamp.MIX])
     state.drawn = state.drawn + np.bincount(partition, minlength=partitions)
     state.drawn_wrong = state.drawn_wrong + np.bincount(partition[wrong], minlength=partitions)
+
+
+def _compare_sample(plan: MonitorPlan, state: MonitorState, block: LabelledPoints, least: Mapping[Lamp, float]) -> None:
+    """Compare the labelled point of each document with the one beside it: each was as likely to be labelled first.
+
+    A gambler stakes c on one of both, so that a pair multiplies its wealth by 1 + c or by 1 - c.
+    """
+    rows, classes = drawn(block), np.arange(plan.class_count)
+    predicted, beside = block.predicted[rows, None] == classes, block.beside[rows, None] == classes  # (documents, C)
+    is_compared = block.beside[rows, None] >= 0
+    signs = {
+        Lamp.LABELLED_CLASSES: np.where(is_compared, predicted.astype(np.int64) - beside, 0),
+        Lamp.LABELLED_SCORES: np.where(predicted & beside, block.surer[rows, None], 0),
+    }
+    for place, (lamp, sign) in enumerate(signs.items()):
+        both = np.concatenate([sign, -sign], axis=1)  # (documents, 2C)
+        state.games[lamp].go_on(1.0 + both[:, :, None] * STAKES, state.documents, least[lamp])
+        state.compared[place] += np.stack([(sign > 0).sum(axis=0), (sign < 0).sum(axis=0)], axis=1)
 
 
 def _since_admitted(state: MonitorState, block: LabelledPoints, number: int) -> BoolArray:

@@ -13,6 +13,7 @@ from venn_admit.core.monitoring.anytime.groups import GroupPlan
 from venn_admit.core.monitoring.anytime.plan import Lamp, MonitorPlan
 from venn_admit.core.monitoring.anytime.state import MonitorState, PairCounts, initial_state
 
+_FLAGS = ("from_starts", "compares_sample")
 _WRITTEN_ALWAYS = tuple(field.name for field in fields(MonitorPlan) if field.default is MISSING)
 
 
@@ -21,8 +22,8 @@ def plan_document(plan: MonitorPlan) -> dict[str, Any]:
     values = {name: getattr(plan, name) for name in _WRITTEN_ALWAYS}
     arrays = {name: value.tolist() for name, value in values.items() if isinstance(value, np.ndarray)}
     groups = {} if plan.groups is None else {"groups": _groups_document(plan.groups)}
-    from_starts = {"from_starts": True} if plan.from_starts else {}
-    return {**values, "alpha": str(plan.alpha), **arrays, **groups, **from_starts}
+    flags = {name: True for name in _FLAGS if getattr(plan, name)}
+    return {**values, "alpha": str(plan.alpha), **arrays, **groups, **flags}
 
 
 def plan_of_document(document: Mapping[str, Any]) -> MonitorPlan:
@@ -31,7 +32,7 @@ def plan_of_document(document: Mapping[str, Any]) -> MonitorPlan:
     arrays = {name: np.array(value, np.int64) for name, value in values.items() if isinstance(value, list)}
     groups = _read_groups(document["groups"]) if "groups" in document else None
     written = {**values, "alpha": Decimal(document["alpha"]), **arrays}
-    return MonitorPlan(**written, groups=groups, from_starts=document.get("from_starts", False))
+    return MonitorPlan(**written, groups=groups, **{name: document.get(name, False) for name in _FLAGS})
 
 
 def _groups_document(plan: GroupPlan) -> dict[str, Any]:
@@ -87,7 +88,8 @@ def _pairs(state: MonitorState) -> tuple[str, ...]:
 
 
 def _counts(state: MonitorState) -> tuple[str, ...]:
-    return ("drawn", "drawn_wrong", *(["unknown"] if state.groups else []))
+    beside = {"unknown": bool(state.groups), "compared": state.compared.size > 0}
+    return ("drawn", "drawn_wrong", *(name for name, is_counted in beside.items() if is_counted))
 
 
 def _games_document(games: Games) -> dict[str, Any]:

@@ -26,6 +26,8 @@ _WATCHED = {
     Lamp.EARLY_TRUE_CLASSES: "early, true",
     Lamp.PARTITIONS: "errors of",
     Lamp.MIX: "mix of",
+    Lamp.LABELLED_CLASSES: "sample of",
+    Lamp.LABELLED_SCORES: "scores labelled of",
 }
 
 
@@ -69,7 +71,8 @@ def watch_section(watch: Watch, classifier: str, render: Render) -> Section:
         (
             f"predicted, true{groups}: the share right of what is admitted of a class, at least 1 - alpha = "
             f"{said.target}; errors of: whether {such} are wrong more often than on the calibration "
-            "data; mix of: whether they are more or less frequent; early: warnings that come sooner, "
+            "data; mix of: whether they are more or less frequent; sample of, scores labelled of: whether labelled "
+            "points are predicted so, or are sure, as those beside them; early: warnings that come sooner, "
             f"of which false ones of a lamp come at least {RUN_LENGTH:,} documents apart on average. A lamp is lit "
             "when the evidence reaches what is needed; it is harmful if the promise is about it.",
             *hidden,
