@@ -382,6 +382,20 @@ def test_an_alarm_withdraws_its_class_and_leaves_the_others(begun: Bench) -> Non
     update_monitor(begun.engine, NAME, restart=True)
     advance(begun)
     assert certificate(begun).policy == latched
+    history = report(begun.workspace(), NAME, calibration_id=None).chains
+    assert history is not None
+    first, last = history.advances[0], history.advances[-1]
+    assert [one.calibration for one in history.advances] == [
+        row.id for row in begun.rows("SELECT id FROM calibration ORDER BY id")
+    ]
+    assert (first.chain, first.documents, last.labels) == (1, first.labels // 2, certificate(begun).points)
+    assert last.admitted == pytest.approx(certificate(begun).share)
+    assert history.advances[-2].admitted < last.admitted
+    assert {number for number, part in last.evidence.items() if 0 < part <= 1} == set(range(CLASSES))
+    (alarm,) = history.alarms
+    assert alarm.predicted == 0
+    assert alarm.ended_at is not None
+    assert first.created_at < alarm.created_at < alarm.ended_at
 
 
 def in_use(bench: Bench) -> Certificate:

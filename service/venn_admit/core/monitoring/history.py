@@ -107,3 +107,41 @@ class SnapshotChange:
     other_training: bool
     other_settings: tuple[str, ...]
     admitted: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChainAdvance:
+    """What a chain of a certificate that stands had come to in a snapshot.
+
+    Attributes:
+        chain: 1, 2, ... among all generations of the classifier.
+        documents: Those that counted; labels: of the points in them.
+        admitted: The share of these points that it admitted, 0 if nothing was certified.
+        evidence: The largest wealth of the next threshold of each predicted class as a part of what it needs; 1 if none
+            is left.
+    """
+
+    calibration: int
+    created_at: datetime
+    chain: int
+    documents: int
+    labels: int
+    admitted: float
+    evidence: dict[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class PromiseAlarm:
+    """An alarm of the promise for a predicted class. ended_at: None if it stands."""
+
+    predicted: int
+    created_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChainHistory:
+    """The advances of all chains of a classifier that are kept, and its alarms of the promise, the oldest first."""
+
+    advances: tuple[ChainAdvance, ...]
+    alarms: tuple[PromiseAlarm, ...]

@@ -63,6 +63,7 @@ def report(workspace: Workspace, name: str, *, calibration_id: int | None) -> Ca
             for row in listing.withheld(connection, classifier)
         }
         looks = listing.looks(connection, classifier)
+        of_chains = None if chain is None else chains.history(connection, calibration)
     return CalibrationReport(
         classifier=classifier.name,
         class_names=classifier.class_names,
@@ -90,6 +91,7 @@ def report(workspace: Workspace, name: str, *, calibration_id: int | None) -> Ca
         ),
         withheld=withheld,
         look=CertificateLook(**looks[0]._mapping) if looks else None,
+        chains=of_chains,
     )
 
 

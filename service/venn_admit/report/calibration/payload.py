@@ -9,7 +9,7 @@ from venn_admit.core.reasons import Reason
 from venn_admit.core.split_names import Split
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.common.coverage import coverage_payload
-from venn_admit.report.calibration.common.history import days_payload, history_payload
+from venn_admit.report.calibration.common.history import chains_payload, days_payload, history_payload
 from venn_admit.report.calibration.common.partition_map import map_payload
 from venn_admit.report.calibration.common.watch import watch_payload
 from venn_admit.report.calibration.report import Agreement, CalibrationReport
@@ -55,6 +55,7 @@ def calibration_payload(report: CalibrationReport, render: Render) -> dict[str, 
         "coverage": coverage_payload(report),
         "history": history_payload(report),
         "days": days_payload(report.days),
+        "chains": None if report.chains is None else chains_payload(report.chains),
         "monitor": watch_payload(report.watch),
         **report.part.payload(report),
         "drift": None if report.traffic is None else _traffic(report, report.traffic),

@@ -11,7 +11,7 @@ from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.calibrators.settings import MethodSettings
 from venn_admit.core.monitoring.bands import WeightedShare
 from venn_admit.core.monitoring.drift import Discrepancies, has_grown
-from venn_admit.core.monitoring.history import Day, Inventory, PointChanges, SnapshotChange
+from venn_admit.core.monitoring.history import ChainHistory, Day, Inventory, PointChanges, SnapshotChange
 from venn_admit.core.monitoring.partitions import PartitionMap
 from venn_admit.core.monitoring.traffic import Traffic
 from venn_admit.core.reasons import Reason
@@ -151,6 +151,7 @@ class CalibrationReport:
     days: the last ones, the oldest first; none if nothing happened on them.
     watch: its monitor. queries: the SQL behind the tables, by name. withheld: why calibrations are stored and were
     never put in use, by their numbers. look: the newest certificate that looked at the labels; None if none did.
+    chains: what chains came to, up to this calibration; None if its certificate was made once.
     """
 
     classifier: str
@@ -170,6 +171,7 @@ class CalibrationReport:
     queries: Mapping[str, str]
     withheld: Mapping[int, Withheld]
     look: CertificateLook | None
+    chains: ChainHistory | None = None
 
     def step(self, verb: Verb, **arguments: Any) -> Step:
         """Return a step that the classifier's users can take."""

@@ -12,6 +12,7 @@ from functools import cache
 from math import isnan
 
 import matplotlib as mpl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
@@ -219,7 +220,7 @@ def apart(positions: Sequence[tuple[float, float]], near: tuple[float, float], s
     return across
 
 
-def name_series(figure: FigureBase, lines: Sequence[Line2D], names: Sequence[str], columns: int) -> None:
+def name_series(figure: FigureBase, lines: Sequence[Artist], names: Sequence[str], columns: int) -> None:
     """Draw a legend below the panels, where it hides no point, with names as they are."""
     drawn = figure.legend(
         lines, [" "] * len(names), loc="outside lower center", ncols=columns, fontsize=9, frameon=False

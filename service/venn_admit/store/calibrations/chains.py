@@ -4,6 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from sqlalchemy import Connection, Row
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.copies import united
-from venn_admit.core.monitoring.history import PointChanges
+from venn_admit.core.monitoring.history import ChainAdvance, ChainHistory, PointChanges, PromiseAlarm
 from venn_admit.core.standing.chains import ClassChain, StandingChain
 from venn_admit.core.standing.state import ClassState, State, initial_state
 from venn_admit.core.types import FloatArray, IntArray
@@ -22,6 +23,9 @@ from venn_admit.store.database.engine import driver_cursor
 from venn_admit.store.database.statements import execute, statement
 from venn_admit.store.exemplars import approximations
 from venn_admit.store.exemplars.classifiers import Classifier
+
+MOST_ADVANCES = 1000
+"""At most this many snapshots are in a history, the newest."""
 
 _POINT: dict[str, FixedColumn] = {"document": INT4, "predicted": INT4, "label": INT4, "score": FLOAT8, "weight": FLOAT8}
 
@@ -335,6 +339,30 @@ def add_position(connection: Connection, chain: StoredChain, at: Position, state
                     "capped": now.capped.tolist(),
                 },
             )
+
+
+def history(connection: Connection, calibration: Calibration) -> ChainHistory:
+    """Return what the chains of a classifier had come to in the snapshots up to one that stands."""
+    parameters = {"classifier_id": calibration.classifier_id, "calibration_id": calibration.id, "most": MOST_ADVANCES}
+    advances = [
+        ChainAdvance(
+            **{
+                **row._mapping,
+                "created_at": row.created_at.astimezone(UTC),
+                "evidence": {int(number): part for number, part in row.evidence.items()},
+            }
+        )
+        for row in execute(connection, "chains.advances", **parameters)
+    ]
+    alarms = [
+        PromiseAlarm(
+            row.predicted,
+            row.created_at.astimezone(UTC),
+            None if row.ended_at is None else row.ended_at.astimezone(UTC),
+        )
+        for row in execute(connection, "chains.promise_alarms", classifier_id=calibration.classifier_id)
+    ]
+    return ChainHistory(tuple(reversed(advances)), tuple(alarms))
 
 
 def withdrawn(connection: Connection, calibrator_id: int) -> tuple[int, ...]:

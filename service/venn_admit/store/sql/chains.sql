@@ -435,3 +435,51 @@ WHERE
     )
     AND alarm.lamp = 'promise'
     AND alarm.ended_at IS NULL;
+
+-- name: advances
+-- The newest snapshots that chains of a classifier certified, up to a given one, the newest first. The last threshold
+-- of each predicted class that was looked at says how far the next one is: its level by its p-value.
+SELECT
+    calibration.id AS calibration,
+    calibration.created_at,
+    chain.number AS chain,
+    certificate.documents,
+    CAST(certificate.document ->> 'points' AS integer) AS labels,
+    coalesce(certificate.share, 0) AS admitted,
+    coalesce(
+        jsonb_object_agg(
+            of_class.tested -> 'predicted' ->> 0,
+            least(
+                CAST(of_class.tested ->> 'level' AS double precision)
+                / CAST(of_class.tested -> 'steps' -> -1 -> 'classes' -> 0 ->> 'p_value' AS double precision),
+                1
+            )
+        ) FILTER (WHERE of_class.tested IS NOT NULL),
+        '{}'
+    ) AS evidence
+FROM calibrator
+INNER JOIN calibration ON calibrator.id = calibration.calibrator_id
+INNER JOIN certificate ON calibration.id = certificate.calibration_id
+INNER JOIN standing_chain AS chain ON certificate.chain_id = chain.id
+LEFT JOIN LATERAL jsonb_array_elements(certificate.document -> 'chains') AS of_class (tested) ON TRUE
+WHERE
+    calibrator.classifier_id = :classifier_id
+    AND calibration.id <= :calibration_id
+GROUP BY
+    calibration.id,
+    chain.id,
+    certificate.calibration_id
+ORDER BY calibration.id DESC
+LIMIT :most;
+
+-- name: promise_alarms
+-- The alarms of the promise for predicted classes of a classifier, the oldest first.
+SELECT
+    class_number AS predicted,
+    created_at,
+    ended_at
+FROM alarm_row_v2
+WHERE
+    classifier_id = :classifier_id
+    AND lamp = 'promise'
+ORDER BY id;

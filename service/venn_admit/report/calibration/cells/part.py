@@ -27,6 +27,7 @@ from venn_admit.report.calibration.cells.wording import (
     lacking_text,
     score_section,
 )
+from venn_admit.report.calibration.common.history import chains_picture
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Finding, Picture, Section
 from venn_admit.report.evaluation.wording import share_text
@@ -227,4 +228,7 @@ class CellsPart(CellsContents):
         )
         if found is None or not any(chain.steps for chain in found.chains):
             return (cells,)
-        return Picture("certificate", caption(found), partial(certificate_figure, found, report.class_names)), cells
+        certificate = Picture("certificate", caption(found), partial(certificate_figure, found, report.class_names))
+        if report.chains is None or not report.chains.advances:
+            return certificate, cells
+        return chains_picture(report.chains, report.class_names), certificate, cells

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from venn_admit.core.monitoring.history import Day, SnapshotChange
+from venn_admit.core.monitoring.history import ChainHistory, Day, SnapshotChange
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Picture, Section, TextTable
 from venn_admit.report.evaluation.wording import share_text
@@ -121,3 +121,37 @@ def days_picture(days: Sequence[Day]) -> Picture:
 def days_payload(days: Sequence[Day]) -> list[dict[str, Any]]:
     """Return the days for programs."""
     return [{**asdict(day), "day": day.day.isoformat()} for day in days if day.decisions or day.labels]
+
+
+def chains_picture(history: ChainHistory, class_names: Sequence[str]) -> Picture:
+    """Return the picture of what chains came to; there is an advance."""
+
+    def draw() -> Any:
+        from venn_admit.report.charts.drawn_chains import chains_figure
+
+        return chains_figure(history, class_names)
+
+    newest = history.advances[-1]
+    return Picture(
+        "chains",
+        "What the certificate that stands came to, in UTC: the share of the labelled points that it admits; the labels "
+        f"that count for its chain, {newest.labels:,} at last; and how much the next threshold of each predicted class "
+        "has of what it needs, which falls back whenever one is certified. A dashed line is the start of a chain, and "
+        "hatched is the time of an alarm of the promise.",
+        draw,
+    )
+
+
+def chains_payload(history: ChainHistory) -> dict[str, Any]:
+    """Return the same for programs."""
+    return {
+        "advances": [{**asdict(one), "created_at": one.created_at.isoformat()} for one in history.advances],
+        "alarms": [
+            {
+                "predicted": one.predicted,
+                "created_at": one.created_at.isoformat(),
+                "ended_at": None if one.ended_at is None else one.ended_at.isoformat(),
+            }
+            for one in history.alarms
+        ],
+    }
