@@ -114,6 +114,8 @@ class Audits:
         rejected_points: Rejected points that had a draw, under any rule.
         rejected_drawn: Those of them that were drawn.
         rejected_reviewed: Those of these that a label counts for.
+        labels_a_month: About how many labels the rule asks for in 30 days, by the draws of the last 30; None if nothing
+            is drawn, and before there was a day of draws.
     """
 
     classifier: str = member("reviews", repr=False)
@@ -127,6 +129,7 @@ class Audits:
     rejected_points: int = member(100)
     rejected_drawn: int = member(100)
     rejected_reviewed: int = member(90)
+    labels_a_month: int | None = member(1500)
 
 
 @record

@@ -5,6 +5,7 @@ import pytest
 
 from tests.flows.logits import CLASSES, NAME, calibrated, exemplars, prepared
 from tests.running import Bench
+from venn_admit.cli.tables.summaries import audits_lines
 from venn_admit.core.audits import AuditRates, drawn
 from venn_admit.errors import InvalidInputError
 from venn_admit.flows.data.audits import set_audits, show_audits
@@ -57,6 +58,22 @@ def test_a_point_is_drawn_once_by_the_rule_of_its_first_decision_and_a_repeat_gi
     assert shown.admitted_drawn + shown.rejected_drawn == is_drawn.sum()
     assert (len(bench.rows("SELECT DISTINCT key FROM audit_rule")), shown.admitted_reviewed) == (1, 0)
 
+    assert shown.labels_a_month is None, "before there was a day of draws"
+    with bench.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE venn_admit.audit_draw SET created_at = now() - interval '10 days'")
+    admitted = sum(row.admitted for row in decided)
+    expected = 3 * (admitted * OF_FIRST + (2000 - admitted) * REJECTED)
+    changed = set_audits(bench.engine, NAME, rate=OF_FIRST, rejected=REJECTED)
+    assert changed.labels_a_month == pytest.approx(expected, abs=1), "by the rule in force, whatever drew them"
+    assert (
+        f"about {changed.labels_a_month:,} labels in 30 days, by the traffic of the last 30."
+        in audits_lines(changed)[-1]
+    )
+    with bench.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE venn_admit.audit_draw SET created_at = now() - interval '40 days'")
+    assert show_audits(bench.engine, NAME).labels_a_month is None
+
+    before = draws(bench)
     set_audits(bench.engine, NAME, rate=None)
     scored(bench, "later", 20, seed=5)
     assert draws(bench) == before

@@ -141,6 +141,11 @@ def audits_lines(shown: Audits) -> list[str]:
             if points
         ),
         *(
+            []
+            if shown.labels_a_month is None
+            else [f"The rule asks for about {shown.labels_a_month:,} labels in 30 days, by the traffic of the last 30."]
+        ),
+        *(
             ["What is rejected is never drawn: it is outside of what these labels promise, and they certify nothing."]
             if shown.rejected_rate == 0
             else []

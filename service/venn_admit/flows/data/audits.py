@@ -81,4 +81,5 @@ def _shown(connection: Connection, classifier: Classifier) -> Audits:
         rejected_points=rejected.points,
         rejected_drawn=rejected.drawn,
         rejected_reviewed=rejected.labelled,
+        labels_a_month=None if rates is None else audits.labels_a_month(connection, classifier, rates),
     )

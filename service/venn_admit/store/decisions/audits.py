@@ -14,6 +14,9 @@ from venn_admit.store.database.statements import execute
 from venn_admit.store.decisions.decisions import Decided
 from venn_admit.store.exemplars.classifiers import Classifier
 
+MONTH_DAYS = 30
+"""How many days of traffic labels are foretold by, and for."""
+
 
 @dataclass(frozen=True, slots=True)
 class AuditRule:
@@ -92,6 +95,20 @@ def draw(connection: Connection, classifier_id: int, exemplar_ids: IntArray, dec
         is_drawn=drawn(rule.key, contents, probabilities).tolist(),
         contents=contents,
     )
+
+
+def labels_a_month(connection: Connection, classifier: Classifier, rates: AuditRates) -> int | None:
+    """Return about how many points rates would draw in `MONTH_DAYS`, by the draws of as many days.
+
+    None before there was a day of these.
+    """
+    rows = execute(connection, "audits.recent", classifier_id=classifier.id, days=MONTH_DAYS).all()
+    days = max((row.days for row in rows), default=0.0)
+    if days < 1:
+        return None
+    predicted, admitted = np.array([row.predicted for row in rows]), np.array([row.is_admitted for row in rows])
+    points = np.array([row.points for row in rows])
+    return round(float(rates.probabilities(predicted, admitted) @ points) * MONTH_DAYS / days)
 
 
 def counts(connection: Connection, classifier: Classifier) -> list[AuditCount]:

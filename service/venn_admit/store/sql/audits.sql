@@ -114,3 +114,19 @@ LEFT JOIN reviewed_draw_v1 AS reviewed ON draw.exemplar_id = reviewed.exemplar_i
 WHERE rule.classifier_id = :classifier_id
 GROUP BY draw.is_admitted
 ORDER BY draw.is_admitted DESC;
+
+-- name: recent
+-- How many points of each predicted class had a draw within some days, admitted or not, and since when.
+SELECT
+    draw.predicted,
+    draw.is_admitted,
+    count(*) AS points,
+    (extract(EPOCH FROM now() - min(draw.created_at)) / 86400)::double precision AS days
+FROM audit_rule AS rule
+INNER JOIN audit_draw AS draw ON rule.id = draw.audit_rule_id
+WHERE
+    rule.classifier_id = :classifier_id
+    AND draw.created_at > now() - make_interval(days => :days)
+GROUP BY
+    draw.predicted,
+    draw.is_admitted;
