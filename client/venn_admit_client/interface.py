@@ -262,6 +262,7 @@ class ClassifierInterface(ABC):
         family: bool | None = None,
         class_shares: Sequence[Decimal | str | float] | None = None,
         class_shares_within: Decimal | str | float | None = None,
+        class_shares_estimated: bool | None = None,
         undivided: bool | None = None,
         dry_run: bool = False,
     ) -> Calibration:
@@ -313,10 +314,14 @@ class ClassifierInterface(ABC):
             class_shares: Venn-Abers only: the share of each true class in traffic, if it has the classes in other
                 shares than the calibration data, one for each class, in their order; promised then: with confidence 1 -
                 eps (0.95 unless another is asked for) over the calibration labels, at least 1 - alpha are right among
-                the admitted of each class asked for, in traffic that has the classes in the declared shares and points
-                of each class like those of the calibration data; by default traffic is like the calibration data.
+                the admitted of each class asked for, in traffic that has the classes in the shares declared or
+                estimated and points of each class like those of the calibration data; by default traffic is like the
+                calibration data.
             class_shares_within: Venn-Abers only: by how much each of class_shares may be off; the promise holds for all
                 shares that are as near; 0 by default.
+            class_shares_estimated: Venn-Abers only: whether class_shares are estimated from recent traffic, which needs
+                no labels, with how much each may be off; false by default; promised is the same then, for all shares
+                that recent traffic may have; every calibration estimates them again.
             undivided: Venn-ADMIT only: whether all points of mc and vp calibrate sets and probabilities alike, so that
                 nothing is owed to their division; false by default; decisions are plain then, and the width of bands
                 comes from knn.

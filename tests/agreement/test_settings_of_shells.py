@@ -82,6 +82,7 @@ DECLARED_SHARES = replace(
     class_shares=(Decimal("0.5"), *[Decimal("0.25")] * (CLASS_COUNT - 1)),
     class_shares_within=Decimal("0.125"),
 )
+ESTIMATED_SHARES = replace(CERTIFIED, certify=(ClassKind.PREDICTED,), class_shares_estimated=True)
 SETTINGS: tuple[MethodSettings, ...] = (
     ADMIT,
     replace(ADMIT, delta=inf, undivided=False),
@@ -92,6 +93,7 @@ SETTINGS: tuple[MethodSettings, ...] = (
     COSTLY,
     STANDING,
     DECLARED_SHARES,
+    ESTIMATED_SHARES,
     replace(make_venn_abers_settings(CLASS_COUNT, K, promise="strongest"), loss=COSTLY.loss),
     make_settings(CLASS_COUNT, K),
     make_venn_abers_settings(CLASS_COUNT, K),
@@ -312,6 +314,19 @@ def members(said: str) -> dict[str, Any]:
         ),
         *({"class_shares": HALVES, "class_shares_within": one} for one in ("0", "0.1", "0.25", "-0.1", "nan", "1")),
         {"class_shares_within": "0.1"},
+        *({"class_shares_estimated": one} for one in (True, False)),
+        *(
+            {"class_shares_estimated": True, **one}
+            for one in (
+                {"class_shares": HALVES},
+                {"class_shares_within": "0.1"},
+                {"certify": ["true"]},
+                {"promise": "average"},
+                {"standing": True},
+                {"certify": ["predicted"], "loss": COSTS},
+                {"method": "venn-admit"},
+            )
+        ),
         *(
             {"class_shares": HALVES, **one}
             for one in (

@@ -17,7 +17,7 @@ from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.policies import Policy
-from venn_admit.core.calibrators.class_shares import ClassShares
+from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.types import FloatArray
 
 ALPHA, CONFIDENCE, EPS = Decimal("0.1"), Decimal("0.9"), 0.1
@@ -31,6 +31,7 @@ class Law:
     confusion: (C, C), how likely a wrong point of a predicted class has each true class.
     shares: (C,) those of the calibration data.
     wrong: How much of predicted class 0 is wrong in traffic, at every score.
+    predicted: (C,) how often traffic is predicted as each class, if not equally often.
     off: (C,) by how much the declared shares are off; each is said to be off by as much as the largest.
     """
 
@@ -39,6 +40,7 @@ class Law:
     kinds: tuple[ClassKind, ...] = (ClassKind.PREDICTED,)
     wrong: float = 0.1
     documents: int = 800
+    predicted: tuple[float, ...] = ()
     off: tuple[float, ...] = ()
 
     @property
@@ -49,36 +51,54 @@ class Law:
         right[0] = 1 - self.wrong
         found = (1 - right)[:, :, np.newaxis] * self.confusion[:, np.newaxis, :]
         found[np.arange(class_count), :, np.arange(class_count)] = right
-        law: FloatArray = found * SPREAD[:, np.newaxis] / class_count
+        of_class = np.array(self.predicted or (1 / class_count,) * class_count)
+        law: FloatArray = found * SPREAD[:, np.newaxis] * of_class[:, np.newaxis, np.newaxis]
         return law
 
     @property
+    def of_traffic(self) -> FloatArray:
+        """(C,), the shares of the classes in traffic."""
+        shares: FloatArray = self.traffic.sum(axis=(0, 1))
+        return shares
+
+    @property
     def declared(self) -> ClassShares:
-        exact = self.traffic.sum(axis=(0, 1)) + np.array(self.off or (0.0,) * len(self.shares))
+        exact = self.of_traffic + np.array(self.off or (0.0,) * len(self.shares))
         first = [Decimal(f"{value:.{PLACES}f}") for value in exact[:-1]]
         within = Decimal(str(max(map(abs, self.off), default=0.0))) + Decimal(10) ** -PLACES * len(first)
         return ClassShares((*first, 1 - sum(first, Decimal(0))), within)
 
     def draw(self, rng: np.random.Generator, count: int) -> CertificatePoints:
         """Points of the calibration data, each a document."""
-        by_class = self.traffic.sum(axis=(0, 1))
-        cells = (self.traffic * np.array(self.shares) / by_class).ravel()
+        cells = (self.traffic * np.array(self.shares) / self.of_traffic).ravel()
         predicted, level, label = np.unravel_index(rng.choice(len(cells), count, p=cells), self.traffic.shape)
         return CertificatePoints(LEVELS[level], predicted, label, np.arange(count))
 
-    def falls_short(self, policy: Policy) -> bool:
-        """Whether an admitted class of the kinds asked for is alpha wrong in traffic, or more."""
+    def falls_short(self, policy: Policy, traffic: FloatArray | None = None) -> bool:
+        """Whether an admitted class of the kinds asked for is alpha wrong in traffic, or more.
+
+        traffic: (C, 6, C), if it is not that of the law.
+        """
+        of_all = self.traffic if traffic is None else traffic
         least = np.array([np.inf if value is None else value for value in policy.thresholds])
-        admitted = np.where((least[:, np.newaxis] <= LEVELS)[:, :, np.newaxis], self.traffic, 0.0).sum(axis=1)
+        admitted = np.where((least[:, np.newaxis] <= LEVELS)[:, :, np.newaxis], of_all, 0.0).sum(axis=1)
         right = np.diag(admitted)
         of_kind = {ClassKind.PREDICTED: admitted.sum(axis=1), ClassKind.TRUE: admitted.sum(axis=0)}
         return any(bool(((right <= 0.9 * of_kind[kind] + 1e-12) & (of_kind[kind] > 0)).any()) for kind in self.kinds)
 
     def certified(self, draw: int, declared: ClassShares | None) -> Policy | None:
         rng = np.random.default_rng(draw)
+        return self.certified_by(self.draw(rng, self.documents // 5), self.draw(rng, self.documents), declared)
+
+    def certified_by(
+        self,
+        proposing: CertificatePoints,
+        evidence: CertificatePoints,
+        declared: ClassShares | EstimatedShares | None,
+    ) -> Policy | None:
         return certify(
-            self.draw(rng, self.documents // 5),
-            self.draw(rng, self.documents),
+            proposing,
+            evidence,
             class_count=len(self.shares),
             alpha=ALPHA,
             confidence=CONFIDENCE,

@@ -232,7 +232,7 @@ def test_a_share_right_has_no_limit_where_the_test_is_about_other_shares() -> No
     knn, evidence = (graded_points(rng, 900, size=1, frequencies=(0.5, 0.5), sharpness=8.0) for _ in range(2))
     declared = ClassShares((Decimal("0.8"), Decimal("0.2")))
     found = certify(knn, evidence, class_count=2, alpha=Decimal("0.1"), kinds=BOTH[:1], class_shares=declared)
-    assert "is tested (in the calibration data, not in the declared class shares), and" in caption(found)
+    assert "is tested (in the calibration data, not in the class shares of traffic), and" in caption(found)
     assert not any(axes.collections for axes in certificate_figure(found, ["left", "right"]).axes[::2])
 
 

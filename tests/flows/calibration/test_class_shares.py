@@ -8,7 +8,7 @@ import pytest
 
 from tests.flows.logits import CLASSES, NAME, calibrated, exemplars, make
 from tests.running import Arrays, Bench, certificate_of
-from venn_admit.core.calibrators.class_shares import ClassShares
+from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.errors import Code, NotReadyError
 from venn_admit.flows.decisions.replay import replay_newest
@@ -58,9 +58,9 @@ def test_they_are_in_settings_certificate_promise_and_decisions(held_out: Bench)
     assert tuple(row) == (list(DECLARED.shares), DECLARED.within)
 
 
-def refused(bench: Bench, message: str) -> None:
+def refused(bench: Bench, message: str, asked: dict[str, Any] = ASKED) -> None:
     with pytest.raises(NotReadyError, match=message) as refusal:
-        calibrated(bench, **ASKED)
+        calibrated(bench, **asked)
     assert refusal.value.code is Code.NOT_CERTIFIABLE
 
 
@@ -89,3 +89,27 @@ def test_traffic_that_has_other_shares_is_refused(held_out: Bench, shares: tuple
         )
     else:
         assert certificate_of(calibrated(held_out, **ASKED)).class_shares == DECLARED
+
+
+ESTIMATED: dict[str, Any] = {"certify": ("predicted",), "class_shares_estimated": True}
+
+
+def test_shares_are_estimated_from_traffic_at_every_calibration(held_out: Bench) -> None:
+    calibrated(held_out, certify=("predicted",))
+    refused(held_out, "estimated from recent traffic of .*, and there is none", ESTIMATED)
+    held_out.score(NAME, held_out.write("new.npz", rows("new", 3000, 3, (0.6, 0.2, 0.2))), weighted=None)
+    found = calibrated(held_out, **ESTIMATED)
+    shares = certificate_of(found).class_shares
+    assert isinstance(shares, EstimatedShares)
+    assert shares.documents == 3000
+    assert all(
+        least < share < most for least, share, most in zip(shares.least, (0.6, 0.2, 0.2), shares.most, strict=True)
+    )
+    (row,) = held_out.rows("SELECT class_shares, certify FROM calibrator WHERE class_shares_estimated")
+    assert tuple(row) == (None, ["predicted"])
+
+
+def test_traffic_that_tells_too_little_of_a_class_is_refused(held_out: Bench) -> None:
+    calibrated(held_out, certify=("predicted",))
+    held_out.score(NAME, held_out.write("new.npz", rows("new", 30, 3)), weighted=None)
+    refused(held_out, r"may be anything from 0 to 0\.\d+, by 30 documents and \d+ labels of the class", ESTIMATED)

@@ -231,7 +231,7 @@ class TestClassGap:
         own = in_shares(certified_for(tuple(ClassKind)))
         methods = tuple(replace(one, name=own) if one.name == report.own else one for one in report.methods)
         gap = class_gap(replace(report, own=own, methods=methods))
-        assert gap.endswith("The certificate is about the classes asked for, in traffic of the declared shares.")
+        assert gap.endswith("The certificate is about the classes asked for, in traffic with class shares of its own.")
 
     def test_predicted_classes_that_cannot_be_told(self, two_class_report: Build) -> None:
         # Predicted rare: 12 of 12. Predicted common: 95 of 100. True rare: 12 of 17.

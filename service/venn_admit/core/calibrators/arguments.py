@@ -74,7 +74,7 @@ def read_settings(
         asked[name] = own[name].read(name, value)
     if method == VENN_ABERS:
         if not asked.keys() & _PROMISING:
-            by_predicted = asked.get("standing") or "class_shares" in asked
+            by_predicted = asked.get("standing") or "class_shares" in asked or asked.get("class_shares_estimated")
             asked |= {"certify": (ClassKind.PREDICTED,)} if by_predicted else {"promise": AskedPromise.STRONGEST}
         return make_venn_abers_settings(class_count, neighbour_count, **asked)
     assert neighbour_count is not None, "Venn-ADMIT decides by the KNN"

@@ -19,6 +19,35 @@ class ClassShares:
     shares: tuple[Decimal, ...]
     within: Decimal = Decimal(0)
 
+    @property
+    def least(self) -> tuple[float, ...]:
+        """(C,), the least that each may be."""
+        return tuple(float(share - self.within) for share in self.shares)
+
+    @property
+    def most(self) -> tuple[float, ...]:
+        """(C,), the most that each may be."""
+        return tuple(float(share + self.within) for share in self.shares)
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatedShares:
+    """Shares that were estimated from traffic without labels.
+
+    Attributes:
+        shares: (C,), one for each class, in the order of the classes; they need not sum to 1.
+        least: (C,), the least that each may be.
+        most: (C,), the most.
+        documents: The number of documents of traffic.
+        level: The probability that the box of these bounds does not hold the shares is this at most.
+    """
+
+    shares: tuple[float, ...]
+    least: tuple[float, ...]
+    most: tuple[float, ...]
+    documents: int
+    level: float
+
 
 def check_class_shares(declared: ClassShares, class_count: int) -> None:
     """Check shares: one in (0, 1) for each of C classes, together 1, each farther than `within` from 0.
@@ -52,22 +81,32 @@ def checked_class_shares(
     class_count: int,
     certification: Certification | None,
     *,
+    estimated: bool,
     by_loss: bool,
     standing: bool,
 ) -> ClassShares | None:
-    """Return the shares that are declared for a certificate, checked; None if there are none.
+    """Return the shares that are declared for a certificate, checked; None if there are none, or they are estimated.
 
     Args:
         shares: (C,) the shares, or None.
         within: How much each may be off; None for 0.
         certification: None if something else is promised.
+        estimated: Whether they are estimated from traffic, so that none may be declared.
         by_loss: Whether it is about the mean loss.
         standing: Whether it stands while labels arrive.
 
     Raises:
-        InvalidInputError: They are none, `within` stands alone, or they are declared for something else than a
-            certificate of predicted classes, also within groups, that is made once.
+        InvalidInputError: They are none, `within` stands alone, or they are declared or estimated for something else
+            than a certificate of predicted classes, also within groups, that is made once.
     """
+    if estimated:
+        for name, given in (("class_shares", shares), ("class_shares_within", within)):
+            if given is not None:
+                raise InvalidInputError(
+                    f"{name}: the class shares of traffic are either declared or estimated; leave out either {name} or "
+                    "class_shares_estimated"
+                )
+        _check_use(certification, by_loss=by_loss, standing=standing)
     if shares is None:
         if within is None:
             return None

@@ -102,8 +102,8 @@ _TEMPLATES = {
     Promised.GROUPS: _certified("group asked for, and of each class asked for"),
     Promised.LOSS: _LOSS,
     Promised.SHARES: (
-        f"{_certified('class asked for')}, in traffic that has the classes in the declared shares and points of each "
-        "class like those of the calibration data"
+        f"{_certified('class asked for')}, in traffic that has the classes in the shares declared or estimated and "
+        "points of each class like those of the calibration data"
     ),
 }
 
@@ -123,7 +123,7 @@ def promised(
         promise: What was asked for; without a certificate, the strongest is the average one.
         by_loss: Whether the certificate is about the mean loss.
         standing: Whether it stands while labels arrive.
-        by_shares: Whether class shares were declared for it.
+        by_shares: Whether it is for class shares of traffic, declared or estimated.
     """
     if certify is None:
         return Promised.POINTWISE if promise is AskedPromise.POINTWISE else Promised.AVERAGE

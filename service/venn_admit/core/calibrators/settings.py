@@ -150,7 +150,7 @@ class VennAbersSettings:
     score: None for `auto`. certify, confidence, test: None without a certificate; the strongest promise asks for both
     kinds. loss: (C, C) exact decimals; None for the 0/1 loss. standing: only with a certificate of predicted classes.
     family: only with a certificate that is made once.
-    class_shares: (C,), with class_shares_within, or both None.
+    class_shares: (C,), with class_shares_within, or both None; None if they are estimated.
     """
 
     method: ClassVar[str] = VENN_ABERS
@@ -287,13 +287,31 @@ class VennAbersSettings:
             added=True,
         ),
     ] = None
+    class_shares_estimated: Annotated[
+        bool,
+        Declared(
+            kind=SettingKind.FLAG,
+            about="whether class_shares are estimated from recent traffic, which needs no labels, with how much each "
+            "may be off",
+            given="false by default; promised is the same then, for all shares that recent traffic may have; every "
+            "calibration estimates them again",
+            example=True,
+            added=True,
+            default=False,
+        ),
+    ] = False
 
     @property
     def declared_shares(self) -> ClassShares | None:
-        """The class shares that are declared of traffic; None if it is like the calibration data."""
+        """The class shares that are declared of traffic; None if they are estimated, or like the calibration data's."""
         if self.class_shares is None or self.class_shares_within is None:
             return None
         return ClassShares(self.class_shares, self.class_shares_within)
+
+    @property
+    def is_for_other_shares(self) -> bool:
+        """Whether the certificate is for traffic with class shares of its own, declared or estimated."""
+        return self.class_shares is not None or self.class_shares_estimated
 
     def promised(self, certified: Collection[Kind] | None, promise: AskedPromise) -> Promised:
         """Return what a calibration under these settings promises.
@@ -307,7 +325,7 @@ class VennAbersSettings:
             promise,
             by_loss=self.loss is not None,
             standing=self.standing,
-            by_shares=self.class_shares is not None,
+            by_shares=self.is_for_other_shares,
         )
 
     @property
@@ -388,6 +406,7 @@ def make_venn_abers_settings(
     family: bool = False,
     class_shares: tuple[Decimal, ...] | None = None,
     class_shares_within: Decimal | None = None,
+    class_shares_estimated: bool = False,
 ) -> VennAbersSettings:
     """Return checked settings.
 
@@ -406,6 +425,7 @@ def make_venn_abers_settings(
         family: Only with a certificate that is made once.
         class_shares: Only with a certificate of predicted classes that is made once, by the 0/1 loss.
         class_shares_within: None for 0; only with class_shares.
+        class_shares_estimated: As class_shares, which may not stand with it.
 
     Raises:
         InvalidInputError: The settings do not fit the classifier.
@@ -443,6 +463,7 @@ def make_venn_abers_settings(
         class_shares_within,
         class_count,
         certification if promise == AskedPromise.POINTWISE else None,
+        estimated=class_shares_estimated,
         by_loss=loss is not None,
         standing=standing,
     )
@@ -462,6 +483,7 @@ def make_venn_abers_settings(
         family=family,
         class_shares=None if shares is None else shares.shares,
         class_shares_within=None if shares is None else shares.within,
+        class_shares_estimated=class_shares_estimated,
     )
 
 

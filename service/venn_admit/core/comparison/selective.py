@@ -51,7 +51,7 @@ def is_by_loss(name: str) -> bool:
 
 
 def in_shares(name: str) -> str:
-    """Return the name of a certified policy that promises something of traffic with declared class shares."""
+    """Return the name of a certified policy that promises something of traffic with class shares of its own."""
     return f"{name}{_IN_SHARES}"
 
 

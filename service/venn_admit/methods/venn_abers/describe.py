@@ -118,7 +118,7 @@ def judge(snapshot: AbersSnapshot, points: PointsToJudge) -> Judged:
         name = certified_for(settings.certification.kinds)
     if settings.loss is not None:
         name = by_loss(name)
-    if settings.class_shares is not None:
+    if settings.is_for_other_shares:
         name = in_shares(name)
     outcome, words = (None, ()) if knn is None else _rival(snapshot, points, knn.neighbour_count)
     return Judged(

@@ -24,7 +24,7 @@ from venn_admit.core.comparison.held_out import ScoredSplits
 from venn_admit.core.split_names import Split
 from venn_admit.core.types import BoolArray
 from venn_admit.errors import Code, NotReadyError
-from venn_admit.methods.venn_abers.shares import require_declared
+from venn_admit.methods.venn_abers.shares import shares_of_traffic
 from venn_admit.methods.venn_abers.split_points import (
     SplitPoints,
     has_documents,
@@ -202,11 +202,12 @@ class PolicySplits:
             if settings.loss is None:
                 return None
             require_evidence(self.vp.classifier, settings.certification, cells, proposing)
-        if settings.declared_shares is not None:
+        shares = None
+        if settings.is_for_other_shares:
             of_vp, evidence = self.vp, cells.take(~proposing)
-            require_declared(self._connection, of_vp.classifier, of_vp.parameters, evidence, settings.declared_shares)
+            shares = shares_of_traffic(self._connection, of_vp.classifier, of_vp.parameters, evidence, settings)
         by_softmax = self.splits.by_softmax(settings.alpha) if settings.promise is AskedPromise.STRONGEST else None
-        return certify_cells(cells, proposing, settings, settings.certification, by_softmax)
+        return certify_cells(cells, proposing, settings, settings.certification, by_softmax, shares)
 
     def average(self, kind: ScoreKind, settings: VennAbersSettings) -> AveragePolicy:
         """Return the policy of the average promise under a score. Raises NotReadyError if no point is left for it."""

@@ -25,7 +25,7 @@ CAPTION = (
     "which may be at most the dotted level. The chain ends at the first cross, and the disc before it is certified."
 )
 OF_POINTS = ", with its lower confidence limit at the level of the chain"
-OF_OTHER_TRAFFIC = " (in the calibration data, not in the declared class shares)"
+OF_OTHER_TRAFFIC = " (in the calibration data, not in the class shares of traffic)"
 
 
 def caption(certificate: Certificate) -> str:

@@ -131,7 +131,7 @@ def class_gap(report: DatasetReport) -> str:
     if promise_of(report.own) is Promised.GROUPS:
         return f"{missing} The certificate is about the classes and groups that it was asked for."
     if promise_of(report.own) is Promised.SHARES:
-        return f"{missing} The certificate is about the classes asked for, in traffic of the declared shares."
+        return f"{missing} The certificate is about the classes asked for, in traffic with class shares of its own."
     return (
         f"{missing} {report.own} looks at points of the same predicted class and promises nothing of true classes; "
         "higher thresholds for the classes that it is mistaken for help, or a certificate for true classes."

@@ -9,11 +9,13 @@ import pytest
 from scipy import optimize, special, stats
 
 from tests.core.calibrators.certified.laws import graded_points
+from venn_admit.core.calibrators.certified.binomial_bounds import intervals
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.document import from_document, to_document
+from venn_admit.core.calibrators.certified.estimated import estimate_shares
 from venn_admit.core.calibrators.certified.hypothesis_tests import bounded_p_value
-from venn_admit.core.calibrators.certified.shares import costs_under_shares, departures, least_probability
-from venn_admit.core.calibrators.class_shares import ClassShares
+from venn_admit.core.calibrators.certified.shares import costs_under_shares, departures
+from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.calibrators.settings import make_venn_abers_settings
 from venn_admit.errors import InvalidInputError
 
@@ -21,10 +23,21 @@ SHARES = (Decimal("0.5"), Decimal("0.3"), Decimal("0.2"))
 BOX = ClassShares(SHARES, Decimal("0.04"))
 
 
-@pytest.mark.parametrize(("count", "trials"), [(1, 1), (1, 300), (40, 50), (50, 50), (700, 2000)])
-def test_the_bound_is_that_of_clopper_and_pearson(count: int, trials: int) -> None:
-    found = least_probability(count, trials, 0.003)
-    assert found == pytest.approx(stats.beta.ppf(0.003, count, trials - count + 1), rel=1e-9)
+@pytest.mark.parametrize("level", [1e-8, 0.003, 0.5])
+def test_the_bounds_are_those_of_clopper_and_pearson(level: float) -> None:
+    rng = np.random.default_rng(0)
+    trials = np.concatenate([[1, 1, 300, 300, 300], rng.integers(2, 100_000, 300)])
+    count = np.concatenate([[0, 1, 0, 1, 300], (trials[5:] * rng.random(300) ** 3).astype(np.int64)])
+    low, high = intervals(count, trials, level)
+    some, some_not = count > 0, count < trials
+    ends = (
+        stats.beta(count[some], (trials - count + 1)[some]),
+        stats.beta((count + 1)[some_not], (trials - count)[some_not]),
+    )
+    assert low[some] == pytest.approx(ends[0].ppf(level), rel=1e-8)
+    assert high[some_not] == pytest.approx(ends[1].isf(level), rel=1e-8)
+    assert not low[~some].any()
+    assert (high[~some_not] == 1).all()
 
 
 def test_errors_cost_what_the_definition_says() -> None:
@@ -70,6 +83,69 @@ def test_traffic_is_outside_where_no_shares_of_the_box_explain_it() -> None:
     assert departures(np.zeros(3, dtype=np.int64), confusion, BOX) == []
 
 
+CONFUSIONS: dict[str, tuple[list[list[float]], list[int], int]] = {
+    "two classes": ([[0.9, 0.2], [0.1, 0.8]], [500, 300], 2000),
+    "three": ([[0.9, 0.1, 0.2], [0.05, 0.8, 0.1], [0.05, 0.1, 0.7]], [900, 700, 400], 3000),
+    "a rare one": ([[0.9, 0.1, 0.1], [0.05, 0.85, 0.1], [0.05, 0.05, 0.8]], [900, 700, 25], 3000),
+    "one class is predicted as another": ([[0.9, 0.1, 0.1], [0.05, 0.8, 0.8], [0.05, 0.1, 0.1]], [900, 700, 400], 3000),
+}
+
+
+@pytest.mark.parametrize("name", CONFUSIONS)
+def test_a_box_of_estimated_shares_is_nearly_the_smallest(name: str) -> None:
+    """It holds the box of a linear programme over all shares that the intervals allow, and is little larger."""
+    rates, labels, documents = CONFUSIONS[name]
+    truth, class_count, level = np.array(rates), len(labels), 0.01
+    rng = np.random.default_rng(0)
+    confusion = np.stack([rng.multinomial(n, of) for n, of in zip(labels, truth.T, strict=True)], axis=1)
+    shares = rng.dirichlet([4] * class_count)
+    traffic = rng.multinomial(documents, truth @ shares)
+    found = estimate_shares(traffic, confusion, level)
+    assert found is not None
+    each = level / (2 * (1 if class_count == 2 else class_count) * (1 + class_count))
+
+    def ends(k: Any, n: Any) -> tuple[Any, Any]:
+        return stats.beta.ppf(each, k, n - k + 1), stats.beta.isf(each, k + 1, n - k)
+
+    low, high = ends(traffic, documents)
+    of_low, of_high = ends(confusion, np.array(labels))
+    programme: dict[str, Any] = {
+        "A_ub": np.vstack([of_low, -of_high]),
+        "b_ub": np.concatenate([high, -low]),
+        "A_eq": np.ones((1, class_count)),
+        "b_eq": [1],
+    }
+    axes = np.eye(class_count)
+    least = np.array([optimize.linprog(axis, **programme).fun for axis in axes])
+    most = np.array([-optimize.linprog(-axis, **programme).fun for axis in axes])
+    assert (np.array(found.least) <= least + 1e-9).all()
+    assert (np.array(found.most) >= most - 1e-9).all()
+    if name != "one class is predicted as another":
+        allowed = 0.08 if name == "a rare one" else 0.01
+        assert found.most == pytest.approx(most, abs=allowed)
+        assert found.least == pytest.approx(least, abs=allowed)
+        assert ((least <= shares) & (shares <= most)).all()
+    else:
+        assert found.least[2] == 0
+
+
+def test_traffic_that_no_shares_explain_has_none() -> None:
+    confusion = np.array([[400, 100], [100, 400]])
+    assert estimate_shares(np.array([950, 50]), confusion, 0.01) is None
+    assert estimate_shares(np.array([780, 220]), confusion, 0.01) is not None
+
+
+def test_a_box_holds_the_shares_of_traffic_in_nearly_all_draws() -> None:
+    truth, shares = np.array([[0.85, 0.25], [0.15, 0.75]]), np.array([0.15, 0.85])
+    held = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        confusion = np.stack([rng.multinomial(200, of) for of in truth.T], axis=1)
+        found = estimate_shares(rng.multinomial(400, truth @ shares), confusion, 0.2)
+        held += found is not None and found.least[0] <= 0.15 <= found.most[0]
+    assert held >= 240
+
+
 def test_the_tests_are_tails_that_grow_with_what_errors_cost() -> None:
     """The costs rest on the labels that are tested, so that a game with them would bet on what it may not know."""
     rng = np.random.default_rng(1)
@@ -94,11 +170,12 @@ def test_the_tests_are_tails_that_grow_with_what_errors_cost() -> None:
     assert (np.diff(lines, axis=1) >= 0).all()
 
 
-def test_a_certificate_keeps_what_was_declared() -> None:
+@pytest.mark.parametrize("of", [BOX, EstimatedShares((0.5, 0.3, 0.2), (0.4, 0.2, 0.1), (0.6, 0.4, 0.3), 900, 0.005)])
+def test_a_certificate_keeps_the_shares_that_it_is_for(of: ClassShares | EstimatedShares) -> None:
     rng = np.random.default_rng(1)
     points = [graded_points(rng, count, size=1, frequencies=(1 / 3,) * 3, sharpness=8.0) for count in (300, 900)]
-    found = certify(*points, class_count=3, alpha=Decimal("0.1"), kinds=["predicted"], class_shares=BOX)
-    assert found.policy is not None
+    found = certify(*points, class_count=3, alpha=Decimal("0.1"), kinds=["predicted"], class_shares=of)
+    assert found.class_shares == of
     assert from_document(json.loads(json.dumps(to_document(found)))) == found
 
 
@@ -111,6 +188,12 @@ def test_a_certificate_keeps_what_was_declared() -> None:
         ({"class_shares": SHARES, "class_shares_within": Decimal("0.2")}, "above class_shares_within = 0.2"),
         ({"class_shares": SHARES, "class_shares_within": Decimal(-1)}, "from 0 to below 1, got -1"),
         ({"class_shares_within": Decimal("0.1")}, "got 0.1 alone"),
+        ({"class_shares": SHARES, "class_shares_estimated": True}, "either declared or estimated"),
+        (
+            {"class_shares_within": Decimal("0.1"), "class_shares_estimated": True},
+            "leave out either class_shares_within",
+        ),
+        ({"class_shares_estimated": True, "certify": ["true"]}, "holds whatever shares the classes have"),
         ({"class_shares": SHARES, "certify": ["true"]}, "holds whatever shares the classes have"),
         ({"class_shares": SHARES, "certify": ["predicted", "group:region"]}, r"certify predicted\*group:region"),
         ({"class_shares": SHARES, "standing": True}, "leave out either standing or class_shares"),
@@ -120,6 +203,14 @@ def test_a_certificate_keeps_what_was_declared() -> None:
 def test_what_is_refused(given: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInputError, match=said):
         make_venn_abers_settings(3, 5, **{"certify": ["predicted"], **given})
+
+
+def test_shares_whose_level_leaves_none_for_tests_are_refused() -> None:
+    rng = np.random.default_rng(2)
+    points = [graded_points(rng, 100, size=1, frequencies=(1 / 3,) * 3, sharpness=8.0) for _ in range(2)]
+    of = EstimatedShares((0.5, 0.3, 0.2), (0.4, 0.2, 0.1), (0.6, 0.4, 0.3), 900, 0.05)
+    with pytest.raises(InvalidInputError, match="leave nothing for tests"):
+        certify(*points, class_count=3, alpha=Decimal("0.1"), kinds=["predicted"], class_shares=of)
 
 
 def test_documents_of_several_points_and_classes_without_labels_are_refused() -> None:

@@ -13,7 +13,7 @@ from venn_admit.core.calibrators.certification import (
     part_kind,
 )
 from venn_admit.core.calibrators.certified.policies import Policy
-from venn_admit.core.calibrators.class_shares import ClassShares
+from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.calibrators.loss import LossMatrix
 
 
@@ -194,7 +194,7 @@ class Certificate:
         classes: The results of the classes that something is promised for.
         lacking: For the others, the policy nearest to a promise, with the documents that it would take.
         loss: What errors cost, if the mean loss is promised; None for the share right.
-        class_shares: What was declared of the classes of traffic; None if it is like the calibration data.
+        class_shares: What was declared or estimated of the classes of traffic; None if it is like the calibration data.
         set_aside: The certified policy that the average promise takes the place of; None if there is none.
         standing: How far it came, if it stands while labels arrive; None if it was made once.
     """
@@ -213,7 +213,7 @@ class Certificate:
     lacking: tuple[ClassResult, ...]
     chains: tuple[Chain, ...]
     loss: LossMatrix | None = None
-    class_shares: ClassShares | None = None
+    class_shares: ClassShares | EstimatedShares | None = None
     set_aside: SetAside | None = None
     standing: Standing | None = None
 

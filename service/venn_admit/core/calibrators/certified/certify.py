@@ -26,7 +26,7 @@ from venn_admit.core.calibrators.certified.points import CertificatePoints, cano
 from venn_admit.core.calibrators.certified.policies import Policy, admit
 from venn_admit.core.calibrators.certified.shares import SHARES_PART, costs_under_shares
 from venn_admit.core.calibrators.certified.testing import ChainSetting, capped_documents, run_chains
-from venn_admit.core.calibrators.class_shares import ClassShares, check_class_shares
+from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares, check_class_shares
 from venn_admit.core.calibrators.loss import LossMatrix, check_loss
 from venn_admit.core.types import BoolArray
 from venn_admit.errors import InvalidInputError
@@ -42,7 +42,7 @@ def certify(
     confidence: Decimal = DEFAULT_CONFIDENCE,
     test: DocumentTest | str = DocumentTest.FINITE_SAMPLE,
     loss: LossMatrix | None = None,
-    class_shares: ClassShares | None = None,
+    class_shares: ClassShares | EstimatedShares | None = None,
 ) -> Certificate:
     """Certify a policy: with the given confidence, at least 1 - alpha of the admitted points of each class are right.
 
@@ -62,7 +62,8 @@ def certify(
     attribute that is asked for.
 
     Args:
-        class_shares: What is declared of traffic; None if it is like the evidence.
+        class_shares: What is declared of traffic, or estimated, which takes its level from 1 - confidence; None if
+            traffic is like the evidence.
 
     Raises:
         InvalidInputError: An argument or an array is out of range, or there are fewer than two documents.
@@ -74,7 +75,7 @@ def certify(
     asked = make_certification(kinds, confidence, test)
     if loss is not None:
         check_loss(loss, alpha, class_count)
-    if class_shares is not None:
+    if isinstance(class_shares, ClassShares):
         check_class_shares(class_shares, class_count)
     check_points("the proposing points", proposing, class_count)
     check_points("the evidence", evidence, class_count)
@@ -92,6 +93,12 @@ def certify(
     if class_shares is not None:
         losses = _under_shares(class_shares, losses, evidence, float(alpha), SHARES_PART * level)
         level *= 1 - SHARES_PART
+        level -= class_shares.level if isinstance(class_shares, EstimatedShares) else 0.0
+        if level <= 0:
+            raise InvalidInputError(
+                f"class_shares: estimated shares take their level from 1 - confidence = {1 - confidence}, of which "
+                "they leave nothing for tests; estimate them at a smaller level"
+            )
     plan = plan_chains(proposing, shown, losses, alpha=float(alpha), kinds=asked.kinds, level=level)
     seed = int(generator.integers(2**63))
     setting = ChainSetting(proposing, evidence, losses, float(alpha), asked.test, shown, seed)
@@ -107,9 +114,9 @@ def certify(
 
 
 def _under_shares(
-    declared: ClassShares, losses: Losses, evidence: CertificatePoints, alpha: float, level: float
+    declared: ClassShares | EstimatedShares, losses: Losses, evidence: CertificatePoints, alpha: float, level: float
 ) -> Losses:
-    """What points cost under declared shares; level: that of the bounds of the calibration data's own shares."""
+    """What points cost under such shares; level: that of the bounds of the calibration data's own shares."""
     if evidence.document_count < len(evidence.score):
         raise InvalidInputError(
             f"class_shares: expected documents of one point each, got {len(evidence.score):,} points in "

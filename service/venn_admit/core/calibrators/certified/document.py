@@ -17,7 +17,7 @@ from venn_admit.core.calibrators.certified.certificate import (
     TriedPolicy,
 )
 from venn_admit.core.calibrators.certified.policies import Bounded, GroupThresholds, Policy
-from venn_admit.core.calibrators.class_shares import ClassShares
+from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.errors import InvalidInputError
 
 
@@ -31,7 +31,7 @@ def to_document(certificate: Certificate) -> dict[str, Any]:
         "test": str(certificate.test),
         # Absent without a loss, as in certificates made before there were any.
         **({} if certificate.loss is None else {"loss": [list(map(str, row)) for row in certificate.loss]}),
-        # Absent unless shares were declared, as in certificates made before any could be.
+        # Absent unless shares were declared or estimated, as in certificates made before any could be.
         **({} if certificate.class_shares is None else {"class_shares": _shares_document(certificate.class_shares)}),
         "single_points": certificate.single_points,
         "documents": certificate.documents,
@@ -173,11 +173,16 @@ def _asked(document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _shares_document(declared: ClassShares) -> dict[str, Any]:
+def _shares_document(declared: ClassShares | EstimatedShares) -> dict[str, Any]:
+    if isinstance(declared, EstimatedShares):
+        return asdict(declared)
     return {"shares": list(map(str, declared.shares)), "within": str(declared.within)}
 
 
-def _shares(document: Mapping[str, Any]) -> ClassShares:
+def _shares(document: Mapping[str, Any]) -> ClassShares | EstimatedShares:
+    if "level" in document:
+        shares, least, most = (tuple(document[name]) for name in ("shares", "least", "most"))
+        return EstimatedShares(shares, least, most, document["documents"], document["level"])
     return ClassShares(tuple(map(Decimal, document["shares"])), Decimal(document["within"]))
 
 

@@ -15,26 +15,23 @@ Sources: Podkopaev & Ramdas (2021), *Distribution-free uncertainty quantificatio
 shift*; Si, Park, Lee, Dobriban & Bastani (2024), *PAC prediction sets under label shift*.
 """
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from venn_admit.core.calibrators.certified.hypothesis_tests import binomial_tail
-from venn_admit.core.calibrators.class_shares import ClassShares
+from venn_admit.core.calibrators.certified.binomial_bounds import intervals, least_probabilities
+from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.types import FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 
 SHARES_PART = 0.1
 """The part of 1 - confidence that the bounds of the calibration data's own shares have."""
-HALVINGS = 60
 DEPARTURE_LEVEL = 0.01
 """How likely it is at most that traffic with the declared class shares is taken for other traffic."""
 
 
 def costs_under_shares(
-    loss: FloatArray, label: IntArray, declared: ClassShares, *, alpha: float, level: float
+    loss: FloatArray, label: IntArray, declared: ClassShares | EstimatedShares, *, alpha: float, level: float
 ) -> FloatArray:
     """Return what predictions cost at most within their predicted class under declared shares.
 
@@ -57,14 +54,11 @@ def costs_under_shares(
             "class_shares: expected labels of every class on mc and vp, by which the shares of the calibration data "
             f"are bounded, got none of class {int(np.argmin(counts))}; label more points"
         )
-    found = loss.copy()
-    pairs = [(y, c) for y in range(len(loss)) for c in range(len(loss)) if y != c]
-    for true, predicted in pairs:
-        of_both = int(counts[true] + counts[predicted])
-        least = least_probability(int(counts[true]), of_both, level / len(pairs))
-        largest = float(declared.shares[true] + declared.within)
-        ratio = largest / float(declared.shares[predicted] - declared.within) * (1 - least) / least
-        found[true, predicted] = alpha + ratio * (loss[true, predicted] - alpha)
+    of_class = np.broadcast_to(counts[:, np.newaxis], loss.shape)
+    pairs = len(loss) * (len(loss) - 1)
+    least = least_probabilities(of_class.ravel(), (of_class + of_class.T).ravel(), level / pairs).reshape(loss.shape)
+    ratio = np.divide.outer(declared.most, declared.least) * (1 - least) / least
+    found: FloatArray = np.where(np.eye(len(loss), dtype=np.bool_), loss, alpha + ratio * (loss - alpha))
     return found
 
 
@@ -99,55 +93,31 @@ def departures(traffic: IntArray, confusion: IntArray, declared: ClassShares) ->
     if not total:
         return []
     level = DEPARTURE_LEVEL / (2 * class_count * (1 + class_count))
-    of_class = confusion.sum(axis=0).tolist()
-    found = []
-    for predicted, count in enumerate(traffic.tolist()):
-        low, high = _interval(count, total, level)
-        of_labels = [_interval(*both, level) for both in zip(confusion[predicted].tolist(), of_class, strict=True)]
-        least = -_largest_mean([-of_label for of_label, _ in of_labels], declared)
-        most = _largest_mean([of_label for _, of_label in of_labels], declared)
-        if low > most or high < least:
-            found.append(Departure(predicted, count / total, (low, high), (least, most)))
-    return found
+    low, high = intervals(traffic, np.full(class_count, total), level)
+    of_labels = intervals(confusion.ravel(), np.tile(confusion.sum(axis=0), class_count), level)
+    each_low, each_high = (of.reshape(class_count, class_count) for of in of_labels)
+    box = np.array(declared.least), np.array(declared.most)
+    least, most = -largest_mean(-each_low, *box), largest_mean(each_high, *box)
+    return [
+        Departure(of, int(traffic[of]) / total, (float(low[of]), float(high[of])), (float(least[of]), float(most[of])))
+        for of in np.flatnonzero((low > most) | (high < least)).tolist()
+    ]
 
 
-def _interval(count: int, trials: int, level: float) -> tuple[float, float]:
-    """The bounds of a binomial probability, each of which fails with probability `level` at most."""
-    low, high = (least_probability(one, trials, level) if one else 0.0 for one in (count, trials - count))
-    return low, 1 - high
-
-
-def _largest_mean(values: Sequence[float], declared: ClassShares) -> float:
-    """The largest mean of the classes' values under shares within the box that sum to 1."""
-    within = float(declared.within)
-    shares = [float(share) - within for share in declared.shares]
-    left = 1 - math.fsum(shares)
-    for number in sorted(range(len(values)), key=lambda one: values[one], reverse=True):
-        taken = min(left, 2 * within)
-        shares[number] += taken
-        left -= taken
-    return math.fsum(share * value for share, value in zip(shares, values, strict=True))
-
-
-def least_probability(count: int, trials: int, level: float) -> float:
-    """Return the exact lower bound of a binomial probability, which exceeds it with probability `level` at most.
-
-    Source: Clopper & Pearson (1934), *The use of confidence or fiducial limits illustrated in the case of the
-    binomial*.
+def largest_mean(values: FloatArray, least: FloatArray, most: FloatArray) -> FloatArray:
+    """Return the largest means of values under shares within a box that sum to 1.
 
     Args:
-        count: In [1, trials].
-        level: In (0, 1).
+        values: (n, C) float64.
+        least: (C,) float64, which sum to 1 at most.
+        most: (C,) float64, which sum to 1 at least.
 
-    Examples:
-        >>> round(least_probability(8, 10, 0.05), 4)
-        0.4931
+    Returns:
+        (n,) float64.
     """
-    low, high = 0.0, count / trials
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        if 1 - binomial_tail(count - 1, trials, middle) <= level:
-            low = middle
-        else:
-            high = middle
-    return low
+    order = np.argsort(-values, axis=1)
+    width = (most - least)[order]
+    before = np.cumsum(width, axis=1) - width
+    taken = np.clip(1 - least.sum() - before, 0.0, width)
+    found: FloatArray = values @ least + (taken * np.take_along_axis(values, order, axis=1)).sum(axis=1)
+    return found

@@ -11,6 +11,7 @@ from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.points import CertificatePoints, groups_of
 from venn_admit.core.calibrators.certified.strongest import Foretold, certify_strongest, foretell, foretell_strongest
+from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.calibrators.logistic import LEAST_POINTS
 from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import VennAbersSettings
@@ -68,12 +69,14 @@ def certify_cells(
     settings: VennAbersSettings,
     certification: Certification,
     by_softmax: BoolArray | None = None,
+    class_shares: ClassShares | EstimatedShares | None = None,
 ) -> Certificate:
     """Certify a policy on the scores of a snapshot. Neither the order of the points nor their batch matters.
 
     Args:
         cells: The points of `knn`, `mc` and `vp`.
         proposing: (n,) bool, as `proposing_rows` gives it; the others are evidence.
+        class_shares: Those of traffic; None if it is like the points.
 
     Raises:
         InvalidInputError: An array is out of range, or there are fewer than two documents.
@@ -87,7 +90,7 @@ def certify_cells(
         admitted = 0 if settings.loss is not None else int(np.count_nonzero(by_softmax[~proposing]))
         run = partial(certify_strongest, by_softmax=admitted)
     else:
-        run = partial(certify, kinds=certification.kinds, class_shares=settings.declared_shares)
+        run = partial(certify, kinds=certification.kinds, class_shares=class_shares)
     return run(
         certificate_points(cells.take(proposing), values),
         certificate_points(cells.take(~proposing), values),

@@ -9,7 +9,7 @@ from venn_admit.core.calibrators.certified.certificate import Certificate, Chain
 from venn_admit.core.calibrators.certified.document import to_document
 from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.calibrators.certified.strongest import LEAST_PART
-from venn_admit.core.calibrators.class_shares import ClassShares
+from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.report.calibration.sections import Section, TextTable, ratio_text
 from venn_admit.report.evaluation.wording import score_text, share_text
 from venn_admit.report.standing import MOST_CLASSES, standing_text
@@ -92,16 +92,21 @@ def certified_text(certificate: Certificate) -> str:
     return f"Certified with confidence {certificate.confidence}{when}: {said} {kinds_text(certificate)}{of}."
 
 
-def shares_text(declared: ClassShares) -> str:
-    """Return what is declared of traffic.
+def shares_text(declared: ClassShares | EstimatedShares) -> str:
+    """Return what is declared of traffic, or estimated.
 
     >>> from decimal import Decimal
     >>> shares_text(ClassShares((Decimal("0.3"), Decimal("0.7")), Decimal("0.05")))
     'with the class shares 0.3, 0.7, each within 0.05, and points of each class like those of the calibration data'
     """
+    alike = "and points of each class like those of the calibration data"
+    if isinstance(declared, EstimatedShares):
+        ends = zip(declared.least, declared.most, strict=True)
+        shares = listed_text([f"{least:.3f} to {most:.3f}" for least, most in ends])
+        of = f"{declared.documents:,} documents of recent traffic"
+        return f"with the class shares {shares}, as {of} have them, {alike}"
     within = f", each within {declared.within}" if declared.within else ""
-    shares = listed_text(list(map(str, declared.shares)))
-    return f"with the class shares {shares}{within}, and points of each class like those of the calibration data"
+    return f"with the class shares {listed_text(list(map(str, declared.shares)))}{within}, {alike}"
 
 
 def outcome_text(certificate: Certificate, class_names: Sequence[str], *, has_average: bool = False) -> str:

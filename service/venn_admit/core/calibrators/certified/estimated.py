@@ -1,0 +1,73 @@
+"""Class shares of traffic, estimated without labels by the confusion of the network, with a box that holds them.
+
+Let P(c | y) be how often points of class y are predicted as c, and mu_c how often traffic is. Under label shift,
+mu = P q for the class shares q of traffic. Exact intervals of all P(c | y), from labels, and of all mu_c, from traffic,
+hold together with a probability of at least 1 - level. For any numbers a, the sum of a_c mu_c is that of m_y q_y, with
+m_y the sum of a_c P(c | y), so that the intervals bound both sides. With a row of the inverse of the confusion seen as
+a, m_y is near 1 for one class and near 0 for the others: its share is bounded. That a rests on the same labels does
+no harm, since the intervals hold for every a at once.
+
+Source: Lipton, Wang & Smola (2018), *Detecting and correcting for label shift with black box predictors*, who have the
+estimate; the box is that of docs/explanation/certificate.md.
+"""
+
+import numpy as np
+
+from venn_admit.core.calibrators.certified.binomial_bounds import intervals
+from venn_admit.core.calibrators.certified.shares import largest_mean
+from venn_admit.core.calibrators.class_shares import EstimatedShares
+from venn_admit.core.types import FloatArray, IntArray
+
+ROUNDS = 20
+"""Bounds of each class tighten those of the others; far fewer rounds than these leave little to gain."""
+
+
+def estimate_shares(traffic: IntArray, confusion: IntArray, level: float) -> EstimatedShares | None:
+    """Return the class shares that traffic has, with their box; None if no shares explain it under label shift.
+
+    The box does not hold the shares, or there is none, with probability `level` at most, if the points are independent
+    and those of each class in traffic are like those of the calibration data.
+
+    Args:
+        traffic: (C,) int64, the points of traffic by predicted class; some.
+        confusion: (C, C) int64, those of the calibration data by predicted and by true class; some of each true one.
+        level: In (0, 1).
+    """
+    class_count, total, of_class = len(traffic), int(traffic.sum()), confusion.sum(axis=0)
+    # With two classes, the intervals of one predicted class are those of the other.
+    one = level / (2 * (1 if class_count == 2 else class_count) * (1 + class_count))
+    low, high = intervals(traffic, np.full(class_count, total), one)
+    each_low, each_high = (
+        of.reshape(class_count, class_count) for of in intervals(confusion.ravel(), np.tile(of_class, class_count), one)
+    )
+    inverse = np.linalg.pinv(confusion / of_class)
+    of_true = [(each_low[:, y], each_high[:, y]) for y in range(class_count)]
+    mixes = -largest_mean(-inverse, low, high), largest_mean(inverse, low, high)
+    parts = (
+        np.stack([-largest_mean(-inverse, *bounds) for bounds in of_true], axis=1),
+        np.stack([largest_mean(inverse, *bounds) for bounds in of_true], axis=1),
+    )
+    least, most = np.zeros(class_count), np.ones(class_count)
+    for _ in range(ROUNDS):
+        for part, mix in ((parts[0], mixes[1]), (-parts[1], -mixes[0])):
+            of_least, of_most = _bounds(part, mix, least, most)
+            least, most = np.maximum(least, of_least), np.minimum(most, of_most)
+            if (least > most).any() or not least.sum() <= 1 <= most.sum():
+                return None
+    shares = np.clip(inverse @ (traffic / total), least, most)
+    return EstimatedShares(tuple(shares.tolist()), tuple(least.tolist()), tuple(most.tolist()), total, level)
+
+
+def _bounds(parts: FloatArray, mixes: FloatArray, least: FloatArray, most: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Bounds of shares q within a box if the sum of parts[y, j] q_j is at most mixes[y] for each y.
+
+    parts: (C, C) float64. mixes, least, most: (C,) float64. Returns the least and the largest shares, (C,) float64.
+    """
+    own = np.diag(parts)
+    others = np.where(np.eye(len(parts), dtype=np.bool_), np.inf, parts).min(axis=1)
+    # All shares sum to 1, so that a number taken from each part is taken from the mix.
+    rest = parts - others[:, np.newaxis]
+    np.fill_diagonal(rest, 0.0)
+    left, slope = mixes - others + largest_mean(-rest, least, most), own - others
+    bound = np.divide(left, slope, out=np.zeros(len(own)), where=slope != 0)
+    return np.where(slope < 0, bound, 0.0), np.where(slope > 0, bound, 1.0)

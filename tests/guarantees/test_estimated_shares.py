@@ -1,0 +1,101 @@
+"""Simulated: with class shares estimated from unlabelled traffic, a class of it seldom is less right than promised.
+
+The laws are those of declared shares (`test_class_shares`): in traffic, one predicted class is alpha wrong at every
+score. Labels, traffic and the box that they give are drawn afresh each time.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from tests.guarantees.draws import Draws
+from tests.guarantees.test_class_shares import EPS, FLIP, HALVES, Law
+from tests.guarantees.test_costs import GOOD, SPREAD
+from venn_admit.core.calibrators.certified.estimated import estimate_shares
+from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.certified.policies import Policy
+from venn_admit.core.calibrators.certified.shares import SHARES_PART
+from venn_admit.core.calibrators.class_shares import EstimatedShares
+from venn_admit.core.types import FloatArray, IntArray
+
+RECENT = 3000
+"""Documents of traffic."""
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """A law, and how traffic differs from what label shift makes of the calibration data.
+
+    mistaken: How much oftener than in the calibration data points of class 1 are predicted as class 0 in traffic.
+    """
+
+    law: Law
+    mistaken: float = 1.0
+
+    @property
+    def cells(self) -> FloatArray:
+        """(C, 6, C), the probability of each predicted class, score and true class in traffic."""
+        found = self.law.traffic.copy()
+        more = found[0, :, 1] * (self.mistaken - 1)
+        found[1, :, 1] -= more
+        found[0, :, 1] += more
+        return found
+
+    def recent(self, rng: np.random.Generator) -> IntArray:
+        """(C,) int64, traffic by predicted class."""
+        counts: IntArray = rng.multinomial(RECENT, self.cells.sum(axis=(1, 2)))
+        return counts
+
+    def certified(self, draw: int) -> tuple[EstimatedShares | None, Policy | None]:
+        law, rng = self.law, np.random.default_rng(draw)
+        proposing, evidence = law.draw(rng, law.documents // 5), law.draw(rng, law.documents)
+        shares = estimate_shares(self.recent(rng), confusion(evidence, len(law.shares)), SHARES_PART * EPS)
+        if shares is None or not all(shares.least):
+            return shares, None
+        return shares, law.certified_by(proposing, evidence, shares)
+
+
+def confusion(points: CertificatePoints, class_count: int) -> IntArray:
+    counts = np.zeros((class_count, class_count), dtype=np.int64)
+    np.add.at(counts, (points.predicted, points.label), 1)
+    return counts
+
+
+def predicted_at(share: float) -> tuple[float, float]:
+    """How often traffic is predicted as each of two classes if class 0 has this share of it."""
+    right = 0.9, float(GOOD @ SPREAD)
+    first = (share - (1 - right[1])) / (right[0] - (1 - right[1]))
+    return first, 1 - first
+
+
+CALIBRATION = (0.7, 0.3)
+CASES = {
+    "two classes, .3": Traffic(Law(FLIP, CALIBRATION, predicted=predicted_at(0.3))),
+    "two classes, .15": Traffic(Law(FLIP, CALIBRATION, predicted=predicted_at(0.15))),
+    "three classes": Traffic(Law(HALVES, (0.6, 0.2, 0.2), documents=1600, predicted=(0.3, 0.4, 0.3))),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_a_class_of_traffic_is_seldom_less_right_than_promised(name: str) -> None:
+    case = CASES[name]
+    draws, certified, held = Draws(EPS), 0, 0
+    for draw in draws:
+        shares, policy = case.certified(draw)
+        certified += policy is not None
+        of_all = zip(case.law.of_traffic, *((shares.least, shares.most) if shares else ((), ())), strict=False)
+        held += shares is not None and all(least <= share <= most for share, least, most in of_all)
+        draws.add(policy is not None and case.law.falls_short(policy))
+    assert draws.seldom
+    assert certified > 0.5 * draws.count
+    assert held >= (1 - SHARES_PART * EPS) * draws.count - 3 * sqrt(SHARES_PART * EPS * draws.count)
+
+
+def test_points_of_a_class_that_have_changed_break_it() -> None:
+    """If they are mistaken for the other class more often, the shares that explain it have more of that class."""
+    case = Traffic(Law(FLIP, CALIBRATION, wrong=0.03, documents=2000, predicted=predicted_at(0.3)), mistaken=5.0)
+    found = [case.certified(draw) for draw in range(10)]
+    assert sum(policy is not None and case.law.falls_short(policy, case.cells) for _, policy in found) >= 8
