@@ -17,7 +17,7 @@ from venn_admit.core.calibrators.venn_abers.crossfit import cross_fit, fold_of
 from venn_admit.core.calibrators.venn_abers.reliability import fit_reliability, scored_points
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer, crossfitted_lower
 from venn_admit.core.calibrators.venn_admit.undivided_crossfit import undivided_folds
-from venn_admit.core.comparison.candidates import CrossFitted, cross_fitted_candidates
+from venn_admit.core.comparison.candidates import CrossFitted, CrossFitting, cross_fitted_candidates
 from venn_admit.core.comparison.held_out import HeldOutPoints
 from venn_admit.core.types import CalibrationPoints
 from venn_admit.errors import InvalidInputError
@@ -36,15 +36,8 @@ def localizer_of(mc: HeldOutPoints) -> PointsLocalizer:
 
 
 def candidates(mc: HeldOutPoints = MC, *, alpha: str = "0.1", with_model: bool = True) -> CrossFitted:
-    return cross_fitted_candidates(
-        mc,
-        class_count=C,
-        neighbour_count=K,
-        alpha=Decimal(alpha),
-        seed=1,
-        reliability=MODEL if with_model else None,
-        localizer=localizer_of(mc),
-    )
+    model, every = MODEL if with_model else None, np.arange(len(mc.label))
+    return cross_fitted_candidates(CrossFitting(mc, C, K, 1, model, localizer_of(mc), every), Decimal(alpha))
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,12 @@ from venn_admit.core.calibrators.settings import (
 )
 from venn_admit.core.calibrators.venn_abers.crossfit import cross_fit
 from venn_admit.core.calibrators.venn_abers.reliability import scored_points
-from venn_admit.core.comparison.candidates import Candidate, cross_fitted_candidates, cross_fitted_settings
+from venn_admit.core.comparison.candidates import (
+    Candidate,
+    CrossFitting,
+    cross_fitted_candidates,
+    cross_fitted_settings,
+)
 from venn_admit.core.comparison.held_out import HeldOutPoints
 from venn_admit.core.types import IntArray
 from venn_admit.errors import NotReadyError
@@ -45,17 +50,17 @@ def fitted(
     weighted: bool = True,
     judged: IntArray | None = None,
 ) -> list[Candidate]:
-    return cross_fitted_settings(
+    given = CrossFitting(
         mc,
-        settings,
         class_count=C,
         neighbour_count=K,
         seed=1,
         reliability=MODEL if with_model else None,
         localizer=localizer_of(mc) if weighted else None,
-        judged=judged,
+        judged=np.arange(len(mc.label)) if judged is None else judged,
         memory_budget=memory_budget,
     )
+    return cross_fitted_settings(given, settings)
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +87,8 @@ def test_neither_memory_nor_order_matters(together: list[Candidate]) -> None:
 
 
 def test_they_are_those_of_a_comparison() -> None:
-    compared = cross_fitted_candidates(
-        MC, class_count=C, neighbour_count=K, alpha=BANDS.alpha, seed=1, reliability=MODEL, localizer=localizer_of(MC)
-    )
+    every = np.arange(len(MC.label))
+    compared = cross_fitted_candidates(CrossFitting(MC, C, K, 1, MODEL, localizer_of(MC), every), BANDS.alpha)
     again = fitted([one.settings for one in compared.found])
     for one, other in zip(compared.found, again, strict=True):
         assert (one.settings, one.admitted.tolist()) == (other.settings, other.admitted.tolist())

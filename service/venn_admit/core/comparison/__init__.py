@@ -7,8 +7,8 @@ Args:
     data: The points of `knn` and `mc`.
     draws: (n,) float64 in [0, 1), U, from `uniform_draws`.
     external_ids: n strings.
+    given: What settings are cross-fitted on.
     held_out: Held-out data by split.
-    judged: (m,) int64, the rows of the points to decide on; None for all of them.
     kinds: The kinds of classes that something was asked for.
     kind: The kind of score.
     logits: (n, C) float32, C >= 2, f, finite; may be a memory map.

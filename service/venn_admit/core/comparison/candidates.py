@@ -72,44 +72,40 @@ class CrossFitted:
     left_out: tuple[tuple[str, str], ...]
 
 
-def cross_fitted_candidates(
-    mc: HeldOutPoints,
-    *,
-    class_count: int,
-    neighbour_count: int | None,
-    alpha: Decimal,
-    seed: int,
-    reliability: ReliabilityModel | None,
-    localizer: PointsLocalizer | None,
-    growth: Fraction = USUAL_GROWTH,
-    judged: IntArray | None = None,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
-) -> CrossFitted:
-    """Cross-fit each setting on whole documents of `mc`.
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossFitting:
+    """What settings are cross-fitted on: whole documents of `mc`, of which m points are judged.
 
-    Args:
-        neighbour_count: K; None if the classifier has logits only, for which there is one setting for each promise.
-        reliability: The model of that score; None if there is none, which leaves the score out.
+    Attributes:
+        neighbour_count: K; None if the classifier has logits only, of which all settings must be Venn-Abers with the
+            network's score.
+        reliability: The model of that score; None if there is none, which leaves out settings that ask for it.
+        judged: (m,) int64, rows of `mc`.
         growth: As in `undivided_lower`.
     """
-    cross_fit = partial(
-        cross_fitted_settings,
-        mc,
-        class_count=class_count,
-        neighbour_count=neighbour_count,
-        seed=seed,
-        reliability=reliability,
-        localizer=localizer,
-        growth=growth,
-        judged=judged,
-        memory_budget=memory_budget,
-    )
+
+    mc: HeldOutPoints
+    class_count: int
+    neighbour_count: int | None
+    seed: int
+    reliability: ReliabilityModel | None
+    localizer: PointsLocalizer | None
+    judged: IntArray
+    growth: Fraction = USUAL_GROWTH
+    memory_budget: int = DEFAULT_MEMORY_BUDGET
+
+
+def cross_fitted_candidates(given: CrossFitting, alpha: Decimal) -> CrossFitted:
+    """Cross-fit the settings to choose from; one for each promise if the classifier has logits only."""
+    class_count, neighbour_count = given.class_count, given.neighbour_count
     if neighbour_count is None:
         alone = [
             make_venn_abers_settings(class_count, None, alpha=alpha, promise=promise)
             for promise in (AskedPromise.POINTWISE, AskedPromise.AVERAGE)
         ]
-        return CrossFitted(tuple(cross_fit(alone)), tuple((what, WITHOUT_VECTORS) for what in NEEDING_VECTORS))
+        return CrossFitted(
+            tuple(cross_fitted_settings(given, alone)), tuple((what, WITHOUT_VECTORS) for what in NEEDING_VECTORS)
+        )
     every, coarse, one = tuple(range(neighbour_count + 1)), coarse_bins(neighbour_count), (0,)
     base = make_settings(class_count, neighbour_count, alpha=alpha)
     bands = [
@@ -118,7 +114,7 @@ def cross_fitted_candidates(
         for edges in dict.fromkeys((every, coarse, one))
         for kappa in kappas_to_choose_from(alpha)
     ]
-    kinds = [kind for kind in ScoreKind if kind is not ScoreKind.RELIABILITY or reliability is not None]
+    kinds = [kind for kind in ScoreKind if kind is not ScoreKind.RELIABILITY or given.reliability is not None]
     cells = [
         make_venn_abers_settings(class_count, neighbour_count, alpha=alpha, q_bins=edges, score=str(kind))
         for kind in kinds
@@ -132,7 +128,7 @@ def cross_fitted_candidates(
     found: list[Candidate] = []
     left_out = []
     try:
-        found += cross_fit(bands)
+        found += cross_fitted_settings(given, bands)
     except NotReadyError as error:
         left_out.append(("Venn-ADMIT", str(error)))
     left_out += [
@@ -140,30 +136,14 @@ def cross_fitted_candidates(
         for kind in ScoreKind
         if kind not in kinds
     ]
-    return CrossFitted((*found, *cross_fit(cells)), tuple(left_out))
+    return CrossFitted((*found, *cross_fitted_settings(given, cells)), tuple(left_out))
 
 
-def cross_fitted_settings(
-    mc: HeldOutPoints,
-    settings: Sequence[MethodSettings],
-    *,
-    class_count: int,
-    neighbour_count: int | None,
-    seed: int,
-    reliability: ReliabilityModel | None,
-    localizer: PointsLocalizer | None,
-    growth: Fraction = USUAL_GROWTH,
-    judged: IntArray | None = None,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
-) -> list[Candidate]:
-    """Cross-fit settings on whole documents of `mc`; Venn-Abers decides by plain probabilities.
+def cross_fitted_settings(given: CrossFitting, settings: Sequence[MethodSettings]) -> list[Candidate]:
+    """Cross-fit settings; Venn-Abers decides by plain probabilities.
 
     Args:
         settings: Those to try, of either method; a score that is left to `auto` is chosen for each of them.
-        neighbour_count: K; None if the classifier has logits only, of which all settings must be Venn-Abers with the
-            network's score.
-        reliability: The model of that score, which settings that ask for it or for `auto` need.
-        growth: As in `undivided_lower`.
 
     Returns:
         A candidate for each of the settings, in their order; its settings have the score that was chosen.
@@ -171,46 +151,36 @@ def cross_fitted_settings(
     Raises:
         NotReadyError: Venn-ADMIT cannot be cross-fitted on these points.
     """
-    fold = fold_of(mc.keys, seed=seed)
-    bands = [one for one in settings if isinstance(one, CalibratorSettings)]
-    rows = np.arange(len(fold)) if judged is None else judged
-    by_bands = iter(_by_bands(mc, fold, bands, class_count, localizer, growth, rows, memory_budget))
-    cells = _Cells(mc, fold, class_count, neighbour_count, reliability, rows)
+    fold = fold_of(given.mc.keys, seed=given.seed)
+    by_bands = iter(_by_bands(given, fold, [one for one in settings if isinstance(one, CalibratorSettings)]))
+    cells = _Cells(given, fold)
     return [next(by_bands) if isinstance(one, CalibratorSettings) else cells.candidate(one) for one in settings]
 
 
-def _by_bands(
-    mc: HeldOutPoints,
-    fold: IntArray,
-    settings: Sequence[CalibratorSettings],
-    class_count: int,
-    localizer: PointsLocalizer | None,
-    growth: Fraction,
-    judged: IntArray,
-    memory_budget: int,
-) -> list[Candidate]:
+def _by_bands(given: CrossFitting, fold: IntArray, settings: Sequence[CalibratorSettings]) -> list[Candidate]:
     """Venn-ADMIT under settings; those that differ in kappa and thresholds alone share the folds."""
     if not settings:
         return []
-    points, predicted = calibration_points(mc.seen.knn, mc.label), mc.seen.knn.predicted[judged]
-    step = block_rows(memory_budget, 8 * len(fold))
+    mc, knn = given.mc, given.mc.seen.knn
+    points, predicted = calibration_points(knn, mc.label), knn.predicted[given.judged]
+    step = block_rows(given.memory_budget, 8 * len(fold))
     admitted: dict[int, BoolArray] = {}
     for numbers in alike(settings):
         kappas = sorted({settings[number].kappa for number in numbers})
         for start in range(0, len(kappas), step):
             block = kappas[start : start + step]
-            cross_fit = partial(undivided_folds, growth=growth)
+            cross_fit = partial(undivided_folds, growth=given.growth)
             if not settings[numbers[0]].undivided:
-                cross_fit = partial(admit_lower, localizer=localizer)
+                cross_fit = partial(admit_lower, localizer=given.localizer)
             lower = cross_fit(
                 points,
-                mc.seen.knn.logits,
+                knn.logits,
                 fold,
                 settings[numbers[0]],
                 block,
-                class_count=class_count,
-                judged=judged,
-                memory_budget=memory_budget,
+                class_count=given.class_count,
+                judged=given.judged,
+                memory_budget=given.memory_budget,
             )
             for number in numbers:
                 if settings[number].kappa in block:
@@ -223,18 +193,8 @@ def _by_bands(
 class _Cells:
     """Venn-Abers under settings; those that differ in alpha and thresholds alone share their probabilities."""
 
-    def __init__(
-        self,
-        mc: HeldOutPoints,
-        fold: IntArray,
-        class_count: int,
-        neighbour_count: int | None,
-        reliability: ReliabilityModel | None,
-        judged: IntArray,
-    ) -> None:
-        self._mc, self._fold, self._judged = mc, fold, judged
-        self._class_count, self._neighbour_count = class_count, neighbour_count
-        self._reliability = reliability
+    def __init__(self, given: CrossFitting, fold: IntArray) -> None:
+        self._given, self._mc, self._fold = given, given.mc, fold
         self._lower: dict[tuple[ScoreKind, tuple[int, ...]], tuple[IntArray, FloatArray]] = {}
 
     def candidate(self, settings: VennAbersSettings) -> Candidate:
@@ -246,7 +206,7 @@ class _Cells:
         return self._candidate(replace(settings, score=kind), *by_score[kind])
 
     def _candidate(self, settings: VennAbersSettings, predicted: IntArray, admitted: BoolArray) -> Candidate:
-        return Candidate(settings, predicted[self._judged], admitted[self._judged])
+        return Candidate(settings, predicted[self._given.judged], admitted[self._given.judged])
 
     def _admitted(self, kind: ScoreKind, settings: VennAbersSettings) -> tuple[IntArray, BoolArray]:
         """The network's predictions, and which of them are admitted."""
@@ -263,17 +223,17 @@ class _Cells:
             rows = self._fold == number
             others = LabelledCells(points, mc.label, mc.keys).take(~rows)
             if others.keys:
-                found = select_on_average(others, NO_TRAFFIC, class_count=self._class_count, alpha=settings.alpha)
+                found = select_on_average(others, NO_TRAFFIC, class_count=self._given.class_count, alpha=settings.alpha)
                 admitted[rows] = admit(points.score[rows], points.predicted[rows], found.policy)
         return points.predicted, admitted
 
     def _scored(self, kind: ScoreKind) -> CellPoints:
         return scored_points(
             kind,
-            self._reliability,
+            self._given.reliability,
             self._mc.seen.network_logits,
             self._mc.seen.view,
-            neighbour_count=self._neighbour_count,
+            neighbour_count=self._given.neighbour_count,
         )
 
     def _of_score(self, kind: ScoreKind, q_bins: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
@@ -281,6 +241,6 @@ class _Cells:
         if (kind, q_bins) not in self._lower:
             points = self._scored(kind)
             right = points.predicted == self._mc.label
-            lower = abers_lower(points, right, self._fold, class_count=self._class_count, q_bins=q_bins)
+            lower = abers_lower(points, right, self._fold, class_count=self._given.class_count, q_bins=q_bins)
             self._lower[kind, q_bins] = points.predicted, lower
         return self._lower[kind, q_bins]

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from venn_admit.core.approximation.knn import network_prediction
 from venn_admit.core.calibrators.settings import CalibratorSettings, check_alpha
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
-from venn_admit.core.comparison.candidates import cross_fitted_candidates
+from venn_admit.core.comparison.candidates import CrossFitting, cross_fitted_candidates
 from venn_admit.core.comparison.divisions import division_shares
 from venn_admit.core.comparison.foretold import foretold_candidates
 from venn_admit.core.comparison.held_out import HeldOutPoints, ScoredSplits, document_sample
@@ -92,19 +92,8 @@ def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> Compar
         knn = read_knn(connection, classifier, parameters, memory_budget=workspace.memory_budget)
         of_knn = None if knn is None else knn.held_out(connection)
     neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count
-    judged = document_sample(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
-    found = cross_fitted_candidates(
-        mc,
-        class_count=classifier.class_count,
-        neighbour_count=neighbour_count,
-        alpha=alpha,
-        seed=classifier.seed,
-        reliability=None if parameters is None else parameters.reliability,
-        localizer=localizer,
-        growth=classifier.growth,
-        judged=judged,
-        memory_budget=workspace.memory_budget,
-    )
+    given = cross_fitting(workspace, classifier, mc, parameters, localizer)
+    judged, found = given.judged, cross_fitted_candidates(given, alpha)
     documents = documents_of([mc.keys[row] for row in judged])
     shares = iter(
         division_shares(
@@ -177,6 +166,32 @@ def parameters_of_mc(connection: Connection, classifier: Classifier) -> StoredPa
     parameters = require_parameters(connection, classifier)
     require_approximations(connection, classifier, [Split.MC], parameters)
     return parameters
+
+
+def cross_fitting(
+    workspace: Workspace,
+    classifier: Classifier,
+    mc: HeldOutPoints,
+    parameters: StoredParameters | None,
+    localizer: PointsLocalizer | None,
+    *,
+    most_judged: int = MOST_JUDGED,
+) -> CrossFitting:
+    """Return what settings are cross-fitted on: `mc`, of which points of some whole documents are judged.
+
+    parameters: None if the classifier has logits only.
+    """
+    return CrossFitting(
+        mc,
+        class_count=classifier.class_count,
+        neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
+        seed=classifier.seed,
+        reliability=None if parameters is None else parameters.reliability,
+        localizer=localizer,
+        judged=document_sample(mc.keys, seed=classifier.seed, most=most_judged),
+        growth=classifier.growth,
+        memory_budget=workspace.memory_budget,
+    )
 
 
 def read_mc(

@@ -9,7 +9,7 @@ from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSettings
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.core.comparison.candidates import cross_fitted_settings
-from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints, document_sample
+from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
 from venn_admit.core.comparison.on_mc import ComparisonData, rivals_on_mc
 from venn_admit.core.comparison.selective import ON_AVERAGE, VENN_ABERS, Promise, by_bins
 from venn_admit.core.documents import documents_of
@@ -17,6 +17,7 @@ from venn_admit.core.evaluation.measures import Admission, measure_admission
 from venn_admit.core.evaluation.points import UNDIVIDED_ADMIT, WEIGHTED_ADMIT
 from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import NotReadyError
+from venn_admit.flows.calibration.compare import cross_fitting
 from venn_admit.flows.reports.held_out import ReadHeldOut, comparison_calibration, read_held_out
 from venn_admit.methods.registry import load_snapshot, settled_weights
 from venn_admit.store.calibrations import calibrations
@@ -79,8 +80,6 @@ def methods_table(workspace: Workspace, name: str, calibration_id: int | None) -
         calibration_data, rows_of = comparison_calibration(workspace, connection, classifier, of_mc)
         data = ComparisonData(of_mc.splits, calibration_data, rows_of[of_mc.vp])
     mc, settings = of_mc.splits.mc, calibration.method_settings
-    rows = document_sample(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
-    neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count
     localizer = None
     if (vectors := data.calibration.vectors) is not None and settled_weights(calibration, None):
 
@@ -88,24 +87,15 @@ def methods_table(workspace: Workspace, name: str, calibration_id: int | None) -
             return workspace.cache.mapped_rows(vectors, data.mc_rows[rows])
 
         localizer = PointsLocalizer(vectors_of, snapshot.parameters.eta_loc)
-    (own,) = cross_fitted_settings(
-        mc,
-        [settings],
-        class_count=classifier.class_count,
-        neighbour_count=neighbour_count,
-        seed=classifier.seed,
-        reliability=None if classifier.knn is None else snapshot.parameters.reliability,
-        localizer=localizer,
-        growth=classifier.growth,
-        judged=rows,
-        memory_budget=workspace.memory_budget,
-    )
+    parameters = None if classifier.knn is None else snapshot.parameters
+    given = cross_fitting(workspace, classifier, mc, parameters, localizer, most_judged=MOST_JUDGED)
+    rows, (own,) = given.judged, cross_fitted_settings(given, [settings])
     rivals = rivals_on_mc(
         data,
         rows,
         Promise(alpha=settings.alpha, thresholds=settings.thresholds),
-        eta_loc=None if classifier.knn is None else snapshot.parameters.eta_loc,
-        neighbour_count=neighbour_count,
+        eta_loc=None if parameters is None else parameters.eta_loc,
+        neighbour_count=given.neighbour_count,
         seed=classifier.seed,
         memory_budget=workspace.memory_budget,
     )

@@ -19,13 +19,12 @@ from venn_admit.core.calibrators.settings import (
     check_thresholds,
 )
 from venn_admit.core.comparison.candidates import cross_fitted_settings
-from venn_admit.core.comparison.held_out import document_sample
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.measures import measure_admission
 from venn_admit.core.split_names import Split
 from venn_admit.errors import InvalidInputError
 from venn_admit.flows.calibration.calibrate import require_classes
-from venn_admit.flows.calibration.compare import MOST_JUDGED, parameters_of_mc, read_mc
+from venn_admit.flows.calibration.compare import cross_fitting, parameters_of_mc, read_mc
 from venn_admit.methods.registry import settled_weights
 from venn_admit.methods.venn_abers.make import require_model
 from venn_admit.report.what_if.settings import SettingsTried, SettingTried
@@ -138,19 +137,8 @@ def what_if_settings(workspace: Workspace, name: str, varied: str, values: Seque
         if parameters is not None and any(map(_takes_reliability, settings)):
             require_model(classifier, parameters)
         mc, localizer = read_mc(workspace, connection, classifier, parameters)
-    judged = document_sample(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
-    found = cross_fitted_settings(
-        mc,
-        settings,
-        class_count=classifier.class_count,
-        neighbour_count=neighbour_count,
-        seed=classifier.seed,
-        reliability=None if parameters is None else parameters.reliability,
-        localizer=localizer,
-        growth=classifier.growth,
-        judged=judged,
-        memory_budget=workspace.memory_budget,
-    )
+    given = cross_fitting(workspace, classifier, mc, parameters, localizer)
+    judged, found = given.judged, cross_fitted_settings(given, settings)
     documents, label = documents_of([mc.keys[row] for row in judged]), mc.label[judged]
     return SettingsTried(
         classifier=classifier.name,
