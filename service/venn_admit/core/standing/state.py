@@ -86,7 +86,8 @@ def initial_wealth(chain: ClassChain, *, with_start: bool) -> FloatArray:
 def start(chain: StandingChain, state: State, points: CertificatePoints) -> State:
     """Take the first documents into account: those that are there at the start, with the bet on them, and later ones.
 
-    The number of those must not hang on their labels.
+    The number of those must not hang on their labels, and none is of drawn points: what later ones are drawn may hang
+    on earlier labels, so that they cannot be tested at once.
 
     Args:
         state: The one before the first label.
@@ -96,7 +97,7 @@ def start(chain: StandingChain, state: State, points: CertificatePoints) -> Stat
     at_start = points.take(there)
     found = list(advance(chain, state, at_start))
     level = START_PART * chain.level / max(len(chain.tested), 1)
-    single = bool((at_start.weights == 1).all()) and len(np.unique(at_start.document)) == len(at_start.document)
+    single = len(np.unique(at_start.document)) == len(at_start.document)
     for number, of in enumerate(found):
         if of is not state[number]:
             if single:
@@ -113,17 +114,15 @@ def start(chain: StandingChain, state: State, points: CertificatePoints) -> Stat
 
 def _p_values_of_documents(chain: ClassChain, points: CertificatePoints, alpha: float, level: float) -> FloatArray:
     """Those of the betting test, (P,), in an order of documents that is drawn by what they hold."""
-    points = points.take(np.lexsort((points.weights, points.score, points.document)))
     points, generator = canonical(points)
     order, uniform = generator.permutation(points.document_count), 1.0 - generator.random()
     found = []
     width = max(BLOCK_VALUES // points.document_count, 1)
     for first in range(0, len(chain.scores), width):
         scores, largest = chain.scores[first : first + width], chain.largest[first : first + width]
-        admitted, _ = document_counts(points, scores)
-        shown, of_right = document_weights(points, scores)
+        admitted, right = document_counts(points, scores)
         part: FloatArray = np.minimum(1.0, largest / np.maximum(admitted, 1))
-        excess: FloatArray = (shown - of_right - alpha * shown) * part
+        excess: FloatArray = (admitted - right - alpha * admitted) * part
         deviation = np.sqrt(alpha * (1 - alpha) * np.square(admitted * part).mean(axis=0))
         known = np.concatenate([[deviation, -deviation]] * _PAIRS)
         bound = (1 - alpha) * largest.astype(np.float64)

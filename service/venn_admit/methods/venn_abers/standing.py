@@ -96,7 +96,8 @@ def begin_chain(
         counting.document,
         weight=counting.weight,
     )
-    chain = replace(chain, at_start=_documents(points))
+    # Labels of drawn points, of which later ones hang on earlier ones, are no sample to be tested at once.
+    chain = replace(chain, at_start=_documents(points) if (points.weights == 1).all() else 0)
     stored = StoredChain(
         id=0,
         calibrator_id=0,
@@ -108,7 +109,7 @@ def begin_chain(
         chain=chain,
     )
     state = start(chain, initial_state(chain), points)
-    at = _after(Position(0, 0, 0, 0), chain.at_start, labels.newest, points)
+    at = _after(Position(0, 0, 0, 0), _documents(points), labels.newest, points)
     return BegunChain(stored, counting.exemplar_ids, points, state, at, certificate_at(stored, state, at, settings))
 
 
