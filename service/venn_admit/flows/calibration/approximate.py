@@ -115,13 +115,19 @@ def points_to_approximate(
 
 
 def approximate_points(
-    workspace: Workspace, classifier: Classifier, exemplar_ids: IntArray, parameters: StoredParameters | None
+    workspace: Workspace,
+    classifier: Classifier,
+    exemplar_ids: IntArray,
+    parameters: StoredParameters | None,
+    *,
+    vectors: Float32Array | None = None,
 ) -> Approximated:
     """Return the neighbours of n points, and their approximation under the parameters if they are given.
 
     Args:
         exemplar_ids: (n,) int64, distinct.
         parameters: The parameters of the KNN; None: only neighbours.
+        vectors: (n, D), of the points, if they have been read.
 
     Raises:
         SupportChangedError: The training exemplars have changed since `classifier` was read.
@@ -145,10 +151,10 @@ def approximate_points(
         workspace.device,
     )
     merged, changed_lists, changed_labels = search.bring_up_to_date(known, changes)
-    lacking = exemplar_ids[~np.isin(exemplar_ids, merged.exemplar_ids)]
-    found = search.among_all(lacking)
+    lacks = ~np.isin(exemplar_ids, merged.exemplar_ids)
+    found = search.among_all(exemplar_ids[lacks], None if vectors is None else vectors[lacks])
 
-    searched_again = lacking[np.isin(lacking, known.exemplar_ids)]
+    searched_again = exemplar_ids[lacks & np.isin(exemplar_ids, known.exemplar_ids)]
     changed_ids = np.concatenate([merged.exemplar_ids[changed_lists | changed_labels], searched_again])
     kept = ~np.isin(stored_ids, changed_ids)
     new_rows = np.flatnonzero(~np.isin(exemplar_ids, stored_ids[kept]))
@@ -195,9 +201,10 @@ class _Search:
     memory_budget: int
     device: str
 
-    def among_all(self, exemplar_ids: IntArray) -> StoredNeighbours:
-        """Return the neighbours of n points, (n, K)."""
-        found = self._nearest(exemplar_ids, self.support.vectors)
+    def among_all(self, exemplar_ids: IntArray, vectors: Float32Array | None) -> StoredNeighbours:
+        """Return the neighbours of n points, (n, K), whose vectors are read unless they are given."""
+        queries = self._vectors(exemplar_ids) if vectors is None else vectors
+        found = self._nearest(queries, self.support.vectors)
         return self._stored(exemplar_ids, found)
 
     def bring_up_to_date(
@@ -233,7 +240,7 @@ class _Search:
         added = np.flatnonzero((ids > support_version) | np.isin(ids, added_ids))
         if not added.size or not lists.exemplar_ids.size:
             return lists
-        found = self._nearest(lists.exemplar_ids, self.support.vectors[added])
+        found = self._nearest(self._vectors(lists.exemplar_ids), self.support.vectors[added])
         return self._stored(
             lists.exemplar_ids,
             merge_neighbours(
@@ -242,11 +249,13 @@ class _Search:
             ),
         )
 
-    def _nearest(self, exemplar_ids: IntArray, vectors: Float32Array) -> Neighbours:
+    def _vectors(self, exemplar_ids: IntArray) -> Float32Array:
+        with connect(self.engine) as connection:
+            return exemplars.vectors(connection, self.classifier, exemplar_ids)
+
+    def _nearest(self, queries: Float32Array, vectors: Float32Array) -> Neighbours:
         from venn_admit.core.neighbours.on_device import neighbours_on
 
-        with connect(self.engine) as connection:
-            queries = exemplars.vectors(connection, self.classifier, exemplar_ids)
         count = min(self.classifier.neighbour_count, len(vectors))
         return neighbours_on(self.device, queries, vectors, count, memory_budget=self.memory_budget)
 

@@ -155,7 +155,7 @@ def score_points(
             wanted,
             snapshot.decide(points, require_full_match=False),
         )
-    approximated = approximate_points(workspace, classifier, wanted, snapshot.parameters)
+    approximated = approximate_points(workspace, classifier, wanted, snapshot.parameters, vectors=queries)
     assert approximated.approximation is not None
 
     decided = snapshot.decide(
