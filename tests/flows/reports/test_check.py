@@ -12,6 +12,7 @@ from tests.running import EXAMPLES, Bench, workspace
 from venn_admit.flows.calibration.fit import request_fit
 from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reports.check import Damage, check_database
+from venn_admit.store.database import tables
 from venn_admit.store.database.engine import create_engine, transaction
 
 # What is done to the database, with foreign keys out of force as after a restore that failed, and what is found then.
@@ -135,8 +136,10 @@ def test_a_whole_database_has_no_damage(whole: Bench) -> None:
 
 
 @pytest.mark.parametrize("what", DAMAGES)
-def test_damage_is_found(whole: Bench, what: str) -> None:
+def test_damage_is_found(whole: Bench, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     damaging, damage, count = DAMAGES[what]
+    if damage is not Damage.SCHEMA_DIFFERS:  # Alembic reads the whole schema, which takes as long as all other checks
+        monkeypatch.setattr(tables, "differences", lambda _: [])
     with transaction(whole.engine) as connection:
         connection.execute(text("SET LOCAL session_replication_role = replica"))
         connection.execute(text(damaging))
