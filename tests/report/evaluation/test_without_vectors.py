@@ -8,7 +8,7 @@ from rich.console import Console
 
 from tests.report.samples import ALPHA, bare_points
 from venn_admit.errors import InvalidInputError
-from venn_admit.report.charts.charts import summary_figure
+from venn_admit.report.charts.charts import save_png, summary_figure
 from venn_admit.report.evaluation.dataset import DatasetReport, build_dataset_report
 from venn_admit.report.evaluation.payload import report_payload
 from venn_admit.report.evaluation.terminal import report_tables
@@ -57,11 +57,14 @@ def test_it_is_said_what_is_left_out_and_why(logits_only: DatasetReport, by_aber
     assert not [name for name in ("KNN", "ADMIT", "q = K") if name in html.replace(without_vectors(logits_only), "")]
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_there_is_no_chart_of_q_and_d(logits_only: DatasetReport, tmp_path: Path) -> None:
     written = write_report(tmp_path, "Demo", {}, [logits_only])
     charts = ["coverage", "methods", "reliability", "risk", "summary"]
     assert sorted(path.name for path in written) == ["index.html", *(f"test-{name}.png" for name in charts)]
-    titles = [part.get_suptitle() for part in summary_figure(logits_only).subfigs]
+    sheet = summary_figure(logits_only)  # with all of them
+    assert save_png(sheet, tmp_path / "sheet.png", dots_per_inch=40).stat().st_size > 10_000
+    titles = [part.get_suptitle() for part in sheet.subfigs]
     assert "Accuracy of every prediction, none rejected" in titles
 
 
