@@ -77,10 +77,13 @@ def mean_of(out: Path) -> float:
         (("--promise", "average", "--loss", LOSS), "the average promise counts right and wrong alone"),
         (("--promise", "pointwise", "--loss", LOSS), "the pointwise promise counts right and wrong alone"),
         (("--method", "venn-admit", "--loss", LOSS), "loss: the method venn-admit has no such setting"),
-        (("--compare", "--loss", LOSS), "by right and wrong alone, without losses or groups; got --loss;"),
+        (
+            ("--compare", "--loss", LOSS),
+            "by right and wrong alone, without losses, groups or class shares; got --loss;",
+        ),
         (
             ("--compare", "--certify", "group:region"),
-            "by right and wrong alone, without losses or groups; got --certify;",
+            "by right and wrong alone, without losses, groups or class shares; got --certify;",
         ),
         (("--loss", "0,1;1,0"), "got 2 rows of 2 values"),
         (("--loss", "absent.csv"), "cannot be read"),

@@ -20,7 +20,7 @@ from venn_admit.flows.decisions.score_one import GivenPoint, PointScorer
 from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reports.check import check_database
 from venn_admit.methods.venn_admit import method
-from venn_admit.store.calibrations import calibrations, calibrators
+from venn_admit.store.calibrations import calibrations, calibrators, chains
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers
 
@@ -310,20 +310,34 @@ def test_a_certificate_is_counted_once_however_often_it_is_made(abers: Bench) ->
     assert [tuple(row) for row in abers.rows(looks)] == [(1, pytest.approx(0.95)), (2, pytest.approx(0.9))]
 
 
+def of_family(alpha: str, confidence: str) -> MethodSettings:
+    return make_venn_abers_settings(
+        3,
+        5,
+        score="network",
+        certify=("predicted",),
+        family=True,
+        alpha=Decimal(alpha),
+        confidence=Decimal(confidence),
+    )
+
+
+def test_certificates_of_a_family_that_are_made_at_the_same_time_count_each_other(abers: Bench) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        with transaction(abers.engine) as beginning:
+            chains.lock(beginning, classifiers.by_name(beginning, "edge"))
+            making = [pool.submit(made, abers, of_family(alpha, "0.9")) for alpha in ("0.2", "0.25")]
+            while abers.value(WAITING) < 2:
+                assert not any(one.done() for one in making)
+                time.sleep(0.01)
+        for one in making:
+            one.result()
+    levels = abers.rows("SELECT 1 - confidence AS level FROM report.certificate_look_v1 ORDER BY level DESC")
+    assert [float(row.level) for row in levels] == [pytest.approx(1 / 20), pytest.approx(1 / 60, abs=1e-6)]
+
+
 def test_certificates_of_a_family_share_its_confidence(abers: Bench) -> None:
     """With one before that was made by itself; once nothing is left, another is refused."""
-
-    def of_family(alpha: str, confidence: str) -> MethodSettings:
-        return make_venn_abers_settings(
-            3,
-            5,
-            score="network",
-            certify=("predicted",),
-            family=True,
-            alpha=Decimal(alpha),
-            confidence=Decimal(confidence),
-        )
-
     made(abers, uncertified())
     shares = [Decimal(1) / 60, Decimal(1) / 120]  # a third of what .05 leaves of .1, and a quarter of what that leaves
     for alpha, share in zip(("0.2", "0.25"), shares, strict=True):

@@ -101,6 +101,7 @@ class CalibratorSettings:
     confidence: ClassVar[None] = None
     loss: ClassVar[None] = None
     standing: ClassVar[bool] = False
+    family: ClassVar[bool] = False
 
     alpha: Alpha
     delta: Annotated[

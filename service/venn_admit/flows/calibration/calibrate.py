@@ -326,7 +326,7 @@ def take_snapshot(
         )
     # Read before the data, so that a request that arrives in between does not count as served.
     requested_at = recalibrations.requested_at(guard, classifier, settings)
-    if settings.standing and calibrator_id is None:
+    if settings.family or (settings.standing and calibrator_id is None):
         chains.lock(guard, classifier)
     # A second transaction, because its view of the data must not be older than the lock.
     with connect(guard.engine) as connection:

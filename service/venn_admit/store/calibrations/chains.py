@@ -100,7 +100,7 @@ class Begun:
 
 
 def lock(connection: Connection, classifier: Classifier) -> None:
-    """Wait until nobody else begins a chain for the classifier; held to the end of the transaction."""
+    """Wait until nobody else begins a chain or adds to a family of it; held to the end of the transaction."""
     execute(connection, "chains.lock", first_id=classifier.first_id)
 
 

@@ -14,7 +14,7 @@ TWO_KEYS: Mapping[int, str] = MappingProxyType(
         3: "None, 0: shared by the workers that live.",
         4: "A calibrator: held to update its monitors.",
         5: "A classifier: held to decide which of its calibrations is in use.",
-        6: "The first generation of a classifier: held to begin a chain of a certificate that stands.",
+        6: "The first generation of a classifier: held to begin a standing chain, or to certify within a family.",
     }
 )
 

@@ -1,5 +1,5 @@
 -- name: lock
--- Wait until no other transaction begins a chain for a generation of a classifier.
+-- Wait until no other transaction begins a chain for a generation of a classifier, or makes a certificate of a family.
 SELECT pg_advisory_xact_lock(6, :first_id);
 
 -- name: begun

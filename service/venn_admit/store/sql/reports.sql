@@ -457,8 +457,7 @@ ORDER BY day;
 -- that the first of them are a random sample.
 SELECT
     exemplar.external_id,
-    exemplar.document_id,
-    exemplar.network_predicted
+    exemplar.document_id
 FROM unnest(:exemplar_ids ::bigint[]) AS recent (exemplar_id)
 INNER JOIN exemplar ON recent.exemplar_id = exemplar.id
 WHERE exemplar.label IS NULL

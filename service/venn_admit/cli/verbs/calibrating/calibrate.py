@@ -157,8 +157,8 @@ def compare_settings(
     if given:
         raise InvalidInputError(
             "--compare takes no other option than --alpha, --details and --json, because it compares settings of every "
-            f"method, and foretells certificates for classes by right and wrong alone, without losses or groups; got "
-            f"{', '.join(given)}; leave out one or the other"
+            "method, and foretells certificates for classes by right and wrong alone, without losses, groups or class "
+            f"shares; got {', '.join(given)}; leave out one or the other"
         )
     session = open_session()
     session.require_worker()
