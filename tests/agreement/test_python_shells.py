@@ -11,7 +11,11 @@ from venn_admit_client import asked_cascade, interface, records
 INTERFACES = {"Cascade": asked_cascade, "Classifier": interface, "Connection": interface}
 
 
-@pytest.mark.parametrize("name", sorted(set(venn_admit.__all__) & set(records.__all__)))
+# What one of the shells alone returns: the client does not push.
+OWN_RECORDS = {"Pushed"}
+
+
+@pytest.mark.parametrize("name", sorted(set(venn_admit.__all__) & set(records.__all__) - OWN_RECORDS))
 def test_results_are_the_same_records(name: str) -> None:
     assert issubclass(getattr(venn_admit, name), getattr(client, name))
 
