@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from tests.running import EXAMPLES, Bench
 from venn_admit.errors import InvalidInputError, NotFoundError
@@ -20,6 +20,9 @@ from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reviews.claims import claim, holding, queue, release, renew
 from venn_admit.flows.reviews.labels import disagreements, give
 from venn_admit.store.database.engine import transaction
+from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.reviews import reviews
 from venn_admit_client.records import Reviewed
 
 NAME = "reviews"
@@ -80,6 +83,41 @@ def test_reviewers_at_once_never_get_the_same_point(scored: Bench) -> None:
     # They were chosen by a rule: nothing calibrates, and the ledger says who gave them.
     assert scored.rows("SELECT DISTINCT selection FROM label_event WHERE source LIKE 'reviewer %'") == [("selected",)]
     assert scored.value("SELECT count(*) FROM exemplar WHERE external_id LIKE 'tweet%' AND split <> 'scored'") == 0
+
+
+def test_what_another_claim_puts_into_the_queue_is_there(scored: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two find nothing that waits, and the second fills the queue when the first has done so."""
+    point = claim(scored.engine, NAME, "anna", count=1000).points[0].id
+    change(
+        scored,
+        "DELETE FROM review_point USING exemplar WHERE exemplar.id = review_point.exemplar_id"
+        f" AND external_id = '{point}'",
+    )
+    filling = reviews.fill
+
+    def fill(connection: Connection, classifier: Classifier, *, unless_within: float) -> bool:
+        if unless_within == 1.0:
+            with transaction(scored.engine) as other:
+                assert filling(other, classifier, unless_within=0.0)
+        return filling(connection, classifier, unless_within=unless_within)
+
+    monkeypatch.setattr(reviews, "fill", fill)
+    assert [one.id for one in claim(scored.engine, NAME, "berta").points] == [point]
+
+
+def test_the_queue_is_filled_while_others_claim(scored: Bench) -> None:
+    """Which would wait for its end: a point that was decided on again stays for them, and the next is taken out."""
+    claim(scored.engine, NAME, "anna")
+    release(scored.engine, NAME, "anna")
+    change(scored, "UPDATE review_point SET decision_id = 0")  # before the newest decision
+    with transaction(scored.engine) as connection, transaction(scored.engine) as filling:
+        classifier = classifiers.by_name(connection, NAME)
+        assert reviews.claim(connection, classifier, "anna", count=2, lease_seconds=60, again=False) == 2
+        filling.execute(text("SET LOCAL lock_timeout = '1s'"))
+        assert reviews.fill(filling, classifier, unless_within=0.0)
+        filling.commit()
+    found = scored.rows("SELECT reviewer FROM review_point WHERE decision_id = 0")
+    assert [row.reviewer for row in found] == ["anna", "anna"]
 
 
 def test_a_claim_ends_with_its_lease(scored: Bench) -> None:

@@ -59,7 +59,9 @@ def claim(
         asked = partial(reviews.claim, connection, classifier, reviewer, lease_seconds=lease_seconds, again=again)
         if lacking > 0:
             lacking -= asked(count=lacking)
-        if lacking > 0 and not is_filled and not again and reviews.fill(connection, classifier, unless_within=1.0):
+        if lacking > 0 and not is_filled and not again:
+            # If another claim has just filled it, the points are there too.
+            reviews.fill(connection, classifier, unless_within=1.0)
             asked(count=lacking)
         found = _claims(connection, classifier, reviewer)
         on_stored(connection, found)

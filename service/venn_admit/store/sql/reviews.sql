@@ -9,19 +9,28 @@ ON CONFLICT (classifier_id) DO UPDATE
 RETURNING classifier_id;
 
 -- name: take_out
--- Take out the points that nobody has claimed and that were decided on again: the newest decision counts.
+-- Take out the points that nobody has claimed and that were decided on again: the newest decision counts. Those that
+-- somebody claims at this moment stay; to wait for a claim that waits for this to end would be a deadlock.
+WITH free AS (
+    SELECT exemplar_id
+    FROM review_point
+    WHERE
+        classifier_id = :classifier_id
+        AND (done_at IS NULL) = TRUE
+        AND (lease_until IS NULL OR lease_until < now())
+        AND EXISTS (
+            SELECT
+            FROM decision
+            WHERE
+                decision.exemplar_id = review_point.exemplar_id
+                AND decision.id > review_point.decision_id
+        )
+    FOR UPDATE OF review_point SKIP LOCKED
+)
+
 DELETE FROM review_point
-WHERE
-    classifier_id = :classifier_id
-    AND (done_at IS NULL) = TRUE
-    AND (lease_until IS NULL OR lease_until < now())
-    AND EXISTS (
-        SELECT
-        FROM decision
-        WHERE
-            decision.exemplar_id = review_point.exemplar_id
-            AND decision.id > review_point.decision_id
-    );
+USING free
+WHERE review_point.exemplar_id = free.exemplar_id;
 
 -- name: fill
 -- Put in the points without a label that the newest decision on them rejects, and those that were drawn to be audited.
