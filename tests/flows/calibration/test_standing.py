@@ -396,6 +396,13 @@ def test_an_alarm_withdraws_its_class_and_leaves_the_others(begun: Bench) -> Non
     assert alarm.predicted == 0
     assert alarm.ended_at is not None
     assert first.created_at < alarm.created_at < alarm.ended_at
+    # The wealth of many labels is infinite.
+    with transaction(begun.engine) as connection:
+        zero = "jsonb_set(document, '{chains,0,steps,-1,classes,0,p_value}', '0')"
+        connection.exec_driver_sql(f"UPDATE certificate SET document = {zero}")
+    history = report(begun.workspace(), NAME, calibration_id=None).chains
+    assert history is not None
+    assert history.advances[-1].evidence[0] == 1
 
 
 def in_use(bench: Bench) -> Certificate:

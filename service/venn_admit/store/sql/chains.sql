@@ -438,7 +438,7 @@ WHERE
 
 -- name: advances
 -- The newest snapshots that chains of a classifier certified, up to a given one, the newest first. The last threshold
--- of each predicted class that was looked at says how far the next one is: its level by its p-value.
+-- of each predicted class that was looked at says how far the next one is: its level by its p-value, which may be 0.
 SELECT
     calibration.id AS calibration,
     calibration.created_at,
@@ -449,11 +449,7 @@ SELECT
     coalesce(
         jsonb_object_agg(
             of_class.tested -> 'predicted' ->> 0,
-            least(
-                CAST(of_class.tested ->> 'level' AS double precision)
-                / CAST(of_class.tested -> 'steps' -> -1 -> 'classes' -> 0 ->> 'p_value' AS double precision),
-                1
-            )
+            CASE WHEN step.p_value > step.level THEN step.level / step.p_value ELSE 1 END
         ) FILTER (WHERE of_class.tested IS NOT NULL),
         '{}'
     ) AS evidence
@@ -462,6 +458,12 @@ INNER JOIN calibration ON calibrator.id = calibration.calibrator_id
 INNER JOIN certificate ON calibration.id = certificate.calibration_id
 INNER JOIN standing_chain AS chain ON certificate.chain_id = chain.id
 LEFT JOIN LATERAL jsonb_array_elements(certificate.document -> 'chains') AS of_class (tested) ON TRUE
+CROSS JOIN
+    LATERAL (
+        SELECT
+            CAST(of_class.tested ->> 'level' AS double precision) AS level,
+            CAST(of_class.tested -> 'steps' -> -1 -> 'classes' -> 0 ->> 'p_value' AS double precision) AS p_value
+    ) AS step
 WHERE
     calibrator.classifier_id = :classifier_id
     AND calibration.id <= :calibration_id
