@@ -7,6 +7,8 @@ its certificate; the setting says that it is to be found again at the next calib
 import sqlalchemy as sa
 from alembic import op
 
+from venn_admit.store.database.routines import oldest_program
+
 revision = "0100"
 down_revision = "0099"
 branch_labels = None
@@ -35,17 +37,11 @@ def upgrade() -> None:
         "-- squawk-ignore constraint-missing-not-valid\n"
         f"ALTER TABLE venn_admit.calibrator ADD CONSTRAINT calibrator_estimated_check CHECK ({RULE})"
     )
-    oldest_program(revision)
+    op.execute(oldest_program(revision))
 
 
 def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
     op.execute("SET LOCAL statement_timeout = '10min'")
     op.execute("-- squawk-ignore ban-drop-column\nALTER TABLE venn_admit.calibrator DROP COLUMN class_shares_estimated")
-    oldest_program("0099")
-
-
-def oldest_program(oldest: str) -> None:
-    op.execute(
-        f"CREATE OR REPLACE FUNCTION venn_admit.oldest_program() RETURNS text LANGUAGE sql IMMUTABLE RETURN '{oldest}'"
-    )
+    op.execute(oldest_program("0099"))
