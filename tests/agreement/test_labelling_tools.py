@@ -109,6 +109,24 @@ def test_nothing_is_claimed_or_recorded_if_the_tool_refuses(scored: Program) -> 
         assert versions(scored.url) == before
 
 
+@pytest.mark.parametrize(
+    ("external_id", "label", "said"),
+    [
+        ("a\0b", "red", r"label of 'a\\x00b': expected text without NUL characters"),
+        ("\ud800", "red", r"label of '\\ud800': expected text that UTF-8 can encode"),
+        ("a", "r" * 10_000, "got 'r{199}$"),
+    ],
+)
+def test_labels_that_cannot_be_stored_are_refused(scored: Program, external_id: str, label: str, said: str) -> None:
+    tasks = [{"data": {"external_id": external_id}, "annotations": [annotation(label, {"email": ANNA}, "")]}]
+    with (
+        venn_admit.connect(scored.url, home=scored.home) as connection,
+        replaying([{**EXPORTED, "answer": {"status": 200, "body": tasks}}]) as replay,
+        pytest.raises(venn_admit.InvalidInputError, match=said),
+    ):
+        connection.classifier(NAME).reviewer("anna").pull(f"{replay.url}/projects/12", token=TOKEN)
+
+
 def test_a_token_is_asked_for_on_a_terminal_alone(scored: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     command = ("review", "pull", NAME)
     check_refusal(scored(*command, "https://host/projects/1"), 2, "expected one in VENN_ADMIT_REVIEW_TOKEN, got none")

@@ -173,6 +173,7 @@ def test_a_tool_that_cannot_be_reached_is_tried_again(without_waiting: list[floa
     [
         ("label_studio_push", 0, {"tasks": [], "total": 1}, "tasks: expected 1 items, got others"),
         ("label_studio_push", 0, {"tasks": [{"id": 1}] * 2, "total": 2}, "tasks: expected 2 items, got others"),
+        ("label_studio_push", 0, {"tasks": [{"id": 1}], "total": 10**12}, "tasks: expected at most 1,000,000 items"),
         ("label_studio_push", 0, {"results": []}, "tasks: tasks: expected a list, got None"),
         ("label_studio_push", 2, {"task_count": 1}, "import: expected 2 tasks, got 1"),
         ("label_studio_push", 2, [], "import: task_count: expected a whole number"),
@@ -191,13 +192,19 @@ def test_an_answer_of_another_form_is_refused(recording: str, place: int, body: 
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
-    [("failed", "import 7: expected that it completes, got 'No \"text\"'"), ("created", "got 'created'")],
+    ("status", "error", "said"),
+    [
+        ("failed", 'No "text"', "import 7: expected that it completes, got 'No \"text\"'"),
+        ("failed", "x" * 1000, r"got 'x{299}\.\.\.$"),
+        ("created", None, "got 'created'"),
+    ],
 )
-def test_an_import_that_fails_or_never_ends_is_said(status: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_import_that_fails_or_never_ends_is_said(
+    status: str, error: str | None, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(label_studio, "IMPORT_WAITS", (0.0,))
     exchanges = recorded("label_studio_push_with_a_personal_token")[:4]
-    exchanges[3]["answer"]["body"] |= {"status": status, "error": 'No "text"'}
+    exchanges[3]["answer"]["body"] |= {"status": status, "error": error}
     with (
         replaying(exchanges) as replay,
         tool_at(f"{replay.url}/studio/projects/12", PERSONAL) as studio,
@@ -215,6 +222,28 @@ def test_a_token_that_is_refused_again_is_not_renewed_for_ever() -> None:
         pytest.raises(InvalidInputError, match="status 401"),
     ):
         studio.known()
+
+
+@pytest.mark.parametrize(
+    ("access", "said"),
+    [
+        ("eyJ.access", r"status 400: .*Bearer \*\*\*"),
+        ("\xe9", "access: expected printable ASCII"),
+        ("a\nb", "access: "),
+    ],
+)
+def test_what_a_personal_token_is_exchanged_for_is_not_shown(access: str, said: str) -> None:
+    renewed, listed, *_ = recorded("label_studio_push_with_a_personal_token")
+    renewed["answer"]["body"] = {"access": access}
+    listed["request"]["headers"] = {"Authorization": f"Bearer {access}"}
+    listed["answer"] = {"status": 400, "body": {"received": f"Bearer {access}"}}
+    with (
+        replaying([renewed, listed][: 1 + access.isprintable() * access.isascii()]) as replay,
+        tool_at(f"{replay.url}/studio/projects/12", PERSONAL) as studio,
+        pytest.raises(InvalidInputError, match=said) as refused,
+    ):
+        studio.known()
+    assert access not in str(refused.value)
 
 
 def test_too_long_an_answer_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:

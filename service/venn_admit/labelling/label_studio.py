@@ -7,7 +7,7 @@ from venn_admit.errors import InvalidInputError, VennAdmitError
 from venn_admit.files.reviews.given import GivenLabels, member
 from venn_admit.files.reviews.label_studio import labels_in, task
 from venn_admit.labelling.tool import BATCH, LabellingTool, paged
-from venn_admit.labelling.web import Web
+from venn_admit.labelling.web import Web, is_token
 from venn_admit_client.records import ReviewPoint
 
 IMPORT_WAITS = (0.2, 0.5, *(1.0,) * 120)
@@ -55,7 +55,9 @@ class LabelStudio(LabellingTool):
             if status == "completed":
                 return answer
             if status == "failed":
-                raise InvalidInputError(f"{where} {number}: expected that it completes, got {answer.get('error')!a}")
+                raise InvalidInputError(
+                    f"{where} {number}: expected that it completes, got {self._web.shown(ascii(answer.get('error')))}"
+                )
             time.sleep(seconds)
         raise VennAdmitError(
             f"{where} {number}: expected that it completes, got {status!a}; look into it, and push again"
@@ -68,4 +70,7 @@ class LabelStudio(LabellingTool):
     def _access(self) -> Mapping[str, str]:
         """A personal access token is exchanged for one that signs requests for some minutes."""
         answer = self._web.exchange("api/token/refresh/", {"refresh": self._token})
-        return {"Authorization": f"Bearer {member(f'{self.place}: token', answer, 'access', str)}"}
+        access = member(f"{self.place}: token", answer, "access", str)
+        if not is_token(access):
+            raise InvalidInputError(f"{self.place}: token: access: expected printable ASCII, got something else")
+        return {"Authorization": f"Bearer {access}"}

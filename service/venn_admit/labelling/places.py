@@ -8,6 +8,7 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.labelling.argilla import Argilla
 from venn_admit.labelling.label_studio import LabelStudio
 from venn_admit.labelling.tool import LabellingTool
+from venn_admit.labelling.web import is_token
 
 _PROJECT = re.compile(r"(?P<prefix>.*?)/projects/(?P<name>[1-9][0-9]{0,9})(/.*)?")
 _DATASET = re.compile(r"(?P<prefix>.*?)/dataset/(?P<name>[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})(/.*)?")
@@ -27,7 +28,7 @@ def tool_at(address: str, token: str) -> LabellingTool:
     if url.userinfo:
         raise InvalidInputError("address: expected one without a user and a password; leave them out")
     token = token.strip()
-    if not token or not token.isascii() or not token.isprintable():
+    if not is_token(token):
         raise InvalidInputError("token: expected the text that the tool shows, got something else; copy it again")
     if url.scheme in {"http", "https"} and url.host:
         for pattern, kind in ((_PROJECT, LabelStudio), (_DATASET, Argilla)):

@@ -11,6 +11,8 @@ from venn_admit_client.records import ReviewPoint
 
 BATCH = 100
 """How many points are sent, and at most how many are asked for, at a time."""
+MOST_ITEMS = 1_000_000
+"""At most how many tasks or records are listed."""
 
 
 class LabellingTool(ABC):
@@ -61,13 +63,15 @@ def paged(where: str, name: str, page: Callable[[int, int], Any]) -> list[Any]:
         page: Returns a page by its number, from 0, and the items of those before it.
 
     Raises:
-        InvalidInputError: The answers have another form, or the list changed meanwhile.
+        InvalidInputError: The answers have another form, the list is too long, or it changed meanwhile.
     """
     found: list[Any] = []
     number = 0
     while True:
         answer = page(number, len(found))
         items, total = member(where, answer, name, list), member(where, answer, "total", int)
+        if total > MOST_ITEMS:
+            raise InvalidInputError(f"{where}: expected at most {MOST_ITEMS:,} items, got {total:,}; divide them")
         found += items
         number += 1
         if not items or len(found) >= total:

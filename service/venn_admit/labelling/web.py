@@ -37,7 +37,7 @@ class Web:
             renew: Returns new ones, if those may expire.
         """
         self._base, self._headers, self._renew = base, headers, renew
-        self._secret = address_of(token)
+        self._token = token
         self._client = httpx.Client(timeout=ANSWER_SECONDS, headers={"Accept": "application/json"})
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ class Web:
             except httpx.RequestError as failure:
                 may_repeat = is_safe or isinstance(failure, httpx.ConnectError | httpx.ConnectTimeout)
                 error = VennAdmitError(
-                    f"{where}: expected an answer, got {type(failure).__name__}: {self._shown(str(failure))}; correct "
+                    f"{where}: expected an answer, got {type(failure).__name__}: {self.shown(str(failure))}; correct "
                     "the address, or try again later"
                 )
                 error.__cause__ = failure
@@ -127,13 +127,13 @@ class Web:
 
     def _refusal(self, where: str, status: int, headers: Mapping[str, str], content: bytes) -> VennAdmitError:
         if status < 400:
-            target = self._shown(headers.get("Location", "").partition("?")[0])
+            target = self.shown(headers.get("Location", "").partition("?")[0])
             got = (
                 f"a redirect to {target!a}, which is not followed, since the token would go there; correct the address"
             )
         else:
             try:
-                said = f": {self._shown(json.dumps(json.loads(content)))}"
+                said = f": {self.shown(json.dumps(json.loads(content)))}"
             except (ValueError, RecursionError):
                 said = ""
             got = f"status {status}{said}{_LIKELY.get(status, '')}"
@@ -142,8 +142,10 @@ class Web:
             VennAdmitError(f"{message}; try again later") if _is_temporary(status) else _RefusedError(message, status)
         )
 
-    def _shown(self, text: str) -> str:
-        text = mask(text, self._secret)
+    def shown(self, text: str) -> str:
+        """Return what a message shows of a text that the tool sent: its beginning, without what signs requests."""
+        signing = (value.rpartition(" ")[2] for value in self._headers.values())
+        text = mask(text, *map(address_of, (self._token, *signing)))
         return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
@@ -153,6 +155,11 @@ class _RefusedError(InvalidInputError):
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
         self.status = status
+
+
+def is_token(text: str) -> bool:
+    """Return whether a header can hold a text."""
+    return bool(text) and text.isascii() and text.isprintable()
 
 
 def _is_temporary(status: int) -> bool:

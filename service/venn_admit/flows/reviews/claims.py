@@ -132,7 +132,7 @@ def check_reviewer(reviewer: str) -> None:
     """Raise InvalidInputError unless this can be the name of a reviewer."""
     if not is_title(reviewer, NAME_LENGTH_LIMIT):
         expected = f"1 to {NAME_LENGTH_LIMIT} printable characters, without spaces around them"
-        raise InvalidInputError(f"reviewer: expected {expected}, got {reviewer!a}")
+        raise InvalidInputError(f"reviewer: expected {expected}, got {reviewer[:200]!a}")
 
 
 def _check_lease(seconds: float) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.names import check_stored_id
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_values import ClassNumbers
 from venn_admit.files.reviews.formats import (
@@ -22,6 +23,8 @@ from venn_admit.store.exemplars import classifiers
 from venn_admit.store.reviews import reviews
 from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS
 from venn_admit_client.records import Claims, Reviewed
+
+_MOST_SHOWN = 200
 
 
 def export_points(
@@ -93,8 +96,8 @@ def record(
         new: dict[str, dict[str, int]] = {}
         for who, labels in given.items():
             check_reviewer(who)
-            known = reviews.newest_of_reviewer(connection, classifier, who, list(labels))
             numbers = _numbers(place, ClassNumbers(classifier.class_count, classifier.class_names), labels)
+            known = reviews.newest_of_reviewer(connection, classifier, who, list(labels))
             new[who] = {one: number for one, number in numbers.items() if known.get(one) != number}
     return [give(engine, name, who, labels, memory_budget=memory_budget) for who, labels in new.items() if labels]
 
@@ -103,8 +106,10 @@ def _numbers(place: str, classes: ClassNumbers, labels: Mapping[str, str]) -> di
     found: dict[str, int] = {}
     for external_id, label in labels.items():
         try:
+            check_stored_id(external_id)
             found[external_id] = classes.of(label)
         except ValueError as error:
             expected, got = error.args
-            raise InvalidInputError(f"{place}: label of {external_id!r}: expected {expected}, got {got}") from None
+            of = ascii(external_id[:_MOST_SHOWN])
+            raise InvalidInputError(f"{place}: label of {of}: expected {expected}, got {got[:_MOST_SHOWN]}") from None
     return found
