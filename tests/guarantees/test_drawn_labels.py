@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
-from venn_admit.core.monitoring.anytime.documents import LabelledPoints
+from venn_admit.core.monitoring.anytime.documents import LabelledPoints, labelled_points
 from venn_admit.core.monitoring.anytime.plan import LEVEL, Lamp, MonitorPlan, plan_of
 from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
 from venn_admit.core.types import BoolArray, FloatArray
@@ -110,3 +110,36 @@ def test_what_falls_short_is_seen(is_counted_later: bool) -> None:
     """A share right of .7, with some hundred labels of admitted points."""
     found = [watched(seed, 0.7, is_counted_later=is_counted_later) for seed in range(40)]
     assert share_lit(found, Lamp.PROMISE, LEVEL) > 0.8
+
+
+def pairs(seed: int) -> LabelledPoints:
+    """Drawn points of documents of two: one is always right, the other .8 right and always drawn; both are admitted."""
+    rng, count = np.random.default_rng(seed), 16_000
+    is_sure = np.arange(count) % 2 == 0
+    is_right = rng.random(count) < np.where(is_sure, 1.0, 0.8)
+    probability = np.where(is_sure, 0.1, 1.0)
+    rows = np.flatnonzero(rng.random(count) < probability)
+    return labelled_points(
+        [f"{seed}-{row}" for row in rows],
+        rows // 2,
+        predicted=np.zeros(len(rows), dtype=np.int64),
+        label=1 - is_right[rows],
+        match_count=None,
+        admitted=np.ones(len(rows), dtype=np.bool_),
+        class_count=CLASSES,
+        neighbour_count=None,
+        seed=0,
+        weight=0.1 / probability[rows],
+        weight_of_all=0.1 / probability[rows],
+        stands_alone=np.zeros(len(rows), dtype=np.bool_),
+    )
+
+
+def test_points_of_a_document_that_were_likelier_to_be_drawn_crowd_out_no_others() -> None:
+    """One point of a document counts. Weighed, the unsure ones would count almost twice as often."""
+    plan, found = plan_of(BORDER.draw(np.random.default_rng(0), CALIBRATION), class_count=CLASSES, alpha=ALPHA), []
+    for seed in range(40):
+        state = initial_state(plan)
+        advance(plan, state, pairs(seed), LEVEL)
+        found.append((plan, state))
+    assert share_lit(found, Lamp.PROMISE, 0.2) <= 0.2 + 3 * sqrt(0.2 * 0.8 / 40)

@@ -82,7 +82,7 @@ def labelled(
         weight_of_all=weights("weight_of_all"),
         beside=compared[:, 0],
         surer=compared[:, 1],
-        can_rank=np.array(
+        stands_alone=np.array(
             [getattr(row, "weight_of_all", None) is None or row.document_id is None for row in rows], dtype=np.bool_
         ),
     )

@@ -216,7 +216,7 @@ def test_ranks_keep_points_by_a_hash_and_none_of_larger_documents() -> None:
     assert kept[count // 2 :].all()
     assert abs(kept[: count // 2].sum() - 200) < 4 * np.sqrt(160)
     alone = np.arange(count) % 2 == 0
-    np.testing.assert_array_equal(points(weight_of_all=weight, can_rank=alone).is_ranked, kept & alone)
+    np.testing.assert_array_equal(points(weight_of_all=weight, stands_alone=alone).is_ranked, kept & alone)
 
 
 def test_points_are_drawn_by_their_keys_whatever_their_order() -> None:

@@ -5,8 +5,9 @@ with at most as many points as a document of the calibration data has; for ranks
 each, with one of its points. Both are drawn by a hash of the point's key, which depends on nothing that is observed.
 
 Points that were drawn with known probabilities weigh by these in shares. Ranks take no weights, so there another hash
-leaves out as many as make every point equally likely. Source: Horvitz & Thompson (1952), *A generalization of sampling
-without replacement from a finite universe*.
+leaves out as many as make every point equally likely. So it does in shares of documents that were drawn point by point:
+if there are more points than count, those that were more likely to be drawn would leave less room for the others.
+Source: Horvitz & Thompson (1952), *A generalization of sampling without replacement from a finite universe*.
 """
 
 from collections.abc import Sequence
@@ -39,7 +40,8 @@ class LabelledPoints:
         uniform: (n,) float64 in [0, 1), a hash by which ties of the point are smoothed.
         partition: (n,) int64 in [0, P), the group of q times C, plus the predicted class. P is 3C; without vectors, C.
         weight: (n,) float64 in [0, 1], in shares of predicted classes and partitions: the smallest probability that a
-            point of the predicted class could have had to be drawn, divided by that of the point.
+            point of the predicted class could have had to be drawn, divided by that of the point; or, for points of a
+            document that were drawn one by one, 1 with this probability and 0 otherwise.
         weight_of_all: (n,) float64 in [0, 1], in shares of true classes and groups: the same among all points.
         is_ranked: (n,) bool, whether it stands for its document in ranks, if it is drawn there.
         beside: (n,) int64 in [-1, C), the predicted class of the point that it is compared with, which had no label yet
@@ -111,7 +113,7 @@ def labelled_points(
     groups: Sequence[PointGroups] = (),
     weight: FloatArray | None = None,
     weight_of_all: FloatArray | None = None,
-    can_rank: BoolArray | None = None,
+    stands_alone: BoolArray | None = None,
     beside: IntArray | None = None,
     surer: IntArray | None = None,
 ) -> LabelledPoints:
@@ -125,8 +127,9 @@ def labelled_points(
         weight: (n,) float64 in [0, 1], as `LabelledPoints` has it; None for points of which none was drawn with a
             probability, which weigh 1.
         weight_of_all: (n,) float64 in [0, 1], or None, as `weight`. In ranks a point is kept with this probability.
-        can_rank: (n,) bool, whether a point may stand for its document in ranks. Points of larger documents that were
-            drawn one by one would favour long ones. None if all may.
+        stands_alone: (n,) bool, False for points of larger documents that were drawn one by one: a point counts with
+            the probability `weight`, and stands for no document in ranks, where long ones would be favoured. None if
+            there are none.
         beside: (n,) int64 in [-1, C), as `LabelledPoints` has it; None if nothing is compared.
         surer: (n,) int64 in [-1, 1], or None, as `beside`.
     """
@@ -140,9 +143,11 @@ def labelled_points(
     draw = hash_keys(keys, seed=seed, purpose="monitor draw")
     order = np.lexsort((draw, document))
     uniform = _uniform(keys, seed=seed, purpose="monitor tie")
-    is_ranked = _uniform(keys, seed=seed, purpose="monitor thinning") < weight_of_all
-    if can_rank is not None:
-        is_ranked &= can_rank
+    thinning = _uniform(keys, seed=seed, purpose="monitor thinning")
+    is_ranked = thinning < weight_of_all
+    if stands_alone is not None:
+        weight, weight_of_all = (np.where(stands_alone, of, thinning < of) for of in (weight, weight_of_all))
+        is_ranked &= stands_alone
     return LabelledPoints(
         document=document[order],
         draw=draw[order],
