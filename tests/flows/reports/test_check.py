@@ -152,6 +152,14 @@ def test_damage_is_found(whole: Bench, what: str, monkeypatch: pytest.MonkeyPatc
         assert {None, "reviews"} >= {one.classifier for one in found.values()}
 
 
+def test_a_column_that_differs_is_named(whole: Bench) -> None:
+    """One without its default, so that the server gives no keys any more."""
+    with transaction(whole.engine) as connection:
+        connection.execute(text("ALTER TABLE label_event ALTER COLUMN id DROP IDENTITY"))
+    (checked,) = check_database(whole.workspace())
+    assert [one.first for one in checked.found] == ["differs in default venn_admit.label_event.id"]
+
+
 def test_what_was_forgotten_is_no_damage(whole: Bench) -> None:
     """One that trains, one that calibrates and one that was scored; before the lists are searched again, and after."""
     ids = [

@@ -166,7 +166,7 @@ def _index(found: re.Match[str]) -> Index:
 
 
 def differences(engine: Engine) -> list[str]:
-    """Return what tables, columns, keys and indexes the database lacks or has besides those that this program needs."""
+    """Return in what tables, columns, defaults, keys and indexes a database differs from what this program needs."""
     own = create_engine(engine.url.render_as_string(hide_password=False))
     try:
         with connect(own) as connection:
@@ -177,6 +177,7 @@ def differences(engine: Engine) -> list[str]:
                 "include_schemas": True,
                 "include_name": _is_own_schema,
                 "include_object": _is_own_object,
+                "compare_server_default": True,
             }
             context = MigrationContext.configure(connection, opts=options)
             return [_described(one) for one in compare_metadata(context, tables())]
@@ -199,6 +200,9 @@ def _described(difference: Any) -> str:
     """A difference as Alembic tells it: what to do to the database, and to what."""
     verb, *what = difference[0] if isinstance(difference, list) else difference
     action, _, kind = verb.partition("_")
-    said = {"add": "lacks", "remove": "has besides"}.get(action, f"differs in {action}")
+    if action == "modify":
+        schema, table, column, *_ = what
+        return f"differs in {kind} {schema}.{table}.{column}"
+    said = {"add": "lacks", "remove": "has besides"}[action]
     named = [str(getattr(part, "name", part)) for part in what if part is not None]
     return f"{said} {kind.replace('_', ' ')} {'.'.join(named)}"
