@@ -106,7 +106,7 @@ def checked_class_shares(
                     f"{name}: the class shares of traffic are either declared or estimated; leave out either {name} or "
                     "class_shares_estimated"
                 )
-        _check_use(certification, by_loss=by_loss, standing=standing)
+        _check_use("class_shares_estimated", certification, by_loss=by_loss, standing=standing)
     if shares is None:
         if within is None:
             return None
@@ -116,31 +116,31 @@ def checked_class_shares(
         )
     declared = ClassShares(shares, Decimal(0) if within is None else within)
     check_class_shares(declared, class_count)
-    _check_use(certification, by_loss=by_loss, standing=standing)
+    _check_use("class_shares", certification, by_loss=by_loss, standing=standing)
     return declared
 
 
-def _check_use(certification: Certification | None, *, by_loss: bool, standing: bool) -> None:
+def _check_use(setting: str, certification: Certification | None, *, by_loss: bool, standing: bool) -> None:
     if certification is None:
         raise InvalidInputError(
-            "class_shares: a certificate alone can be made for declared class shares, got another promise; certify "
-            "predicted, or leave class_shares out"
+            f"{setting}: a certificate alone can be made for class shares of traffic, got another promise; certify "
+            f"predicted, or leave {setting} out"
         )
     kinds = certification.kinds
     mixed = [kind for kind in kinds if isinstance(kind, GroupKind) and not kind.by_predicted]
     if ClassKind.PREDICTED not in kinds:
         raise InvalidInputError(
-            f"class_shares: expected a certificate of predicted classes, got one of {', '.join(kinds)}; what is "
-            "promised of a true class holds whatever shares the classes have, so leave class_shares out"
+            f"{setting}: expected a certificate of predicted classes, got one of {', '.join(kinds)}; what is "
+            f"promised of a true class holds whatever shares the classes have, so leave {setting} out"
         )
     if mixed and not any(f"predicted*{kind}" in kinds for kind in mixed):
         raise InvalidInputError(
-            f"class_shares: a group's points of all classes cannot be weighed together, got {mixed[0]}; certify "
+            f"{setting}: a group's points of all classes cannot be weighed together, got {mixed[0]}; certify "
             f"predicted*{mixed[0]}, which holds for the group too"
         )
     for name, given in (("loss", by_loss), ("standing", standing)):
         if given:
             raise InvalidInputError(
-                f"{name}: a certificate for declared class shares is made once, and counts right and wrong alone; "
-                f"leave out either {name} or class_shares"
+                f"{name}: a certificate for class shares of traffic is made once, and counts right and wrong alone; "
+                f"leave out either {name} or {setting}"
             )
