@@ -24,6 +24,14 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
+    op.execute("SET LOCAL statement_timeout = '10min'")
+    # Older programs cannot read states that hold weights; random labels are counted again.
+    op.execute(
+        "DELETE FROM venn_admit.monitor_state AS state USING venn_admit.monitor AS monitor, "
+        "venn_admit.calibrator AS calibrator, venn_admit.audit_rule AS rule "
+        "WHERE state.monitor_id = monitor.id AND monitor.calibrator_id = calibrator.id "
+        "AND calibrator.classifier_id = rule.classifier_id"
+    )
     replace("audit_draw_v1")
     op.execute("DROP VIEW venn_admit.audit_weight_v1")
     op.execute("DROP VIEW venn_admit.reviewed_draw_v1")
