@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from venn_admit.interface.examples import example_data, example_texts
     from venn_admit.interface.hooks.hook import Hook, hook
     from venn_admit.interface.hooks.outputs import HookedBatches
-    from venn_admit.interface.reports import Evaluation, Evaluations, Monitor, Report, TrainingWhatIf
+    from venn_admit.interface.reports import Evaluation, Evaluations, Monitor, Report, SharesWhatIf, TrainingWhatIf
     from venn_admit.interface.reviews import Reviewer
     from venn_admit_client.records import (
         Alarm,
@@ -133,6 +133,7 @@ __all__ = [
     "SetAside",
     "SettingOutcome",
     "SettingsWhatIf",
+    "SharesWhatIf",
     "TrainingWhatIf",
     "VennAdmitError",
     "Weaker",
@@ -163,6 +164,7 @@ _HOMES = {
     "Monitor": "reports",
     "Report": "reports",
     "Reviewer": "reviews",
+    "SharesWhatIf": "reports",
     "TrainingWhatIf": "reports",
 }
 """The modules of the interface that the other names are from, which are neither errors nor records."""

@@ -390,6 +390,21 @@ def test_what_if_a_part_of_the_setting_were_varied(calibrated: venn_admit.Classi
         calibrated.what_if_settings()
 
 
+def test_what_if_traffic_had_other_class_shares(calibrated: venn_admit.Classifier, copied: str, tmp_path: Path) -> None:
+    made = calibrated.calibrate(
+        method="venn-abers", promise="pointwise", score="network", alpha=0.1, certify="predicted", confidence=0.9
+    )
+    assert made.certificate is not None
+    assert made.certificate.is_certified
+    other = calibrated.what_if_class_shares([["0.2", 0.3, "0.5"], ["1", "0", "0"]])
+    assert [one["class_shares"] for one in other.to_dict()["tried"]] == [["0.2", "0.3", "0.5"], ["1", "0", "0"]]
+    assert "0.2, 0.3, 0.5" in str(other)
+    program = Program({"VENN_ADMIT_DATABASE_URL": copied, "VENN_ADMIT_HOME": str(tmp_path / "home")})
+    options = ("what-if", samples.NAME, "--class-shares", "0.2,0.3,0.5", "--class-shares", "1,0,0")
+    assert program(*options, "--json").result == other.to_dict()
+    assert "every bound holds" in " ".join(program(*options).stdout.split())
+
+
 def test_k_is_chosen_before_the_first_fit(connection: venn_admit.Connection) -> None:
     classifier = create(connection)
     classifier.ingest(**arrays(samples.train()), split="train")

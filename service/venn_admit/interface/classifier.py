@@ -25,7 +25,16 @@ from venn_admit.interface.advice import advising, call
 from venn_admit.interface.comparison import Comparison, SettingsWhatIf, comparison_of
 from venn_admit.interface.hooks.outputs import HookedBatches
 from venn_admit.interface.inputs import exemplar_source, label_source, vector_of
-from venn_admit.interface.reports import Evaluation, Evaluations, Monitor, Report, TrainingWhatIf, monitor_of, report_of
+from venn_admit.interface.reports import (
+    Evaluation,
+    Evaluations,
+    Monitor,
+    Report,
+    SharesWhatIf,
+    TrainingWhatIf,
+    monitor_of,
+    report_of,
+)
 from venn_admit.interface.reviews import Reviewer
 from venn_admit.interface.shell import ProcessShell
 from venn_admit.results import calibrated_json, decided_json, registered
@@ -421,6 +430,26 @@ class Classifier(ClassifierInterface):
                 f"expected values of one of {', '.join(asked)}, got {' and '.join(given) if given else 'none'}"
             )
         return SettingsWhatIf(what_if_settings(self._runtime, self._stored.address, given[0], asked[given[0]]))
+
+    @advising()
+    def what_if_class_shares(self, shares: Sequence[Sequence[Decimal | str | float]]) -> SharesWhatIf:
+        """Show what the certified policy in use would do in traffic with other class shares; nothing is stored.
+
+        The bounds of what could be wrong hold together, for every predicted class and under all shares at once, with
+        the confidence of the certificate, if points of each class are like those of the calibration data.
+
+        Args:
+            shares: To try, each with one share for each class, in their order, which sum to 1.
+
+        Raises:
+            InvalidInputError: Shares are none, or the calibration has no certificate that was made once, of the share
+                right, without groups, of documents of one point.
+            NotReadyError: There is no calibration yet, or points of it were forgotten.
+        """
+        from venn_admit.flows.reports.what_if_shares import what_if_shares
+
+        asked = [tuple(parse_decimal("class_shares", str(one)) for one in each) for each in shares]
+        return SharesWhatIf(what_if_shares(self._runtime, self._stored.address, asked))
 
     @advising()
     def export(self, what: str, out: str | PathLike[str], *, calibration: int | None = None) -> int:

@@ -11,6 +11,7 @@ from rich.console import Console, RenderableType
 from venn_admit.interface.advice import call
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.what_if.shares import SharesTried
 from venn_admit.report.what_if.training import TrainingEffects
 from venn_admit_client import answers, records
 from venn_admit_client.members import from_json, record
@@ -172,3 +173,23 @@ class TrainingWhatIf:
         from venn_admit.report.what_if.training import training_payload
 
         return training_payload(self._found)
+
+
+class SharesWhatIf:
+    """What the policy in use would do in traffic with other class shares. As text, a table."""
+
+    def __init__(self, found: SharesTried) -> None:
+        """Wrap what a flow found."""
+        self._found = found
+
+    def __str__(self) -> str:
+        from venn_admit.report.calibration.wording import section_tables
+        from venn_admit.report.what_if.shares import shares_heading, shares_sections
+
+        return text_of(section_tables(shares_heading(self._found), shares_sections(self._found)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every figure, as `venn-admit what-if --json` prints it."""
+        from venn_admit.report.what_if.shares import shares_payload
+
+        return shares_payload(self._found)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,6 +37,13 @@ def what_if(
     thresholds: Annotated[
         str | None, typer.Option(help="Thresholds to try, each for every class, separated by commas.")
     ] = None,
+    class_shares: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Certificates only: class shares of traffic to try, one for each class, separated by commas; may be "
+            "repeated."
+        ),
+    ] = None,
     limit: Annotated[
         int, typer.Option(min=0, max=LARGEST_LIMIT, help="How many decisions that would differ to list.")
     ] = 20,
@@ -48,7 +56,8 @@ def what_if(
 
     Either relabel training exemplars or leave them out: the calibration that would follow, and the decisions that would
     differ. Or name values of one part of the setting: what each admits of split mc by cross-fitting, and how much of it
-    is right.
+    is right. Or name class shares: how much of such traffic the certified policy would admit, and how much of it may be
+    wrong.
     """
     from venn_admit.core.calibrators.declaration import parse_decimal
 
@@ -63,16 +72,22 @@ def what_if(
         for part, (text, kind, example) in asked.items()
     }
     tried["q_bins"] = [tuple(numbers("--q-bins", edges, int, "0,1,6")) for edges in q_bins or []]
+    tried["class_shares"] = [
+        tuple(numbers("--class-shares", each, lambda text: parse_decimal("class_shares", text), "0.7,0.3"))
+        for each in class_shares or []
+    ]
     given = [part for part, values in tried.items() if values]
     training = bool(relabel or leave_out)
     if len(given) + training != 1:
         raise InvalidInputError(
             "expected one question: training exemplars, by --relabel and --leave-out, or values of one part of the "
-            f"setting, such as --alpha 0.05,0.1; got {'several' if given else 'none'}"
+            f"setting, such as --alpha 0.05,0.1, or --class-shares; got {'several' if given else 'none'}"
         )
-    if out is not None and not given:
+    if out is not None and given in ([], ["class_shares"]):
         raise InvalidInputError("--out: expected values of a part of the setting to try, such as --alpha 0.05,0.1")
-    if given:
+    if class_shares:
+        _shares(name, tried["class_shares"], as_json=as_json)
+    elif given:
         _settings(name, given[0], tried[given[0]], out, as_json=as_json)
     else:
         _training(
@@ -103,6 +118,15 @@ def _escaped(found: "TrainingEffects") -> "TrainingEffects":
         changes=tuple(replace(change, external_id=shown(change.external_id)) for change in found.changes),
         flipped=tuple(replace(flip, external_id=shown(flip.external_id)) for flip in found.flipped),
     )
+
+
+def _shares(name: str, shares: Sequence[tuple[Decimal, ...]], *, as_json: bool) -> None:
+    from venn_admit.flows.reports.what_if_shares import what_if_shares as flow
+    from venn_admit.report.calibration.wording import section_tables
+    from venn_admit.report.what_if.shares import shares_heading, shares_payload, shares_sections
+
+    found = flow(open_session(), name, shares)
+    print_result(as_json, shares_payload(found), section_tables(shares_heading(found), shares_sections(found)))
 
 
 def _settings(name: str, varied: str, values: Sequence[Any], out: Path | None, *, as_json: bool) -> None:
