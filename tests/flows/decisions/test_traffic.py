@@ -72,7 +72,7 @@ def test_of_reading_the_support(bench: Bench) -> None:
 
 
 def test_of_a_scored_chunk(edge: Bench) -> None:
-    """However many rows: as many statements. Rows are written once, vectors read for the search and the localizer."""
+    """However many rows: as many statements. Rows are written once, and vectors read once."""
     k = int(Golden("edge")["K"])
     list_bytes = 2 + 2 * (4 + 8) + 2 * (4 + 20 + k * (4 + 8))
     request = edge.request_score("edge", edge.folder / "score.npz", chunk_rows=60)
@@ -84,4 +84,4 @@ def test_of_a_scored_chunk(edge: Bench) -> None:
         assert counted.statements == 22 + at_the_end
         assert counted.copied_in == dict.fromkeys(("neighbours", "approximation", "decision", "admit_evidence"), count)
         assert counted.bytes_in["neighbours"] == count * list_bytes + COPY_FRAME
-        assert counted.copied_out == 2 * count
+        assert counted.copied_out == count

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.running import Bench, Golden
+from venn_admit.core.monitoring.anytime.plan import OF_SAMPLE
 from venn_admit.errors import Code, JobError, NotFoundError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.data.label import label
@@ -227,6 +228,8 @@ class TestLabelled:
         removed = prune(unlabelled.engine, 90 * DAY, origin=Origin.SCHEDULE)
         assert (removed.rows, removed.decisions) == (ROWS, ROWS - 50)
         assert self.figures(unlabelled) == before
+        found = update_monitor(unlabelled.engine, "edge", restart=False).readings
+        assert not any(one.about.lamp in OF_SAMPLE for one in found), "the points beside labelled ones are removed"
 
         # A label that is taken back and given again counts as it would have.
         for text, retract in (("external_id,label\nscore-0,\n", True), ("external_id,label\nscore-0,0\n", False)):
@@ -238,4 +241,4 @@ class TestLabelled:
     def figures(self, bench: Bench) -> tuple[object, ...]:
         found = update_monitor(bench.engine, "edge", restart=False)
         accuracy = bench.rows("SELECT * FROM report.selective_accuracy_v3 ORDER BY 1, 2, 3, 4, 5, 6, 7")
-        return found.documents, found.readings, accuracy
+        return found.documents, [one for one in found.readings if one.about.lamp not in OF_SAMPLE], accuracy
