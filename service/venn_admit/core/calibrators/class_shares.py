@@ -38,15 +38,20 @@ class EstimatedShares:
         shares: (C,), one for each class, in the order of the classes; they need not sum to 1.
         least: (C,), the least that each may be.
         most: (C,), the most.
-        documents: The number of documents of traffic.
+        traffic: (C,), the documents of traffic by predicted class.
         level: The probability that the box of these bounds does not hold the shares is this at most.
     """
 
     shares: tuple[float, ...]
     least: tuple[float, ...]
     most: tuple[float, ...]
-    documents: int
+    traffic: tuple[int, ...]
     level: float
+
+    @property
+    def documents(self) -> int:
+        """The number of documents of traffic."""
+        return sum(self.traffic)
 
 
 def check_class_shares(declared: ClassShares, class_count: int) -> None:

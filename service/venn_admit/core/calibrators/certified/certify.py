@@ -20,6 +20,7 @@ from venn_admit.core.calibrators.certification import (
 )
 from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult
 from venn_admit.core.calibrators.certified.chains import Order, joined_policy, plan_chains
+from venn_admit.core.calibrators.certified.estimated import foretell_confusion, foretell_shares
 from venn_admit.core.calibrators.certified.evidence import Evidence
 from venn_admit.core.calibrators.certified.losses import Losses, losses_of
 from venn_admit.core.calibrators.certified.points import CertificatePoints, canonical, check_points, named_class
@@ -28,7 +29,7 @@ from venn_admit.core.calibrators.certified.shares import SHARES_PART, costs_unde
 from venn_admit.core.calibrators.certified.testing import ChainSetting, capped_documents, run_chains
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares, check_class_shares
 from venn_admit.core.calibrators.loss import LossMatrix, check_loss
-from venn_admit.core.types import BoolArray
+from venn_admit.core.types import BoolArray, IntArray
 from venn_admit.errors import InvalidInputError
 
 
@@ -89,9 +90,14 @@ def certify(
     evidence, generator = canonical(evidence)
     level = float(1 - confidence)
     shown = Evidence(evidence.document_count, len(evidence.score), asked.test is DocumentTest.FINITE_SAMPLE)
-    losses = losses_of(loss, class_count)
+    losses = planned = losses_of(loss, class_count)
     if class_shares is not None:
-        losses = _under_shares(class_shares, losses, evidence, float(alpha), SHARES_PART * level)
+        shares_level = SHARES_PART * level
+        losses = _under_shares(class_shares, losses, evidence, float(alpha), shares_level)
+        # What is tested, and in which order, must not hang on labels of the evidence: for that, costs are foretold.
+        foretold = foretell_confusion(proposing, len(evidence.score), class_count)
+        shares = foretell_shares(class_shares, foretold)
+        planned = _with_costs(foretold.sum(axis=0), shares, planned, float(alpha), shares_level)
         level *= 1 - SHARES_PART
         level -= class_shares.level if isinstance(class_shares, EstimatedShares) else 0.0
         if level <= 0:
@@ -99,7 +105,7 @@ def certify(
                 f"class_shares: estimated shares take their level from 1 - confidence = {1 - confidence}, of which "
                 "they leave nothing for tests; estimate them at a smaller level"
             )
-    plan = plan_chains(proposing, shown, losses, alpha=float(alpha), kinds=asked.kinds, level=level)
+    plan = plan_chains(proposing, shown, planned, alpha=float(alpha), kinds=asked.kinds, level=level)
     seed = int(generator.integers(2**63))
     setting = ChainSetting(proposing, evidence, losses, float(alpha), asked.test, shown, seed)
     chains = run_chains(plan.orders, setting, level)
@@ -122,9 +128,14 @@ def _under_shares(
             f"class_shares: expected documents of one point each, got {len(evidence.score):,} points in "
             f"{evidence.document_count:,} documents, whose classes do not come independently; leave class_shares out"
         )
-    return replace(
-        losses, declared=costs_under_shares(losses.matrix, evidence.label, declared, alpha=alpha, level=level)
-    )
+    counts = np.bincount(evidence.label, minlength=len(losses.matrix))
+    return _with_costs(counts, declared, losses, alpha, level)
+
+
+def _with_costs(
+    counts: IntArray, declared: ClassShares | EstimatedShares, losses: Losses, alpha: float, level: float
+) -> Losses:
+    return replace(losses, declared=costs_under_shares(losses.matrix, counts, declared, alpha=alpha, level=level))
 
 
 def _certificate(

@@ -182,7 +182,7 @@ def _shares_document(declared: ClassShares | EstimatedShares) -> dict[str, Any]:
 def _shares(document: Mapping[str, Any]) -> ClassShares | EstimatedShares:
     if "level" in document:
         shares, least, most = (tuple(document[name]) for name in ("shares", "least", "most"))
-        return EstimatedShares(shares, least, most, document["documents"], document["level"])
+        return EstimatedShares(shares, least, most, tuple(document["traffic"]), document["level"])
     return ClassShares(tuple(map(Decimal, document["shares"])), Decimal(document["within"]))
 
 

@@ -11,11 +11,14 @@ Source: Lipton, Wang & Smola (2018), *Detecting and correcting for label shift w
 estimate; the box is that of docs/explanation/certificate.md.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from venn_admit.core.calibrators.certified.binomial_bounds import intervals
+from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.shares import largest_mean
-from venn_admit.core.calibrators.class_shares import EstimatedShares
+from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.types import FloatArray, IntArray
 
 ROUNDS = 20
@@ -55,7 +58,39 @@ def estimate_shares(traffic: IntArray, confusion: IntArray, level: float) -> Est
             if (least > most).any() or not least.sum() <= 1 <= most.sum():
                 return None
     shares = np.clip(inverse @ (traffic / total), least, most)
-    return EstimatedShares(tuple(shares.tolist()), tuple(least.tolist()), tuple(most.tolist()), total, level)
+    bounds = tuple(least.tolist()), tuple(most.tolist())
+    return EstimatedShares(tuple(shares.tolist()), *bounds, tuple(traffic.tolist()), level)
+
+
+def foretell_confusion(proposing: CertificatePoints, points: int, class_count: int) -> IntArray:
+    """Return how many of some points are of each predicted and true class, as labels of others foretell.
+
+    Args:
+        points: Their number.
+
+    Returns:
+        (C, C) int64 > 0, by predicted and by true class.
+    """
+    seen = np.full((class_count, class_count), 1 / class_count)
+    np.add.at(seen, (proposing.predicted, proposing.label), 1)
+    found: IntArray = np.maximum(np.rint(seen * points / seen.sum()), 1).astype(np.int64)
+    return found
+
+
+def foretell_shares(declared: ClassShares | EstimatedShares, confusion: IntArray) -> ClassShares | EstimatedShares:
+    """Return the class shares that would be declared or estimated on such labels, with the same traffic.
+
+    Args:
+        confusion: (C, C) int64 > 0, as `foretell_confusion` returns it.
+    """
+    if isinstance(declared, ClassShares):
+        return declared
+    traffic = np.array(declared.traffic)
+    found = estimate_shares(traffic, confusion, declared.level)
+    if found is not None and all(found.least):
+        return found
+    predicted = tuple(((traffic + 1) / (traffic + 1).sum()).tolist())
+    return replace(declared, shares=predicted, least=predicted, most=predicted)
 
 
 def _bounds(parts: FloatArray, mixes: FloatArray, least: FloatArray, most: FloatArray) -> tuple[FloatArray, FloatArray]:

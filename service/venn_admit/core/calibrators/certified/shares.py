@@ -31,13 +31,13 @@ DEPARTURE_LEVEL = 0.01
 
 
 def costs_under_shares(
-    loss: FloatArray, label: IntArray, declared: ClassShares | EstimatedShares, *, alpha: float, level: float
+    loss: FloatArray, counts: IntArray, declared: ClassShares | EstimatedShares, *, alpha: float, level: float
 ) -> FloatArray:
     """Return what predictions cost at most within their predicted class under declared shares.
 
     Args:
         loss: (C, C) float64, by true and by predicted class, with errors above alpha.
-        label: (n,) int64, those of independent random points.
+        counts: (C,) int64, how many of some independent random points are of each class.
         declared: The shares.
         alpha: The largest mean loss.
         level: The probability that a bound of the calibration data's own shares does not hold.
@@ -48,7 +48,6 @@ def costs_under_shares(
     Raises:
         InvalidInputError: A class has no label.
     """
-    counts = np.bincount(label, minlength=len(loss))
     if not counts.all():
         raise InvalidInputError(
             "class_shares: expected labels of every class on mc and vp, by which the shares of the calibration data "
