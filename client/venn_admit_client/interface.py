@@ -162,8 +162,8 @@ class ClassifierInterface(ABC):
             labels: A mapping of ids to class numbers or names; or a table with the columns `external_id`, `label` and
                 optionally `selection`, as the path of a .csv or .parquet file, a pyarrow Table or a DataFrame.
             selection: How the rows were chosen: `random` ones calibrate, `review` ones of points that were drawn to be
-                audited advance a standing certificate, `selected` ones, chosen by somebody or by a rule, never do
-                either.
+                audited count by the probability, and some of them calibrate, `selected` ones, chosen by somebody or by
+                a rule, never do either.
             retract: Whether a missing label takes the stored one back.
             join_train: Whether the exemplars, whose labels are selected, train the KNN.
             source: A name to be recorded with them.

@@ -71,7 +71,7 @@ class Labelling:
         calibrating: Exemplars that fit, calibrate or train from now on, in each split.
         left: Exemplars no longer in use.
         kept_for_evaluation: Exemplars with a label new or corrected that are not in use.
-        reviewed: Labels that count by the probability with which their points were drawn.
+        reviewed: Labels that count by the probability with which their points were drawn; some of these calibrate.
         not_drawn: Labels given for a review of points that were not drawn, which are selected ones.
         selected_and_calibrating: Exemplars labelled as selected that still calibrate, because they were drawn at random
             earlier.

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.flows.calibration.test_standing import (
@@ -15,28 +16,34 @@ from tests.flows.calibration.test_standing import (
     give,
 )
 from tests.flows.logits import CLASSES, NAME, exemplars
-from tests.running import Bench
+from tests.running import Arrays, Bench
+from venn_admit.core.audits import drawn as drawn_at
 from venn_admit.errors import ConflictError
 from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.calibration.generations import create_generation
 from venn_admit.flows.data.audits import set_audits, show_audits
 from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.replay import replay
 from venn_admit_client.records import Labelling
 
-RATE = 0.3
+RATE, KEY = 0.3, bytes([7]) * 16
 LATER = exemplars("later", 1000, seed=6)
 TRUTH = dict(zip(LATER["id"].tolist(), LATER["y"].tolist(), strict=True))
 
 
-def audited(bench: Bench, name: str = NAME) -> None:
-    """A chain that certifies something, and points that are decided on while audits are drawn."""
+def audited(bench: Bench, name: str = NAME, *, alone: bool = False) -> None:
+    """A chain that certifies something, and points that are decided on while audits are drawn.
+
+    alone: whether no point is part of a document.
+    """
     begin(bench, name)
     give(bench, 0, 400, name)
     advance(bench, name)
     set_audits(bench.engine, name, rate=RATE)
     with bench.engine.begin() as connection:  # so that two classifiers draw alike
-        connection.exec_driver_sql("UPDATE venn_admit.audit_rule SET key = decode(repeat('07', 16), 'hex')")
-    bench.score(name, bench.write("later.npz", {key: of for key, of in LATER.items() if key != "y"}), weighted=None)
+        connection.exec_driver_sql("UPDATE venn_admit.audit_rule SET key = %s", (KEY,))
+    kept = ("id", "f") if alone else ("id", "doc", "f")
+    bench.score(name, bench.write("later.npz", {one: LATER[one] for one in kept}), weighted=None)
 
 
 def drawn(bench: Bench, name: str = NAME) -> dict[str, tuple[float, str]]:
@@ -59,6 +66,12 @@ def labels_that_count(bench: Bench) -> int:
     query = "SELECT count(*) FROM report.audit_draw_v1 WHERE classifier = :name AND is_reviewed"
     assert bench.value(query, name=NAME) == found, "the view says the same"
     return found
+
+
+def rows_of(ids: set[str]) -> Arrays:
+    """Rows of these points, without documents."""
+    rows = np.isin(LATER["id"], sorted(ids))
+    return {one: LATER[one][rows] for one in ("id", "f", "y")}
 
 
 @pytest.fixture
@@ -122,6 +135,30 @@ def test_the_drawn_points_of_a_document_are_labelled_together(reviewed: Bench) -
     label(reviewed.engine, NAME, LabelFile(path), selection="random", retract=False)
     assert labels_that_count(reviewed) == 2
     assert review(reviewed, [], **{first.replace("-", "_"): (TRUTH[first] + 1) % CLASSES}).corrected == 1
+
+
+def test_drawn_points_that_the_smallest_rate_would_have_drawn_calibrate_if_they_stand_alone(bench: Bench) -> None:
+    audited(bench, alone=True)
+    sampled = set(np.array(list(TRUTH))[drawn_at(KEY, [one.encode() for one in TRUTH], np.full(len(TRUTH), RATE))])
+    points = drawn(bench)
+    assert sampled < set(points), "and rejected points beside them"
+    done = review(bench, list(TRUTH))
+    assert (done.reviewed, sum(done.calibrating.values())) == (len(points), len(sampled))
+    query = "SELECT external_id FROM exemplar WHERE external_id LIKE 'later-%' AND split <> 'scored'"
+    assert {row.external_id for row in bench.rows(query)} == sampled
+    weights = {weight for one, (weight, _) in points.items() if one in sampled}
+    assert weights == {RATE, 1.0}, "some of them were rejected"
+    before = count(bench, "standing_evidence")
+    advance(bench)
+    assert count(bench, "standing_evidence") == before + len(points), "for the chain all of them count"
+
+    create_generation(bench.engine, NAME)
+    other = next(one for one in points if one not in sampled)
+    with pytest.raises(ConflictError, match="its label was selected in"):
+        bench.ingest(f"{NAME}@2", bench.write("again.npz", rows_of({*sampled, other})), "held-out")
+    bench.ingest(f"{NAME}@2", bench.write("again.npz", rows_of(sampled)), "held-out")
+    query = "SELECT count(*) FROM label_event WHERE first_arrived_at IS NOT NULL AND selection = 'random'"
+    assert bench.value(query) == len(sampled), "in another generation too they are a random sample"
 
 
 @pytest.mark.parametrize("parts", [4])

@@ -82,8 +82,8 @@ class HowToRecord(FromSource):
     selection: Literal["random", "review", "selected"] = Field(
         default="random",
         description="How exemplars were chosen for which nothing else is said: random labels calibrate; those "
-        "of a review, of points that were drawn to be audited, advance a standing certificate; those selected by "
-        "someone or a rule never do either.",
+        "of a review, of points that were drawn to be audited, count by the probability, and some of "
+        "them calibrate; those selected by someone or a rule never do either.",
         examples=["random"],
     )
     retract: bool = Field(default=False, description="Let an empty label retract the stored one.", examples=[False])

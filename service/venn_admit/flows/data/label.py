@@ -36,9 +36,10 @@ def label(
     """Record labels: all of them, or none if one of them is refused.
 
     A random label makes an exemplar that was stored to be scored calibrate, in the split that its hash gives, as
-    if it had been ingested, beside copies that calibrate already; a selected one is kept and never calibrates. The
-    latest label counts. Once an exemplar
-    calibrates or trains, a correction of any selection changes its label alone; a label taken back ends it.
+    if it had been ingested, beside copies that calibrate already. So does a review of one that the smallest rate of the
+    rule of audits would have drawn too: with these, what was drawn is a random sample. A selected label is kept and
+    never calibrates. The latest label counts. Once an exemplar calibrates or trains, a correction of any selection
+    changes its label alone; a label taken back ends it.
 
     A label is of an exemplar, however it is seen: it is recorded for each generation of the classifier that has one of
     this id, and each puts it to use by itself.
@@ -121,7 +122,8 @@ def _changes(
     joining = [
         external_id
         for external_id, (_, wanted, selection) in given.items()
-        if stored[external_id].split == Split.SCORED and (join_train or (wanted is not None and selection == "random"))
+        if stored[external_id].split == Split.SCORED
+        and (join_train or (wanted is not None and _calibrates(selection, stored[external_id])))
     ]
     placed = placement.place(
         joining,
@@ -148,6 +150,10 @@ def _changes(
 def _selection(selection: str, exemplar: LabelledExemplar, *, is_named: bool) -> str:
     """How a label was chosen: only a point that was drawn in the generation that is named can be reviewed."""
     return "selected" if selection == "review" and not (is_named and exemplar.is_drawn) else selection
+
+
+def _calibrates(selection: str, exemplar: LabelledExemplar) -> bool:
+    return selection == "random" or (selection == "review" and exemplar.is_sampled)
 
 
 def _require_whole_documents(connection: Connection, changes: _Changes, source: LabelSource) -> None:

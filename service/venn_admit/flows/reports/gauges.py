@@ -20,7 +20,7 @@ class WatchedFigures:
         oldest_job_seconds: How long ago the oldest running job was asked for; None if no job runs.
         queue_seconds: How long a chunk has waited for a worker, the one that has waited longest; None if none waits.
         classifiers: For each classifier its name, the age of its calibration, how long labels or data have waited for a
-            recalibration, the random labels that wait for it, and its standing alarms.
+            recalibration, the labels that wait to calibrate, and its standing alarms.
     """
 
     workers: int

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row
 
+from venn_admit.core.audits import AuditRates, drawn
 from venn_admit.core.split_names import Split
 from venn_admit.core.types import IntArray
 from venn_admit.store.database.binary_copy import INT4, INT8, TEXT, FilledColumns, copy_in
@@ -22,7 +23,9 @@ LOOKED_AT = 10_000
 class LabelledExemplar:
     """A stored exemplar: its current label, None while unknown, and what its split follows from.
 
-    is_drawn: whether it was drawn to be audited. is_reviewed: whether it was, and has a label that counts for that.
+    is_drawn: whether it was drawn to be audited. is_sampled: whether the smallest rate of the rule would have drawn it
+    too, whatever was decided; points of documents never are. is_reviewed: whether it was drawn, and has a label that
+    counts for that.
     """
 
     id: int
@@ -31,6 +34,7 @@ class LabelledExemplar:
     document_id: str | None
     point_digest: bytes
     is_drawn: bool = False
+    is_sampled: bool = False
     is_reviewed: bool = False
 
 
@@ -58,10 +62,16 @@ def by_external_id(
             row.document_id,
             bytes(row.point_digest),
             row.is_drawn,
+            row.is_drawn and row.document_id is None and _is_sampled(row),
             row.is_reviewed,
         )
         for row in rows
     }
+
+
+def _is_sampled(row: Row[Any]) -> bool:
+    rates = AuditRates(tuple(row.admitted_rates), row.rejected_rate)
+    return bool(drawn(bytes(row.key), [bytes(row.content)], np.array([rates.least_of_all])).item())
 
 
 def drawn_beside(
@@ -77,8 +87,8 @@ def drawn_beside(
 class CarriedLabel:
     """What another generation of a classifier knows of an exemplar by its ledger.
 
-    label: the current one; None if it was taken back. labels: all that it ever had. is_random: whether one that counts
-    was random. generation: the name of the generation.
+    label: the current one; None if it was taken back. labels: all that it ever had. is_random: whether it
+    calibrates by one. generation: the name of the generation.
     """
 
     exemplar_id: int

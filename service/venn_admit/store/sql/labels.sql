@@ -4,6 +4,10 @@
 SELECT
     stored.*,
     coalesce(draw.is_drawn, FALSE) AS is_drawn,
+    draw.key,
+    draw.content,
+    draw.admitted_rates,
+    draw.rejected_rate,
     counting.id IS NOT NULL AS is_reviewed
 FROM (SELECT DISTINCT unnest(:external_ids ::text[]) AS external_id) AS labelled
 CROSS JOIN
@@ -25,8 +29,14 @@ CROSS JOIN
     ) AS stored
 LEFT JOIN
     LATERAL (
-        SELECT audit_draw.is_drawn
+        SELECT
+            audit_draw.is_drawn,
+            audit_draw.content,
+            rule.key,
+            rule.admitted_rates,
+            rule.rejected_rate
         FROM audit_draw
+        INNER JOIN audit_rule AS rule ON audit_draw.audit_rule_id = rule.id
         WHERE audit_draw.exemplar_id = stored.id
         ORDER BY audit_draw.exemplar_id
         LIMIT 1
@@ -115,8 +125,17 @@ CROSS JOIN
     LATERAL (
         SELECT
             array_agg(DISTINCT event.label) FILTER (WHERE event.label IS NOT NULL) AS labels,
-            -- Whether a random label came since the last retraction: then it calibrates.
-            bool_or(event.selection = 'random' AND event.id > retraction.event_id) AS is_random,
+            -- Whether a label by which it calibrates came since the last retraction.
+            bool_or(
+                (
+                    event.selection = 'random'
+                    OR (
+                        event.selection = 'review'
+                        AND exemplar.split IN ('knn', 'mc', 'vp')
+                    )
+                )
+                AND event.id > retraction.event_id
+            ) AS is_random,
             max(coalesce(event.first_arrived_at, event.created_at)) AS newest
         FROM label_event AS event
         WHERE event.exemplar_id = exemplar.id
@@ -141,11 +160,16 @@ INSERT INTO label_event (exemplar_id, label, selection, source, first_arrived_at
 SELECT
     carried.exemplar_id,
     event.label,
-    -- It was drawn by what another generation decided.
-    CASE WHEN event.selection = 'review' THEN 'selected' ELSE event.selection END AS selection,
+    -- It was drawn by what another generation decided, and only those that calibrate are a random sample all the same.
+    CASE
+        WHEN event.selection <> 'review' THEN event.selection
+        WHEN exemplar.split IN ('knn', 'mc', 'vp') THEN 'random'
+        ELSE 'selected'
+    END AS selection,
     event.source,
     coalesce(event.first_arrived_at, event.created_at)
 FROM unnest(:exemplar_ids ::bigint[], :of_ids ::bigint[]) AS carried (exemplar_id, of_id)
+INNER JOIN exemplar ON carried.of_id = exemplar.id
 INNER JOIN label_event AS event ON carried.of_id = event.exemplar_id
 ORDER BY event.id;
 

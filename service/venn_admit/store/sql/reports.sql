@@ -269,7 +269,14 @@ SELECT
     coalesce(stored.logits, array_fill('NaN'::double precision, ARRAY[:class_count])) AS logits,
     coalesce((:codes ::integer[])[array_position(:reasons ::text[], stored.reason)], -1) AS reason,
     coalesce(exemplar.label, -1) AS label,
-    coalesce(latest.selection = 'random', FALSE) AS is_random,
+    coalesce(
+        latest.selection = 'random'
+        OR (
+            latest.selection = 'review'
+            AND exemplar.split IN ('knn', 'mc', 'vp')
+        ),
+        FALSE
+    ) AS is_random,
     coalesce(wanted.calibration_id = :calibration_id, FALSE)
     OR (
         calibration.knn_parameters_id IS NOT DISTINCT FROM :knn_parameters_id

@@ -1,6 +1,6 @@
 -- name: of_classifiers
 -- What is watched of each classifier: how old the calibration is that it decides with, how long labels or data have
--- waited for a recalibration, how many random labels wait for it, and how many alarms stand; null where there is none.
+-- waited for a recalibration, how many labels wait that calibrate, and how many alarms stand; null if there is none.
 WITH newest_label AS (
     SELECT
         id,
@@ -25,7 +25,13 @@ SELECT
         INNER JOIN exemplar ON newest_label.exemplar_id = exemplar.id
         WHERE
             exemplar.classifier_id = classifier.id
-            AND newest_label.selection = 'random'
+            AND (
+                newest_label.selection = 'random'
+                OR (
+                    newest_label.selection = 'review'
+                    AND exemplar.split IN ('knn', 'mc', 'vp')
+                )
+            )
             AND request.calibrator_id IS NOT NULL
             AND newest_label.created_at > calibration.created_at
     ) AS labels_waiting,

@@ -117,8 +117,8 @@ def label(
         str,
         typer.Option(
             help="How the rows were chosen, if the file has no such column: random labels calibrate; review labels "
-            "of points that were drawn to be audited advance a standing certificate; labels selected by a person or a "
-            "rule never do either."
+            "of points that were drawn to be audited count by the probability, and some of them "
+            "calibrate; labels selected by a person or a rule never do either."
         ),
     ] = "random",
     retract: Annotated[bool, typer.Option("--retract", help="Let an empty label retract the stored one.")] = False,
