@@ -110,7 +110,7 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
         inventory=Inventory(
             dict.fromkeys(Split, 99_000),
             dict.fromkeys(Split, 98_000),
-            (LabelSelection("random", 98_000, NEWEST, NEWEST),),
+            (LabelSelection("random", 98_000, 49_000, NEWEST, NEWEST),),
             training_waiting=0,
             copies=0,
             copies_apart=0,
@@ -239,7 +239,7 @@ def test_every_row_is_whole(width: int, which: str, request: pytest.FixtureReque
     for count in vp if which == "two_classes" else [vp.sum()]:
         assert f" {count:,} " in text
     # Headings, and the figures of one row of each table, up to its last column.
-    for line in (r"single-$", r"tons +right$", r"random +98,000 +2026-03-01 09:30 UTC +2026-03-01 09:30 UTC$"):
+    for line in (r"single-$", r"tons +right$", r"random +98,000 +49,000 +2026-03-01 09:30 UTC +2026-03-01 09:30 UTC$"):
         assert re.search(line, text, re.MULTILINE), line
     assert re.search(r"^ ?weighted, q = K +50,000 +.200 +.400 +.200 +.100 +.100$", text, re.MULTILINE)
     assert re.search(r"^ ?d decided on +1.5 +1.75 +2 +2.25 +2.5 +.250 +<.001$", text, re.MULTILINE)

@@ -17,6 +17,7 @@ from tests.flows.calibration.test_standing import (
 )
 from tests.flows.logits import CLASSES, NAME, exemplars
 from tests.running import Arrays, Bench
+from venn_admit.cli.advice import command
 from venn_admit.core.audits import drawn as drawn_at
 from venn_admit.errors import ConflictError
 from venn_admit.files.label_sources import LabelFile
@@ -24,6 +25,9 @@ from venn_admit.flows.calibration.generations import create_generation
 from venn_admit.flows.data.audits import set_audits, show_audits
 from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.replay import replay
+from venn_admit.flows.reports.report import report
+from venn_admit.report.calibration.payload import calibration_payload
+from venn_admit.report.calibration.wording import sections
 from venn_admit_client.records import Labelling
 
 RATE, KEY = 0.3, bytes([7]) * 16
@@ -152,6 +156,17 @@ def test_drawn_points_that_the_smallest_rate_would_have_drawn_calibrate_if_they_
     advance(bench)
     assert count(bench, "standing_evidence") == before + len(points), "for the chain all of them count"
 
+    made = report(bench.workspace(), NAME, calibration_id=None)
+    stored = next(one for one in sections(made, command) if one.title == "What is stored")
+    assert any(part.endswith("with probability 0.3 to 1.") for part in stored.parts if isinstance(part, str))
+    (rule,) = calibration_payload(made, command)["stored"]["labels"]["review"]["rules"]
+    assert rule == {
+        "rule": show_audits(bench.engine, NAME).rule,
+        "least_probability": RATE,
+        "largest_probability": 1.0,
+        "exemplars": len(points),
+        "calibrating": len(sampled),
+    }
     create_generation(bench.engine, NAME)
     other = next(one for one in points if one not in sampled)
     with pytest.raises(ConflictError, match="its label was selected in"):

@@ -79,9 +79,9 @@ def test_what_is_stored(scored: Bench) -> None:
     counts = scored.rows("SELECT split, count(*) AS n, count(label) AS labelled FROM exemplar GROUP BY split")
     assert {split: n for split, n in found.inventory.exemplars.items() if n} == {row.split: row.n for row in counts}
     assert {s: n for s, n in found.inventory.labelled.items() if n} == {row.split: row.labelled for row in counts}
-    assert [(chosen.selection, chosen.exemplars) for chosen in found.inventory.selections] == [
-        ("random", 4_000),
-        ("selected", 20),
+    assert [(one.selection, one.exemplars, one.calibrating) for one in found.inventory.selections] == [
+        ("random", 4_000, 4_000),
+        ("selected", 20, 0),
     ]
     first, newest = found.inventory.selections[1].first, found.inventory.selections[1].newest
     assert first == newest == scored.value("SELECT max(created_at) FROM label_event")

@@ -12,14 +12,22 @@ class LabelSelection:
     """Current labels of held-out and scored exemplars that were chosen in the same way, as their latest event says.
 
     Attributes:
+        calibrating: Those of the exemplars that are held out.
         first: When the earliest of these events arrived.
         newest: When the latest of them arrived.
+        rule: Number of the rule of audits that drew them; None unless they were drawn.
+        least_probability: The smallest probability with which one of them was drawn, or None.
+        largest_probability: The largest one, or None.
     """
 
     selection: str
     exemplars: int
+    calibrating: int
     first: datetime
     newest: datetime
+    rule: int | None = None
+    least_probability: float | None = None
+    largest_probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

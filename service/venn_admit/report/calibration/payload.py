@@ -1,9 +1,12 @@
 """A report on a calibration for programs, as plain dictionaries, lists and numbers."""
 
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 from venn_admit.advice import Render
 from venn_admit.core.monitoring.drift import QUANTILES, Discrepancies, OutcomeCounts, Shift, growth_p_value
+from venn_admit.core.monitoring.history import LabelSelection
 from venn_admit.core.monitoring.traffic import Accuracy, Comparison, SharePair, Traffic
 from venn_admit.core.reasons import Reason
 from venn_admit.core.split_names import Split
@@ -38,12 +41,8 @@ def calibration_payload(report: CalibrationReport, render: Render) -> dict[str, 
             "training_copies": inventory.training_copies,
             "unlikely_logits": inventory.unlikely_logits,
             "labels": {
-                chosen.selection: {
-                    "exemplars": chosen.exemplars,
-                    "first": chosen.first.isoformat(),
-                    "newest": chosen.newest.isoformat(),
-                }
-                for chosen in inventory.selections
+                selection: _labels(list(chosen))
+                for selection, chosen in groupby(inventory.selections, lambda one: one.selection)
             },
         },
         "since": {
@@ -86,6 +85,27 @@ def _snapshot(report: CalibrationReport) -> dict[str, Any]:
         "mc": snapshot.mc_count,
         "vp": snapshot.vp_count,
         "forgotten": snapshot.forgotten,
+    }
+
+
+def _labels(chosen: Sequence[LabelSelection]) -> dict[str, Any]:
+    """Labels of one selection, and by the rules that drew them."""
+    return {
+        "exemplars": sum(one.exemplars for one in chosen),
+        "calibrating": sum(one.calibrating for one in chosen),
+        "first": min(one.first for one in chosen).isoformat(),
+        "newest": max(one.newest for one in chosen).isoformat(),
+        "rules": [
+            {
+                "rule": one.rule,
+                "least_probability": one.least_probability,
+                "largest_probability": one.largest_probability,
+                "exemplars": one.exemplars,
+                "calibrating": one.calibrating,
+            }
+            for one in chosen
+            if one.rule is not None
+        ],
     }
 
 

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from venn_admit.advice import Render
 from venn_admit.core.monitoring.drift import LEVEL, Discrepancies, growth_p_value
+from venn_admit.core.monitoring.history import LabelSelection
 from venn_admit.core.split_names import Split
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.common.coverage import coverage_pictures, coverage_section
@@ -109,7 +110,13 @@ def _stored(report: CalibrationReport) -> Section:
         if inventory.exemplars[split]
     )
     chosen = tuple(
-        (label.selection, f"{label.exemplars:,}", time_text(label.first), time_text(label.newest))
+        (
+            label.selection if label.rule is None else f"by rule {label.rule}",
+            f"{label.exemplars:,}",
+            f"{label.calibrating:,}",
+            time_text(label.first),
+            time_text(label.newest),
+        )
         for label in inventory.selections
     )
     where, hold = ("mc and vp", "hold") if report.snapshot.vp_count else ("mc", "holds")
@@ -130,11 +137,17 @@ def _stored(report: CalibrationReport) -> Section:
             *([copies_apart_text(inventory.copies_apart)] if inventory.copies_apart else []),
             *([training_copies_text(inventory.training_copies)] if inventory.training_copies else []),
             *([unlikely_logits_text(inventory.unlikely_logits)] if inventory.unlikely_logits else []),
-            TextTable(("labels outside train", "exemplars", "first", "newest"), chosen, query="labels"),
+            TextTable(("labels\noutside\ntrain", "exemplars", "calibrate", "first", "newest"), chosen, query="labels"),
+            *(_rules_text(label) for label in inventory.selections if label.rule is not None),
             since,
             *([] if report.look is None else [looks_text(report.look.looks, report.look.joint_confidence)]),
         ),
     )
+
+
+def _rules_text(label: LabelSelection) -> str:
+    rates = " to ".join(sorted({f"{rate:.3g}" for rate in (label.least_probability, label.largest_probability)}))
+    return f"Rule {label.rule} of audits drew the points of its reviews with probability {rates}."
 
 
 def _discrepancies(agreement: Agreement) -> Section:

@@ -100,7 +100,7 @@ def inventory(connection: Connection, classifier: Classifier) -> Inventory:
     return Inventory(
         exemplars=none | {Split(row.split): row.exemplars for row in counts},
         labelled=none | {Split(row.split): row.labelled for row in counts},
-        selections=tuple(LabelSelection(row.selection, row.exemplars, row.first, row.newest) for row in selections),
+        selections=tuple(LabelSelection(**row._mapping) for row in selections),
         training_waiting=support.waiting(connection, classifier),
         copies=copies.copies,
         copies_apart=copies.copies_apart,

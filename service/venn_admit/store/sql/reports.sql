@@ -68,10 +68,15 @@ WHERE
     AND abs(of_exemplar.logit_sum - 1) <= :tolerance;
 
 -- name: label_selections
--- How the current labels were chosen, by the latest event of each exemplar. Training labels are not chosen.
+-- How the current labels were chosen, by the latest event of each exemplar, and those of a review by the rule that drew
+-- the point. Training labels are not chosen.
 SELECT
     latest.selection,
+    draw.audit_rule_id AS rule,
+    min(draw.probability) AS least_probability,
+    max(draw.probability) AS largest_probability,
     count(*) AS exemplars,
+    count(*) FILTER (WHERE exemplar.split <> 'scored') AS calibrating,
     min(latest.created_at) AS first,
     max(latest.created_at) AS newest
 FROM exemplar
@@ -85,12 +90,20 @@ CROSS JOIN
         ORDER BY event.id DESC
         LIMIT 1
     ) AS latest
+LEFT JOIN audit_draw AS draw
+    ON
+        exemplar.id = draw.exemplar_id
+        AND latest.selection = 'review'
 WHERE
     exemplar.classifier_id = :classifier_id
     AND exemplar.split <> 'train'
     AND exemplar.label IS NOT NULL
-GROUP BY latest.selection
-ORDER BY latest.selection;
+GROUP BY
+    latest.selection,
+    draw.audit_rule_id
+ORDER BY
+    latest.selection,
+    draw.audit_rule_id;
 
 -- name: snapshot_origin
 -- When and why a snapshot was made, and the parameters that it rests on, of which there are none with logits only.

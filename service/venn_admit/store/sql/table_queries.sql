@@ -150,20 +150,33 @@ WHERE classifier = :classifier
 ORDER BY array_position(ARRAY['train', 'knn', 'mc', 'vp', 'scored'], split);
 
 -- name: labels
--- Labels outside of the training data, by how they were selected.
+-- Labels outside of the training data, by how they were selected, and how many of these exemplars calibrate.
 SELECT
-    selection,
+    given.selection,
+    draw.rule,
     count(*) AS exemplars,
-    min(created_at) AS first,
-    max(created_at) AS newest
-FROM report.label_v1
+    count(*) FILTER (WHERE given.split <> 'scored') AS calibrating,
+    min(draw.probability) AS least_probability,
+    max(draw.probability) AS largest_probability,
+    min(given.created_at) AS first,
+    max(given.created_at) AS newest
+FROM report.label_v1 AS given
+LEFT JOIN report.audit_draw_v1 AS draw
+    ON
+        given.classifier = draw.classifier
+        AND given.external_id = draw.external_id
+        AND given.selection = 'review'
 WHERE
-    classifier = :classifier
-    AND is_current
-    AND label IS NOT NULL
-    AND split <> 'train'
-GROUP BY selection
-ORDER BY selection;
+    given.classifier = :classifier
+    AND given.is_current
+    AND given.label IS NOT NULL
+    AND given.split <> 'train'
+GROUP BY
+    given.selection,
+    draw.rule
+ORDER BY
+    given.selection,
+    draw.rule;
 
 -- name: partitions_by_q
 -- Calibration points by bin of q and true class. The page counts which of their bands are usable.
