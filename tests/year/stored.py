@@ -33,8 +33,10 @@ STORED = {
     "states of chains": "SELECT DISTINCT ON (number, predicted) number, predicted, documents, wealth, most, admitted, "
     "correct FROM standing_state INNER JOIN standing_chain AS chain ON chain_id = chain.id "
     "ORDER BY number, predicted, documents DESC",
+    # Points are compared by pairs of decisions whose numbers are near, and a cut leaves numbers out.
     "readings of monitors": "SELECT dense_rank() OVER (ORDER BY monitor_id), lamp, number, documents, points, correct, "
-    "lower_bound, e_value, largest_e_value, lit_at FROM monitor_reading",
+    "lower_bound, e_value, largest_e_value, lit_at FROM monitor_reading "
+    "WHERE lamp NOT IN ('labelled_classes', 'labelled_scores')",
     "alarms": "SELECT dense_rank() OVER (ORDER BY monitor_id), lamp, number, ended_at IS NULL FROM monitor_alarm",
     "in use": "SELECT name, thresholds, p_value, certificate.documents, share FROM calibration_in_use_v1 "
     "INNER JOIN certificate USING (calibration_id) INNER JOIN classifier ON classifier_id = classifier.id",

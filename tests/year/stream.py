@@ -76,9 +76,9 @@ YEAR = Calendar(
     beat_days=30,
 )
 SHORT = Calendar(
-    days=11,
+    days=13,
     drift=2,
-    renewal=9,
+    renewal=11,
     points=1000,
     held_out=1500,
     sample_days=1,
