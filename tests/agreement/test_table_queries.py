@@ -185,7 +185,14 @@ def of_stored(_report: CalibrationReport, rows: Rows) -> Cells:
 
 
 def of_labels(_report: CalibrationReport, rows: Rows) -> Cells:
-    return [(row.selection, f"{row.exemplars:,}", time_text(row.first), time_text(row.newest)) for row in rows]
+    return [
+        (
+            row.selection,
+            *(f"{count:,}" for count in (row.exemplars, row.calibrating)),
+            *map(time_text, (row.first, row.newest)),
+        )
+        for row in rows
+    ]
 
 
 def of_partitions(names: list[str], by: str, rows: Rows) -> Cells:
