@@ -14,9 +14,8 @@ from tests.guarantees.draws import Draws
 from tests.guarantees.test_class_shares import EPS, FLIP, HALVES, Law
 from tests.guarantees.test_costs import GOOD, SPREAD
 from venn_admit.core.calibrators.certified.estimated import estimate_shares
-from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.policies import Policy
-from venn_admit.core.calibrators.certified.shares import SHARES_PART
+from venn_admit.core.calibrators.certified.shares import SHARES_PART, confusion_counts
 from venn_admit.core.calibrators.class_shares import EstimatedShares
 from venn_admit.core.types import FloatArray, IntArray
 
@@ -51,16 +50,11 @@ class Traffic:
     def certified(self, draw: int) -> tuple[EstimatedShares | None, Policy | None]:
         law, rng = self.law, np.random.default_rng(draw)
         proposing, evidence = law.draw(rng, law.documents // 5), law.draw(rng, law.documents)
-        shares = estimate_shares(self.recent(rng), confusion(evidence, len(law.shares)), SHARES_PART * EPS)
+        confusion = confusion_counts(evidence.predicted, evidence.label, len(law.shares))
+        shares = estimate_shares(self.recent(rng), confusion, SHARES_PART * EPS)
         if shares is None or not all(shares.least):
             return shares, None
         return shares, law.certified_by(proposing, evidence, shares)
-
-
-def confusion(points: CertificatePoints, class_count: int) -> IntArray:
-    counts = np.zeros((class_count, class_count), dtype=np.int64)
-    np.add.at(counts, (points.predicted, points.label), 1)
-    return counts
 
 
 def predicted_at(share: float) -> tuple[float, float]:

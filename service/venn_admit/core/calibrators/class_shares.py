@@ -1,5 +1,6 @@
 """Class shares that are declared of traffic, if it has the classes in other shares than the calibration data."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -64,10 +65,7 @@ def check_class_shares(declared: ClassShares, class_count: int) -> None:
         InvalidInputError: They are none; the message says what was expected and received.
     """
     shares, within = declared.shares, declared.within
-    if len(shares) != class_count:
-        raise InvalidInputError(
-            f"class_shares: expected one share for each of {class_count} classes, in their order, got {len(shares)}"
-        )
+    check_share_count(shares, class_count)
     if not (within.is_finite() and 0 <= within < 1):
         raise InvalidInputError(f"class_shares_within: expected a number from 0 to below 1, got {within}")
     for number, share in enumerate(shares):
@@ -78,6 +76,18 @@ def check_class_shares(declared: ClassShares, class_count: int) -> None:
             )
     if sum(shares) != 1:
         raise InvalidInputError(f"class_shares: expected shares that sum to 1 exactly, got a sum of {sum(shares)}")
+
+
+def check_share_count(shares: Sequence[Decimal], class_count: int) -> None:
+    """Raise InvalidInputError unless there is one share for each of C classes.
+
+    Args:
+        shares: The shares.
+    """
+    if len(shares) != class_count:
+        raise InvalidInputError(
+            f"class_shares: expected one share for each of {class_count} classes, in their order, got {len(shares)}"
+        )
 
 
 def checked_class_shares(

@@ -4,7 +4,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.certified.estimated import estimate_shares
-from venn_admit.core.calibrators.certified.shares import SHARES_PART, Departure, departures
+from venn_admit.core.calibrators.certified.shares import SHARES_PART, Departure, confusion_counts, departures
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
@@ -35,8 +35,7 @@ def shares_of_traffic(
     recent = read_traffic(connection, classifier, parameters, ScoreKind.NETWORK, cells.keys)
     _, first = np.unique(recent.keys, return_index=True)
     traffic = np.bincount(recent.points.predicted[first], minlength=classifier.class_count)
-    confusion = np.zeros((classifier.class_count, classifier.class_count), dtype=np.int64)
-    np.add.at(confusion, (cells.points.predicted, cells.label), 1)
+    confusion = confusion_counts(cells.points.predicted, cells.label, classifier.class_count)
     if settings.declared_shares is None:
         assert settings.confidence is not None, "a certificate is asked for"
         return _estimated(classifier, traffic, confusion, SHARES_PART * float(1 - settings.confidence))

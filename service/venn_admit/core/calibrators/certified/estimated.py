@@ -15,9 +15,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from venn_admit.core.calibrators.certified.binomial_bounds import intervals
 from venn_admit.core.calibrators.certified.points import CertificatePoints
-from venn_admit.core.calibrators.certified.shares import largest_mean
+from venn_admit.core.calibrators.certified.shares import confusion_counts, largest_mean, mix_intervals
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.types import FloatArray, IntArray
 
@@ -36,14 +35,11 @@ def estimate_shares(traffic: IntArray, confusion: IntArray, level: float) -> Est
         confusion: (C, C) int64, those of the calibration data by predicted and by true class; some of each true one.
         level: In (0, 1).
     """
-    class_count, total, of_class = len(traffic), int(traffic.sum()), confusion.sum(axis=0)
+    class_count = len(traffic)
     # With two classes, the intervals of one predicted class are those of the other.
     one = level / (2 * (1 if class_count == 2 else class_count) * (1 + class_count))
-    low, high = intervals(traffic, np.full(class_count, total), one)
-    each_low, each_high = (
-        of.reshape(class_count, class_count) for of in intervals(confusion.ravel(), np.tile(of_class, class_count), one)
-    )
-    inverse = np.linalg.pinv(confusion / of_class)
+    (low, high), (each_low, each_high) = mix_intervals(traffic, confusion, one)
+    inverse = np.linalg.pinv(confusion / confusion.sum(axis=0))
     of_true = [(each_low[:, y], each_high[:, y]) for y in range(class_count)]
     mixes = -largest_mean(-inverse, low, high), largest_mean(inverse, low, high)
     parts = (
@@ -57,7 +53,7 @@ def estimate_shares(traffic: IntArray, confusion: IntArray, level: float) -> Est
             least, most = np.maximum(least, of_least), np.minimum(most, of_most)
             if (least > most).any() or not least.sum() <= 1 <= most.sum():
                 return None
-    shares = np.clip(inverse @ (traffic / total), least, most)
+    shares = np.clip(inverse @ (traffic / traffic.sum()), least, most)
     bounds = tuple(least.tolist()), tuple(most.tolist())
     return EstimatedShares(tuple(shares.tolist()), *bounds, tuple(traffic.tolist()), level)
 
@@ -71,8 +67,7 @@ def foretell_confusion(proposing: CertificatePoints, points: int, class_count: i
     Returns:
         (C, C) int64 > 0, by predicted and by true class.
     """
-    seen = np.full((class_count, class_count), 1 / class_count)
-    np.add.at(seen, (proposing.predicted, proposing.label), 1)
+    seen = confusion_counts(proposing.predicted, proposing.label, class_count) + 1 / class_count
     found: IntArray = np.maximum(np.rint(seen * points / seen.sum()), 1).astype(np.int64)
     return found
 

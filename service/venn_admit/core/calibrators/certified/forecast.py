@@ -14,6 +14,7 @@ from venn_admit.core.calibrators.certified.hypothesis_tests import binomial_tail
 from venn_admit.core.calibrators.certified.losses import Losses, LossRanges, entries
 from venn_admit.core.calibrators.certified.points import CertificatePoints, Coverage, covers
 from venn_admit.core.calibrators.certified.search import Options
+from venn_admit.core.calibrators.certified.shares import confusion_counts
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
 Column = tuple[Kind, int]
@@ -381,8 +382,7 @@ def _clustering(
 def confusion(points: CertificatePoints, class_count: int) -> FloatArray:
     """Return how errors of a predicted class are shared out to the true classes, (C, C) float64, each row 1 in all."""
     wrong = points.predicted != points.label
-    seen = np.zeros((class_count, class_count))
-    np.add.at(seen, (points.predicted[wrong], points.label[wrong]), 1.0)
+    seen = confusion_counts(points.predicted[wrong], points.label[wrong], class_count)
     usual = np.bincount(points.label, minlength=class_count) + 1.0
     prior = np.repeat((usual / usual.sum())[np.newaxis], class_count, axis=0)
     np.fill_diagonal(prior, 0.0)

@@ -20,6 +20,8 @@ from decimal import Decimal
 import numpy as np
 
 from venn_admit.core.calibrators.certified.binomial_bounds import least_probabilities
+from venn_admit.core.calibrators.certified.shares import confusion_counts
+from venn_admit.core.calibrators.class_shares import check_share_count
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 
@@ -75,8 +77,7 @@ def under_shares(
             f"class_shares: expected labels of every class, got none of class {int(np.argmin(of_class))}, so that "
             "nothing is known of what would be admitted of it; label some"
         )
-    count = np.zeros((class_count, class_count), dtype=np.int64)
-    np.add.at(count, (predicted[admitted], label[admitted]), 1)
+    count = confusion_counts(predicted[admitted], label[admitted], class_count)
     rate = count / of_class  # by predicted and by true class
     bound = np.empty(rate.shape)
     for y, n in enumerate(of_class.tolist()):
@@ -101,10 +102,7 @@ def _wrong(rate: FloatArray, q: FloatArray) -> FloatArray:
 
 
 def _check_shares(shares: tuple[Decimal, ...], class_count: int) -> None:
-    if len(shares) != class_count:
-        raise InvalidInputError(
-            f"class_shares: expected one share for each of {class_count} classes, in their order, got {len(shares)}"
-        )
+    check_share_count(shares, class_count)
     if not all(share.is_finite() and 0 <= share <= 1 for share in shares) or sum(shares) != 1:
         raise InvalidInputError(
             "class_shares: expected shares from 0 to 1 that sum to 1 exactly, got "

@@ -92,15 +92,47 @@ def departures(traffic: IntArray, confusion: IntArray, declared: ClassShares) ->
     if not total:
         return []
     level = DEPARTURE_LEVEL / (2 * class_count * (1 + class_count))
-    low, high = intervals(traffic, np.full(class_count, total), level)
-    of_labels = intervals(confusion.ravel(), np.tile(confusion.sum(axis=0), class_count), level)
-    each_low, each_high = (of.reshape(class_count, class_count) for of in of_labels)
+    (low, high), (each_low, each_high) = mix_intervals(traffic, confusion, level)
     box = np.array(declared.least), np.array(declared.most)
     least, most = -largest_mean(-each_low, *box), largest_mean(each_high, *box)
     return [
         Departure(of, int(traffic[of]) / total, (float(low[of]), float(high[of])), (float(least[of]), float(most[of])))
         for of in np.flatnonzero((low > most) | (high < least)).tolist()
     ]
+
+
+def confusion_counts(predicted: IntArray, label: IntArray, class_count: int) -> IntArray:
+    """Return how many points are of each predicted and true class.
+
+    Args:
+        predicted: (n,) int64 in [0, C).
+        label: (n,) int64 in [0, C).
+
+    Returns:
+        (C, C) int64, by predicted and by true class.
+    """
+    return np.bincount(predicted * class_count + label, minlength=class_count**2).reshape(class_count, class_count)
+
+
+def mix_intervals(
+    traffic: IntArray, confusion: IntArray, level: float
+) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
+    """Return exact bounds, each of which fails with probability `level` at most.
+
+    Args:
+        traffic: (C,) int64, the points of traffic by predicted class; some.
+        confusion: (C, C) int64, those of the calibration data by predicted and by true class; some of each true one.
+
+    Returns:
+        The lower and the upper ones of the share of each predicted class in traffic, (C,) float64 each, and of the
+        share of each predicted class among the points of each true one, (C, C) float64 each.
+    """
+    count = len(traffic)
+    low, high = intervals(confusion.ravel(), np.tile(confusion.sum(axis=0), count), level)
+    return intervals(traffic, np.full(count, traffic.sum()), level), (
+        low.reshape(count, count),
+        high.reshape(count, count),
+    )
 
 
 def largest_mean(values: FloatArray, least: FloatArray, most: FloatArray) -> FloatArray:

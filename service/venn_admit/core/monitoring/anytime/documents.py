@@ -143,11 +143,12 @@ def labelled_points(
     draw = hash_keys(keys, seed=seed, purpose="monitor draw")
     order = np.lexsort((draw, document))
     uniform = _uniform(keys, seed=seed, purpose="monitor tie")
-    thinning = _uniform(keys, seed=seed, purpose="monitor thinning")
-    is_ranked = thinning < weight_of_all
-    if stands_alone is not None:
+    is_ranked = np.ones(len(label), dtype=np.bool_)
+    stands_alone = is_ranked if stands_alone is None else stands_alone
+    if not ((weight_of_all == 1).all() and stands_alone.all()):
+        thinning = _uniform(keys, seed=seed, purpose="monitor thinning")
+        is_ranked = (thinning < weight_of_all) & stands_alone
         weight, weight_of_all = (np.where(stands_alone, of, thinning < of) for of in (weight, weight_of_all))
-        is_ranked &= stands_alone
     return LabelledPoints(
         document=document[order],
         draw=draw[order],
