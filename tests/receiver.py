@@ -36,12 +36,19 @@ def receiving() -> Iterator[Receiver]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    found = Receiver(f"http://127.0.0.1:{server.server_port}/hook")
-    thread = threading.Thread(target=server.serve_forever)
+    with listening(Handler) as server:
+        found = Receiver(f"http://127.0.0.1:{server.server_port}/hook")
+        yield found
+
+
+@contextmanager
+def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[HTTPServer]:
+    """Answer on a port of this machine."""
+    server = HTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
-        yield found
+        yield server
     finally:
         server.shutdown()
         thread.join()

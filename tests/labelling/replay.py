@@ -1,14 +1,15 @@
 """A tool for labelling that answers as it was recorded, and notes every request that differs from the recorded one."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
+
+from tests.receiver import listening
 
 RECORDED = Path(__file__).parent / "recorded"
 SIGNING = ("Authorization", "X-Argilla-Api-Key")
@@ -69,15 +70,8 @@ def replaying(exchanges: list[dict[str, Any]]) -> Iterator[Replay]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    found = Replay(f"http://127.0.0.1:{server.server_port}", list(exchanges))
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
+    with listening(Handler) as server:
+        found = Replay(f"http://127.0.0.1:{server.server_port}", list(exchanges))
         yield found
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
     assert not found.amiss
     assert not found.exchanges
