@@ -27,7 +27,7 @@ export OMP_NUM_THREADS ?= 1
 # An image may forbid compiled modules to be kept. Then every process of the tests, and there are hundreds, compiles all again.
 unexport PYTHONDONTWRITEBYTECODE
 
-SQL := service/venn_admit/store/sql migrations/baseline migrations/tables migrations/routines
+SQL := service/venn_admit/store/sql migrations/baseline $(wildcard migrations/tables) migrations/routines
 
 .PHONY: help
 help: ## list the targets

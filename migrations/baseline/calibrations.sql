@@ -48,6 +48,20 @@ CREATE TABLE venn_admit.calibrator (
     -- Venn-Abers only: whether the certificate, for predicted classes, stands while labels arrive: recalibrating
     -- advances it.
     standing boolean,
+    -- Venn-Abers only: whether the confidence is that of the family: this certificate holds together with every one
+    -- before it that looked at labels of the classifier.
+    family boolean,
+    -- Venn-Abers only: the share of each true class in traffic, if it has the classes in other shares than the
+    -- calibration data, one for each class, in their order.
+    class_shares numeric[],
+    -- Venn-Abers only: by how much each of class_shares may be off; the promise holds for all shares that are as near.
+    class_shares_within numeric,
+    -- Venn-Abers only: whether class_shares are estimated from recent traffic, which needs no labels, with how much
+    -- each may be off.
+    class_shares_estimated boolean,
+    -- Venn-ADMIT only: whether all points of mc and vp calibrate sets and probabilities alike, so that nothing is owed
+    -- to their division.
+    undivided boolean,
     -- The key is on the digest, because a thousand thresholds do not fit into an index.
     CONSTRAINT calibrator_classifier_id_settings_digest_key UNIQUE (classifier_id, settings_digest),
     -- What the points of a calibrator refer to, so that a rule about them can depend on the method.
@@ -88,7 +102,24 @@ CREATE TABLE venn_admit.calibrator (
     CONSTRAINT calibrator_costed_check CHECK (loss IS NULL OR certify IS NOT NULL),
     CONSTRAINT calibrator_standing_check CHECK (
         standing IS NOT TRUE OR (certify = '{predicted}' AND loss IS NULL)
-    )
+    ),
+    CONSTRAINT calibrator_family_check CHECK (
+        family IS NOT TRUE OR (certify IS NOT NULL AND standing IS NOT TRUE)
+    ),
+    CONSTRAINT calibrator_class_shares_check CHECK (0 <= ALL(class_shares) AND 1 >= ALL(class_shares)),
+    CONSTRAINT calibrator_class_shares_within_check CHECK (class_shares_within >= 0),
+    CONSTRAINT calibrator_declared_check CHECK (
+        (class_shares IS NULL) = (class_shares_within IS NULL)
+        AND (
+            class_shares IS NULL
+            OR (certify @> '{predicted}' AND loss IS NULL AND standing IS NOT TRUE)
+        )
+    ),
+    CONSTRAINT calibrator_estimated_check CHECK (
+        class_shares_estimated IS NOT TRUE
+        OR (class_shares IS NULL AND certify @> '{predicted}' AND loss IS NULL AND standing IS NOT TRUE)
+    ),
+    CONSTRAINT calibrator_undivided_check CHECK (undivided IS NOT TRUE OR method = 'venn-admit')
 );
 
 -- Immutable, numbered snapshots of a calibrator.
@@ -151,7 +182,7 @@ CREATE TABLE venn_admit.calibration_point (
     valid_from integer NOT NULL,
     -- Number of the first snapshot that no longer holds it; null while the current one does.
     valid_until integer,
-    -- mc or vp.
+    -- mc or vp; vp for all points of a calibration that is undivided.
     split text NOT NULL,
     -- y, the label.
     label integer NOT NULL,
@@ -171,6 +202,8 @@ CREATE TABLE venn_admit.calibration_point (
     is_singleton boolean GENERATED ALWAYS AS (bit_count(admit_set) = 1) STORED,
     -- Method of the calibrator: venn-abers or venn-admit.
     method text NOT NULL,
+    -- KNN(x) of each class, by which the sets of an undivided calibration change.
+    logits double precision[],
     CONSTRAINT calibration_point_pkey PRIMARY KEY (calibrator_id, exemplar_id, valid_from),
     CONSTRAINT calibration_point_calibrator_id_fkey FOREIGN KEY (calibrator_id, method)
     REFERENCES venn_admit.calibrator (id, method),
@@ -178,6 +211,9 @@ CREATE TABLE venn_admit.calibration_point (
     CONSTRAINT calibration_point_split_check CHECK (split IN ('mc', 'vp')),
     CONSTRAINT calibration_point_admit_set_check CHECK (
         (split = 'vp' AND method = 'venn-admit') = (admit_set IS NOT NULL)
+    ),
+    CONSTRAINT calibration_point_logits_check CHECK (
+        logits IS NULL OR (split = 'vp' AND method = 'venn-admit')
     ),
     -- Without vectors there are neither neighbours nor bands.
     CONSTRAINT calibration_point_knn_check CHECK (

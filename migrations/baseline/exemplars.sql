@@ -139,7 +139,7 @@ PARTITION BY LIST (classifier_id);
 -- An exemplar that is deleted is looked for by its id alone.
 CREATE INDEX exemplar_vector_exemplar_id_idx ON venn_admit.exemplar_vector (exemplar_id);
 
--- Append-only ledger of labels. Only random ones calibrate: selected points do not represent the traffic.
+-- Append-only ledger of labels. Selected points do not represent the traffic, and never calibrate.
 CREATE TABLE venn_admit.label_event (
     -- Key; ascends in order of arrival.
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -147,7 +147,7 @@ CREATE TABLE venn_admit.label_event (
     exemplar_id bigint NOT NULL REFERENCES venn_admit.exemplar (id),
     -- Label given; null retracts the previous one.
     label integer,
-    -- random, or selected (by a person or by a rule).
+    -- random, review if it was drawn with a known probability, or selected (by a person or by a rule).
     selection text NOT NULL,
     -- Origin of the label, such as the name of a file.
     source text NOT NULL,
@@ -155,7 +155,7 @@ CREATE TABLE venn_admit.label_event (
     created_at timestamp with time zone NOT NULL DEFAULT now(),
     -- When it arrived for another generation, from which it was carried over; null if it was not.
     first_arrived_at timestamp with time zone,
-    CONSTRAINT label_event_selection_check CHECK (selection IN ('random', 'selected')),
+    CONSTRAINT label_event_selection_check CHECK (selection IN ('random', 'review', 'selected')),
     CONSTRAINT label_event_label_check CHECK (label >= 0)
 )
 WITH (

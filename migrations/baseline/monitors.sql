@@ -25,7 +25,18 @@ CREATE TABLE venn_admit.monitor (
     plan json NOT NULL,
     -- When it was started.
     created_at timestamp with time zone NOT NULL DEFAULT now(),
+    -- Time after the first decision on a document within which labels count, once it has passed; null if documents
+    -- count by their labels.
+    label_deadline interval,
+    -- Last decision that does not count, if there is a label deadline.
+    after_decision bigint NOT NULL DEFAULT 0,
+    -- Last decision up to which all label deadlines have passed.
+    passed_decision bigint NOT NULL DEFAULT 0,
+    -- Points decided on first between these two decisions.
+    decided integer NOT NULL DEFAULT 0,
     CONSTRAINT monitor_after_event_check CHECK (after_event >= 0),
+    CONSTRAINT monitor_label_deadline_check CHECK (label_deadline > interval '0'),
+    CONSTRAINT monitor_decided_check CHECK (passed_decision >= after_decision AND decided >= 0),
     -- Without a KNN, partitions are predicted classes; with one, they have a group of q too.
     CONSTRAINT monitor_partitions_check CHECK (
         (knn_parameters_id IS NULL) = (json_array_length(plan -> 'documents') = CAST(plan ->> 'class_count' AS integer))
@@ -40,7 +51,7 @@ CREATE TABLE venn_admit.monitor_state (
     monitor_id bigint NOT NULL REFERENCES venn_admit.monitor (id) ON DELETE CASCADE,
     -- Number of documents after which it is the state.
     documents integer NOT NULL,
-    -- Label event by which the last of these documents counts.
+    -- Label event by which the last of these documents counts; if there is a label deadline, the first decision on it.
     event bigint NOT NULL,
     -- BLAKE2b-128 of these documents; another one outdates it.
     digest bytea NOT NULL,
@@ -55,18 +66,19 @@ CREATE TABLE venn_admit.monitor_state (
 CREATE TABLE venn_admit.monitor_reading (
     -- The monitor.
     monitor_id bigint NOT NULL REFERENCES venn_admit.monitor (id) ON DELETE CASCADE,
-    -- promise, true_classes, groups, the early_ warnings of these, partitions or mix.
+    -- promise, true_classes, groups, the early_ warnings of these, partitions, mix, labelled_classes or
+    -- labelled_scores.
     lamp text NOT NULL,
     -- Number of the class; of a group, its place in the plan; of a partition, its group of q times C, plus the
     -- predicted class.
     number integer NOT NULL,
     -- Documents that count in it.
     documents integer NOT NULL,
-    -- Admitted points of these with a label; for mix, documents.
+    -- Admitted points of these with a label; for mix, documents; for labelled_classes and labelled_scores, pairs.
     points integer NOT NULL,
-    -- Admitted points whose prediction is the label; null for mix.
+    -- Admitted points whose prediction is the label; null for mix, labelled_classes and labelled_scores.
     correct integer,
-    -- Lower bound of the share right that holds at all times; null for mix.
+    -- Lower bound of the share right that holds at all times; null for mix, labelled_classes and labelled_scores.
     lower_bound double precision,
     -- e-value now; null if it is not tested; may be infinite.
     e_value double precision,
@@ -86,7 +98,9 @@ CREATE TABLE venn_admit.monitor_reading (
             'mix',
             'early_promise',
             'early_true_classes',
-            'early_groups'
+            'early_groups',
+            'labelled_classes',
+            'labelled_scores'
         )
     ),
     CONSTRAINT monitor_reading_number_check CHECK (number >= 0),
@@ -102,7 +116,8 @@ CREATE TABLE venn_admit.monitor_alarm (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     -- The monitor.
     monitor_id bigint NOT NULL REFERENCES venn_admit.monitor (id) ON DELETE CASCADE,
-    -- promise, true_classes, groups, the early_ warnings of these, partitions or mix.
+    -- promise, true_classes, groups, the early_ warnings of these, partitions, mix, labelled_classes or
+    -- labelled_scores.
     lamp text NOT NULL,
     -- Class, group or partition, as in monitor_reading.
     number integer NOT NULL,
@@ -123,7 +138,9 @@ CREATE TABLE venn_admit.monitor_alarm (
             'mix',
             'early_promise',
             'early_true_classes',
-            'early_groups'
+            'early_groups',
+            'labelled_classes',
+            'labelled_scores'
         )
     ),
     CONSTRAINT monitor_alarm_number_check CHECK (number >= 0)

@@ -40,9 +40,12 @@ CREATE TABLE venn_admit.standing_evidence (
     score double precision NOT NULL,
     -- The label that counts; null from when it was taken back.
     label integer,
+    -- That of a drawn point: the smallest probability of its predicted class divided by its own; null for 1.
+    weight double precision,
     CONSTRAINT standing_evidence_pkey PRIMARY KEY (chain_id, document, exemplar_id),
     CONSTRAINT standing_evidence_exemplar_id_chain_id_key UNIQUE (exemplar_id, chain_id),
-    CONSTRAINT standing_evidence_document_check CHECK (document >= 0)
+    CONSTRAINT standing_evidence_document_check CHECK (document >= 0),
+    CONSTRAINT standing_evidence_weight_check CHECK (weight BETWEEN 0 AND 1)
 );
 
 -- How far each chain was advanced: the newest position, and the last in every thousand documents before.
@@ -69,7 +72,8 @@ CREATE TABLE venn_admit.standing_state (
     documents integer NOT NULL,
     -- The predicted class.
     predicted integer NOT NULL,
-    -- Wealth of each gambler, threshold after threshold.
+    -- Wealth of each gambler, threshold after threshold; the eighth, if there is one, bet once on the labels at the
+    -- start.
     wealth double precision[] NOT NULL,
     -- Largest mean wealth so far, of each threshold.
     most double precision[] NOT NULL,

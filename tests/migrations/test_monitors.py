@@ -7,18 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from alembic import command
 from sqlalchemy import Engine
 
 from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
-from tests.migrations.migrating import move
 from tests.running import Bench
 from venn_admit.core.monitoring.anytime.plan import LEVEL, Lamp, plan_of
 from venn_admit.core.monitoring.anytime.state import advance, initial_state
 from venn_admit.core.monitoring.anytime.stored import plan_document, state_document
 from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.store.database import schema
-from venn_admit.store.database.engine import transaction
 
 KEPT = (
     "SELECT id, plan::text FROM monitor",
@@ -59,21 +56,3 @@ def test_a_running_monitor_goes_on(restored: Engine, tmp_path: Path) -> None:
     assert {alarm.about.lamp for alarm in found.alarms} <= {Lamp.PROMISE, Lamp.TRUE_CLASSES}
     again = update_monitor(restored, name, restart=True)
     assert (again.documents, again.from_starts) == (0, True)
-
-
-def test_a_downgrade_has_monitors_with_labels_of_drawn_points_count_again(restored: Engine) -> None:
-    """Older programs cannot read the weights in their states; those of others stay."""
-    bench, states = Bench(restored, Path()), "SELECT count(*) FROM monitor_state"
-    count = bench.value(states)
-    assert count > 0
-    schema.upgrade_engine(restored)
-    move(restored, "0095", command.downgrade)
-    assert bench.value(states) == count
-    schema.upgrade_engine(restored)
-    with transaction(restored) as connection:
-        connection.exec_driver_sql(
-            "INSERT INTO venn_admit.audit_rule (classifier_id, key) SELECT id, uuid_send(gen_random_uuid())"
-            " FROM venn_admit.classifier"
-        )
-    move(restored, "0095", command.downgrade)
-    assert bench.value(states) == 0

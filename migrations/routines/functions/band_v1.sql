@@ -1,7 +1,7 @@
 -- The band of a point with this q and d, class by class, in the current snapshot of the classifier's setting of the
--- method venn-admit that was chosen last: whether it is usable, what its ADMIT set takes, and what a prediction with a
--- singleton would get. No row if the classifier has no such snapshot.
-CREATE FUNCTION report.band_v1(classifier text, q integer, d double precision)
+-- method venn-admit that was chosen last, of those that divide their points: whether it is usable, what its ADMIT set
+-- takes, and what a prediction with a singleton would get. No row if the classifier has no such snapshot.
+CREATE OR REPLACE FUNCTION report.band_v1(classifier text, q integer, d double precision)
 RETURNS TABLE (
     -- The snapshot.
     calibration bigint,
@@ -52,6 +52,7 @@ AS $routine$
         WHERE
             known.name = band_v1.classifier
             AND calibration.state = 'current'
+            AND calibrator.undivided IS NOT TRUE
         ORDER BY calibrator.chosen_at DESC, calibrator.id DESC
         LIMIT 1
     ),

@@ -9,7 +9,7 @@ SELECT
     alarm.number,
     CASE
         WHEN alarm.lamp IN ('partitions', 'mix') THEN alarm.lamp = 'partitions'
-        WHEN alarm.lamp LIKE 'early%' THEN FALSE
+        WHEN alarm.lamp LIKE 'early%' OR alarm.lamp LIKE 'labelled%' THEN FALSE
         ELSE watched.kind = any(promised.kinds)
     END AS is_harmful,
     alarm.ended_at IS NULL AS is_standing,

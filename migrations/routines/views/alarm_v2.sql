@@ -8,7 +8,8 @@ SELECT
     -- Number of the alarm.
     alarm.id AS alarm,
     -- Whether the promise, true classes, groups, partitions or the mix of partitions lit it; early_promise,
-    -- early_true_classes and early_groups are the early warnings of the first three.
+    -- early_true_classes and early_groups are the early warnings of the first three; labelled_classes and
+    -- labelled_scores are about whether labelled points are a random sample.
     alarm.lamp,
     -- Kind of class that it is about: predicted, true, group:ATTRIBUTE or predicted*group:ATTRIBUTE.
     alarm.kind,

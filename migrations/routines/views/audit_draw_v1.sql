@@ -23,15 +23,10 @@ SELECT
     draw.least_probability,
     -- Whether it was drawn, so that its label is asked for.
     draw.is_drawn,
-    -- Whether a label was given for the draw, which counts by its probability.
-    (
-        SELECT count(*) > 0
-        FROM venn_admit.label_event AS event
-        WHERE
-            event.exemplar_id = draw.exemplar_id
-            AND event.selection = 'review'
-            AND event.label IS NOT NULL
-    ) AS is_reviewed
+    -- Whether a label counts for the draw, whether it came for that or at random, by its probability. Once one was
+    -- taken back, none counts any more.
+    reviewed.exemplar_id IS NOT NULL AS is_reviewed
 FROM venn_admit.audit_draw AS draw
 INNER JOIN venn_admit.exemplar AS exemplar ON draw.exemplar_id = exemplar.id
-INNER JOIN venn_admit.classifier AS classifier ON exemplar.classifier_id = classifier.id;
+INNER JOIN venn_admit.classifier AS classifier ON exemplar.classifier_id = classifier.id
+LEFT JOIN venn_admit.reviewed_draw_v1 AS reviewed ON draw.exemplar_id = reviewed.exemplar_id;

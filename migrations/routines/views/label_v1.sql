@@ -19,7 +19,8 @@ SELECT
     event.label,
     -- Name of the class given; null if the label was taken back.
     classifier.class_names[event.label + 1] AS class_name,
-    -- random, or selected by a person or by a rule. Only random labels calibrate.
+    -- random; review if it was drawn with a known probability; or selected by a person or by a rule, which never
+    -- calibrates.
     event.selection,
     -- Origin of the label, such as the name of a file.
     event.source,

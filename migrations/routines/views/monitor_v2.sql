@@ -20,7 +20,9 @@ SELECT
     -- Number of the setting that is watched.
     newest.calibrator_id AS setting,
     -- Whether the promise, true classes, groups, partitions or the mix of partitions is watched; early_promise,
-    -- early_true_classes and early_groups are the early warnings of the first three.
+    -- early_true_classes and early_groups are the early warnings of the first three; labelled_classes and
+    -- labelled_scores are about whether labelled points are a random sample, by predicted classes and by scores within
+    -- each.
     reading.lamp,
     -- Kind of class that it is about: predicted, true, group:ATTRIBUTE or predicted*group:ATTRIBUTE.
     watched.kind,
@@ -34,15 +36,15 @@ SELECT
     (ARRAY['none', 'some', 'all'])[watched.match_group + 1] AS matching_neighbours,
     -- Documents that count.
     reading.documents,
-    -- Admitted points of these with a label; for the mix, documents.
+    -- Admitted points of these with a label; for the mix, documents; for the sample, pairs.
     reading.points AS labels,
-    -- Admitted points whose prediction is the label; null for the mix.
+    -- Admitted points whose prediction is the label; null for the mix and the sample.
     reading.correct,
-    -- Share of the admitted points that is right; null for the mix.
+    -- Share of the admitted points that is right; null for the mix and the sample.
     reading.correct / nullif(reading.points, 0)::double precision AS share_correct,
     -- The share that is promised, 1 - alpha.
     (1 - newest.alpha)::double precision AS target,
-    -- Bound that the share right exceeds at all times, with 95 percent confidence; null for the mix.
+    -- Bound that the share right exceeds at all times, with 95 percent confidence; null for the mix and the sample.
     reading.lower_bound,
     -- Evidence against what the lamp stands for, now; null if it is not tested.
     reading.e_value,
@@ -55,7 +57,7 @@ SELECT
     -- Whether the lamp means that admitted predictions may be wrong more often than they should be.
     CASE
         WHEN reading.lamp IN ('partitions', 'mix') THEN reading.lamp = 'partitions'
-        WHEN reading.lamp LIKE 'early%' THEN FALSE
+        WHEN reading.lamp LIKE 'early%' OR reading.lamp LIKE 'labelled%' THEN FALSE
         ELSE watched.kind = any(promised.kinds)
     END AS is_harmful
 FROM venn_admit.monitor_reading AS reading

@@ -34,11 +34,19 @@ CREATE TABLE venn_admit.review_point (
     lease_until timestamp with time zone,
     -- When a label came; null while it waits for one.
     done_at timestamp with time zone,
+    -- Whether it was drawn to be audited, so that its place in the queue follows from its key alone.
+    is_drawn boolean NOT NULL DEFAULT FALSE,
+    -- Its place among those that wait, ascending; null until the queue is filled again.
+    place double precision[],
     CONSTRAINT review_point_due_check CHECK (due ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$'),
     CONSTRAINT review_point_claim_check CHECK (num_nulls(reviewer, claimed_at, lease_until) IN (0, 3))
 );
 
-CREATE INDEX review_point_waiting_idx ON venn_admit.review_point (classifier_id, (done_at IS NULL));
+CREATE INDEX review_point_place_idx ON venn_admit.review_point (classifier_id, (done_at IS NULL), place, exemplar_id);
+
+CREATE INDEX review_point_near_idx ON venn_admit.review_point (classifier_id, coalesce(near_id, -exemplar_id));
+
+CREATE INDEX review_point_held_idx ON venn_admit.review_point (classifier_id, reviewer) WHERE reviewer IS NOT NULL;
 
 -- Append-only: every label that a reviewer gave, also one that another had given before.
 CREATE TABLE venn_admit.review_label (

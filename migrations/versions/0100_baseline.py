@@ -17,7 +17,7 @@ from alembic import op
 
 from venn_admit.store.database.routines import routine_statements, table_statements
 
-revision = "0077"
+revision = "0100"
 down_revision = None
 branch_labels = None
 depends_on = None
@@ -37,6 +37,8 @@ TABLES = (
     "venn_abers",
     "work",
     "cascades",
+    "audits",
+    "reviews",
 )
 ROUTINES = (
     "functions/band_points_v1",
@@ -59,6 +61,10 @@ ROUTINES = (
     "functions/reaches_groups_v1",
     "functions/watched_v2",
     "views/audit_v1",
+    "views/standing_label_v1",
+    "views/reviewed_draw_v1",
+    "views/audit_weight_v1",
+    "views/audit_draw_v1",
     "views/average_policy_v1",
     "views/awaited_chunk_v1",
     "views/calibration_in_use_v1",
