@@ -79,6 +79,7 @@ WHOLE: dict[str, tuple[int, Parameters]] = {
         CALIBRATING // 2,
         {"classifier_id": 1, "split": "mc", "knn_parameters_id": 1},
     ),
+    # The one class that there is.
     "exemplars.split_classes": (CALIBRATING // 2, {"classifier_id": 1, "split": "mc", "support_version": TRAINING}),
     "calibration_points.rows_of_snapshot": (CALIBRATING, {"calibrator_id": 2, "class_count": 2, "number": None}),
     "calibrations.snapshot_points": (CALIBRATING // 2, {"calibrator_id": 2, "split": "vp", "number": 1}),

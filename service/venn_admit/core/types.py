@@ -123,6 +123,10 @@ class CalibrationPoints:
     distance: FloatArray
     score: FloatArray
 
+    def take(self, rows: IntArray) -> "CalibrationPoints":
+        """Return some of the points, in the order given."""
+        return CalibrationPoints(*(getattr(self, name)[rows] for name in self.__slots__))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdmitSets:

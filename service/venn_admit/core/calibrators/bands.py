@@ -72,6 +72,26 @@ def band_radius(points: CalibrationPoints, delta: float, split: Split = Split.MC
     return BandRadius(s_hat=s_hat, omega=math.inf if math.isinf(delta) else delta * s_hat)
 
 
+def distance_quartiles(distance: FloatArray) -> list[float] | None:
+    """Return the quartiles of d as SQL's `percentile_cont` interpolates them; None without vectors.
+
+    Args:
+        distance: (n,) float64, NaN without vectors.
+
+    Examples:
+        >>> distance_quartiles(np.array([4.0, 1.0, 2.0]))
+        [1.5, 2.0, 3.0]
+    """
+    if not len(distance) or np.isnan(distance[0]):
+        return None
+    found = []
+    for quarter in (0.25, 0.5, 0.75):
+        place = quarter * (len(distance) - 1)
+        below, above = np.partition(distance, [int(place), math.ceil(place)])[[int(place), math.ceil(place)]].tolist()
+        found.append(below + (place - int(place)) * (above - below))
+    return found
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class WindowRuns:
     """Windows [low, high) of m points in each of G groups, group by group, with runs of equal windows stored once.

@@ -30,6 +30,18 @@ class CalibrationRows:
     packed_sets: npt.NDArray[np.uint8]
     logits: FloatArray | None = None
 
+    def take(self, rows: IntArray) -> "CalibrationRows":
+        """Return some of the points, in the order given."""
+        return CalibrationRows(
+            class_count=self.class_count,
+            exemplar_ids=self.exemplar_ids[rows],
+            in_vp=self.in_vp[rows],
+            points=self.points.take(rows),
+            bins=self.bins[rows],
+            packed_sets=self.packed_sets[rows],
+            logits=None if self.logits is None else self.logits[rows],
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowChanges:
@@ -105,11 +117,7 @@ def join_rows(parts: Sequence[CalibrationRows]) -> CalibrationRows:
 def join_points(parts: Sequence[CalibrationPoints]) -> CalibrationPoints:
     """Return the points of one or more parts, in their order."""
     return CalibrationPoints(
-        label=np.concatenate([part.label for part in parts]),
-        predicted=np.concatenate([part.predicted for part in parts]),
-        match_count=np.concatenate([part.match_count for part in parts]),
-        distance=np.concatenate([part.distance for part in parts]),
-        score=np.concatenate([part.score for part in parts]),
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in CalibrationPoints.__slots__)
     )
 
 

@@ -349,6 +349,8 @@ def take_snapshot(
                     guard,
                     classifier,
                     calibrations.by_id(connection, classifier, calibrated.calibration_id),
+                    calibrated.made.rows if isinstance(calibrated.made, MadeByAdmit) else None,
+                    calibrated.changed.before,
                     by_choice=calibrator_id is None,
                     asked=asked,
                     reason=reason,

@@ -1,7 +1,7 @@
 """The row-versioned points of a calibrator: the open rows, and closing and opening the rows that changed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,10 +39,14 @@ POINT: dict[str, FixedColumn] = {
 
 @dataclass(frozen=True, slots=True)
 class ChangedRows:
-    """The rows that a new snapshot wrote: rows closed because they no longer hold, and rows opened."""
+    """The rows that a new snapshot wrote: rows closed because they no longer hold, and rows opened.
+
+    before: the rows that were open before; None if they were not read.
+    """
 
     closed: int
     opened: int
+    before: CalibrationRows | None = field(default=None, compare=False, repr=False)
 
 
 def write_changes(
@@ -59,7 +63,7 @@ def write_changes(
         execute(connection, "calibration_points.close_points", **parameters)
     if len(changes.opened):
         _append(connection, calibrator_id, method, number, rows, _in_order_of_bands(rows, changes.opened))
-    return ChangedRows(closed=len(changes.closed_ids), opened=len(changes.opened))
+    return ChangedRows(closed=len(changes.closed_ids), opened=len(changes.opened), before=stored)
 
 
 def _in_order_of_bands(rows: CalibrationRows, positions: IntArray) -> IntArray:

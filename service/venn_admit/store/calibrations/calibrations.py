@@ -6,9 +6,10 @@ from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import numpy as np
 from sqlalchemy import Connection, Engine, Row
 
-from venn_admit.core.calibrators.bands import BandRadius
+from venn_admit.core.calibrators.bands import BandRadius, distance_quartiles
 from venn_admit.core.calibrators.certification import ClassKind, Kind, attributes_of
 from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSettings, VennAbersSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows
@@ -158,7 +159,8 @@ def store(
         vp_count=vp_count,
         reason=reason,
     ).scalar_one()
-    execute(connection, "calibrations.add_quartiles", calibration_id=calibration_id, calibrator_id=calibrator_id)
+    quartiles = distance_quartiles(rows.points.distance)
+    execute(connection, "calibrations.add_quartiles", calibration_id=calibration_id, quartiles=quartiles)
     return calibration_id, changed
 
 
@@ -356,6 +358,13 @@ def read_points(connection: Connection, calibration: Calibration, split: Split) 
     return SnapshotPoints(
         rows["exemplar_id"], points_of(rows), rows["is_singleton"], rows["logits"] if undivided else None
     )
+
+
+def vp_of(rows: CalibrationRows) -> SnapshotPoints:
+    """Return the points of vp among the rows of a snapshot, in their order."""
+    vp = rows.take(np.flatnonzero(rows.in_vp))
+    singleton = np.bitwise_count(vp.packed_sets).sum(axis=1) == 1
+    return SnapshotPoints(vp.exemplar_ids, vp.points, singleton, vp.logits)
 
 
 def latest_or_by_id(connection: Connection, classifier: Classifier, calibration_id: int | None) -> Calibration:

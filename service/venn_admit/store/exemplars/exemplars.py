@@ -91,9 +91,9 @@ def split_counts(connection: Connection, classifier: Classifier) -> dict[Split, 
 
 
 def split_classes(connection: Connection, classifier: Classifier, split: Split) -> list[int]:
-    """Return the labels that occur in a split, ascending, without those of training exemplars that wait."""
+    """Return two labels of a split, ascending, or all if it has fewer, without those of training exemplars that wait."""
     parameters = {"classifier_id": classifier.id, "split": split, "support_version": classifier.support_version}
-    return list(execute(connection, "exemplars.split_classes", **parameters).scalars())
+    return sorted(execute(connection, "exemplars.split_classes", **parameters).scalars())
 
 
 def are_in_split(connection: Connection, exemplar_ids: IntArray, split: Split) -> BoolArray:

@@ -49,15 +49,9 @@ INSERT INTO band_radius (calibration_id, s_hat, omega)
 VALUES (:calibration_id, :s_hat, :omega);
 
 -- name: add_quartiles
--- Store the quartiles of d of a snapshot, whose points are the open ones.
+-- Store the quartiles of d of a snapshot.
 INSERT INTO snapshot_quartiles (calibration_id, quartiles)
-SELECT
-    :calibration_id,
-    percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY distance)
-FROM calibration_point
-WHERE
-    calibrator_id = :calibrator_id
-    AND valid_until IS NULL;
+VALUES (:calibration_id, :quartiles);
 
 -- name: copy_quartiles
 -- Store the quartiles of d of a snapshot with the points of one before.

@@ -40,14 +40,33 @@ WHERE classifier_id = ANY(:classifier_ids ::integer[])
 GROUP BY classifier_id, split;
 
 -- name: split_classes
--- The classes that occur in a split, without those of training exemplars that wait.
-SELECT DISTINCT label
-FROM exemplar
-WHERE
-    classifier_id = :classifier_id
-    AND split = :split
-    AND (split <> 'train' OR id <= :support_version)
-ORDER BY label;
+-- Two of the classes that occur in a split, or all if there are fewer, without those of training exemplars that wait.
+-- Mostly a few rows are read, where all classes would take the whole split.
+WITH oldest AS (
+    SELECT label
+    FROM exemplar
+    WHERE
+        classifier_id = :classifier_id
+        AND split = :split
+        AND (split <> 'train' OR id <= :support_version)
+    ORDER BY id
+    LIMIT 1
+)
+
+SELECT label
+FROM oldest
+UNION ALL
+(
+    SELECT exemplar.label
+    FROM exemplar
+    INNER JOIN oldest ON exemplar.label <> oldest.label
+    WHERE
+        exemplar.classifier_id = :classifier_id
+        AND exemplar.split = :split
+        AND (exemplar.split <> 'train' OR exemplar.id <= :support_version)
+    ORDER BY exemplar.id
+    LIMIT 1
+);
 
 -- name: in_split
 -- Those of some exemplars that are in a split.

@@ -151,7 +151,7 @@ class AdmitParts:
         Raises:
             NotReadyError: The points are too few for the radius, or it is 0.
         """
-        reference = _take(self.points, rows)
+        reference = self.points.take(rows)
         omega = band_radius(reference, self.settings.delta).omega
         if omega == 0:
             raise NotReadyError(
@@ -203,7 +203,7 @@ class AdmitParts:
             singleton_of_others: (k,) bool, the same of these.
         """
         index = VennIndex(
-            _take(self.points, others),
+            self.points.take(others),
             singleton_of_others,
             class_count=self.class_count,
             settings=self.settings,
@@ -225,13 +225,3 @@ class AdmitParts:
                     memory_budget=self.memory_budget,
                 )
         return venn_probabilities(singleton, found.size, found.correct, weight).lower
-
-
-def _take(points: CalibrationPoints, rows: IntArray) -> CalibrationPoints:
-    return CalibrationPoints(
-        label=points.label[rows],
-        predicted=points.predicted[rows],
-        match_count=points.match_count[rows],
-        distance=points.distance[rows],
-        score=points.score[rows],
-    )

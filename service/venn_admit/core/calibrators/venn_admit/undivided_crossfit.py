@@ -4,7 +4,7 @@ The radius comes from them as well, since `knn` is not there; it takes a calibra
 """
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 
@@ -54,7 +54,7 @@ def undivided_lower(
         NotReadyError: The others are too few for the radius.
     """
     check_lengths(points=points.label, logits=logits)
-    reference = CalibrationPoints(*(getattr(points, one.name)[others] for one in fields(points)))
+    reference = points.take(others)
     omega = band_radius(reference, settings.delta).omega
     predicted = points.predicted[judged]
     evidence = logits[judged], predicted, points.match_count[judged], points.distance[judged]
