@@ -7,7 +7,9 @@ import numpy as np
 
 from venn_admit.core.types import FloatArray, IntArray
 
-HALVINGS = 60
+MOST_STEPS = 60
+NEARLY = 1e-7
+"""Once the logarithm of the tail is as near to that of the level, one more step leaves about the square of this."""
 LEAST_TERM = 1e-300
 """Takes the place of a zero in the continued fraction."""
 ACCURACY = 1e-14
@@ -21,7 +23,7 @@ def least_probabilities(count: IntArray, trials: IntArray, level: float) -> Floa
     Args:
         count: (n,) int64, each in [0, trials].
         trials: (n,) int64.
-        level: In (0, 1).
+        level: In (0, 0.5].
 
     Returns:
         (n,) float64; 0 where nothing was counted.
@@ -37,12 +39,14 @@ def least_probabilities(count: IntArray, trials: IntArray, level: float) -> Floa
         k, n = pairs[:, some]
         log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, int(n.max()) + 1)))])
         log_choices = log_factorial[n] - log_factorial[k] - log_factorial[n - k]
-        low, high = np.zeros(len(k)), k / n
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            is_low = _upper_tails(k, n, middle, log_choices) <= level
-            low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
-        bound[some] = low
+        # In log p, the logarithm of the tail is concave, so that a step of Newton's method never passes the bound.
+        log_p = np.log(k / n) - 1 / np.sqrt(k)
+        for _ in range(MOST_STEPS):
+            excess, slope = _log_upper_tails(k, n, log_p, log_choices - np.log(level))
+            log_p -= excess / slope
+            if (np.abs(excess) <= NEARLY).all():
+                break
+        bound[some] = np.exp(log_p)
     found: FloatArray = bound[place.reshape(-1)]
     return found
 
@@ -53,7 +57,7 @@ def intervals(count: IntArray, trials: IntArray, level: float) -> tuple[FloatArr
     Args:
         count: (n,) int64, each in [0, trials].
         trials: (n,) int64, each > 0.
-        level: In (0, 1).
+        level: In (0, 0.5].
 
     Returns:
         The lower and the upper ones, (n,) float64 each.
@@ -61,11 +65,15 @@ def intervals(count: IntArray, trials: IntArray, level: float) -> tuple[FloatArr
     return least_probabilities(count, trials, level), 1 - least_probabilities(trials - count, trials, level)
 
 
-def _upper_tails(k: IntArray, n: IntArray, p: FloatArray, log_choices: FloatArray) -> FloatArray:
-    """P(X >= k) for binomial X, 0 < k <= n and p < k / n: the incomplete beta function by its continued fraction.
+def _log_upper_tails(
+    k: IntArray, n: IntArray, log_p: FloatArray, log_factor: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """log P(X >= k) and its slope in log p for binomial X, 0 < k <= n and p < k / n, with log_factor for log(n over k).
 
-    Source: DLMF, 8.17.22, evaluated by the method of Lentz.
+    The tail is the incomplete beta function, by its continued fraction. Source: DLMF, 8.17.22, evaluated by the method
+    of Lentz.
     """
+    p = np.exp(log_p)
     a, b = k.astype(np.float64), (n - k + 1).astype(np.float64)
     upper = np.ones(len(a))
     lower = 1 / _away_from_zero(1 - (a + b) * p / (a + 1))
@@ -81,8 +89,7 @@ def _upper_tails(k: IntArray, n: IntArray, p: FloatArray, log_choices: FloatArra
             fraction *= step
         if (np.abs(step - 1) < ACCURACY).all():
             break
-    tails: FloatArray = np.exp(log_choices + a * np.log(p) + b * np.log1p(-p)) * fraction
-    return tails
+    return log_factor + a * log_p + b * np.log1p(-p) + np.log(fraction), a / ((1 - p) * fraction)
 
 
 def _away_from_zero(values: FloatArray) -> FloatArray:
