@@ -38,7 +38,11 @@ demo: $(VENV)/.installed ## all steps on the bundled data, in a minute or two
 	$(BIN)/venn-admit demo
 
 .PHONY: test
-test: lint ## lint, then all tests that need nothing but this process and a database
+test: $(VENV)/.dev ## lint, and beside it all tests that need nothing but this process and a database
+	+$(MAKE) --no-print-directory --jobs 2 lint test-alone
+
+.PHONY: test-alone
+test-alone: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
 
 .PHONY: test-processes
