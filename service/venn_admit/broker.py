@@ -19,9 +19,8 @@ from sqlalchemy import Connection, Engine, make_url
 from venn_admit import telemetry
 from venn_admit.errors import BrokerError, DatabaseError, VennAdmitError
 from venn_admit.secrets import mask, shown_address
-from venn_admit.store.database.engine import connect, create_engine, transaction
+from venn_admit.store.database.engine import connect, create_engine, database_identity, transaction
 from venn_admit.store.work import messages
-from venn_admit.store.work.jobs import database_identity
 
 RUN_CHUNK = "workers.tasks.run_chunk"
 SWEEP = "workers.tasks.sweep"

@@ -11,6 +11,7 @@ from venn_admit.core.split_names import Split
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, RecalibrationStep
 from venn_admit.flows.data.label import label
+from venn_admit.flows.shell import Shell
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import SnapshotPoints
 from venn_admit.store.database.engine import connect, transaction
@@ -23,6 +24,30 @@ QUIET, WAIT = 30.0, 300.0
 
 Due = Callable[..., list[RecalibrationStep]]
 REQUEST = "SELECT * FROM recalibration_request"
+
+
+class NoShell(Shell):
+    """Nobody watches, and there are no jobs."""
+
+    def show(self, what: str, total: int | None = None) -> None:
+        """Show nothing."""
+
+    def advance(self, rows: int) -> None:
+        """Show nothing."""
+
+    def run_job(self, job_id: int, what: str, then: Callable[[], None] | None = None) -> None:
+        raise AssertionError(f"job {job_id} is asked for: {what} {then}")
+
+
+class Computing(NoShell):
+    """Jobs are computed here."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+
+    def run_job(self, job_id: int, what: str, then: Callable[[], None] | None = None) -> None:
+        assert then is None, what
+        self.bench.run(job_id)
 
 
 def give(bench: Bench, shift: int = 1, rows: range = range(3), part: str = "vp") -> Labelling:

@@ -61,6 +61,20 @@ LOOKED_UP: dict[str, Parameters] = {
     },
     "chains.newest_event": {"classifier_id": 1, "event": TRAINING + CALIBRATING - FEW},
     "chains.new_labels": {"classifier_id": 1, "event": TRAINING + CALIBRATING - FEW},
+    "approximations.without_approximation_among": {
+        "exemplar_ids": ARRIVING,
+        "splits": ["mc", "vp"],
+        "knn_parameters_id": 1,
+    },
+    "approximations.points_among": {
+        "exemplar_ids": list(range(FIRST_HELD_OUT, FIRST_HELD_OUT + FEW)),
+        "knn_parameters_id": 1,
+    },
+    "point_changes.changed_since": {
+        "classifier_id": 1,
+        "seen": "1000000:1000000:",
+        "last_exemplar_id": TRAINING + CALIBRATING - FEW,
+    },
     # A list of a page.
     "labels.newest_labels": {"classifier_id": 1, "looked_at": FEW, "row_limit": 50},
 }

@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from sqlalchemy import Engine
 
+from tests.flows.recalibration import Computing
 from tests.from_scratch import current_points, store_again, stored_exemplars
 from tests.running import Arrays, Bench
 from venn_admit.core.types import KnnParameters
 from venn_admit.errors import NotReadyError
 from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.calibration.recalibrate import recalibrate
 from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.replay import replay
 
@@ -177,7 +179,18 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def calibrate(self) -> None:
-        outcome = calibrated(self.bench, self.name, self.method)
+        self.check(calibrated(self.bench, self.name, self.method))
+
+    @rule()
+    def recalibrate(self) -> None:
+        """It goes by what has changed since the snapshot before, where `calibrate` looks at everything."""
+        for _, step in recalibrate(self.bench.workspace(), self.name, shell=Computing(self.bench)):
+            assert step is not None
+            self.outcomes["recalibrated"] += step.error is None
+            self.check("done" if step.error is None else step.error.replace(self.name, "NAME"))
+
+    def check(self, outcome: str) -> None:
+        """Compare the outcome with that of a calibration of the same data under another name."""
         again = f"{self.name}-again"
         if outcome == "done":
             self.check_lists()
@@ -245,4 +258,5 @@ def test_a_snapshot_is_a_calibration_from_scratch(life: type[Life]) -> None:
             suppress_health_check=list(HealthCheck),
         ),
     )
+    assert life.outcomes.pop("recalibrated") > 0
     assert set(life.outcomes) == ({"certified", "not certified"} if life.method == "certified" else set())

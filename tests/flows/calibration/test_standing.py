@@ -1,6 +1,5 @@
 """A certificate that stands while labels arrive: labels of the ledger advance it, each document once."""
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.flows.logits import CLASSES, NAME, calibrated, exemplars, make, with_vectors
-from tests.flows.recalibration import REQUEST
+from tests.flows.recalibration import REQUEST, Computing, NoShell
 from tests.running import Bench
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.standing.state import initial_state, start
@@ -27,7 +26,6 @@ from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.flows.reports.report import report
-from venn_admit.flows.shell import Shell
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.store.calibrations import chains, venn_abers
 from venn_admit.store.database.engine import connect, transaction
@@ -37,19 +35,6 @@ ONCE = "once"
 NEW = exemplars("new", 1200, seed=2)
 """Documents of two points, in the order in which their labels come."""
 LABELS = dict(zip(NEW["id"].tolist(), NEW["y"].tolist(), strict=True))
-
-
-class NoShell(Shell):
-    """Nobody watches, and there are no jobs."""
-
-    def show(self, what: str, total: int | None = None) -> None:
-        """Show nothing."""
-
-    def advance(self, rows: int) -> None:
-        """Show nothing."""
-
-    def run_job(self, job_id: int, what: str, then: Callable[[], None] | None = None) -> None:
-        raise AssertionError(f"job {job_id} is asked for: {what} {then}")
 
 
 def begin(bench: Bench, name: str = NAME) -> None:
@@ -491,17 +476,6 @@ def test_equal_documents_count_when_the_first_of_them_does(bench: Bench) -> None
 def with_vectors_of(bench: Bench, rows: dict[str, Any]) -> Path:
     """A file of rows whose vectors say what their logits do, so that equal rows are copies."""
     return bench.write("copies.npz", rows | {"r": rows["f"][:, :2].copy()})
-
-
-class Computing(NoShell):
-    """Jobs are computed here."""
-
-    def __init__(self, bench: Bench) -> None:
-        self.bench = bench
-
-    def run_job(self, job_id: int, what: str, then: Callable[[], None] | None = None) -> None:
-        assert then is None, what
-        self.bench.run(job_id)
 
 
 def test_what_is_forgotten_leaves_what_it_has_shown(begun: Bench) -> None:

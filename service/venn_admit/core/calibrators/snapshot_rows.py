@@ -30,6 +30,12 @@ class CalibrationRows:
     packed_sets: npt.NDArray[np.uint8]
     logits: FloatArray | None = None
 
+    @property
+    def has_singleton(self) -> BoolArray:
+        """Whether each ADMIT set holds a single class, (n,)."""
+        single: BoolArray = np.bitwise_count(self.packed_sets).sum(axis=1) == 1
+        return single
+
     def take(self, rows: IntArray) -> "CalibrationRows":
         """Return some of the points, in the order given."""
         return CalibrationRows(

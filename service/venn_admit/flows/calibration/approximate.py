@@ -99,17 +99,21 @@ def held_classifier(connection: Connection, classifier: Classifier) -> Classifie
 
 
 def points_to_approximate(
-    connection: Connection, classifier: Classifier, splits: list[Split], parameters: StoredParameters | None
+    connection: Connection,
+    classifier: Classifier,
+    splits: list[Split],
+    parameters: StoredParameters | None,
+    among: IntArray | None = None,
 ) -> IntArray:
     """Return the points that a job must compute so that all neighbour lists are up to date; ascending ids, int64.
 
     Among them are the points of these splits that have no approximation under the parameters, or no neighbours if no
-    parameters are given.
+    parameters are given. among: with parameters, the points that may lack one; None for all.
     """
     missing = (
         neighbours.without_neighbours(connection, classifier, splits)
         if parameters is None
-        else approximations.without_approximation(connection, classifier, splits, parameters.id)
+        else approximations.without_approximation(connection, classifier, splits, parameters.id, among)
     )
     return np.union1d(missing, neighbours.outdated_neighbours(connection, classifier))
 

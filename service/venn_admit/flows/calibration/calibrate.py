@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection, Engine
 
 from venn_admit.advice import Render, Step, Verb
@@ -29,9 +30,16 @@ from venn_admit.flows.shell import Shell
 from venn_admit.methods.method import Made
 from venn_admit.methods.registry import METHODS
 from venn_admit.methods.venn_abers.make import MadeByAbers
-from venn_admit.methods.venn_admit.make import MadeByAdmit, read_points, require_radius
-from venn_admit.store.calibrations import calibrations, calibrators, chains
-from venn_admit.store.calibrations.calibration_points import ChangedRows, vacuum_points
+from venn_admit.methods.venn_admit.make import (
+    MadeByAdmit,
+    can_be_made_again,
+    make_again,
+    read_points,
+    require_radius,
+)
+from venn_admit.store.calibrations import calibrations, calibrators, chains, point_changes
+from venn_admit.store.calibrations.calibration_points import ChangedRows, rows_of, vacuum_points
+from venn_admit.store.calibrations.point_changes import View
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import approximations, classifiers, exemplars, neighbours
 from venn_admit.store.exemplars.approximations import StoredParameters
@@ -137,16 +145,22 @@ class LackingPoints:
     parameters: StoredParameters
 
 
-def lacking_points(connection: Connection, classifier: Classifier) -> LackingPoints | None:
+def lacking_points(
+    connection: Connection, classifier: Classifier, calibrator_id: int | None = None
+) -> LackingPoints | None:
     """Return what has to be approximated before a snapshot; None if the classifier has logits only.
 
-    Raises NotReadyError before the first fit, and if mc or vp hold too little to calibrate with.
+    calibrator_id: of the setting that is recalibrated, so that what did not change since is not looked at; None to look
+    at all points. Raises NotReadyError before the first fit, and if mc or vp hold too little to calibrate with.
     """
     parameters = usable_parameters(connection, classifier)
     require_classes(connection, classifier, (Split.MC, Split.VP))
     if parameters is None:
         return None
-    ids = points_to_approximate(connection, classifier, list(HELD_OUT_SPLITS), parameters)
+    changed = None
+    if calibrator_id is not None:
+        changed = point_changes.changed_points(connection, classifier, calibrator_id, parameters.id)
+    ids = points_to_approximate(connection, classifier, list(HELD_OUT_SPLITS), parameters, changed)
     return LackingPoints(ids, parameters)
 
 
@@ -326,6 +340,7 @@ def take_snapshot(
         )
     # Read before the data, so that a request that arrives in between does not count as served.
     requested_at = recalibrations.requested_at(guard, classifier, settings)
+    point_changes.keep(guard, classifier)
     if settings.family or (settings.standing and calibrator_id is None):
         chains.lock(guard, classifier)
     # A second transaction, because its view of the data must not be older than the lock.
@@ -342,6 +357,7 @@ def take_snapshot(
                 leave_out=leave_out,
                 memory_budget=workspace.memory_budget,
                 of_current=of_current,
+                view=point_changes.current_view(connection, classifier),
             )
             if not isinstance(calibrated.made, Advanced) or calibrated.made.is_new:
                 far_less = put_in_use_unless_far_less(
@@ -366,6 +382,7 @@ def take_snapshot(
         recalibrations.serve(guard, calibrated.calibrator_id, requested_at, whole=not calibrated.left_out)
     if calibrated.withheld is not None:
         calibrations.delete_withheld(guard, calibrated.calibrator_id, before=calibrated.calibration_id)
+    point_changes.forget_seen(guard, classifier)
     if workspace.keep_calibrations is not None:
         calibrations.delete_old(guard, calibrated.calibrator_id, workspace.keep_calibrations)
     return calibrated
@@ -419,7 +436,9 @@ def _calibrate(
     leave_out: bool,
     memory_budget: int,
     of_current: bool = False,
+    view: View | None = None,
 ) -> Calibrated:
+    """view: what the transaction sees, taken before it read anything else; None to compute all from scratch."""
     if calibrator_id is not None and isinstance(settings, VennAbersSettings) and settings.standing:
         advanced = advance_standing(connection, classifier, settings, calibrator_id, reason, of_current=of_current)
         return Calibrated(
@@ -434,11 +453,21 @@ def _calibrate(
             left_out=advanced.left_out,
         )
     parameters, splits = usable_parameters(connection, classifier), (Split.MC, Split.VP)
-    left_out = 0
+    left_out, changed_ids, before = np.empty(0, dtype=np.int64), None, None
     if parameters is not None:
-        left_out = len(require_approximations(connection, classifier, splits, parameters, leave_out=leave_out))
+        if view is not None and calibrator_id is not None:
+            changed_ids = point_changes.changed_points(connection, classifier, calibrator_id, parameters.id)
+        left_out = require_approximations(
+            connection, classifier, splits, parameters, leave_out=leave_out, among=changed_ids
+        )
     require_classes(connection, classifier, splits)
-    made = METHODS[settings.method].make(connection, classifier, parameters, settings, memory_budget=memory_budget)
+    if calibrator_id is not None and parameters is not None and changed_ids is not None and can_be_made_again(settings):
+        before = rows_of(connection, calibrator_id, classifier.class_count)
+        made: Made = make_again(
+            connection, classifier, parameters, settings, before, changed_ids, memory_budget=memory_budget
+        )
+    else:
+        made = METHODS[settings.method].make(connection, classifier, parameters, settings, memory_budget=memory_budget)
     if calibrator_id is None:
         calibrator_id = calibrators.add(connection, classifier, settings)
     calibration_id, changed = calibrations.store(
@@ -447,8 +476,12 @@ def _calibrate(
         made.rows,
         knn_parameters_id=None if parameters is None else parameters.id,
         reason=reason,
+        stored=before,
     )
     made.store(connection, calibration_id)
+    if view is not None and parameters is not None:
+        of_knn = approximations.without_approximation(connection, classifier, [Split.KNN], parameters.id, changed_ids)
+        point_changes.add_view(connection, classifier, calibrator_id, parameters.id, view, np.union1d(left_out, of_knn))
     vp_count = int(made.rows.in_vp.sum())
     return Calibrated(
         classifier,
@@ -459,7 +492,7 @@ def _calibrate(
         mc_count=len(made.rows.in_vp) - vp_count,
         vp_count=vp_count,
         changed=changed,
-        left_out=left_out,
+        left_out=len(left_out),
     )
 
 
@@ -490,12 +523,13 @@ def require_approximations(
     parameters: StoredParameters,
     *,
     leave_out: bool = False,
+    among: IntArray | None = None,
 ) -> IntArray:
     """Return the points of these splits that have no approximation under the parameters; without leave_out, none may.
 
-    Raises OutdatedError if there are any, and if training data have changed.
+    among: the points to look at; None for all. Raises OutdatedError if there are any, and if training data changed.
     """
-    lacking = approximations.without_approximation(connection, classifier, list(splits), parameters.id)
+    lacking = approximations.without_approximation(connection, classifier, list(splits), parameters.id, among)
     outdated = neighbours.outdated_neighbours(connection, classifier)
     if len(outdated) or (len(lacking) and not leave_out):
         raise OutdatedError(

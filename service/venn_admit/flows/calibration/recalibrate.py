@@ -203,7 +203,7 @@ def _search_or_snapshot(
             with guard.begin_nested() as locked:
                 # What arrives from here on waits, because it finds the job.
                 classifier = held_classifier(guard, request.classifier)
-                lacking = lacking_points(guard, classifier)
+                lacking = lacking_points(guard, classifier, request.calibrator_id)
                 if lacking is not None and len(lacking.exemplar_ids):
                     job_id = add_approximation_job(submission, classifier, lacking)
                     recalibrations.await_job(guard, request.calibrator_id, job_id)

@@ -1,13 +1,14 @@
 """A snapshot of Venn-ADMIT: the radius of the bands and the ADMIT sets of vp, both from mc (sections 3 to 5)."""
 
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 from sqlalchemy import Connection
 
 from venn_admit.core.approximation.knn import calibration_points
 from venn_admit.core.calibrators.bands import BandRadius, band_radius, bin_of
-from venn_admit.core.calibrators.settings import CalibratorSettings
+from venn_admit.core.calibrators.settings import CalibratorSettings, MethodSettings
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, join_points, join_rows, rows_of_split
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
 from venn_admit.core.calibrators.venn_admit.undivided import UndividedIndex
@@ -16,7 +17,7 @@ from venn_admit.core.types import CalibrationPoints, IntArray
 from venn_admit.errors import Code, NotReadyError
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.exemplars import approximations
-from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
+from venn_admit.store.exemplars.approximations import LabelledApproximations, Replacements, StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 
 
@@ -57,6 +58,12 @@ def make(
     vp = _admit_sets_of_vp(connection, classifier, parameters, settings, admit, memory_budget, instead)
     mc_bins = bin_of(mc.match_count, settings.q_bins)
     mc_rows = rows_of_split(mc_ids, mc, mc_bins, None, class_count=classifier.class_count)
+    return _made(mc_rows, radius, vp, settings)
+
+
+def _made(
+    mc_rows: CalibrationRows, radius: BandRadius, vp: "list[_SetBlock]", settings: CalibratorSettings
+) -> MadeByAdmit:
     smallest = np.concatenate([block.smallest_class_count for block in vp])
     return MadeByAdmit(
         rows=join_rows([mc_rows, *(block.rows for block in vp)]),
@@ -65,6 +72,56 @@ def make(
         usable_count=int((smallest >= settings.kappa).sum()),
         largest_kappa=int(smallest.max()),
     )
+
+
+def can_be_made_again(settings: MethodSettings) -> TypeGuard[CalibratorSettings]:
+    """Return whether `make_again` can make a snapshot under the settings."""
+    return isinstance(settings, CalibratorSettings) and not settings.undivided
+
+
+def make_again(
+    connection: Connection,
+    classifier: Classifier,
+    parameters: StoredParameters,
+    settings: CalibratorSettings,
+    before: CalibrationRows,
+    changed_ids: IntArray,
+    *,
+    memory_budget: int,
+) -> MadeByAdmit:
+    """Compute what `make` does from the rows of the snapshot before, under the same parameters, with a division.
+
+    An ADMIT set follows from the point and from mc. So if no point of mc is among the changed ones, the sets that are
+    stored hold, and only those of changed points are computed.
+
+    Args:
+        changed_ids: The exemplars that are not known to be as they were, int64.
+    """
+    class_count = classifier.class_count
+    may_differ = np.isin(before.exemplar_ids, changed_ids)
+    points, in_vp = approximations.points_among(connection, classifier, changed_ids, parameters.id)
+    new = calibration_points(points.approximation, points.labels)
+    bins = bin_of(new.match_count, settings.q_bins)
+    of_mc = np.flatnonzero(~in_vp)
+    mc_rows = join_rows(
+        [
+            before.take(np.flatnonzero(~may_differ & ~before.in_vp)),
+            rows_of_split(points.exemplar_ids[of_mc], new.take(of_mc), bins[of_mc], None, class_count=class_count),
+        ]
+    )
+    mc = mc_rows.points
+    radius = require_radius(mc, settings)
+    admit = AdmitIndex(mc, class_count=class_count, settings=settings, omega=radius.omega)
+    if len(of_mc) or (may_differ & ~before.in_vp).any():
+        blocks = _admit_sets_of_vp(connection, classifier, parameters, settings, admit, memory_budget, None)
+    else:
+        kept = before.take(np.flatnonzero(~may_differ & before.in_vp))
+        fewest = admit.smallest_class_count(kept.points.match_count, kept.points.distance, memory_budget=memory_budget)
+        blocks = [
+            _SetBlock(kept, fewest, int(kept.has_singleton.sum())),
+            _set_block(points.take(np.flatnonzero(in_vp)), admit, settings, class_count, memory_budget),
+        ]
+    return _made(mc_rows, radius, blocks, settings)
 
 
 def _make_undivided(
@@ -129,31 +186,36 @@ def _admit_sets_of_vp(
     memory_budget: int,
     instead: Replacements | None,
 ) -> list[_SetBlock]:
-    found = []
-    for block in approximations.split_blocks(connection, classifier, Split.VP, parameters.id, memory_budget, instead):
-        approximation = block.approximation
-        sets = admit.sets(
-            approximation.logits,
-            approximation.predicted,
-            approximation.match_count,
-            approximation.distance,
-            memory_budget=memory_budget,
-        )
-        bins = bin_of(approximation.match_count, settings.q_bins)
-        found.append(
-            _SetBlock(
-                rows=rows_of_split(
-                    block.exemplar_ids,
-                    calibration_points(block.approximation, block.labels),
-                    bins,
-                    sets.included,
-                    class_count=classifier.class_count,
-                ),
-                smallest_class_count=smallest_class_count(sets.band_size),
-                singleton_count=int(sets.singleton.sum()),
-            )
-        )
-    return found
+    blocks = approximations.split_blocks(connection, classifier, Split.VP, parameters.id, memory_budget, instead)
+    return [_set_block(block, admit, settings, classifier.class_count, memory_budget) for block in blocks]
+
+
+def _set_block(
+    block: LabelledApproximations,
+    admit: AdmitIndex,
+    settings: CalibratorSettings,
+    class_count: int,
+    memory_budget: int,
+) -> _SetBlock:
+    approximation = block.approximation
+    sets = admit.sets(
+        approximation.logits,
+        approximation.predicted,
+        approximation.match_count,
+        approximation.distance,
+        memory_budget=memory_budget,
+    )
+    return _SetBlock(
+        rows=rows_of_split(
+            block.exemplar_ids,
+            calibration_points(approximation, block.labels),
+            bin_of(approximation.match_count, settings.q_bins),
+            sets.included,
+            class_count=class_count,
+        ),
+        smallest_class_count=smallest_class_count(sets.band_size),
+        singleton_count=int(sets.singleton.sum()),
+    )
 
 
 def require_radius(points: CalibrationPoints, settings: CalibratorSettings, split: Split = Split.MC) -> BandRadius:

@@ -50,13 +50,19 @@ class ChangedRows:
 
 
 def write_changes(
-    connection: Connection, calibrator_id: int, method: str, number: int, rows: CalibrationRows
+    connection: Connection,
+    calibrator_id: int,
+    method: str,
+    number: int,
+    rows: CalibrationRows,
+    stored: CalibrationRows | None = None,
 ) -> ChangedRows:
     """Make these the open rows from snapshot `number` on, writing only the rows that differ.
 
-    method: of the calibrator; by any other than venn-admit, points have no ADMIT sets.
+    method: of the calibrator; by any other than venn-admit, points have no ADMIT sets. stored: the open rows, if they
+    have been read.
     """
-    stored = rows_of(connection, calibrator_id, rows.class_count, undivided=rows.logits is not None)
+    stored = stored or rows_of(connection, calibrator_id, rows.class_count, undivided=rows.logits is not None)
     changes = changed_rows(stored, rows)
     if len(changes.closed_ids):
         parameters = {"calibrator_id": calibrator_id, "number": number, "exemplar_ids": changes.closed_ids.tolist()}

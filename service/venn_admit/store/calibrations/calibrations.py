@@ -140,14 +140,21 @@ class SnapshotPoints:
 
 
 def store(
-    connection: Connection, calibrator_id: int, rows: CalibrationRows, *, knn_parameters_id: int | None, reason: str
+    connection: Connection,
+    calibrator_id: int,
+    rows: CalibrationRows,
+    *,
+    knn_parameters_id: int | None,
+    reason: str,
+    stored: CalibrationRows | None = None,
 ) -> tuple[int, ChangedRows]:
     """Store a snapshot of these rows, writing only those that changed; return the new key and the counts.
 
-    Its rows are open, so that it must become the current one, or the rows of that one be opened again.
+    Its rows are open, so that it must become the current one, or the rows of that one be opened again. stored: the
+    rows that are open, if they have been read.
     """
     given = execute(connection, "calibrations.next_number", calibrator_id=calibrator_id).one()
-    changed = write_changes(connection, calibrator_id, given.method, given.number, rows)
+    changed = write_changes(connection, calibrator_id, given.method, given.number, rows, stored)
     vp_count = int(rows.in_vp.sum())
     calibration_id: int = execute(
         connection,
@@ -363,8 +370,7 @@ def read_points(connection: Connection, calibration: Calibration, split: Split) 
 def vp_of(rows: CalibrationRows) -> SnapshotPoints:
     """Return the points of vp among the rows of a snapshot, in their order."""
     vp = rows.take(np.flatnonzero(rows.in_vp))
-    singleton = np.bitwise_count(vp.packed_sets).sum(axis=1) == 1
-    return SnapshotPoints(vp.exemplar_ids, vp.points, singleton, vp.logits)
+    return SnapshotPoints(vp.exemplar_ids, vp.points, vp.has_singleton, vp.logits)
 
 
 def latest_or_by_id(connection: Connection, classifier: Classifier, calibration_id: int | None) -> Calibration:

@@ -214,6 +214,12 @@ def _version(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version))
 
 
+def database_identity(connection: Connection) -> str:
+    """Return an identity that tells this database from all others, copies of it included."""
+    identity: str = execute(connection, "server.database_identity").scalar_one()
+    return identity
+
+
 def _forget_inherited_connections() -> None:
     """Forget the parent's connections, left open for it: a connection serves one process, and a child opens its own."""
     for engine in list(_engines):

@@ -11,8 +11,9 @@ from sqlalchemy import Connection, Row
 from venn_admit.core.budget import block_rows
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
 from venn_admit.core.split_names import Split
-from venn_admit.core.types import Approximation, IntArray, KnnParameters, TrainingEpoch
+from venn_admit.core.types import Approximation, BoolArray, IntArray, KnnParameters, TrainingEpoch
 from venn_admit.store.database.binary_copy import (
+    BOOL,
     FLOAT8,
     INT4,
     INT8,
@@ -65,6 +66,10 @@ class LabelledApproximations:
     labels: IntArray
     approximation: Approximation
 
+    def take(self, rows: IntArray) -> "LabelledApproximations":
+        """Return the points in some rows, in the order of these rows."""
+        return LabelledApproximations(self.exemplar_ids[rows], self.labels[rows], self.approximation.take(rows))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replacements:
@@ -88,11 +93,22 @@ class Replacements:
 
 
 def without_approximation(
-    connection: Connection, classifier: Classifier, splits: list[Split], knn_parameters_id: int
+    connection: Connection,
+    classifier: Classifier,
+    splits: list[Split],
+    knn_parameters_id: int,
+    among: IntArray | None = None,
 ) -> IntArray:
-    """Return the ids of the points of some splits that have no approximation under the given parameters yet."""
-    parameters = {"classifier_id": classifier.id, "splits": splits, "knn_parameters_id": knn_parameters_id}
-    return execute_ids(connection, "approximations.without_approximation", **parameters)
+    """Return the ids of the points of some splits that have no approximation under the given parameters yet.
+
+    among: ids of the classifier to look at; None for all.
+    """
+    parameters = {"splits": splits, "knn_parameters_id": knn_parameters_id}
+    if among is None:
+        parameters |= {"classifier_id": classifier.id}
+        return execute_ids(connection, "approximations.without_approximation", **parameters)
+    parameters |= {"exemplar_ids": among.tolist()}
+    return execute_ids(connection, "approximations.without_approximation_among", **parameters)
 
 
 VIEW_COLUMNS = ("predicted", "match_count", "distance", "logits")
@@ -179,6 +195,16 @@ def split_blocks(
             block["label"],
             stored if instead is None else instead.replaced(block["id"], stored),
         )
+
+
+def points_among(
+    connection: Connection, classifier: Classifier, exemplar_ids: IntArray, knn_parameters_id: int
+) -> tuple[LabelledApproximations, BoolArray]:
+    """Return those of some exemplars that are in mc or vp and have an approximation, and which are in vp, (n,) bool."""
+    columns = {"id": INT8, "label": INT4, **view_columns(classifier), "in_vp": BOOL}
+    parameters = {"exemplar_ids": exemplar_ids.tolist(), "knn_parameters_id": knn_parameters_id}
+    found = read_columns(connection, "approximations.points_among", columns, **parameters)
+    return LabelledApproximations(found["id"], found["label"], _approximation(found)), found["in_vp"]
 
 
 def add_parameters(

@@ -44,6 +44,7 @@ FIRST_EXEMPLAR: Key = {"split": "", "id": 0}
 
 TABLES: Mapping[str, Key] = {
     "recalibration_request": {"calibrator_id": 0},
+    "snapshot_view": {"calibrator_id": 0},
     "monitor_state": {"monitor_id": 0, "documents": 0},
     "monitor_reading": {"monitor_id": 0, "lamp": "", "number": 0},
     "monitor_alarm": {"id": 0},
@@ -69,6 +70,7 @@ TABLES: Mapping[str, Key] = {
     "knn_parameters": {"id": 0},
     "forgotten_training": {"id": 0},
     "audit_rule": {"id": 0},
+    "point_change": {"id": 0},
 }
 """What refers to no exemplar, in the order in which it can be deleted; of each, a key before that of any row."""
 
@@ -76,6 +78,7 @@ _TYPES: Mapping[type, TypeEngine[Any]] = {int: BigInteger(), float: Double(), st
 
 _PARENTS = {
     "recalibration_request": "calibrator",
+    "snapshot_view": "calibrator",
     "monitor_state": "monitor",
     "monitor_reading": "monitor",
     "monitor_alarm": "monitor",

@@ -91,7 +91,7 @@ def split_counts(connection: Connection, classifier: Classifier) -> dict[Split, 
 
 
 def split_classes(connection: Connection, classifier: Classifier, split: Split) -> list[int]:
-    """Return two labels of a split, ascending, or all if it has fewer, without those of training exemplars that wait."""
+    """Return two labels of a split, ascending, or fewer if it has no more; training exemplars that wait left out."""
     parameters = {"classifier_id": classifier.id, "split": split, "support_version": classifier.support_version}
     return sorted(execute(connection, "exemplars.split_classes", **parameters).scalars())
 

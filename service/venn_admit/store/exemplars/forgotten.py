@@ -193,6 +193,7 @@ def delete(connection: Connection, classifier: Classifier, exemplar_ids: IntArra
     for table in _TABLES:
         done = execute(connection, f"forgotten.delete_{table}", **parameters)
         rows[table] = done.scalar_one() if table == "label_event" else done.rowcount
+    execute(connection, "forgotten.delete_point_change", **parameters)  # after what the others wrote there
     return rows
 
 

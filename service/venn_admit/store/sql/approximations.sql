@@ -28,6 +28,31 @@ WHERE
     )
 ORDER BY exemplar.id;
 
+-- name: without_approximation_among
+-- Those of some exemplars that are points of the given splits and have no approximation under the given parameters yet.
+SELECT exemplar.id
+FROM unnest(:exemplar_ids ::bigint[]) AS given (id)
+CROSS JOIN
+    LATERAL (
+        SELECT
+            one.id,
+            one.split
+        FROM exemplar AS one
+        WHERE one.id = given.id
+        ORDER BY one.id
+        LIMIT 1
+    ) AS exemplar
+WHERE
+    exemplar.split = ANY(:splits)
+    AND NOT EXISTS (
+        SELECT 1
+        FROM approximation
+        WHERE
+            approximation.knn_parameters_id = :knn_parameters_id
+            AND approximation.exemplar_id = exemplar.id
+    )
+ORDER BY exemplar.id;
+
 -- name: outdated_neighbours
 -- The points whose neighbours are older than the training exemplars.
 SELECT exemplar.id
@@ -108,6 +133,45 @@ WHERE
     exemplar.classifier_id = :classifier_id
     AND exemplar.split = :split
     AND approximation.knn_parameters_id = :knn_parameters_id
+ORDER BY exemplar.id;
+
+-- name: points_among
+-- Those of some exemplars that are in mc or vp and have an approximation, each with its label and its split.
+SELECT
+    exemplar.id,
+    exemplar.label,
+    approximation.predicted,
+    approximation.match_count,
+    approximation.distance,
+    approximation.logits,
+    exemplar.split = 'vp' AS in_vp
+FROM unnest(:exemplar_ids ::bigint[]) AS given (id)
+CROSS JOIN
+    LATERAL (
+        SELECT
+            one.id,
+            one.label,
+            one.split
+        FROM exemplar AS one
+        WHERE one.id = given.id
+        ORDER BY one.id
+        LIMIT 1
+    ) AS exemplar
+CROSS JOIN
+    LATERAL (
+        SELECT
+            one.predicted,
+            one.match_count,
+            one.distance,
+            one.logits
+        FROM approximation AS one
+        WHERE
+            one.knn_parameters_id = :knn_parameters_id
+            AND one.exemplar_id = exemplar.id
+        ORDER BY one.exemplar_id
+        LIMIT 1
+    ) AS approximation
+WHERE exemplar.split IN ('mc', 'vp')
 ORDER BY exemplar.id;
 
 -- name: retire_parameters

@@ -211,6 +211,21 @@ WHERE exemplar_id = ANY(:exemplar_ids);
 DELETE FROM approximation
 WHERE exemplar_id = ANY(:exemplar_ids);
 
+-- name: delete_point_change
+-- Take these exemplars out of the ledger of changes, so that the next snapshots have to be computed from scratch.
+WITH unknown AS (
+    DELETE FROM snapshot_view
+    USING calibrator
+    WHERE
+        snapshot_view.calibrator_id = calibrator.id
+        AND calibrator.classifier_id = :classifier_id
+)
+
+DELETE FROM point_change
+WHERE
+    classifier_id = :classifier_id
+    AND exemplar_id = ANY(:exemplar_ids);
+
 -- name: delete_neighbours
 -- Delete the neighbour lists of these exemplars.
 DELETE FROM neighbours

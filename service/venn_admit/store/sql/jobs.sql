@@ -246,12 +246,6 @@ FROM job
 WHERE id = :job_id
 FOR UPDATE;
 
--- name: database_identity
--- Identify this database among all databases of all servers; a copy has another identity.
-SELECT format('%s-%s', control.system_identifier, pg_database.oid) AS identity
-FROM pg_control_system() AS control, pg_database
-WHERE pg_database.datname = current_database();
-
 -- name: jobs
 -- The newest jobs, or the newest before a given one, of one classifier or of all, and the progress of each.
 SELECT

@@ -43,3 +43,9 @@ SELECT
 -- name: limited
 -- Restore the timeouts with which the session began.
 RESET ALL;
+
+-- name: database_identity
+-- Identify this database among all databases of all servers; a copy has another identity.
+SELECT format('%s-%s', control.system_identifier, pg_database.oid) AS identity
+FROM pg_control_system() AS control, pg_database
+WHERE pg_database.datname = current_database();

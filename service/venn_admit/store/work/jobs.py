@@ -196,12 +196,6 @@ def reopen(connection: Connection, job_id: int) -> bool:
     return True
 
 
-def database_identity(connection: Connection) -> str:
-    """Return an identity that tells this database from all others that may share a broker with it."""
-    identity: str = execute(connection, "jobs.database_identity").scalar_one()
-    return identity
-
-
 def announce_worker(connection: Connection) -> None:
     """Count this connection as a live worker until it closes."""
     execute(connection, "jobs.announce_worker")

@@ -89,6 +89,24 @@ class AdmitIndex:
         )
         return admit_sets(logits, predicted, band_size, threshold_score, kappa=self._settings.kappa)
 
+    def smallest_class_count(
+        self, match_count: IntArray, distance: FloatArray, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
+    ) -> IntArray:
+        """Return the fewest points that any class has in the band of each of m points, as `sets` finds it; (m,) int64.
+
+        Args:
+            match_count: (m,) int64, q.
+            distance: (m,) float64, d.
+        """
+        fewest, classes = np.empty(len(distance), dtype=np.int64), np.arange(self._class_count)
+        step = block_rows(memory_budget, TEMPORARY_BYTES * self._class_count)
+        for start in range(0, len(distance), step):
+            rows = slice(start, start + step)
+            each = bin_of(match_count[rows], self._settings.q_bins)[:, np.newaxis] * self._class_count + classes
+            low, high = self._windows.windows(each, distance[rows], self._omega)  # (m, C)
+            fewest[rows] = smallest_class_count(high - low)
+        return fewest
+
     def thresholds(self, match_count: IntArray, distance: FloatArray, memory_budget: int) -> BandThresholds:
         """Return what the bands of m points come to, with one score more too."""
         ranks: list[Rank] = [self._rank, lambda size: self._rank(size + 1), lambda size: self._rank(size + 1) - 1]

@@ -1,0 +1,91 @@
+"""What the open points of a calibrator were computed from, and which points arrived or changed since.
+
+A ledger has each change with the number of its transaction. A view of the data says which transactions it saw, so what
+it did not see is told exactly, in whatever order transactions end.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import Connection
+
+from venn_admit.core.types import IntArray
+from venn_admit.store.database.engine import database_identity
+from venn_admit.store.database.statements import execute
+from venn_admit.store.exemplars.classifiers import Classifier
+
+_MOST_NAMED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view of the data. seen: as `pg_current_snapshot` says it. last_exemplar_id: of the held-out exemplars."""
+
+    seen: str
+    last_exemplar_id: int
+
+
+def keep(guard: Connection, classifier: Classifier) -> None:
+    """Keep the ledger from being emptied before the transaction ends; called before a snapshot takes its view."""
+    execute(guard, "point_changes.share", classifier_id=classifier.id)
+
+
+def current_view(connection: Connection, classifier: Classifier) -> View:
+    """Return what a transaction sees; asked before it reads any points."""
+    row = execute(connection, "point_changes.current_view", classifier_id=classifier.id).one()
+    return View(row.seen, row.last_exemplar_id)
+
+
+def changed_points(
+    connection: Connection, classifier: Classifier, calibrator_id: int, knn_parameters_id: int
+) -> IntArray | None:
+    """Return the held-out exemplars that arrived or changed since the view of the open points, int64, ascending.
+
+    Some of them may be gone, or be as they were. None if it may be any: there is no such view, it is of other
+    parameters or of the server that the database was copied from, or a single statement changed many.
+    """
+    parameters = {
+        "calibrator_id": calibrator_id,
+        "knn_parameters_id": knn_parameters_id,
+        "identity": database_identity(connection),
+    }
+    view = execute(connection, "point_changes.view_of_open_points", **parameters).one_or_none()
+    if view is None:
+        return None
+    found = execute(connection, "point_changes.changed_since", classifier_id=classifier.id, **view._mapping)
+    ids = found.scalars().all()
+    return None if None in ids else np.sort(np.array(ids, dtype=np.int64))
+
+
+def add_view(
+    connection: Connection,
+    classifier: Classifier,
+    calibrator_id: int,
+    knn_parameters_id: int,
+    view: View,
+    left_out: IntArray,
+) -> None:
+    """Store from which view the open points were computed; left_out: held-out exemplars without an approximation."""
+    execute(
+        connection,
+        "point_changes.add_view",
+        calibrator_id=calibrator_id,
+        knn_parameters_id=knn_parameters_id,
+        seen=view.seen,
+        identity=database_identity(connection),
+        last_exemplar_id=view.last_exemplar_id,
+    )
+    if len(left_out):
+        ids: list[int | None] = [None] if len(left_out) > _MOST_NAMED else list(left_out.tolist())
+        execute(connection, "point_changes.add_changes", classifier_id=classifier.id, exemplar_ids=ids)
+
+
+def forget_seen(guard: Connection, classifier: Classifier) -> None:
+    """Delete what every view of a classifier saw, unless another snapshot of it is under way.
+
+    guard: a transaction that sees what is committed, and has called `keep`.
+    """
+    of_classifier = {"classifier_id": classifier.id}
+    if execute(guard, "point_changes.own", **of_classifier).scalar_one():
+        execute(guard, "point_changes.forget_views", **of_classifier)
+        execute(guard, "point_changes.forget_seen", **of_classifier)
