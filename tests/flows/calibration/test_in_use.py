@@ -336,6 +336,20 @@ def test_certificates_of_a_family_that_are_made_at_the_same_time_count_each_othe
     assert [float(row.level) for row in levels] == [pytest.approx(1 / 20), pytest.approx(1 / 60, abs=1e-6)]
 
 
+def test_forgetting_makes_certificates_of_a_family_again_in_turn(abers: Bench) -> None:
+    made(abers, of_family("0.2", "0.9"))
+    with ThreadPoolExecutor(1) as pool:
+        with transaction(abers.engine) as beginning:
+            chains.lock(beginning, classifiers.by_name(beginning, "edge"))
+            forgetting = pool.submit(forget, abers.workspace(), "edge", ["mc-4"])
+            while not abers.value(WAITING):
+                assert not forgetting.done()
+                time.sleep(0.01)
+        forgetting.result()
+    levels = abers.rows("SELECT 1 - confidence AS level FROM report.certificate_look_v1 ORDER BY level DESC")
+    assert [float(row.level) for row in levels] == [pytest.approx(1 / 20), pytest.approx(1 / 60, abs=1e-6)]
+
+
 def test_certificates_of_a_family_share_its_confidence(abers: Bench) -> None:
     """With one before that was made by itself; once nothing is left, another is refused."""
     made(abers, uncertified())

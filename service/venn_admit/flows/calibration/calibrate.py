@@ -399,8 +399,8 @@ def renewed_snapshot(
 ) -> Calibrated:
     """Make a snapshot within a transaction that keeps everybody else from changing what it is made of.
 
-    The transaction holds the locks of ingestion, of the calibrator and of the classifier. Raises as `calibrate` does,
-    and OutdatedError if approximations are missing or out of date.
+    The transaction holds the locks of ingestion, of the calibrator, of chains and of the classifier. Raises as
+    `calibrate` does, and OutdatedError if approximations are missing or out of date.
     """
     calibrated = _calibrate(
         connection,

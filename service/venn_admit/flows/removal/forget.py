@@ -25,7 +25,7 @@ from venn_admit.flows.jobs.submit import Send, Submission, submit_job
 from venn_admit.flows.keys.keys import Caller, note
 from venn_admit.flows.removal.batches import batches_of
 from venn_admit.flows.removal.one_generation import Total, count_answers, forget_answers, remove_from
-from venn_admit.store.calibrations import calibrators
+from venn_admit.store.calibrations import calibrators, chains
 from venn_admit.store.calibrations.calibration_points import vacuum_points
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.exemplars import classifiers, exemplars, forgotten, generations
@@ -233,6 +233,8 @@ def _remove(
     for generation in generations:
         for calibrator in calibrators.of_classifier(connection, generation):
             calibrators.lock(connection, generation, calibrator.settings)
+    # After those, as who calibrates takes them: certificates of a family that are made again count all before them.
+    chains.lock(connection, classifier)
     forgotten.lock(connection, generations)
     generations = [classifiers.usable(connection, one) for one in generations]
     require_no_jobs(connection, generations, _DISTURBED)
