@@ -343,6 +343,21 @@ def of_parts_by_score(_report: CalibrationReport, rows: Rows) -> Cells:
     return [(None, share(row.share_of_mc), None, share(row.share_right), None, None) for row in rows]
 
 
+def of_certificates(_report: CalibrationReport, rows: Rows) -> Cells:
+    return [
+        (
+            str(row.calibration),
+            str(row.setting),
+            row.classifier,
+            time_text(row.created_at),
+            str(row.confidence),
+            f"{row.looks:,}",
+            str(row.joint_confidence),
+        )
+        for row in rows
+    ]
+
+
 Checks = dict[str, Callable[[CalibrationReport, Rows], Cells]]
 EVERY: Checks = {
     "partition_map": of_map,
@@ -354,6 +369,7 @@ EVERY: Checks = {
     "discrepancies": of_discrepancies,
     "stored": of_stored,
     "labels": of_labels,
+    "certificates": of_certificates,
 }
 BANDS: Checks = {"partitions_by_q": by_q, "partitions_by_d": by_d}
 CELLS: Checks = {"cells": of_cells, "parts_by_score": of_parts_by_score, "parts_by_q": of_parts, "parts_by_d": of_parts}

@@ -202,7 +202,7 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
         watch=Watch(is_in_use=True, said=None, is_behind=False),
         queries=table_queries("made", 7, 1, "vp", (0, 1, 6), (0, 1, 6)),
         withheld={},
-        look=None,
+        looks=(),
     )
 
 
@@ -287,13 +287,15 @@ def test_advice(two_classes: CalibrationReport) -> None:
     assert advice(given, command) == []
     why = Withheld(in_use=7, points=4000, share=0.01, share_in_use=0.4)
     look = CertificateLook(7, 1, "made", NEWEST, Decimal("0.95"), 2, Decimal("0.90"))
-    below = replace(two_classes, withheld={8: why, 6: why}, look=look)
+    below = replace(two_classes, withheld={8: why, 6: why}, looks=(look,))
     (said,) = [line for line in advice(below, command) if "venn-admit use" in line]
     assert said.startswith(
         "Calibration 8 was not put in use because it would admit 1.0% of 4,000 calibration points and"
     )
     counted = "2 certificates looked at the labels of mc and vp; all hold together with confidence 0.90."
     assert counted in " ".join(shown(below).split())
+    older = replace(below, looks=tuple(replace(look, looks=number) for number in range(22, 0, -1)))
+    assert "2 older ones are not shown here" in " ".join(shown(older).split())
     itself = replace(below, snapshot=replace(due.snapshot, id=8, state="withheld"))
     assert advice(itself, command) == [said]
     retired = replace(due, snapshot=replace(due.snapshot, state="retired"))

@@ -90,7 +90,7 @@ def report(workspace: Workspace, name: str, *, calibration_id: int | None) -> Ca
             part_edges=() if classifier.knn is None else default_match_bins(classifier.neighbour_count),
         ),
         withheld=withheld,
-        look=CertificateLook(**looks[0]._mapping) if looks else None,
+        looks=tuple(CertificateLook(**row._mapping) for row in looks),
         chains=of_chains,
     )
 

@@ -150,7 +150,7 @@ class CalibrationReport:
     reference, each point decided on without itself. history: the newest calibrations up to this one, the newest first.
     days: the last ones, the oldest first; none if nothing happened on them.
     watch: its monitor. queries: the SQL behind the tables, by name. withheld: why calibrations are stored and were
-    never put in use, by their numbers. look: the newest certificate that looked at the labels; None if none did.
+    never put in use, by their numbers. looks: the certificates that looked at the labels, the newest first.
     chains: what chains came to, up to this calibration; None if its certificate was made once.
     """
 
@@ -170,7 +170,7 @@ class CalibrationReport:
     watch: Watch
     queries: Mapping[str, str]
     withheld: Mapping[int, Withheld]
-    look: CertificateLook | None
+    looks: tuple[CertificateLook, ...]
     chains: ChainHistory | None = None
 
     def step(self, verb: Verb, **arguments: Any) -> Step:

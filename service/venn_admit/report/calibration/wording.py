@@ -29,10 +29,11 @@ from venn_admit.report.wording import (
     unlikely_logits_text,
     waiting_text,
 )
-from venn_admit_client.records import looks_text
+from venn_admit_client.records import CertificateLook, looks_text
 
 LEAST_WORDS = 8
 """Characters of a line of a column that holds words, at least."""
+SHOWN_LOOKS = 20
 
 
 def heading(report: CalibrationReport) -> str:
@@ -70,6 +71,7 @@ def sections(report: CalibrationReport, render: Render) -> list[Section]:
         history_section(report),
         *(() if report.agreement is None else (_discrepancies(report.agreement),)),
         _stored(report),
+        *((_certificates(report.looks),) if report.looks else ()),
         report.part.budget(report),
     ]
 
@@ -140,7 +142,32 @@ def _stored(report: CalibrationReport) -> Section:
             TextTable(("labels\noutside\ntrain", "exemplars", "calibrate", "first", "newest"), chosen, query="labels"),
             *(_rules_text(label) for label in inventory.selections if label.rule is not None),
             since,
-            *([] if report.look is None else [looks_text(report.look.looks, report.look.joint_confidence)]),
+        ),
+    )
+
+
+def _certificates(looks: Sequence[CertificateLook]) -> Section:
+    newest = looks[0]
+    rows = tuple(
+        (
+            str(look.calibration),
+            str(look.setting),
+            look.classifier,
+            time_text(look.created_at),
+            str(look.confidence),
+            f"{look.looks:,}",
+            str(look.joint_confidence),
+        )
+        for look in looks[:SHOWN_LOOKS]
+    )
+    columns = ("calibration", "setting", "classifier", "looked", "confidence", "certificates\nso far", "all hold with")
+    older = len(looks) - len(rows)
+    return Section(
+        "Certificates that looked at the labels",
+        (
+            TextTable(columns, rows, query="certificates", words=(2,)),
+            looks_text(newest.looks, newest.joint_confidence),
+            *([f"{older:,} older ones are not shown here; the SQL and JSON have them."] if older else []),
         ),
     )
 

@@ -178,6 +178,25 @@ ORDER BY
     given.selection,
     draw.rule;
 
+-- name: certificates
+-- Every certificate that looked at labels outside of the training data, in any generation, the newest first.
+SELECT
+    look.calibration,
+    look.setting,
+    look.classifier,
+    look.created_at,
+    look.confidence,
+    look.looks,
+    look.joint_confidence
+FROM report.certificate_look_v1 AS look
+INNER JOIN report.classifier_v1 AS known ON look.classifier = known.classifier
+WHERE
+    known.current_generation = (
+        SELECT given.current_generation FROM report.classifier_v1 AS given
+        WHERE given.classifier = :classifier
+    )
+ORDER BY look.looks DESC;
+
 -- name: partitions_by_q
 -- Calibration points by bin of q and true class. The page counts which of their bands are usable.
 SELECT

@@ -68,7 +68,9 @@ def intervals(count: IntArray, trials: IntArray, level: float) -> tuple[FloatArr
 def _log_upper_tails(
     k: IntArray, n: IntArray, log_p: FloatArray, log_factor: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Log P(X >= k) and its slope in log p for binomial X, 0 < k <= n and p < k / n, with log_factor for log(n over k).
+    """Logarithm of P(X >= k), and its slope in log p, for binomial X and 0 < k <= n.
+
+    log_factor: (n,) float64, the logarithm of n choose k, less one that the result is compared with.
 
     The tail is the incomplete beta function, by its continued fraction. Source: DLMF, 8.17.22, evaluated by the method
     of Lentz.
