@@ -1,6 +1,7 @@
 """Bins, band radius, windows, and the order statistics that are asked of them."""
 
 import math
+import statistics
 
 import numpy as np
 import pytest
@@ -9,7 +10,13 @@ from hypothesis import strategies as st
 
 from tests import reference
 from tests.core.scenarios import Scenario, reordered, scenarios
-from venn_admit.core.calibrators.bands import WindowIndex, band_radius, bin_of, check_calibration_points
+from venn_admit.core.calibrators.bands import (
+    WindowIndex,
+    band_radius,
+    bin_of,
+    check_calibration_points,
+    standard_deviation,
+)
 from venn_admit.core.calibrators.order_statistics import OrderStatistics
 from venn_admit.core.types import CalibrationPoints
 from venn_admit.errors import InvalidInputError, NotReadyError
@@ -82,6 +89,16 @@ def test_band_radius_is_the_references_whatever_the_row_order(scenario: Scenario
     assert math.isclose(radius.omega, reference.radius(mc, delta), rel_tol=1e-12)
     shuffled = reordered(mc, np.random.default_rng(seed + 1).permutation(len(distance)))
     assert band_radius(shuffled, delta) == radius
+
+
+@given(
+    st.lists(st.floats(0, 1e100, allow_subnormal=False), min_size=2, max_size=600),
+    st.sampled_from([1.0, 0.25, 1e-120]),
+)
+def test_the_standard_deviation_is_rounded_once(values: list[float], scale: float) -> None:
+    """That is what the standard library gives, whose fractions take ten times as long."""
+    scaled = [value * scale for value in values]
+    assert standard_deviation(np.array(scaled)) == statistics.stdev(scaled)
 
 
 def test_band_radius_needs_two_right_predictions_with_a_match() -> None:

@@ -79,6 +79,13 @@ class TestSnapshots:
         assert (first.number, first.mc_count, first.vp_count) == (1, 500, 500)
         assert changed == ChangedRows(closed=0, opened=POINTS)
 
+    def test_the_quartiles_of_d_are_those_that_sql_finds(self, edge: Bench) -> None:
+        calibrated(edge)
+        found = edge.value(
+            "SELECT percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY distance) FROM calibration_point"
+        )
+        assert edge.value("SELECT quartiles FROM snapshot_quartiles") == found
+
     def test_with_nothing_changed_writes_no_row_and_counts_on(self, edge: Bench) -> None:
         first, _ = calibrated(edge)
         before = point_rows(edge)

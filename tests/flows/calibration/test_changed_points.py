@@ -9,7 +9,7 @@ from tests.running import Bench
 from venn_admit.flows.calibration.recalibrate import recalibrate
 from venn_admit.flows.data.export import Export
 from venn_admit.flows.data.settings import retire
-from venn_admit.methods.venn_admit.make import make_again
+from venn_admit.methods.venn_admit.make import MadeByAdmit, make_again
 from venn_admit.store.calibrations import point_changes
 from venn_admit.store.calibrations.calibration_points import ChangedRows
 from venn_admit.store.database.engine import connect, transaction
@@ -37,13 +37,20 @@ def changed(bench: Bench) -> list[str] | None:
     return sorted(bench.value("SELECT external_id FROM exemplar WHERE id = :id", id=one) for one in ids.tolist())
 
 
+def facts(made: MadeByAdmit) -> tuple[Any, ...]:
+    """What is said of a snapshot beside its rows."""
+    return made.radius, made.singleton_count, made.usable_count, made.largest_kappa
+
+
 def recalibrated(bench: Bench) -> None:
     """Serve what is due, and see that a calibration from scratch of the same data gives the same rows."""
-    for _, step in recalibrate(bench.workspace(), "edge", shell=Computing(bench)):
-        assert step is not None
-        assert step.calibrated is not None
+    ((_, step),) = recalibrate(bench.workspace(), "edge", shell=Computing(bench))
+    assert step is not None
+    assert step.calibrated is not None
     made = bench.export("edge", Export.CALIBRATION)
-    assert bench.calibrate("edge", **EDGE.settings).changed == ChangedRows(closed=0, opened=0)
+    again = bench.calibrate("edge", **EDGE.settings)
+    assert again.changed == ChangedRows(closed=0, opened=0)
+    assert facts(step.calibrated.by_admit) == facts(again.by_admit)
     assert bench.export("edge", Export.CALIBRATION) == made
 
 

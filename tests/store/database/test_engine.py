@@ -273,7 +273,10 @@ def test_what_a_server_must_have(
 
 @pytest.mark.parametrize(
     "vacuum",
-    [removal.vacuum, calibration_points.vacuum_points, partial(calibration_points.vacuum_points, analyse=False)],
+    [
+        removal.vacuum,
+        *(partial(calibration_points.vacuum_points, how=how) for how in calibration_points.Vacuum),
+    ],
 )
 def test_no_timeout_ends_a_vacuum(database: str, vacuum: Callable[[Engine], None]) -> None:
     timeouts: list[tuple[str, str]] = []

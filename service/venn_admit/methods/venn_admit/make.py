@@ -1,6 +1,8 @@
 """A snapshot of Venn-ADMIT: the radius of the bands and the ADMIT sets of vp, both from mc (sections 3 to 5)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeGuard
 
 import numpy as np
@@ -25,15 +27,24 @@ from venn_admit.store.exemplars.classifiers import Classifier
 class MadeByAdmit:
     """The points of a snapshot with the radius of its bands.
 
-    usable_count: points of vp whose band holds at least kappa points of every class. largest_kappa: the largest that
-    leaves any, 0 if every band of vp lacks at least one class.
+    smallest_class_count: finds the fewest points that any class has in the band of each point of vp, (n_vp,) int64.
     """
 
     rows: CalibrationRows
     radius: BandRadius
     singleton_count: int
-    usable_count: int
-    largest_kappa: int
+    smallest_class_count: Callable[[], IntArray]
+    kappa: int
+
+    @property
+    def usable_count(self) -> int:
+        """The points of vp whose band holds at least kappa points of every class."""
+        return int((self.smallest_class_count() >= self.kappa).sum())
+
+    @property
+    def largest_kappa(self) -> int:
+        """The largest kappa that leaves any such points; 0 if every band of vp lacks at least one class."""
+        return int(self.smallest_class_count().max())
 
     def store(self, connection: Connection, calibration_id: int) -> None:
         """Store the radius."""
@@ -64,13 +75,12 @@ def make(
 def _made(
     mc_rows: CalibrationRows, radius: BandRadius, vp: "list[_SetBlock]", settings: CalibratorSettings
 ) -> MadeByAdmit:
-    smallest = np.concatenate([block.smallest_class_count for block in vp])
     return MadeByAdmit(
         rows=join_rows([mc_rows, *(block.rows for block in vp)]),
         radius=radius,
         singleton_count=sum(block.singleton_count for block in vp),
-        usable_count=int((smallest >= settings.kappa).sum()),
-        largest_kappa=int(smallest.max()),
+        smallest_class_count=lambda: np.concatenate([block.smallest_class_count() for block in vp]),
+        kappa=settings.kappa,
     )
 
 
@@ -116,7 +126,9 @@ def make_again(
         blocks = _admit_sets_of_vp(connection, classifier, parameters, settings, admit, memory_budget, None)
     else:
         kept = before.take(np.flatnonzero(~may_differ & before.in_vp))
-        fewest = admit.smallest_class_count(kept.points.match_count, kept.points.distance, memory_budget=memory_budget)
+        fewest = partial(
+            admit.smallest_class_count, kept.points.match_count, kept.points.distance, memory_budget=memory_budget
+        )
         blocks = [
             _SetBlock(kept, fewest, int(kept.has_singleton.sum())),
             _set_block(points.take(np.flatnonzero(in_vp)), admit, settings, class_count, memory_budget),
@@ -151,7 +163,7 @@ def _make_undivided(
         memory_budget=memory_budget,
     )
     sets = index.own_sets(memory_budget=memory_budget)
-    smallest = smallest_class_count(sets.band_size)
+    fewest = smallest_class_count(sets.band_size)
     return MadeByAdmit(
         rows=rows_of_split(
             np.concatenate([block.exemplar_ids for block in blocks]),
@@ -163,8 +175,8 @@ def _make_undivided(
         ),
         radius=radius,
         singleton_count=int(sets.singleton.sum()),
-        usable_count=int((smallest >= settings.kappa).sum()),
-        largest_kappa=int(smallest.max()),
+        smallest_class_count=lambda: fewest,
+        kappa=settings.kappa,
     )
 
 
@@ -173,7 +185,7 @@ class _SetBlock:
     """A block of vp with its ADMIT sets, without the logits, which are large."""
 
     rows: CalibrationRows
-    smallest_class_count: IntArray
+    smallest_class_count: Callable[[], IntArray]
     singleton_count: int
 
 
@@ -205,6 +217,7 @@ def _set_block(
         approximation.distance,
         memory_budget=memory_budget,
     )
+    fewest = smallest_class_count(sets.band_size)
     return _SetBlock(
         rows=rows_of_split(
             block.exemplar_ids,
@@ -213,7 +226,7 @@ def _set_block(
             sets.included,
             class_count=class_count,
         ),
-        smallest_class_count=smallest_class_count(sets.band_size),
+        smallest_class_count=lambda: fewest,
         singleton_count=int(sets.singleton.sum()),
     )
 

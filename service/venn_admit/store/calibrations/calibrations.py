@@ -335,7 +335,9 @@ def by_id(connection: Connection, classifier: Classifier, calibration_id: int) -
 def of_any_generation(connection: Connection, classifier: Classifier, calibration_id: int) -> Calibration:
     """Return a snapshot of a classifier or of another generation of it; NotFoundError if none has this id."""
     found = _read(connection, calibration_id)
-    if found is None or having(connection, classifier.address, found.classifier_id) is None:
+    if found is None or (
+        found.classifier_id != classifier.id and having(connection, classifier.address, found.classifier_id) is None
+    ):
         raise _unknown(classifier, calibration_id)
     return found
 

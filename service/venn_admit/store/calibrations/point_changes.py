@@ -87,5 +87,4 @@ def forget_seen(guard: Connection, classifier: Classifier) -> None:
     """
     of_classifier = {"classifier_id": classifier.id}
     if execute(guard, "point_changes.own", **of_classifier).scalar_one():
-        execute(guard, "point_changes.forget_views", **of_classifier)
         execute(guard, "point_changes.forget_seen", **of_classifier)

@@ -44,6 +44,10 @@ WHERE
             AND is_in_snapshot_v1(calibration.number, point.valid_from, point.valid_until)
     );
 
+-- name: vacuum_pages
+-- Mark pages as all-visible that hold no dead row, and leave the indices alone.
+VACUUM (SKIP_LOCKED, INDEX_CLEANUP off, TRUNCATE off) calibration_point;
+
 -- name: vacuum_points
 -- Mark pages as all-visible, because an index-only scan visits the table otherwise. It is skipped if another session
 -- holds the lock.

@@ -78,17 +78,17 @@ SELECT
     left_out.exemplar_id
 FROM unnest(:exemplar_ids ::bigint[]) AS left_out (exemplar_id);
 
--- name: forget_views
--- Forget the views of settings that are not kept current.
-DELETE FROM snapshot_view
-USING calibrator
-WHERE
-    snapshot_view.calibrator_id = calibrator.id
-    AND calibrator.classifier_id = :classifier_id
-    AND calibrator.retired_at IS NOT NULL;
-
 -- name: forget_seen
--- Delete the changes that the views of all settings saw.
+-- Delete the changes that the views of all settings saw, and the views of settings that are not kept current.
+WITH retired AS (
+    DELETE FROM snapshot_view
+    USING calibrator
+    WHERE
+        snapshot_view.calibrator_id = calibrator.id
+        AND calibrator.classifier_id = :classifier_id
+        AND calibrator.retired_at IS NOT NULL
+)
+
 DELETE FROM point_change
 WHERE
     classifier_id = :classifier_id
@@ -96,7 +96,9 @@ WHERE
         SELECT min(CAST(CAST(pg_snapshot_xmin(CAST(snapshot.seen AS pg_snapshot)) AS text) AS bigint))
         FROM snapshot_view AS snapshot
         INNER JOIN calibrator ON snapshot.calibrator_id = calibrator.id
-        WHERE calibrator.classifier_id = :classifier_id
+        WHERE
+            calibrator.classifier_id = :classifier_id
+            AND calibrator.retired_at IS NULL
     );
 
 -- name: own
