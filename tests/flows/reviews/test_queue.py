@@ -13,11 +13,13 @@ from sqlalchemy import Connection, text
 from tests.running import EXAMPLES, Bench
 from venn_admit.errors import InvalidInputError, NotFoundError
 from venn_admit.files.label_sources import LabelFile
+from venn_admit.files.reviews.given import GivenLabels
 from venn_admit.flows.data.audits import set_audits
 from venn_admit.flows.data.label import label
 from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reviews.claims import claim, holding, queue, release, renew
+from venn_admit.flows.reviews.exchange import record
 from venn_admit.flows.reviews.labels import disagreements, give
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers
@@ -357,3 +359,13 @@ def test_what_is_refused(scored: Bench) -> None:
     with pytest.raises(NotFoundError, match="no exemplar 'nothing'"):
         give(scored.engine, NAME, "anna", {"nothing": 1})
     assert scored.value("SELECT count(*) FROM review_label") == 0
+
+
+def test_labels_of_files_are_names_before_they_are_numbers(scored: Bench) -> None:
+    change(scored, "UPDATE classifier SET class_names = '{1,two}'")
+    given = GivenLabels("anna", {"tweet-1": "1", "tweet-2": "0", "tweet-3": "two"})
+    record(scored.engine, NAME, "sheet.csv", [given], reviewer="anna")
+    found = scored.rows(
+        "SELECT external_id, given.label FROM review_label AS given INNER JOIN exemplar ON exemplar.id = exemplar_id"
+    )
+    assert {row.external_id: row.label for row in found} == {"tweet-1": 0, "tweet-2": 0, "tweet-3": 1}

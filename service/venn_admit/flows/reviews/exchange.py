@@ -96,18 +96,21 @@ def record(
         new: dict[str, dict[str, int]] = {}
         for who, labels in given.items():
             check_reviewer(who)
-            numbers = _numbers(place, ClassNumbers(classifier.class_count, classifier.class_names), labels)
+            numbers = _numbers(place, classifier.class_names, labels)
             known = reviews.newest_of_reviewer(connection, classifier, who, list(labels))
             new[who] = {one: number for one, number in numbers.items() if known.get(one) != number}
     return [give(engine, name, who, labels, memory_budget=memory_budget) for who, labels in new.items() if labels]
 
 
-def _numbers(place: str, classes: ClassNumbers, labels: Mapping[str, str]) -> dict[str, int]:
+def _numbers(place: str, class_names: Sequence[str], labels: Mapping[str, str]) -> dict[str, int]:
+    """The classes of labels. Files show names to choose from, so a name counts, also if it is the number of another."""
+    of_name = {name: number for number, name in enumerate(class_names)}
+    classes = ClassNumbers(len(class_names), class_names)
     found: dict[str, int] = {}
     for external_id, label in labels.items():
         try:
             check_stored_id(external_id)
-            found[external_id] = classes.of(label)
+            found[external_id] = of_name[label] if label in of_name else classes.of(label)
         except ValueError as error:
             expected, got = error.args
             of = ascii(external_id[:_MOST_SHOWN])
