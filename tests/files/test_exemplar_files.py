@@ -95,7 +95,7 @@ class TestRoundTrip:
         self, vectors: np.ndarray[Any, Any], batch_rows: int, suffix: str, data: st.DataObject
     ) -> None:
         rows = len(vectors)
-        vectors[0] = 2  # so that logits cannot pass for probabilities
+        vectors[-1] = 2  # so that the first logits cannot pass for probabilities
         columns = {
             "vector": vectors,
             "logits": vectors[::-1].copy(),
@@ -118,6 +118,12 @@ class TestRoundTrip:
         assert read_ids == columns["external_id"].tolist()
         attributes = [row for batch in batches for row in batch.attributes]
         assert attributes == [{"text": text} for text in columns["text"].tolist()]
+
+    def test_later_logits_may_look_like_probabilities(self, path: Path) -> None:
+        vectors = np.array([[1, 0], [0, 1], [3, -1]], dtype=np.float32)
+        written = write(path, {"vector": vectors, "logits": vectors[::-1].copy()})
+        batches = list(read_exemplars(written, dimension=2, class_count=2, batch_rows=1))
+        assert [batch.logits.tolist() for batch in batches] == [[[3, -1]], [[0, 1]], [[1, 0]]]
 
     def test_default_ids_are_of_the_content(self, path: Path) -> None:
         columns = {name: sample()[name] for name in ("vector", "logits")}

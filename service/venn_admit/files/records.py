@@ -161,7 +161,9 @@ def make_batch(
         [None] * row_count if document_ids is None else _checked_document_ids(layout, first_row, document_ids)
     )
     vectors32 = None if vectors is None else _as_float32(layout, first_row, layout.vector, vectors)
-    taken = taken_logits(f"{layout.place}: {layout.logits}", logits, layout.stated.probabilities, first_row=first_row)
+    # The first rows tell what a file has: a few later ones may look like probabilities by chance.
+    probabilities = layout.stated.probabilities if first_row == 0 else bool(layout.stated.probabilities)
+    taken = taken_logits(f"{layout.place}: {layout.logits}", logits, probabilities, first_row=first_row)
     logits32 = _as_float32(layout, first_row, layout.logits, taken)
     point_digests = content_digests(vectors32, logits32, [None] * row_count)
     digests = point_digests if document_ids is None else content_digests(vectors32, logits32, documents)
