@@ -6,8 +6,10 @@ import pytest
 
 from tests.flows.recalibration import EDGE, Computing, give, more
 from tests.running import Bench
+from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration.recalibrate import recalibrate
 from venn_admit.flows.data.export import Export
+from venn_admit.flows.data.label import label
 from venn_admit.flows.data.settings import retire
 from venn_admit.methods.venn_admit.make import MadeByAdmit, make_again
 from venn_admit.store.calibrations import point_changes
@@ -120,6 +122,17 @@ def test_what_left_and_came_back_is_looked_at(edge: Bench) -> None:
         with transaction(edge.engine) as connection:
             connection.exec_driver_sql("UPDATE exemplar SET split = %s WHERE external_id = 'vp-5'", (split,))
     assert changed(edge) == ["vp-5"]
+
+
+def test_scored_points_are_no_change_before_they_have_a_label(edge: Bench, looked_at: list[list[int]]) -> None:
+    edge.score("edge", edge.folder / "score.npz")
+    assert edge.value("SELECT count(*) FROM approximation") > 1000
+    assert edge.value(LEDGER) == 0
+    path = edge.folder / "labels.csv"
+    path.write_text("\n".join(["external_id,label", *(f"score-{row},1" for row in range(9))]) + "\n")
+    label(edge.engine, "edge", LabelFile(path), selection="random", retract=False)
+    recalibrated(edge)
+    assert [len(ids) for ids in looked_at] == [9]
 
 
 def test_other_columns_are_no_change(edge: Bench) -> None:
