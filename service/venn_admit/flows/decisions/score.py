@@ -242,16 +242,19 @@ def read_scores(engine: Engine, job_id: int) -> pa.Table:
 
 
 def _score_columns(rows: Sequence[Row[Any]], class_names: Sequence[str]) -> dict[str, Any]:
+    # Turned at once, because a row takes ten times as long to look a column up.
+    found = dict(zip(rows[0]._fields, zip(*rows, strict=True), strict=True))
     columns: dict[str, Any] = {
-        "external_id": [row.external_id for row in rows],
-        "calibration": [row.calibration_id for row in rows],
-        "predicted_class": [class_names[row.predicted] for row in rows],
-        "decided_class": [None if row.decision is None else class_names[row.decision] for row in rows],
-        "method": [row.method for row in rows],
+        "external_id": found["external_id"],
+        "calibration": found["calibration_id"],
+        "predicted_class": [class_names[number] for number in found["predicted"]],
+        "decided_class": [None if number is None else class_names[number] for number in found["decision"]],
+        "method": found["method"],
     }
     for column, field in SCORE_FIELDS.items():
-        values = [getattr(row, field.name) for row in rows]
+        values: Sequence[Any] = found[field.name]
         if field.kind is Kind.BITS:
-            values = [None if value is None else classes_of(value) for value in values]
+            classes = {value: None if value is None else classes_of(value) for value in set(values)}
+            values = [classes[value] for value in values]
         columns[column] = values
     return columns
