@@ -39,7 +39,7 @@ demo: $(VENV)/.installed ## all steps on the bundled data, in a minute or two
 
 .PHONY: test
 test: $(VENV)/.dev ## lint, and beside it all tests that need nothing but this process and a database
-	+$(MAKE) --no-print-directory --jobs 2 lint test-alone
+	+$(MAKE) --no-print-directory --jobs 3 lint-types lint-others test-alone
 
 .PHONY: test-alone
 test-alone: $(VENV)/.dev
