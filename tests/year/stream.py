@@ -226,6 +226,7 @@ class Year:
         self._label({one: self._given(one, day, None) for one in due})
         for one in due:
             del self._sample[one]
+            self._held.pop(one, None)  # nobody waits any more for the label of who claimed it
 
     def _correct(self, day: int) -> None:
         due = sorted(one for one, (_, when) in self._corrections.items() if when == day)
