@@ -11,7 +11,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
+from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law, one_after_another
 from venn_admit.core.monitoring.anytime.documents import LabelledPoints, labelled_points
 from venn_admit.core.monitoring.anytime.plan import LEVEL, Lamp, MonitorPlan, plan_of
 from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
@@ -67,8 +67,8 @@ def watched(
     rng = np.random.default_rng(seed)
     plan = plan_of(BORDER.draw(rng, CALIBRATION), class_count=CLASSES, alpha=ALPHA)
     state = initial_state(plan)
-    for points in blocks(rng, right, is_counted_later=is_counted_later):
-        advance(plan, state, points if by_weight else unweighted(points), LEVEL)
+    points = one_after_another(list(blocks(rng, right, is_counted_later=is_counted_later)))
+    advance(plan, state, points if by_weight else unweighted(points), LEVEL)
     return plan, state
 
 

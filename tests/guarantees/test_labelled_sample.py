@@ -10,7 +10,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
+from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law, one_after_another
 from venn_admit.core.monitoring.anytime.plan import LEVEL, OF_SAMPLE, MonitorPlan, plan_of
 from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
 from venn_admit.core.types import FloatArray
@@ -27,7 +27,7 @@ def watched(seed: int, odds_of_unsure: float, *, most: float = 0.2, odds_of_firs
     half, and those that are predicted as the first class.
     """
     rng = np.random.default_rng(seed)
-    state = initial_state(PLAN)
+    state, blocks = initial_state(PLAN), []
     for first in range(0, TRAFFIC, BLOCK):
         share_of_first = 0.2 + 0.6 * first / TRAFFIC
         score, predicted = rng.random(BLOCK), (rng.random(BLOCK) >= share_of_first).astype(np.int64)
@@ -41,17 +41,15 @@ def watched(seed: int, odds_of_unsure: float, *, most: float = 0.2, odds_of_firs
         rows = rows[np.argsort(at[rows])]
         compared = at[rows] < at[beside[rows]]
         points = Law().draw(rng, len(rows))
-        advance(
-            PLAN,
-            state,
+        blocks.append(
             replace(
                 points,
                 predicted=predicted[rows],
                 beside=np.where(compared, predicted[beside[rows]], -1),
                 surer=np.where(compared, np.sign(score[rows] - score[beside[rows]]), 0).astype(np.int64),
-            ),
-            LEVEL,
+            )
         )
+    advance(PLAN, state, one_after_another(blocks), LEVEL)
     return state
 
 
