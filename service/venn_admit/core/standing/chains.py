@@ -16,7 +16,7 @@ from venn_admit.core.calibrators.certified.forecast import Forecast
 from venn_admit.core.calibrators.certified.losses import losses_of
 from venn_admit.core.calibrators.certified.points import CertificatePoints, canonical, check_points
 from venn_admit.core.monitoring.anytime.games import BLOCK_VALUES
-from venn_admit.core.types import FloatArray, IntArray
+from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 
 
@@ -127,16 +127,22 @@ def in_blocks(points: CertificatePoints, values: int) -> Iterator[CertificatePoi
     # Weights are added up in an order of their own, so that the order of rows does not show in a sum.
     keys = (points.document,) if points.weight is None else (points.weight, points.score, points.document)
     ordered = points.take(np.lexsort(keys))
-    starts = np.unique(ordered.document, return_index=True)[1][:: max(BLOCK_VALUES // values, 1)]
+    starts = np.flatnonzero(_is_new(ordered.document))[:: max(BLOCK_VALUES // values, 1)]
     for start, end in pairwise([*starts.tolist(), len(ordered.score)]):
-        yield ordered.take(np.arange(start, end))
+        yield ordered.take(slice(start, end))
+
+
+def _is_new(document: IntArray) -> BoolArray:
+    """Whether each point is the first of its document, if they are sorted by document."""
+    is_new: BoolArray = np.diff(document, prepend=document[:1] - 1) != 0
+    return is_new
 
 
 def document_counts(points: CertificatePoints, scores: FloatArray) -> tuple[IntArray, IntArray]:
     """Count what each threshold admits of each document, and how much of it is right.
 
     Args:
-        points: Points of one predicted class with the numbers of their documents.
+        points: Points of one predicted class, sorted by the numbers of their documents.
         scores: (P,) float64, thresholds from strict to liberal.
 
     Returns:
@@ -153,7 +159,7 @@ def document_weights(points: CertificatePoints, scores: FloatArray) -> tuple[Flo
 
 
 def _sums(points: CertificatePoints, scores: FloatArray, weights: FloatArray | None) -> Iterator[NDArray[Any]]:
-    _, document = np.unique(points.document, return_inverse=True)
+    document = _is_new(points.document).cumsum() - 1
     enters = np.searchsorted(-scores, -points.score, side="left")
     shape = (int(document.max(initial=-1)) + 1, len(scores) + 1)
     cell = document * shape[1] + enters

@@ -12,10 +12,11 @@ approach to sequentially rejective multiple test procedures*; Kelly (1956), *A n
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
-from venn_admit.core.calibrators.certified.hypothesis_tests import betting_p_values, binomial_tail
+from venn_admit.core.calibrators.certified.hypothesis_tests import Bets, binomial_tail, p_values_of_bets
 from venn_admit.core.calibrators.certified.points import CertificatePoints, canonical
 from venn_admit.core.monitoring.anytime.games import BLOCK_VALUES, STAKES, excess_factors, mean_wealth, play
 from venn_admit.core.standing.chains import ClassChain, StandingChain, document_counts, document_weights, in_blocks
@@ -97,37 +98,46 @@ def start(chain: StandingChain, state: State, points: CertificatePoints) -> Stat
     at_start = points.take(there)
     found = list(advance(chain, state, at_start))
     level = START_PART * chain.level / max(len(chain.tested), 1)
-    single = len(np.unique(at_start.document)) == len(at_start.document)
-    for number, of in enumerate(found):
-        if of is not state[number]:
-            if single:
-                counts = zip(of.right.tolist(), of.admitted.tolist(), strict=True)
-                p_values = np.array([binomial_tail(all_ - right, all_, chain.alpha) for right, all_ in counts])
-            else:
-                of_class = at_start.take(at_start.predicted == number)
-                p_values = _p_values_of_documents(chain.classes[number], of_class, chain.alpha, level)
-            wealth = of.wealth.copy()
-            wealth[:, -1] = np.where(p_values <= level, wealth.shape[1] * (len(chain.tested) / chain.level), 0.0)
-            found[number] = replace(of, wealth=wealth, most=np.maximum(of.most, mean_wealth(wealth)))
+    moved = [number for number, of in enumerate(found) if of is not state[number]]
+    if len(np.unique(at_start.document)) == len(at_start.document):
+        p_values = [_p_values_of_points(found[number], chain.alpha) for number in moved]
+    else:
+        of_classes = [(chain.classes[number], at_start.take(at_start.predicted == number)) for number in moved]
+        p_values = _p_values_of_documents(of_classes, chain.alpha, level)
+    for number, of_class in zip(moved, p_values, strict=True):
+        of = found[number]
+        wealth = of.wealth.copy()
+        wealth[:, -1] = np.where(of_class <= level, wealth.shape[1] * (len(chain.tested) / chain.level), 0.0)
+        found[number] = replace(of, wealth=wealth, most=np.maximum(of.most, mean_wealth(wealth)))
     return advance(chain, tuple(found), points.take(~there))
 
 
-def _p_values_of_documents(chain: ClassChain, points: CertificatePoints, alpha: float, level: float) -> FloatArray:
-    """Those of the betting test, (P,), in an order of documents that is drawn by what they hold."""
-    points, generator = canonical(points)
-    order, uniform = generator.permutation(points.document_count), 1.0 - generator.random()
-    found = []
-    width = max(BLOCK_VALUES // points.document_count, 1)
-    for first in range(0, len(chain.scores), width):
-        scores, largest = chain.scores[first : first + width], chain.largest[first : first + width]
-        admitted, right = document_counts(points, scores)
-        part: FloatArray = np.minimum(1.0, largest / np.maximum(admitted, 1))
-        excess: FloatArray = (admitted - right - alpha * admitted) * part
-        deviation = np.sqrt(alpha * (1 - alpha) * np.square(admitted * part).mean(axis=0))
-        known = np.concatenate([[deviation, -deviation]] * _PAIRS)
-        bound = (1 - alpha) * largest.astype(np.float64)
-        found.append(betting_p_values(excess[order], bound, known, level=level, uniform=uniform))
-    return np.concatenate(found)
+def _p_values_of_points(state: ClassState, alpha: float) -> FloatArray:
+    """Those of the binomial test, (P,)."""
+    counts = zip(state.right.tolist(), state.admitted.tolist(), strict=True)
+    return np.array([binomial_tail(all_ - right, all_, alpha) for right, all_ in counts])
+
+
+def _p_values_of_documents(
+    of_classes: Sequence[tuple[ClassChain, CertificatePoints]], alpha: float, level: float
+) -> list[FloatArray]:
+    """Those of the betting test of each class, (P,), in an order of documents that is drawn by what they hold."""
+    games, ends = [], []
+    for chain, of_class in of_classes:
+        points, generator = canonical(of_class)
+        order, uniform = generator.permutation(points.document_count), 1.0 - generator.random()
+        width = max(BLOCK_VALUES // points.document_count, 1)
+        for first in range(0, len(chain.scores), width):
+            scores, largest = chain.scores[first : first + width], chain.largest[first : first + width]
+            admitted, right = document_counts(points, scores)
+            part: FloatArray = np.minimum(1.0, largest / np.maximum(admitted, 1))
+            excess: FloatArray = (admitted - right - alpha * admitted) * part
+            deviation = np.sqrt(alpha * (1 - alpha) * np.square(admitted * part).mean(axis=0))
+            known = np.concatenate([[deviation, -deviation]] * _PAIRS)
+            games.append(Bets(excess[order], (1 - alpha) * largest.astype(np.float64), known, uniform))
+        ends.append(len(games))
+    p_values = p_values_of_bets(games, level=level)
+    return [np.concatenate(p_values[first:end]) for first, end in pairwise([0, *ends])]
 
 
 def _nothing(count: int) -> tuple[FloatArray, IntArray, IntArray, IntArray]:
@@ -157,7 +167,7 @@ def _advance_class(chain: ClassChain, state: ClassState, points: CertificatePoin
     stakes = np.append(GAMBLERS, 0.0)[: state.wealth.shape[1]]
     for block in in_blocks(points, state.wealth.size):
         admitted, right = document_counts(block, chain.scores)
-        shown, of_right = document_weights(block, chain.scores)
+        shown, of_right = (admitted, right) if block.weight is None else document_weights(block, chain.scores)
         # A document of more points than M counts as M of them.
         part = np.minimum(1.0, chain.largest / np.maximum(admitted, 1))
         e_values, wealth = play(

@@ -11,13 +11,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from venn_admit.core.calibrators.certification import DocumentTest
+from venn_admit.core.calibrators.certified import hypothesis_tests
 from venn_admit.core.calibrators.certified.hypothesis_tests import (
+    Bets,
     betting_p_values,
     binomial_tail,
     class_p_values,
     document_excess,
     document_variance,
     largest_passing,
+    p_values_of_bets,
 )
 from venn_admit.core.calibrators.certified.losses import LossRanges
 from venn_admit.core.types import FloatArray, IntArray
@@ -115,6 +118,31 @@ def test_bets_do_not_depend_on_the_unit(seed: int, scale: float) -> None:
     expected = betting_p_values(differences, bound, known, level=0.05, uniform=0.5)
     scaled = betting_p_values(differences * scale, bound * scale, known * scale, level=0.05, uniform=0.5)
     np.testing.assert_allclose(scaled, expected)
+
+
+@pytest.mark.parametrize("most_together", [1, 1_000, 1 << 20])
+def test_games_that_are_played_together_have_the_bits_of_each_alone(
+    most_together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Games have few documents or many, one statistic or several, and are won early or never."""
+    monkeypatch.setattr(hypothesis_tests, "MOST_TOGETHER", most_together)
+    rng = np.random.default_rng(0)
+    several = [
+        Bets(
+            rng.uniform(-1, 0.9, (count, width)) - shift,
+            rng.uniform(0.5, 1, width),
+            rng.uniform(-1, 1, (10, width)),
+            1 - rng.random(),
+        )
+        for count, width, shift in [(1, 1, 0.0), (90, 3, 0.4), (60, 1, 0.0), (4500, 2, 0.1)]
+        for _ in range(2)
+    ]
+    found = p_values_of_bets(several, level=0.05)
+    assert [len(of) for of in found] == [len(of.bound) for of in several]
+    for of, p_values in zip(several, found, strict=True):
+        alone = betting_p_values(of.differences, of.bound, of.known, level=0.05, uniform=of.uniform)
+        assert p_values.tobytes() == alone.tobytes()
+    assert len(np.unique(np.concatenate(found))) > 10
 
 
 def test_one_document_of_the_largest_excess_can_take_all_that_was_won() -> None:

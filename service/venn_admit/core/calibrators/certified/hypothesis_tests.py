@@ -12,6 +12,8 @@ Markov's, Chebyshev's and Chernoff's inequalities*.
 """
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -24,6 +26,8 @@ VARIANCE_FACTOR = 1.6
 """How much the variance seen is enlarged in a bet: errors vary more at the boundary of the hypothesis than below."""
 LARGEST_STEP_COUNT = 2000
 """Bets are renewed at most this often; beyond, several documents share one."""
+MOST_TOGETHER = 1 << 20
+"""How many numbers games that are played together have at most."""
 _LOOK = 16
 """After how many batches it is looked whether anybody still plays."""
 
@@ -193,12 +197,56 @@ def betting_p_values(
     Returns:
         (h,) float64 in (0, 1].
     """
-    count, width = differences.shape
-    step = math.ceil(count / LARGEST_STEP_COUNT)
-    counted = np.minimum(differences, bound)
-    batches = [counted[start : start + step] for start in range(0, count, step)]
-    spread, largest_bet = _spread(counted, known, bound, step), 1 / bound
-    wealth, most = np.ones(width), np.ones(width)
+    (found,) = p_values_of_bets([Bets(differences, bound, known, uniform)], level=level)
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bets:
+    """The arguments of `betting_p_values`."""
+
+    differences: FloatArray
+    bound: FloatArray
+    known: FloatArray
+    uniform: float | FloatArray
+
+    @property
+    def step(self) -> int:
+        """How many documents share a bet."""
+        return math.ceil(len(self.differences) / LARGEST_STEP_COUNT)
+
+
+def p_values_of_bets(several: Sequence[Bets], *, level: float) -> list[FloatArray]:
+    """Return what `betting_p_values` does for each of several, with the same bits; those of few documents in one go.
+
+    Args:
+        several: The games, each against hypotheses of its own.
+    """
+    found: list[FloatArray] = []
+    together: list[Bets] = []
+    for of in several:
+        more = [*together, of]
+        values = max(len(each.differences) for each in more) * sum(len(each.bound) for each in more)
+        if together and (of.step != together[0].step or values > MOST_TOGETHER):
+            found += _played(together, level)
+            more = [of]
+        together = more
+    return found + (_played(together, level) if together else [])
+
+
+def _played(several: Sequence[Bets], level: float) -> list[FloatArray]:
+    """The same for bets that share a step. Games that are over go on with documents in which nothing is won or lost."""
+    step, count = several[0].step, max(len(of.differences) for of in several)
+    ends = np.cumsum([len(of.bound) for of in several]).tolist()
+    counted, spread = np.zeros((count, ends[-1])), np.ones((math.ceil(count / step), ends[-1]))
+    for of, first, end in zip(several, [0, *ends], ends, strict=False):
+        own = np.minimum(of.differences, of.bound)
+        counted[: len(own), first:end] = own
+        of_batches = _spread(own, of.known, of.bound, step)
+        spread[: len(of_batches), first:end] = of_batches
+    batches = counted if step == 1 else [counted[start : start + step] for start in range(0, count, step)]
+    largest_bet = 1 / np.concatenate([of.bound for of in several])
+    wealth, most = np.ones(ends[-1]), np.ones(ends[-1])
     with np.errstate(divide="ignore"):  # of the logarithm of nothing
         for number, (batch, spread_to_end) in enumerate(zip(batches, spread, strict=True)):
             part_of_goal = level * wealth
@@ -206,10 +254,11 @@ def betting_p_values(
                 break
             bet = np.minimum(_boldness(part_of_goal) / spread_to_end, largest_bet)
             kept = np.maximum(1 - bet * batch, 0.0)
-            wealth = wealth * (kept[0] if step == 1 else np.prod(kept, axis=0))
+            wealth = wealth * (kept if step == 1 else np.prod(kept, axis=0))
             most = np.maximum(most, wealth)
-    at_end = np.divide(uniform, wealth, out=np.ones(width), where=wealth >= 1)
-    return np.minimum(1 / most, at_end)
+    uniform = np.concatenate([np.broadcast_to(of.uniform, of.bound.shape) for of in several])
+    at_end = np.divide(uniform, wealth, out=np.ones(len(wealth)), where=wealth >= 1)
+    return np.split(np.minimum(1 / most, at_end), ends[:-1])
 
 
 def _spread(counted: FloatArray, known: FloatArray, bound: FloatArray, step: int) -> FloatArray:

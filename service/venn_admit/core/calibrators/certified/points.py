@@ -75,7 +75,7 @@ class CertificatePoints:
         """The value of each point, by attribute."""
         return {of.attribute: [(*of.values, None)[code] for code in of.codes.tolist()] for of in self.groups}
 
-    def take(self, rows: BoolArray | IntArray) -> "CertificatePoints":
+    def take(self, rows: BoolArray | IntArray | slice) -> "CertificatePoints":
         """Return some of the points."""
         groups = tuple(replace(of, codes=of.codes[rows]) for of in self.groups)
         weight = None if self.weight is None else self.weight[rows]
