@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
@@ -21,11 +22,13 @@ from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reviews.claims import claim, holding, queue, release, renew
 from venn_admit.flows.reviews.exchange import record
 from venn_admit.flows.reviews.labels import disagreements, give
+from venn_admit.flows.reviews.tools import push
+from venn_admit.labelling.tool import LabellingTool
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.reviews import reviews
-from venn_admit_client.records import Reviewed
+from venn_admit_client.records import Reviewed, ReviewPoint
 
 NAME = "reviews"
 REJECTED = """
@@ -369,3 +372,28 @@ def test_labels_of_files_are_names_before_they_are_numbers(scored: Bench) -> Non
         "SELECT external_id, given.label FROM review_label AS given INNER JOIN exemplar ON exemplar.id = exemplar_id"
     )
     assert {row.external_id: row.label for row in found} == {"tweet-1": 0, "tweet-2": 0, "tweet-3": 1}
+
+
+class Shelf(LabellingTool):
+    """A tool in memory, which takes its time to add points."""
+
+    def __init__(self) -> None:
+        self.points: list[str] = []
+
+    def known(self) -> set[str]:
+        return set(self.points)
+
+    def _add(self, points: Sequence[ReviewPoint]) -> None:
+        time.sleep(0.2)
+        self.points += [point.id for point in points]
+
+    def labels(self) -> list[GivenLabels]:
+        return []
+
+
+def test_two_who_push_at_once_send_each_point_once(scored: Bench) -> None:
+    shelf = Shelf()
+    with ThreadPoolExecutor(2) as pool:
+        pushed = list(pool.map(lambda _: push(scored.engine, NAME, "anna", shelf, count=3), range(2)))
+    assert len(shelf.points) == len(set(shelf.points)) == 3
+    assert sorted(one.sent for one in pushed) == [0, 3]

@@ -3,9 +3,11 @@
 from sqlalchemy import Engine
 
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.reviews.claims import claim
 from venn_admit.flows.reviews.exchange import record
 from venn_admit.labelling.tool import LabellingTool
+from venn_admit.store.reviews import reviews
 from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS
 from venn_admit_client.records import Pushed, Reviewed
 
@@ -32,10 +34,12 @@ def push(
         InvalidInputError: As in `claim`, or the tool refuses; what it took stays there.
         VennAdmitError: The tool cannot be reached, or fails; what it took stays there.
     """
-    known = tool.known()
-    found = claim(engine, name, reviewer, count=count, lease_seconds=lease_seconds)
-    new = [point for point in found.points if point.id not in known]
-    tool.add(new)
+    # Who came first sends; the other then finds the points there.
+    with reviews.pushing(engine, find(engine, name)):
+        known = tool.known()
+        found = claim(engine, name, reviewer, count=count, lease_seconds=lease_seconds)
+        new = [point for point in found.points if point.id not in known]
+        tool.add(new)
     return Pushed(len(found.points), len(new), found.waiting)
 
 

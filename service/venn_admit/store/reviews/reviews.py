@@ -1,12 +1,24 @@
 """The queue for reviewers: it is filled, claims are taken, renewed and ended, and labels are kept."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection, Engine, Row
 
 from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars.classifiers import Classifier
+
+
+@contextmanager
+def pushing(engine: Engine, classifier: Classifier) -> Iterator[None]:
+    """Keep others from sending points of the queue of a classifier to a tool; no transaction is open meanwhile."""
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        execute(connection, "reviews.begin_push", classifier_id=classifier.id)
+        try:
+            yield
+        finally:
+            execute(connection, "reviews.end_push", classifier_id=classifier.id)
 
 
 def fill(connection: Connection, classifier: Classifier, *, unless_within: float) -> bool:
