@@ -11,6 +11,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from scipy.stats import betabinom, binom
 
 from tests.guarantees.draws import Draws
 from venn_admit.core.calibrators.certification import ClassKind, DocumentTest
@@ -165,11 +166,13 @@ TEST_LEVEL = 0.05
 
 def wrong_points(rng: np.random.Generator, documents: int, size: int, right: float, dependence: float) -> IntArray:
     """(documents, REPETITIONS), the wrong points of documents: beta-binomial, of a given correlation of two points."""
-    if not dependence:
-        return rng.binomial(size, 1 - right, (documents, REPETITIONS))
-    concentration = 1 / dependence - 1
-    probability = rng.beta((1 - right) * concentration, right * concentration, (documents, REPETITIONS))
-    return rng.binomial(size, probability)
+    if dependence:
+        concentration = 1 / dependence - 1
+        below = betabinom.cdf(np.arange(size), size, (1 - right) * concentration, right * concentration)
+    else:
+        below = binom.cdf(np.arange(size), size, 1 - right)
+    # A look-up takes less than half of the time of a draw from each of both distributions.
+    return np.searchsorted(below, rng.random((documents, REPETITIONS)), side="right")
 
 
 def passing_rate(documents: int, size: int, right: float, dependence: float) -> float:

@@ -4,14 +4,13 @@ What was rejected is drawn more often than what was admitted, and points of one 
 After every hundred points, the share right among the labels so far moves the threshold from which points are admitted.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from math import sqrt
 
 import numpy as np
 import pytest
 
-from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law, one_after_another
+from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
 from venn_admit.core.monitoring.anytime.documents import LabelledPoints, labelled_points
 from venn_admit.core.monitoring.anytime.plan import LEVEL, Lamp, MonitorPlan, plan_of
 from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
@@ -23,32 +22,34 @@ ADMITTED, REJECTED = np.array([0.1, 0.4]), 0.8
 BORDER = Law()
 
 
-def blocks(rng: np.random.Generator, right: FloatArray | float, *, is_counted_later: bool) -> Iterator[LabelledPoints]:
-    """The labelled points of each block of the traffic.
+def traffic(rng: np.random.Generator, right: FloatArray | float, *, is_counted_later: bool) -> LabelledPoints:
+    """The labelled points of the traffic.
 
     right: the probability that a prediction is right, by tenths of the score.
     is_counted_later: whether a later policy, which admits all, decides on points that an earlier one drew.
     """
+    points, score, uniform = BORDER.draw(rng, TRAFFIC), rng.random(TRAFFIC), rng.random(TRAFFIC)
+    is_wrong = rng.random(TRAFFIC) >= np.broadcast_to(right, 10)[(score * 10).astype(np.int64)]
+    points = replace(points, label=np.where(is_wrong, 1 - points.predicted, points.predicted))
+    admitted, probability = np.empty(TRAFFIC, dtype=np.bool_), np.empty(TRAFFIC)
     threshold, labels, wrong = 0.5, 0, 0
-    for _ in range(0, TRAFFIC, BLOCK):
-        points, score = BORDER.draw(rng, BLOCK), rng.random(BLOCK)
-        is_wrong = rng.random(BLOCK) >= np.broadcast_to(right, 10)[(score * 10).astype(np.int64)]
-        points = replace(points, label=np.where(is_wrong, 1 - points.predicted, points.predicted))
-        admitted: BoolArray = score >= threshold
-        probability = np.where(admitted, ADMITTED[points.predicted], REJECTED)
-        of_all = min(ADMITTED.min(), REJECTED) / probability
-        weight = np.minimum(ADMITTED[points.predicted], REJECTED) / probability if is_counted_later else np.ones(BLOCK)
-        drawn = rng.random(BLOCK) < probability
-        found = replace(
-            points,
-            admitted=admitted | is_counted_later,
-            weight=weight,
-            weight_of_all=of_all,
-            is_ranked=rng.random(BLOCK) < of_all,
-        )
-        yield taken(found, drawn)
-        labels, wrong = labels + drawn.sum(), wrong + (drawn & is_wrong).sum()
+    for first in range(0, TRAFFIC, BLOCK):
+        block = slice(first, first + BLOCK)
+        admitted[block] = score[block] >= threshold
+        probability[block] = np.where(admitted[block], ADMITTED[points.predicted[block]], REJECTED)
+        drawn = uniform[block] < probability[block]
+        labels, wrong = labels + drawn.sum(), wrong + (drawn & is_wrong[block]).sum()
         threshold = 0.2 if wrong <= labels * float(ALPHA) else 0.7
+    of_all = min(ADMITTED.min(), REJECTED) / probability
+    weight = np.minimum(ADMITTED[points.predicted], REJECTED) / probability if is_counted_later else np.ones(TRAFFIC)
+    found = replace(
+        points,
+        admitted=admitted | is_counted_later,
+        weight=weight,
+        weight_of_all=of_all,
+        is_ranked=rng.random(TRAFFIC) < of_all,
+    )
+    return taken(found, uniform < probability)
 
 
 def taken(points: LabelledPoints, rows: BoolArray) -> LabelledPoints:
@@ -67,7 +68,7 @@ def watched(
     rng = np.random.default_rng(seed)
     plan = plan_of(BORDER.draw(rng, CALIBRATION), class_count=CLASSES, alpha=ALPHA)
     state = initial_state(plan)
-    points = one_after_another(list(blocks(rng, right, is_counted_later=is_counted_later)))
+    points = traffic(rng, right, is_counted_later=is_counted_later)
     advance(plan, state, points if by_weight else unweighted(points), LEVEL)
     return plan, state
 

@@ -4,13 +4,16 @@ Points make pairs beforehand, and the first of a pair that is labelled counts. T
 the labelled share with it, as long as both points of a pair are as likely to be labelled first.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law, one_after_another
+from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
+from venn_admit.core.monitoring.anytime.documents import LabelledPoints
 from venn_admit.core.monitoring.anytime.plan import LEVEL, OF_SAMPLE, MonitorPlan, plan_of
 from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
 from venn_admit.core.types import FloatArray
@@ -51,6 +54,14 @@ def watched(seed: int, odds_of_unsure: float, *, most: float = 0.2, odds_of_firs
         )
     advance(PLAN, state, one_after_another(blocks), LEVEL)
     return state
+
+
+def one_after_another(blocks: Sequence[LabelledPoints]) -> LabelledPoints:
+    """Return documents of one point and of no groups as one stream, which a monitor takes in the faster at once."""
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(of, name) for of in blocks]) for name in blocks[0].__slots__ if name != "groups"
+    }
+    return LabelledPoints(**{**columns, "document": np.arange(len(columns["document"]))})
 
 
 def share_lit(found: list[MonitorState], level: float, plan: MonitorPlan = PLAN) -> dict[str, float]:

@@ -1,9 +1,7 @@
 """Traffic as simulations draw it: documents of some size, whose points are right together or not."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 
@@ -48,11 +46,3 @@ class Law:
             beside=np.full(count, -1),
             surer=np.zeros(count, dtype=np.int64),
         )
-
-
-def one_after_another(blocks: Sequence[LabelledPoints]) -> LabelledPoints:
-    """Return documents of one point and of no groups as one stream, which a monitor takes in the faster at once."""
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(of, name) for of in blocks]) for name in blocks[0].__slots__ if name != "groups"
-    }
-    return LabelledPoints(**{**columns, "document": np.arange(len(columns["document"]))})

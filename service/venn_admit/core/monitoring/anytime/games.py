@@ -174,9 +174,11 @@ def play_from_starts(wealth: FloatArray, joining: FloatArray, factors: FloatArra
         (n, m, g, S) float64; it may overflow to inf.
     """
     path = np.empty((len(factors), *wealth.shape))
+    path[:] = joining[..., None]
     with np.errstate(over="ignore", under="ignore"):
-        for number, (joins, factor) in enumerate(zip(joining[..., None], factors, strict=True)):
-            wealth = np.multiply(wealth + joins, factor, out=path[number])
+        for sums, factor in zip(path, factors, strict=True):
+            np.add(sums, wealth, out=sums)
+            wealth = np.multiply(sums, factor, out=sums)
     return path
 
 
