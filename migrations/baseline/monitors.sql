@@ -28,7 +28,7 @@ CREATE TABLE venn_admit.monitor (
     -- Time after the first decision on a document within which labels count, once it has passed; null if documents
     -- count by their labels.
     label_deadline interval,
-    -- Last decision that does not count, if there is a label deadline.
+    -- Last decision that does not count: the newest one when the monitor was started again, or 0.
     after_decision bigint NOT NULL DEFAULT 0,
     -- Last decision up to which all label deadlines have passed.
     passed_decision bigint NOT NULL DEFAULT 0,

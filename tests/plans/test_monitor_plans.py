@@ -63,6 +63,7 @@ def test_what_is_read_follows_from_what_is_new(engine: Engine, name: str, by_dec
             "calibrator_id": 2,
             "knn_parameters_id": 1,
             "after_event": after,
+            "after_decision": 1,
             "settled_event": newest - new,
             "from_event": newest - new,
             "from_decision": decided - new - SIZE,  # the first document may have been decided on before

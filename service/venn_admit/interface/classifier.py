@@ -70,7 +70,7 @@ class Classifier(ClassifierInterface):
     again for the one that it stands for then.
 
     `wait` is whether `forget` waits for jobs of the classifier that score or fit, and `restart` whether `monitor` ends
-    the alarms that stand and starts again, with the labels that come from now on. `label_deadline` is the time after
+    the alarms that stand and starts again, with what is decided on from now on. `label_deadline` is the time after
     its decision by which a document is labelled, if a monitor is started; by default that of the monitor before, and
     `timedelta(0)` for none.
     """

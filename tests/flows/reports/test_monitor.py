@@ -604,15 +604,25 @@ def test_the_tables_refuse_what_cannot_be(watched: Bench, wrong: str) -> None:
         connection.exec_driver_sql(f"UPDATE {wrong}")
 
 
-def test_starting_again_ends_alarms_and_counts_what_comes_from_now_on(scored: Bench) -> None:
+def test_starting_again_ends_alarms_and_counts_what_is_decided_on_from_now_on(scored: Bench) -> None:
+    """However late the labels of earlier decisions come, and a document if none of its points was decided on before."""
+    with np.load(EXAMPLES / "valid.npz") as valid:
+        later = {name: valid[name][3000:3121] for name in ("r", "f", "y")}
+    ids = [f"later-{row}" for row in range(121)]
+    later |= {"id": np.array(ids), "doc": np.array(["both", *ids[1:120], "both"])}
+    unlabelled = later | {"y": np.full(121, -1)}
+    scored.score("reviews", write(scored, "a.npz", {k: v[:1] for k, v in unlabelled.items()}), weighted=None)
     give(scored, flipped(range(300)))
     assert look(scored).harmful
     restarted = update_monitor(scored.engine, "reviews", restart=True)
     assert (restarted.documents, restarted.alarms) == (0, ())
     assert scored.value("SELECT count(*) FROM monitor_alarm WHERE ended_at IS NULL") == 0
-    give(scored, of(range(300, 420)))
+    give(scored, flipped(range(300, 600)))
+    assert (look(scored).documents, look(scored).alarms) == (0, ())
+    scored.score("reviews", write(scored, "b.npz", {k: v[1:] for k, v in unlabelled.items()}), weighted=None)
+    give(scored, dict(zip(ids, later["y"].tolist(), strict=True)))
     found = look(scored)
-    assert (found.documents, found.monitor) == (120, restarted.monitor)
+    assert (found.documents, found.points, found.monitor) == (119, 119, restarted.monitor)
     assert_as_from_scratch(scored)
 
 

@@ -40,7 +40,7 @@ def update_monitor(
     It is started if there is none, or if the KNN parameters in use are others than it was started with.
 
     Args:
-        restart: Whether to end its alarms and to start again, with the labels that come from now on.
+        restart: Whether to end its alarms and to start again, with what is decided on from now on.
         label_deadline: How long after the decision labels count, for a monitor that is started; 0 if documents count by
             their labels; None for that of the classifier's monitor before.
 

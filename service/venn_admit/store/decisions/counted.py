@@ -51,7 +51,12 @@ def counted_labels(
     """
     of_monitor = {**monitor.of_calibrator, "after_event": monitor.after_event}
     if monitor.deadline is None:
-        of_documents = {**of_monitor, "classifier_id": classifier.id, "from_event": from_place}
+        of_documents = {
+            **of_monitor,
+            "classifier_id": classifier.id,
+            "after_decision": monitor.after_decision,
+            "from_event": from_place,
+        }
         found = execute(connection, "monitors.labelled_decisions", **of_documents)
         rows = [row for row in found if row.came_together]
     else:

@@ -18,13 +18,12 @@ from venn_admit.store.database.statements import execute
 class LabelDeadline:
     """The label deadline of a monitor.
 
-    time: after the first decision on a document. after_decision: the last decision that does not count. passed: the
-    last one up to which all deadlines had passed when labels were counted. decided: points that were decided on first
-    between these. is_due: whether further deadlines have passed since.
+    time: after the first decision on a document. passed: the last decision up to which all deadlines had passed when
+    labels were counted. decided: points that were decided on first up to it, of the decisions that count. is_due:
+    whether further deadlines have passed since.
     """
 
     time: timedelta
-    after_decision: int
     passed: int
     decided: int = 0
     is_due: bool = False

@@ -35,8 +35,8 @@ class StoredMonitor:
     """A monitor.
 
     knn_parameters_id: None if the classifier has logits only. calibration_number: of the snapshot that its plan rests
-    on. after_event: the last label event that does not count. settled_event: the last one that need not be read again.
-    seen: what is settled next. deadline: None if documents count by their labels.
+    on. after_event, after_decision: the last label event and the last decision that do not count. settled_event: the
+    last event that need not be read again. seen: what is settled next. deadline: None if documents count by labels.
     """
 
     id: int
@@ -44,6 +44,7 @@ class StoredMonitor:
     knn_parameters_id: int | None
     calibration_number: int
     after_event: int
+    after_decision: int
     settled_event: int
     seen: Seen
     plan: MonitorPlan
@@ -58,7 +59,7 @@ class StoredMonitor:
     @property
     def before_first(self) -> int:
         """The place before that of the first document: of a label event or, if there is a deadline, of a decision."""
-        return self.after_event if self.deadline is None else self.deadline.after_decision
+        return self.after_event if self.deadline is None else self.after_decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +93,14 @@ def newest(connection: Connection, calibration: Calibration) -> StoredMonitor | 
         knn_parameters_id=row.knn_parameters_id,
         calibration_number=row.calibration_number,
         after_event=row.after_event,
+        after_decision=row.after_decision,
         settled_event=row.settled_event,
         seen=Seen(row.seen_event, frozenset(row.awaited)),
         plan=plan_of_document(row.plan),
         created_at=row.created_at,
         deadline=None
         if row.label_deadline is None
-        else LabelDeadline(row.label_deadline, row.after_decision, row.passed_decision, row.decided, row.is_due),
+        else LabelDeadline(row.label_deadline, row.passed_decision, row.decided, row.is_due),
     )
 
 
@@ -118,9 +120,8 @@ def start(
 ) -> StoredMonitor:
     """Start a monitor of a snapshot's calibrator.
 
-    afresh: whether it counts the labels that come from now on, against this snapshot; otherwise it counts all since the
-    oldest snapshot with the same KNN parameters, against that one. If there is a label deadline, the same is meant of
-    documents that are decided on.
+    afresh: whether it counts the labels of documents that are decided on from now on, against this snapshot; otherwise
+    it counts all labels since the oldest snapshot with the same KNN parameters, against that one.
     """
     of_calibrator = {"calibrator_id": calibration.calibrator_id, "knn_parameters_id": calibration.knn_parameters_id}
     snapshot, number, event = calibration.id, calibration.number, newest_event(connection).event
@@ -128,7 +129,7 @@ def start(
         first = execute(connection, "monitors.first_snapshot", **of_calibrator).one()
         snapshot, number, event = first.id, first.number, first.event
     plan = plan_by(connection, classifier, calibration, snapshot, number)
-    after_decision = deadlines.newest_decision(connection) if afresh and label_deadline else 0
+    after_decision = deadlines.newest_decision(connection) if afresh else 0
     execute(connection, "monitors.end_earlier_alarms", **of_calibrator)
     row = execute(
         connection,
@@ -146,11 +147,12 @@ def start(
         knn_parameters_id=calibration.knn_parameters_id,
         calibration_number=number,
         after_event=event,
+        after_decision=after_decision,
         settled_event=event,
         seen=Seen(event),
         plan=plan,
         created_at=row.created_at,
-        deadline=None if label_deadline is None else LabelDeadline(label_deadline, after_decision, after_decision),
+        deadline=None if label_deadline is None else LabelDeadline(label_deadline, after_decision),
     )
 
 
@@ -211,7 +213,8 @@ def add_state(connection: Connection, monitor: StoredMonitor, state: MonitorStat
 
 def settle(connection: Connection, monitor: StoredMonitor, settled_event: int, seen: Seen) -> None:
     """Record the last label event that need not be read again, which is settled next, and which deadlines passed."""
-    passed, decided = (0, 0) if monitor.deadline is None else (monitor.deadline.passed, monitor.deadline.decided)
+    deadline = monitor.deadline
+    passed, decided = (monitor.after_decision, 0) if deadline is None else (deadline.passed, deadline.decided)
     execute(
         connection,
         "monitors.settle",

@@ -297,14 +297,25 @@ labelled AS (
         AND first_label.id > :after_event
 ),
 
--- A document of which a part was labelled before, for calibration data mostly, would not be a new one.
+-- A document of which a part was labelled before, for calibration data mostly, would not be a new one. What was decided
+-- on before the monitor was started again is of the time that an alarm was about, however late its label is.
 earlier_document AS (
-    SELECT DISTINCT member.document_id
+    SELECT member.document_key
     FROM member
     INNER JOIN label_event AS event ON member.id = event.exemplar_id
     WHERE
-        event.id <= :after_event
+        member.document_id IS NOT NULL
+        AND event.id <= :after_event
         AND event.selection <> 'selected'
+    UNION
+    SELECT member.document_key
+    FROM member
+    INNER JOIN decision ON member.id = decision.exemplar_id
+    INNER JOIN calibration ON decision.calibration_id = calibration.id
+    WHERE
+        decision.id <= :after_decision
+        AND calibration.calibrator_id = :calibrator_id
+        AND calibration.knn_parameters_id IS NOT DISTINCT FROM :knn_parameters_id
 ),
 
 document AS (
@@ -317,8 +328,8 @@ document AS (
         -- A document counts once, with the labels that came together: those of one transaction have one time.
         labelled.labelled_at = first_value(labelled.labelled_at) OVER first_label AS came_together
     FROM labelled
-    LEFT JOIN earlier_document ON labelled.document_id = earlier_document.document_id
-    WHERE earlier_document.document_id IS NULL
+    LEFT JOIN earlier_document ON labelled.document_key = earlier_document.document_key
+    WHERE earlier_document.document_key IS NULL
     WINDOW first_label AS (PARTITION BY labelled.document_key ORDER BY labelled.event_id)
 )
 

@@ -48,7 +48,7 @@ def monitor(
         Path | None, typer.Option(help="File for node_exporter's textfile collector, .prom; replaced each time.")
     ] = None,
     restart: Annotated[
-        bool, typer.Option("--restart", help="End the alarms and start again, counting labels from now on only.")
+        bool, typer.Option("--restart", help="End the alarms and start again, counting what is decided on from now on.")
     ] = False,
     label_deadline: Annotated[
         str | None,
