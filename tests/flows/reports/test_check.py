@@ -25,6 +25,8 @@ DAMAGES = {
         Damage.SCHEMA_DIFFERS,
         1,
     ),
+    "a dropped primary key": ("ALTER TABLE review_label DROP CONSTRAINT review_label_pkey", Damage.SCHEMA_DIFFERS, 1),
+    "a dropped rule": ("ALTER TABLE job DROP CONSTRAINT job_kind_check", Damage.SCHEMA_DIFFERS, 1),
     "an index that is not valid": (
         "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'neighbours_neighbour_ids_idx'::regclass",
         Damage.RELATION_UNUSABLE,

@@ -1,5 +1,6 @@
 """Tables are read from the SQL of migrations in the forms that these may have."""
 
+from sqlalchemy import CheckConstraint
 from sqlalchemy.dialects import postgresql
 
 from venn_admit.store.database.tables import read_tables
@@ -37,6 +38,26 @@ def test_what_a_later_migration_says_counts() -> None:
         ("names", "TEXT[]", False, "Names."),
         ("score", "NUMERIC", True, "Score."),
     ]
+
+
+def test_an_index_that_is_made_again_after_it_was_dropped_is_one() -> None:
+    made = "CREATE INDEX one_names_idx ON venn_admit.one (names{more});\n\n"
+    dropped = "DROP INDEX {how}venn_admit.one_names_idx;\n\n"
+    for how in ("", "CONCURRENTLY ", "IF EXISTS "):
+        script = SCRIPT + made.format(more="") + dropped.format(how=how)
+        (gone,) = read_tables(script).tables.values()
+        assert {each.name for each in gone.indexes} == {"one_score_idx"}
+        (again,) = read_tables(script + made.format(more=", id")).tables.values()
+        assert {(each.name, len(each.expressions)) for each in again.indexes} == {
+            ("one_score_idx", 2),
+            ("one_names_idx", 2),
+        }
+
+
+def test_rules_are_read() -> None:
+    (one,) = read_tables(SCRIPT).tables.values()
+    (rule,) = (each for each in one.constraints if isinstance(each, CheckConstraint))
+    assert (rule.name, str(rule.sqltext)) == ("one_names_check", "cardinality(names) < 10")
 
 
 def test_an_index_that_is_built_while_others_write_is_one() -> None:

@@ -15,6 +15,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import (
+    CheckConstraint,
     Column,
     Computed,
     Constraint,
@@ -28,9 +29,11 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     UniqueConstraint,
+    inspect,
     text,
 )
 from sqlalchemy.dialects import postgresql
+from sqlalchemy.engine.reflection import Inspector
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeEngine
 
@@ -51,7 +54,7 @@ _INDEX = re.compile(
     r"(?:\s+INCLUDE \((?P<include>[^;]*?)\))?(?:\s+WITH \((?P<options>[^;]*?)\))?(?:\s+WHERE (?P<where>[^;]*?))?;",
     re.MULTILINE,
 )
-_DROPPED = re.compile(rf"^DROP INDEX {SCHEMA}\.(\w+);$", re.MULTILINE)
+_DROPPED = re.compile(rf"^DROP INDEX (?:CONCURRENTLY )?(?:IF EXISTS )?{SCHEMA}\.(?P<name>\w+);$", re.MULTILINE)
 _COMMENT = re.compile(rf"^COMMENT ON (?:TABLE|COLUMN) {SCHEMA}\.(?P<of>\S+) IS '(?P<text>(?:[^']|'')*)'", re.MULTILINE)
 
 _COLUMN = re.compile(
@@ -64,6 +67,7 @@ _REFERENCE = re.compile(
     rf"REFERENCES (?P<table>{SCHEMA}\.\w+) \((?P<keys>[^)]*)\)(?: ON DELETE (?P<then>CASCADE|SET NULL))?"
 )
 _CONSTRAINT = re.compile(r"(?P<name>\w+) (?P<kind>PRIMARY KEY|UNIQUE|FOREIGN KEY) ?\((?P<keys>[^)]*)\)")
+_CHECK = re.compile(r"(?P<name>\w+) CHECK \((?P<rule>.*)\)")
 
 _TYPES: dict[str, TypeEngine[Any]] = {
     "timestamp with time zone": DateTime(timezone=True),
@@ -75,7 +79,7 @@ _TYPES: dict[str, TypeEngine[Any]] = {
 
 @cache
 def tables() -> MetaData:
-    """Return the tables that the migrations make, without their CHECK constraints; this takes a second."""
+    """Return the tables that the migrations make; this takes a second."""
     config, script = alembic_config(), StringIO()
     config.output_buffer = script
     command.upgrade(config, "head", sql=True)
@@ -85,8 +89,8 @@ def tables() -> MetaData:
 def read_tables(script: str) -> MetaData:
     """Return the tables that a script makes."""
     metadata = MetaData(schema=SCHEMA)
-    dropped = set(_DROPPED.findall(script))
-    indexes = [found for found in _INDEX.finditer(script) if found["name"] not in dropped]
+    dropped = {found["name"]: found.start() for found in _DROPPED.finditer(script)}
+    indexes = [found for found in _INDEX.finditer(script) if found.start() > dropped.get(found["name"], -1)]
     comments = {found["of"]: found["text"].replace("''", "'") for found in _COMMENT.finditer(script)}
     for found in _TABLE.finditer(script):
         name = found["name"]
@@ -107,8 +111,8 @@ def _items(table: str, lines: str, comments: dict[str, str]) -> Iterator[SchemaI
     for item in defined_columns(lines):
         if item.name != "CONSTRAINT":
             yield _column(item.name, item.expression, comments[f"{table}.{item.name}"])
-        elif (constraint := _constraint(item.expression)) is not None:
-            yield constraint
+        else:
+            yield _constraint(item.expression)
 
 
 def _column(name: str, rules: str, comment: str) -> Column[Any]:
@@ -135,11 +139,11 @@ def _column(name: str, rules: str, comment: str) -> Column[Any]:
     )
 
 
-def _constraint(rule: str) -> Constraint | None:
-    """A key; None for a CHECK constraint."""
+def _constraint(rule: str) -> Constraint:
+    if check := _CHECK.fullmatch(rule):
+        return CheckConstraint(check["rule"], name=check["name"])
     found = _CONSTRAINT.match(rule)
-    if found is None:
-        return None
+    assert found is not None, rule
     keys = found["keys"].split(", ")
     if found["kind"] == "PRIMARY KEY":
         return PrimaryKeyConstraint(*keys, name=found["name"])
@@ -166,7 +170,10 @@ def _index(found: re.Match[str]) -> Index:
 
 
 def differences(engine: Engine) -> list[str]:
-    """Return in what tables, columns, defaults, keys and indexes a database differs from what this program needs."""
+    """Return in what tables, columns, defaults, constraints and indexes a database is not as this program needs it.
+
+    CHECK constraints are compared by their names, because the server writes their rules in its own way.
+    """
     own = create_engine(engine.url.render_as_string(hide_password=False))
     try:
         with connect(own) as connection:
@@ -180,9 +187,26 @@ def differences(engine: Engine) -> list[str]:
                 "compare_server_default": True,
             }
             context = MigrationContext.configure(connection, opts=options)
-            return [_described(one) for one in compare_metadata(context, tables())]
+            found = [_described(one) for one in compare_metadata(context, tables())]
+            return found + list(_differing_constraints(inspect(connection)))
     finally:
         own.dispose()
+
+
+def _differing_constraints(inspector: Inspector) -> Iterator[str]:
+    """What Alembic compares in no table: primary keys and CHECK constraints."""
+    keys = inspector.get_multi_pk_constraint(SCHEMA)
+    checks = inspector.get_multi_check_constraints(SCHEMA)
+    for table in tables().tables.values():
+        at = (SCHEMA, table.name)
+        if at not in keys:
+            continue
+        if keys[at]["constrained_columns"] != [column.name for column in table.primary_key]:
+            yield f"differs in primary key {table.fullname}"
+        needed = {str(one.name) for one in table.constraints if isinstance(one, CheckConstraint)}
+        there = {str(one["name"]) for one in checks[at]}
+        yield from (f"lacks constraint {table.fullname}.{name}" for name in sorted(needed - there))
+        yield from (f"has besides constraint {table.fullname}.{name}" for name in sorted(there - needed))
 
 
 def _is_own_object(_object: object, name: str | None, type_: str, reflected: bool, _compare_to: object) -> bool:
