@@ -87,7 +87,7 @@ def test_a_point_that_was_chosen_does_not_calibrate_and_stays_in_the_random_samp
     page = own.open(LABELS)
     assert waiting(page) == random
     known = {row["external_id"]: row["label"] for row in listed(own)}
-    assert [name for name, number in known.items() if number] == [first]
+    assert {name: label for name, label in known.items() if label} == {first: samples.CLASS_NAMES[1]}
     assert own.send(LABELS, external_id=first, label="1").status_code == 303
     assert first not in waiting(own.open(LABELS))
     assert events(own, first)[-1][1] == "random"

@@ -457,8 +457,8 @@ class Classifier(ClassifierInterface):
 
         Args:
             what: `exemplars`, `neighbours`, `approximations`, `calibration`, `parameters`, `policy`, which is the
-                certificate with all that was proposed, or `unlabelled`, which is recent traffic without labels in
-                random order.
+                certificate with all that was proposed, or `unlabelled`, which is recent traffic that does
+                not calibrate yet, in random order, with the labels of those of its points that were chosen.
             out: The file: .json for parameters and policy, otherwise .parquet or .csv.
             calibration: The id of a calibration; by default the current one.
 

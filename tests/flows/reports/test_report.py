@@ -260,10 +260,15 @@ class TestRecentTraffic:
         assert found.traffic is not None
         assert (found.traffic.points, found.traffic.comparison, bands(found).lacking) == (COUNT, None, None)
 
-    def test_unlabelled_traffic_is_exported_in_random_order(self, scored: Bench) -> None:
+    def test_traffic_to_label_is_exported_in_random_order(self, scored: Bench) -> None:
+        """With what was chosen to be labelled, or the first rows were no random sample."""
+        give_labels(scored, range(480, 500))
         give_labels(scored, range(500, 520), selection="selected")
-        exported = scored.export("reviews", Export.UNLABELLED).column("external_id").to_pylist()
-        assert sorted(exported) == sorted(set(IDS) - set(IDS[500:520]))
+        table = scored.export("reviews", Export.UNLABELLED)
+        exported = table.column("external_id").to_pylist()
+        assert sorted(exported) == sorted(set(IDS) - set(IDS[480:500]))
+        known = {name: label for name, label in zip(exported, table.column("label").to_pylist(), strict=True) if label}
+        assert known == {IDS[row]: f"class {tweets()['y'][row]}" for row in range(500, 520)}
         rows = [IDS.index(name) for name in exported]
         assert abs(np.corrcoef(rows, np.arange(len(rows)))[0, 1]) < 0.15
         assert scored.export("reviews", Export.UNLABELLED).column("external_id").to_pylist() == exported

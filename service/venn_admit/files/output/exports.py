@@ -54,7 +54,7 @@ EXEMPLARS_SCHEMA = pa.schema(
     {"external_id": pa.string(), "split": pa.string(), "label": pa.int32(), "predicted_by_network": pa.int32()}
 )
 # Without predictions, so that who labels does not take them over.
-UNLABELLED_SCHEMA = pa.schema({"external_id": pa.string(), "document_id": pa.string()})
+UNLABELLED_SCHEMA = pa.schema({"external_id": pa.string(), "label": pa.string(), "document_id": pa.string()})
 NEIGHBOURS_SCHEMA = pa.schema(
     {"external_id": pa.string(), "neighbour_ids": pa.list_(pa.string()), "distances": pa.list_(pa.float64())}
 )

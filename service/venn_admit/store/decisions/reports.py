@@ -245,7 +245,7 @@ def recent_points(
 def unlabelled_rows(
     connection: Connection, classifier: Classifier, calibration: Calibration
 ) -> Iterator[Sequence[Row[Any]]]:
-    """Yield recent traffic without a label, in random order, in blocks."""
+    """Yield recent traffic that neither calibrates nor trains, in random order, with labels by name, in blocks."""
     recent = recent_points(connection, classifier, calibration.knn_parameters_id, calibration)
     return stream(connection, "reports.unlabelled_rows", {"exemplar_ids": recent.exemplar_ids.tolist()})
 

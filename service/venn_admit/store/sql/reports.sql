@@ -473,18 +473,20 @@ GROUP BY day
 ORDER BY day;
 
 -- name: unlabelled_rows
--- The unlabelled ones of some exemplars, in an order that depends on neither their content nor their arrival, so
--- that the first of them are a random sample.
+-- Those of some exemplars that neither calibrate nor train, in an order that depends on neither their content nor their
+-- arrival, so that the first of them are a random sample: those that somebody chose to label are among them.
 SELECT
     exemplar.external_id,
-    exemplar.document_id
+    exemplar.document_id,
+    classifier.class_names[exemplar.label + 1] AS label
 FROM unnest(:exemplar_ids ::bigint[]) AS recent (exemplar_id)
 INNER JOIN exemplar ON recent.exemplar_id = exemplar.id
-WHERE exemplar.label IS NULL
+INNER JOIN classifier ON exemplar.classifier_id = classifier.id
+WHERE exemplar.split = 'scored'
 ORDER BY md5(exemplar.external_id);
 
 -- name: work_rows
--- Those of some exemplars that neither calibrate nor train, in the same order, each with the number of all.
+-- As many of them, or of those of them without a label, in the same order, each with the number of all.
 SELECT
     exemplar.external_id,
     exemplar.document_id,

@@ -112,7 +112,7 @@ def get_unlabelled(request: Request, classifier: ClassifierName) -> Response:
     writer = csv.writer(text)
     writer.writerow(("external_id", "label", "selection", "document_id"))
     for one in found.shown:
-        known = "" if one.label is None else one.label
+        known = "" if one.label is None else found.class_names[one.label]
         writer.writerow((one.external_id, known, "random", one.document_id or ""))
     return Response(
         text.getvalue(),

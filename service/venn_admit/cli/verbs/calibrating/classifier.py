@@ -235,7 +235,7 @@ def export(
         str,
         typer.Option(
             help="exemplars, neighbours, approximations, calibration, parameters, policy: the certificate with all "
-            "that was proposed, or unlabelled: recent traffic without labels, in random order."
+            "that was proposed, or unlabelled: recent traffic to label, in random order."
         ),
     ],
     out: Annotated[
