@@ -351,12 +351,11 @@ def _all_known(numbers: list[int | None]) -> list[int]:
 
 def _largest(document: IntArray) -> IntArray:
     """The points of the largest document among the first 0, 1, ... points, (n + 1,) int64, at least 1."""
-    seen: dict[int, int] = {}
-    most = [1]
-    for number in document.tolist():
-        seen[number] = seen.get(number, 0) + 1
-        most.append(max(most[-1], seen[number]))
-    return np.array(most)
+    order = np.argsort(document, kind="stable")
+    alike = document[order]
+    most = np.ones(len(document) + 1, dtype=np.int64)
+    most[1 + order] += np.arange(len(alike)) - np.searchsorted(alike, alike)
+    return np.maximum.accumulate(most)
 
 
 def _clustering(

@@ -83,16 +83,15 @@ def play(wealth: FloatArray, factors: FloatArray) -> tuple[FloatArray, FloatArra
 
     Args:
         wealth: (g, S) float64, before the first document.
-        factors: (n, g, S) float64, >= 0, n >= 1.
+        factors: (n, g, S) float64, >= 0, n >= 1; overwritten, since a copy would cost more than the arithmetic.
 
     Returns:
         The e-values (n, g) float64, and the wealth after the last document (g, S); both may overflow to inf.
     """
     with np.errstate(over="ignore", under="ignore"):
-        path = factors.copy()
-        path[0] *= wealth
-        np.multiply.accumulate(path, axis=0, out=path)
-        return mean_wealth(path), path[-1]
+        factors[0] *= wealth
+        np.multiply.accumulate(factors, axis=0, out=factors)
+        return mean_wealth(factors), factors[-1].copy()
 
 
 def mean_wealth(wealth: FloatArray) -> FloatArray:
@@ -138,7 +137,7 @@ class Games:
         """Play on.
 
         Args:
-            factors: (n, g, S) float64, n >= 1.
+            factors: (n, g, S) float64, n >= 1; overwritten.
             before: The number of documents so far.
             least: The e-value that a game must reach.
         """
