@@ -1,12 +1,13 @@
 """`report.selective_accuracy_v3` and `evaluate` count the same decisions and come to the same figures."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import Engine
 
+from tests.conftest import fresh_engine
 from tests.running import EXAMPLES, Bench, make_reviews
 from venn_admit.core.evaluation.tallies import Tally, Verdict, wilson_interval
 from venn_admit.files.label_sources import LabelFile
@@ -31,11 +32,19 @@ WHERE
 """
 
 
+@pytest.fixture(scope="module")
+def made(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The name of a database with the calibrated classifier `reviews`, to which nobody is connected."""
+    with fresh_engine(server_url, template_database) as engine:
+        make_reviews(Bench(engine, tmp_path_factory.mktemp("made")), held_out_rows=6000)
+        engine.dispose()
+        yield engine.url.database or ""
+
+
 @pytest.fixture
-def bench(engine: Engine, tmp_path: Path) -> Bench:
-    bench = Bench(engine, tmp_path)
-    make_reviews(bench, held_out_rows=6000)
-    return bench
+def bench(server_url: str, made: str, tmp_path: Path) -> Iterator[Bench]:
+    with fresh_engine(server_url, made) as engine:
+        yield Bench(engine, tmp_path)
 
 
 def report_of_decisions(bench: Bench) -> DatasetReport:
@@ -81,7 +90,7 @@ def test_all_variants_on_all_labelled_decisions(bench: Bench) -> None:
     # Documents of several points, points without a label, and points the calibration was made with.
     tweets["doc"] = np.array([f"tweets-{row // 4}" for row in range(800)])
     tweets["y"] = np.where(np.arange(800) % 10 == 0, -1, tweets["y"])
-    with np.load(bench.folder / "valid.npz") as valid:
+    with np.load(EXAMPLES / "valid.npz") as valid:
         seen = {name: values[:500] for name, values in valid.items()}
     seen["id"] = np.array([f"valid.npz:{row}" for row in range(500)])
     paths = [EXAMPLES / "test.npz", bench.write("tweets.npz", tweets), bench.write("seen.npz", seen)]
