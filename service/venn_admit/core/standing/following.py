@@ -14,7 +14,7 @@ from venn_admit.core.calibrators.certified.points import CertificatePoints, cano
 from venn_admit.core.calibrators.logistic import LEAST_POINTS
 from venn_admit.core.standing.chains import StandingChain, level_of_chain, standing_chain
 
-MOST_DOCUMENTS = 20_000
+MOST_DOCUMENTS = 5_000
 """The newest of the documents that count foretell; more would hardly change what they say."""
 CLEARLY = 0.05
 """The share of all points that a new chain must be foretold to admit beyond the present one."""
