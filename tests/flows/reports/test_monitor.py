@@ -21,7 +21,7 @@ from tests.conftest import fresh_database, fresh_engine
 from tests.flows import logits
 from tests.running import EXAMPLES, Arrays, Bench, make_reviews
 from venn_admit.cli.advice import command
-from venn_admit.core.monitoring.anytime.plan import EARLY, OF_SAMPLE, Lamp
+from venn_admit.core.monitoring.anytime.plan import EARLY, OF_SAMPLE, Lamp, Watched
 from venn_admit.errors import DatabaseError, NotReadyError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.data.audits import set_audits
@@ -602,6 +602,25 @@ def test_several_who_look_at_once_write_one_state(scored: Bench) -> None:
 def test_the_tables_refuse_what_cannot_be(watched: Bench, wrong: str) -> None:
     with pytest.raises(DatabaseError, match="violates check constraint"), transaction(watched.engine) as connection:
         connection.exec_driver_sql(f"UPDATE {wrong}")
+
+
+def test_a_few_corrections_do_not_end_an_alarm(scored: Bench) -> None:
+    """It stands on a tenth of the evidence that raised it, and ends once the labels show nothing any more."""
+    raised: set[Watched] = set()
+    wrong = 0
+    while not raised:
+        give(scored, flipped(range(wrong, wrong + 5)))
+        wrong += 5
+        raised = {alarm.about for alarm in look(scored).harmful if alarm.about.lamp == Lamp.PROMISE}
+    corrected = 0
+    while raised <= {reading.about for reading in look(scored).readings if reading.lit_at is not None}:
+        give(scored, of(range(corrected, corrected + 1)))
+        corrected += 1
+    found = look(scored)
+    assert raised <= {alarm.about for alarm in found.alarms}
+    assert scored.value("SELECT count(*) FROM monitor_alarm WHERE ended_at IS NOT NULL AND lamp = 'promise'") == 0
+    give(scored, of(range(corrected, wrong)))
+    assert not raised & {alarm.about for alarm in look(scored).alarms}
 
 
 def test_starting_again_ends_alarms_and_counts_what_is_decided_on_from_now_on(scored: Bench) -> None:

@@ -21,13 +21,14 @@ def update_alarms(
     """
     lit = [(reading, reading.lit_at) for reading in readings if reading.lit_at is not None]
     newly = [(reading, lit_at) for reading, lit_at in lit if lit_at > after]
+    stand = [reading for reading in readings if reading.stands]
     of_monitor = {"monitor_id": monitor.id}
     execute(
         connection,
         "monitors.end_alarms",
         **of_monitor,
-        lamps=[str(reading.about.lamp) for reading, _ in lit],
-        numbers=[reading.about.number for reading, _ in lit],
+        lamps=[str(reading.about.lamp) for reading in stand],
+        numbers=[reading.about.number for reading in stand],
     )
     execute(
         connection,

@@ -582,7 +582,7 @@ VALUES (
 );
 
 -- name: end_alarms
--- End the alarms whose lamps are no longer lit.
+-- End the alarms of which labels that were corrected leave too little evidence.
 UPDATE monitor_alarm AS alarm
 SET ended_at = clock_timestamp()
 WHERE

@@ -18,6 +18,8 @@ from venn_admit.core.monitoring.anytime.state import MonitorState, PairCounts
 from venn_admit.core.types import BoolArray
 
 HALVINGS = 40
+KEPT_EVIDENCE = 0.1
+"""The part of the evidence that lights a lamp which labels that were corrected must leave for its alarm to stand."""
 
 
 def lower_bound(documents: Mapping[tuple[float, float], int], largest: int, *, level: float) -> float:
@@ -90,6 +92,11 @@ class Reading:
     lit_at: int | None
     since: int | None = None
     labelled: int | None = None
+
+    @property
+    def stands(self) -> bool:
+        """Whether an alarm that was raised before stands: labels that were corrected may leave less than lights it."""
+        return self.lit_at is not None or (self.most is not None and self.most >= KEPT_EVIDENCE * self.needed)
 
     @property
     def share_right(self) -> float | None:
