@@ -155,7 +155,7 @@ def test_all_points_at_the_same_distance(program: Program, tmp_path: Path) -> No
 
     # To know the distances, and that all are known, is right and useful, and was worth a job; of a calibration there
     # is no trace.
-    found = {"job", "job_row", "job_chunk", "neighbours", "approximation", "classifier"}
+    found = {"job", "job_row", "job_chunk", "neighbours", "approximation", "point_change", "classifier"}
     assert {table for table in after if after[table] != before[table]} == found
     assert (
         program("calibrate", NAME, "--method", "venn-admit", "--delta", "inf", "--kappa", 1).code == 0

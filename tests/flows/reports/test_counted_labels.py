@@ -15,7 +15,7 @@ from venn_admit.store.decisions import monitors
 from venn_admit.store.decisions.counted import counted_labels
 from venn_admit.store.exemplars import classifiers
 
-POINTS, EARLY, IN_DOCUMENTS, SIZE = 120, 60, 90, 3
+POINTS, LATER, EARLY, IN_DOCUMENTS, SIZE = 120, 40, 60, 90, 3
 ROUNDS, ANOTHER_SNAPSHOT, START_ANEW = 24, 8, 16
 EVENTS = "SELECT id, exemplar_id, label, selection, created_at FROM label_event ORDER BY id"
 EXEMPLARS = """
@@ -27,7 +27,7 @@ Counted = list[tuple[int, int, bool]]
 """For each point: the label event by which its document counts, its label, and whether it is admitted."""
 
 
-def by_rule(bench: Bench, after_event: int) -> Counted:
+def by_rule(bench: Bench, after_event: int, after_decision: int) -> Counted:
     events: dict[int, list[Row[Any]]] = {}
     for event in bench.rows(EVENTS):
         events.setdefault(event.exemplar_id, []).append(event)
@@ -39,6 +39,9 @@ def by_rule(bench: Bench, after_event: int) -> Counted:
     for members in documents.values():
         drawn = [event for one in members for event in events.get(one.id, []) if event.selection == "random"]
         if members[0].document_id is not None and any(event.id <= after_event for event in drawn):
+            continue
+        ids = {one.id for one in members}
+        if any(made.id <= after_decision for made in decisions if made.exemplar_id in ids):
             continue
         labelled = [(first_draw(events.get(one.id, [])), one) for one in members if one.label is not None]
         counting = [(event, one) for event, one in labelled if event is not None and event.id > after_event]
@@ -68,15 +71,15 @@ def both(bench: Bench) -> tuple[Counted, Counted]:
         labels = counted_labels(connection, classifier, monitor, from_place=monitor.after_event)
     events = labels.events[labels.points.document]
     columns = (events.tolist(), labels.points.label.tolist(), labels.points.admitted.tolist())
-    return sorted(zip(*columns, strict=True)), by_rule(bench, monitor.after_event)
+    return sorted(zip(*columns, strict=True)), by_rule(bench, monitor.after_event, monitor.after_decision)
 
 
-def give(bench: Bench, rng: np.random.Generator) -> None:
+def give(bench: Bench, rng: np.random.Generator, points: int) -> None:
     """Labels of some points and whole documents, new or other ones or none, random or selected."""
-    rows = set(rng.choice(POINTS, rng.integers(1, 12), replace=False).tolist())
+    rows = set(rng.choice(points, rng.integers(1, 12), replace=False).tolist())
     for document in rng.choice(IN_DOCUMENTS // SIZE, 4, replace=False).tolist():
         rows |= set(range(document * SIZE, (document + 1) * SIZE))
-    numbers = rng.integers(0, 3, POINTS) - 3 * (rng.random(POINTS) < 0.15)
+    numbers = rng.integers(0, 3, points) - 3 * (rng.random(points) < 0.15)
     path = bench.folder / "labels.csv"
     lines = [f"p-{row},{'' if numbers[row] < 0 else numbers[row]}" for row in sorted(rows)]
     path.write_text("\n".join(["external_id,label", *lines]) + "\n")
@@ -85,22 +88,32 @@ def give(bench: Bench, rng: np.random.Generator) -> None:
 
 
 def test_the_labels_that_count_follow_the_rule(edge: Bench) -> None:
-    """With decisions by two snapshots, of which the second calibrates with labels of the first, and a fresh start."""
+    """With decisions by two snapshots, of which the second calibrates with labels of the first, and a fresh start.
+
+    After that, further points are decided on, and those of before are once more.
+    """
     golden, rng = Golden("edge"), np.random.default_rng(0)
-    documents = [f"doc-{row // SIZE}" if row < IN_DOCUMENTS else f"alone-{row}" for row in range(POINTS)]
-    arrays = {name: values[:POINTS] for name, values in golden.exemplars("score").items()}
-    arrays |= {"id": np.array([f"p-{row}" for row in range(POINTS)]), "y": np.full(POINTS, -1)}
+    every = POINTS + LATER
+    in_documents = {*range(IN_DOCUMENTS), *range(POINTS, POINTS + LATER // 2)}
+    documents = [f"doc-{row // SIZE}" if row in in_documents else f"alone-{row}" for row in range(every)]
+    arrays = {name: values[:every] for name, values in golden.exemplars("score").items()}
+    arrays |= {"id": np.array([f"p-{row}" for row in range(every)]), "y": np.full(every, -1)}
     arrays["doc"] = np.array(documents)
-    rest = {name: values[EARLY:] for name, values in arrays.items()}
+    first, rest, late = (
+        {name: values[rows] for name, values in arrays.items()}
+        for rows in (slice(POINTS), slice(EARLY, POINTS), slice(EARLY, None))
+    )
     for require_full_match in (False, True):  # the first of the two counts
-        edge.score("edge", edge.write("all.npz", arrays), weighted=False, require_full_match=require_full_match)
+        edge.score("edge", edge.write("first.npz", first), weighted=False, require_full_match=require_full_match)
     sizes, verdicts = [], set()
     for number in range(ROUNDS):
         if number == ANOTHER_SNAPSHOT:
             edge.calibrate("edge", **golden.settings)
             edge.score("edge", edge.write("rest.npz", rest))
         update_monitor(edge.engine, "edge", restart=number == START_ANEW)
-        give(edge, rng)
+        if number == START_ANEW:
+            edge.score("edge", edge.write("late.npz", late))
+        give(edge, rng, every if number >= START_ANEW else POINTS)
         counted, expected = both(edge)
         assert counted == expected
         sizes.append(len(counted))
