@@ -49,16 +49,14 @@ def run(
 
 
 def _cut_power(parts: Parts) -> None:
-    """Cut the power as soon as a worker computes, and put it on again a second later."""
+    """Cut the power as soon as a job is under way, and put it on again a second later."""
     engine = create_engine(parts.database_url)
 
-    def computing() -> bool:
+    def is_under_way() -> bool:
         with connect(engine) as connection:
-            return bool(
-                connection.execute(text("SELECT EXISTS (SELECT FROM job_chunk WHERE state = 'running')")).scalar()
-            )
+            return bool(connection.execute(text("SELECT EXISTS (SELECT FROM job WHERE state = 'running')")).scalar())
 
-    wait_until(computing, "a worker computes")
+    wait_until(is_under_way, "a job is under way")
     parts.cut_power()
     time.sleep(DOWN_SECONDS)
     parts.start_again()

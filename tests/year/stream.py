@@ -4,9 +4,9 @@ import csv
 import re
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import blake2b
-from threading import Thread
 from typing import Any
 
 import httpx2 as httpx
@@ -155,10 +155,11 @@ class Year:
         self._points |= {
             one: (label, day, self._generation) for one, label in zip(points.ids, points.labels.tolist(), strict=True)
         }
-        aside = Thread(target=meanwhile)  # without anything, it ends at once
-        aside.start()
-        admitted = self._score(points, seeing)
-        aside.join()
+        with ThreadPoolExecutor(1) as pool:
+            aside = None if meanwhile is None else pool.submit(meanwhile)
+            admitted = self._score(points, seeing)
+            if aside is not None:
+                aside.result()
         sampled = [one for one in points.ids if _chance(one, "sampled") < SAMPLED]
         self._sample |= {one: day + _delay(one, self._calendar.sample_days) for one in sampled}
         self._review(day)
