@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Row
 
+from venn_admit.store.database.engine import unlimited
 from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars.classifiers import Classifier
 
@@ -13,7 +14,7 @@ from venn_admit.store.exemplars.classifiers import Classifier
 @contextmanager
 def pushing(engine: Engine, classifier: Classifier) -> Iterator[None]:
     """Keep others from sending points of the queue of a classifier to a tool; no transaction is open meanwhile."""
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+    with unlimited(engine) as connection:
         execute(connection, "reviews.begin_push", classifier_id=classifier.id)
         try:
             yield
