@@ -52,7 +52,7 @@ ANALYSED_SHARE = 0.05
 FEW_SHARE = 0.001
 """The share of a snapshot's points of which so few changed that dead rows may wait for later snapshots."""
 FEW_SNAPSHOTS = 16
-"""The number of snapshots for which they wait at most."""
+"""They wait for the next snapshot whose id is a multiple of this, or for the server's own vacuum."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -34,6 +34,7 @@ from venn_admit_client.records import CertificateLook, looks_text
 LEAST_WORDS = 8
 """Characters of a line of a column that holds words, at least."""
 SHOWN_LOOKS = 20
+"""How many of the newest certificates that looked at the labels are listed."""
 
 
 def heading(report: CalibrationReport) -> str:

@@ -19,8 +19,7 @@ def update_alarms(
     events: (documents,) int64, the label event by which each document counts, from that number `after` on: the alarms
     of lamps that were lit before stand already.
     """
-    lit = [(reading, reading.lit_at) for reading in readings if reading.lit_at is not None]
-    newly = [(reading, lit_at) for reading, lit_at in lit if lit_at > after]
+    newly = [(one, one.lit_at) for one in readings if one.lit_at is not None and one.lit_at > after]
     stand = [reading for reading in readings if reading.stands]
     of_monitor = {"monitor_id": monitor.id}
     execute(
