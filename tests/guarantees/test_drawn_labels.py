@@ -2,6 +2,8 @@
 
 What was rejected is drawn more often than what was admitted, and points of one class more often than those of another.
 After every hundred points, the share right among the labels so far moves the threshold from which points are admitted.
+Beside the draws, random points are labelled, of which those count that were not drawn: more and more of them as time
+goes on, and more where labels so far were wrong.
 """
 
 from dataclasses import replace
@@ -22,34 +24,46 @@ ADMITTED, REJECTED = np.array([0.1, 0.4]), 0.8
 BORDER = Law()
 
 
-def traffic(rng: np.random.Generator, right: FloatArray | float, *, is_counted_later: bool) -> LabelledPoints:
+def traffic(
+    rng: np.random.Generator, right: FloatArray | float, *, is_counted_later: bool, random_share: float
+) -> LabelledPoints:
     """The labelled points of the traffic.
 
     right: the probability that a prediction is right, by tenths of the score.
     is_counted_later: whether a later policy, which admits all, decides on points that an earlier one drew.
+    random_share: of the points, the largest share that is labelled at random.
     """
     points, score, uniform = BORDER.draw(rng, TRAFFIC), rng.random(TRAFFIC), rng.random(TRAFFIC)
     is_wrong = rng.random(TRAFFIC) >= np.broadcast_to(right, 10)[(score * 10).astype(np.int64)]
     points = replace(points, label=np.where(is_wrong, 1 - points.predicted, points.predicted))
-    admitted, probability = np.empty(TRAFFIC, dtype=np.bool_), np.empty(TRAFFIC)
+    admitted, probability, labelled = np.empty(TRAFFIC, dtype=np.bool_), np.empty(TRAFFIC), np.zeros(TRAFFIC, np.bool_)
     threshold, labels, wrong = 0.5, 0, 0
     for first in range(0, TRAFFIC, BLOCK):
         block = slice(first, first + BLOCK)
         admitted[block] = score[block] >= threshold
         probability[block] = np.where(admitted[block], ADMITTED[points.predicted[block]], REJECTED)
-        drawn = uniform[block] < probability[block]
-        labels, wrong = labels + drawn.sum(), wrong + (drawn & is_wrong[block]).sum()
+        share = random_share * (first / TRAFFIC + (wrong > labels * float(ALPHA))) / 2
+        labelled[block] = (uniform[block] < probability[block]) | (rng.random(BLOCK) < share)
+        labels, wrong = labels + labelled[block].sum(), wrong + (labelled[block] & is_wrong[block]).sum()
         threshold = 0.2 if wrong <= labels * float(ALPHA) else 0.7
-    of_all = min(ADMITTED.min(), REJECTED) / probability
-    weight = np.minimum(ADMITTED[points.predicted], REJECTED) / probability if is_counted_later else np.ones(TRAFFIC)
+    drawn = uniform < probability
+
+    def weights(least: FloatArray | float, most: FloatArray | float) -> FloatArray:
+        return np.where(drawn, least / probability, (1 - most) / (1 - probability))
+
+    of_class = ADMITTED[points.predicted]
+    of_all = weights(min(ADMITTED.min(), REJECTED), max(ADMITTED.max(), REJECTED))
+    of_admitted = weights(ADMITTED.min(), ADMITTED.max())
     found = replace(
         points,
         admitted=admitted | is_counted_later,
-        weight=weight,
-        weight_of_all=of_all,
+        weight=weights(np.minimum(of_class, REJECTED), max(ADMITTED.max(), REJECTED))
+        if is_counted_later
+        else np.ones(TRAFFIC),
+        weight_of_admitted=of_all if is_counted_later else of_admitted,
         is_ranked=rng.random(TRAFFIC) < of_all,
     )
-    return taken(found, uniform < probability)
+    return taken(found, labelled)
 
 
 def taken(points: LabelledPoints, rows: BoolArray) -> LabelledPoints:
@@ -59,16 +73,21 @@ def taken(points: LabelledPoints, rows: BoolArray) -> LabelledPoints:
 
 def unweighted(points: LabelledPoints) -> LabelledPoints:
     ones = np.ones(len(points.label))
-    return replace(points, weight=ones, weight_of_all=ones, is_ranked=ones.astype(np.bool_))
+    return replace(points, weight=ones, weight_of_admitted=ones, is_ranked=ones.astype(np.bool_))
 
 
 def watched(
-    seed: int, right: FloatArray | float, *, is_counted_later: bool, by_weight: bool = True
+    seed: int,
+    right: FloatArray | float,
+    *,
+    is_counted_later: bool,
+    random_share: float = 0.0,
+    by_weight: bool = True,
 ) -> tuple[MonitorPlan, MonitorState]:
     rng = np.random.default_rng(seed)
     plan = plan_of(BORDER.draw(rng, CALIBRATION), class_count=CLASSES, alpha=ALPHA)
     state = initial_state(plan)
-    points = traffic(rng, right, is_counted_later=is_counted_later)
+    points = traffic(rng, right, is_counted_later=is_counted_later, random_share=random_share)
     advance(plan, state, points if by_weight else unweighted(points), LEVEL)
     return plan, state
 
@@ -83,9 +102,14 @@ GRADED = np.array([0.7] * 3 + [0.69 / 0.7] * 7)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("random_share", [0.0, 0.6], ids=["drawn", "and random"])
 @pytest.mark.parametrize(("right", "is_counted_later"), [(0.9, False), (GRADED, True)], ids=["by the same", "by later"])
-def test_a_lamp_is_rarely_ever_lit_by_chance(right: FloatArray | float, is_counted_later: bool) -> None:
-    found = [watched(seed, right, is_counted_later=is_counted_later) for seed in range(STREAMS)]
+def test_a_lamp_is_rarely_ever_lit_by_chance(
+    right: FloatArray | float, is_counted_later: bool, random_share: float
+) -> None:
+    found = [
+        watched(seed, right, is_counted_later=is_counted_later, random_share=random_share) for seed in range(STREAMS)
+    ]
     for lamp in (Lamp.PROMISE, Lamp.TRUE_CLASSES, Lamp.PARTITIONS, Lamp.MIX):
         for level in LEVELS:
             assert share_lit(found, lamp, level) <= level + 3 * sqrt(level * (1 - level) / STREAMS), (lamp, level)
@@ -131,7 +155,7 @@ def pairs(seed: int) -> LabelledPoints:
         neighbour_count=None,
         seed=0,
         weight=0.1 / probability[rows],
-        weight_of_all=0.1 / probability[rows],
+        weight_of_admitted=0.1 / probability[rows],
         stands_alone=np.zeros(len(rows), dtype=np.bool_),
     )
 

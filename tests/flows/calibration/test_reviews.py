@@ -35,7 +35,7 @@ LATER = exemplars("later", 1000, seed=6)
 TRUTH = dict(zip(LATER["id"].tolist(), LATER["y"].tolist(), strict=True))
 
 
-def audited(bench: Bench, name: str = NAME, *, alone: bool = False) -> None:
+def audited(bench: Bench, name: str = NAME, *, alone: bool = False, rejected: float = 1.0) -> None:
     """A chain that certifies something, and points that are decided on while audits are drawn.
 
     alone: whether no point is part of a document.
@@ -43,7 +43,7 @@ def audited(bench: Bench, name: str = NAME, *, alone: bool = False) -> None:
     begin(bench, name)
     give(bench, 0, 400, name)
     advance(bench, name)
-    set_audits(bench.engine, name, rate=RATE)
+    set_audits(bench.engine, name, rate=RATE, rejected=rejected)
     with bench.engine.begin() as connection:  # so that two classifiers draw alike
         connection.exec_driver_sql("UPDATE venn_admit.audit_rule SET key = %s", (KEY,))
     kept = ("id", "f") if alone else ("id", "doc", "f")
@@ -174,6 +174,29 @@ def test_drawn_points_that_the_smallest_rate_would_have_drawn_calibrate_if_they_
     bench.ingest(f"{NAME}@2", bench.write("again.npz", rows_of(sampled)), "held-out")
     query = "SELECT count(*) FROM label_event WHERE first_arrived_at IS NOT NULL AND selection = 'random'"
     assert bench.value(query) == len(sampled), "in another generation too they are a random sample"
+
+
+@pytest.mark.parametrize("rejected", [1.0, 0.5])
+def test_random_labels_of_points_that_were_not_drawn_count_if_any_point_might_have_been_left(
+    bench: Bench, rejected: float
+) -> None:
+    """And weigh the smallest probability of that, divided by their own."""
+    audited(bench, alone=True, rejected=rejected)
+    rows = bench.rows("SELECT external_id, probability, is_drawn FROM report.audit_draw_v1 ORDER BY external_id")
+    left = {row.external_id: row.probability for row in rows if not row.is_drawn}
+    path = bench.folder / "random.csv"
+    path.write_text("\n".join(["external_id,label", *(f"{one},{TRUTH[one]}" for one in left)]) + "\n")
+    label(bench.engine, NAME, LabelFile(path), selection="random", retract=False)
+    advance(bench)
+    stored = bench.rows(
+        "SELECT external_id, coalesce(weight, 1) AS weight FROM standing_evidence JOIN exemplar ON id = exemplar_id "
+        "WHERE external_id LIKE 'later-%'"
+    )
+    expected = {one: (1 - rejected) / (1 - probability) for one, probability in left.items() if rejected < 1}
+    assert {row.external_id: row.weight for row in stored} == expected
+    assert set(expected.values()) == ({5 / 7, 1.0} if rejected < 1 else set())
+    decision = bench.value("SELECT max(id) FROM decision")
+    assert replay(bench.workspace(), decision).differing == ()
 
 
 @pytest.mark.parametrize("parts", [4])

@@ -343,20 +343,20 @@ def test_labelled_points_are_compared_with_those_beside_them(scored: Bench) -> N
     assert not {alarm.about.lamp for alarm in found.alarms}.intersection(OF_SAMPLE)
 
 
-def test_drawn_points_are_compared_with_other_drawn_ones(scored: Bench) -> None:
-    drawn, _ = drawn_films(scored)
+@pytest.mark.parametrize("selection", ["review", "random"])
+def test_drawn_points_are_compared_with_drawn_ones_and_others_with_others(scored: Bench, selection: str) -> None:
+    compared = drawn_films(scored)[0 if selection == "review" else 1]
     with transaction(scored.engine) as connection:
         connection.exec_driver_sql(
-            "UPDATE exemplar SET external_id = 'drawn-' || external_id WHERE id IN "
-            "(SELECT exemplar_id FROM audit_draw WHERE is_drawn)"
+            "UPDATE exemplar SET external_id = 'like-' || external_id WHERE external_id = ANY(%s)", (compared,)
         )
-    came = {f"drawn-{one}": place % 2 for place, one in enumerate(drawn[::2])}
+    came = {f"like-{one}": place % 2 for place, one in enumerate(compared[::2])}
     for file in range(2):
-        labels = {one: truth()[one.removeprefix("drawn-new-")] for one, part in came.items() if part == file}
-        give(scored, labels, selection="review")
+        labels = {one: truth()[one.removeprefix("like-new-")] for one, part in came.items() if part == file}
+        give(scored, labels, selection=selection)
     look(scored)
     state = scored.value("SELECT state FROM monitor_state ORDER BY documents DESC LIMIT 1")
-    assert state["compared"] == compared_by_hand(scored, came, "drawn-")
+    assert state["compared"] == compared_by_hand(scored, came, "like-")
     assert np.sum(state["compared"]) > 20
 
 
@@ -379,8 +379,7 @@ def test_labels_of_the_least_sure_points_are_no_random_sample(scored: Bench) -> 
 RATE = 0.3
 
 
-def test_drawn_points_count_by_their_labels_and_all_others_with_a_draw_for_nothing(scored: Bench) -> None:
-    """Whatever the labels were given for: a random one gives a point that was not drawn no other chance."""
+def test_drawn_points_count_by_any_label_and_those_that_were_not_drawn_by_a_random_one(scored: Bench) -> None:
     drawn, unseen = drawn_films(scored)
     give(scored, {one: truth()[one.removeprefix("new-")] for one in drawn}, selection="review")
     found = look(scored)
@@ -391,33 +390,51 @@ def test_drawn_points_count_by_their_labels_and_all_others_with_a_draw_for_nothi
     ranked = sum(row.documents for row in found.readings if row.about.lamp is Lamp.MIX)
     rejected = len(drawn) - admitted
     assert admitted <= ranked < admitted + rejected * 0.6, "of the rejected ones, as many as if all had one rate"
+    give(scored, {one: truth()[one.removeprefix("new-")] for one in unseen[50:80]}, selection="review")
+    assert look(scored).documents == len(drawn), "these are kept as selected"
     give(scored, {one: truth()[one.removeprefix("new-")] for one in unseen[:50]})
-    assert look(scored).documents == len(drawn)
-    assert_as_from_scratch(scored)
+    beside = assert_as_from_scratch(scored)
+    assert beside.documents == len(drawn) + 50
+    promised = [row for row in beside.readings if row.about.lamp is Lamp.PROMISE]
+    assert sum(row.points for row in promised) == admitted + 50, "as all rejected ones are drawn"
+    assert sum(row.documents for row in beside.readings if row.about.lamp is Lamp.MIX) == ranked
     give(scored, {drawn[0]: None}, retract=True, selection="review")
-    assert assert_as_from_scratch(scored).documents == len(drawn) - 1
+    assert assert_as_from_scratch(scored).documents == len(drawn) + 49
 
 
+def test_points_of_documents_count_only_if_they_were_drawn(scored: Bench) -> None:
+    """Of a document that counted by another one, the drawn points would come too late."""
+    drawn, unseen = drawn_films(scored)
+    with transaction(scored.engine) as connection:
+        connection.exec_driver_sql("UPDATE exemplar SET document_id = external_id WHERE external_id LIKE 'new-%%'")
+    give(scored, {one: truth()[one.removeprefix("new-")] for one in unseen})
+    give(scored, {one: truth()[one.removeprefix("new-")] for one in drawn}, selection="review")
+    assert assert_as_from_scratch(scored).documents == len(drawn)
+
+
+@pytest.mark.parametrize("was_drawn", [True, False])
 @pytest.mark.parametrize("by_another", [False, True])
-def test_points_that_another_decision_drew_weigh_by_their_probability(scored: Bench, by_another: bool) -> None:
-    """With one rate for all that a decision admits of a class, what it drew weighs 1."""
-    drawn, _ = drawn_films(scored, rejected=RATE / 3)
+def test_points_that_another_decision_drew_weigh_by_their_probability(
+    scored: Bench, by_another: bool, was_drawn: bool
+) -> None:
+    """With one rate for all that a decision admits of a class, what it drew weighs 1, and so does what it left."""
+    rejected = 0.1 if was_drawn else 0.4
+    drawn, unseen = drawn_films(scored, rejected)
     if by_another:
         with transaction(scored.engine) as connection:
             connection.exec_driver_sql("UPDATE audit_draw SET created_at = created_at - interval '1 day'")
-    give(scored, {one: truth()[one.removeprefix("new-")] for one in drawn}, selection="review")
+    labelled = drawn if was_drawn else unseen
+    labels = {one: truth()[one.removeprefix("new-")] for one in labelled}
+    give(scored, labels, selection="review" if was_drawn else "random")
     look(scored)
     state = scored.value("SELECT state FROM monitor_state ORDER BY documents DESC LIMIT 1")
-    pairs = [pair for rows in state["predicted"].values() for pair in rows]
-    assert sum(pair[2] for pair in pairs) == scored.value(
-        "SELECT count(*) FROM audit_draw WHERE is_drawn AND is_admitted"
-    )
-    weights = {float.fromhex(pair[3]) for pair in pairs if len(pair) > 3}
-    assert weights == (set(scored.rows(WEIGHTS)[0]) if by_another else set())
+    admitted = scored.value(f"SELECT count(*) FROM audit_draw WHERE is_drawn = {was_drawn} AND is_admitted")
+    for kind in ("predicted", "true"):
+        pairs = [pair for rows in state[kind].values() for pair in rows]
+        assert sum(pair[2] for pair in pairs) == admitted
+        weights = {float.fromhex(pair[3]) for pair in pairs if len(pair) > 3}
+        assert weights == ({0.1 / RATE if was_drawn else (1 - 0.4) / (1 - RATE)} if by_another else set())
     assert_as_from_scratch(scored)
-
-
-WEIGHTS = "SELECT DISTINCT least_probability / probability FROM audit_draw WHERE is_drawn AND is_admitted"
 
 
 def drawn_films(bench: Bench, rejected: float = 1.0) -> tuple[list[str], list[str]]:

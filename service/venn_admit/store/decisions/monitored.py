@@ -79,10 +79,11 @@ def labelled(
         seed=classifier.seed,
         groups=[groups_of(name, of_points[name], values) for name, values in known.items()],
         weight=weights("weight"),
-        weight_of_all=weights("weight_of_all"),
+        weight_of_admitted=weights("weight_of_admitted"),
+        chance_in_ranks=weights("chance_in_ranks"),
         beside=compared[:, 0],
         surer=compared[:, 1],
         stands_alone=np.array(
-            [getattr(row, "weight_of_all", None) is None or row.document_id is None for row in rows], dtype=np.bool_
+            [getattr(row, "chance_in_ranks", None) is None or row.document_id is None for row in rows], dtype=np.bool_
         ),
     )

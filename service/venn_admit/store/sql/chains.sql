@@ -120,7 +120,7 @@ WHERE
 -- same.
 WITH touched AS (
     SELECT DISTINCT event.exemplar_id
-    FROM standing_label_v1 AS event
+    FROM standing_label_v2 AS event
     CROSS JOIN
         LATERAL (
             SELECT exemplar.classifier_id
@@ -163,7 +163,7 @@ CROSS JOIN
             event.id,
             event.weight,
             event.created_at
-        FROM standing_label_v1 AS event
+        FROM standing_label_v2 AS event
         WHERE
             event.exemplar_id = exemplar.id
             AND event.label IS NOT NULL
@@ -195,7 +195,7 @@ ORDER BY first_label.id;
 -- Those of some documents of which a part was labelled up to an event.
 SELECT DISTINCT exemplar.document_id
 FROM exemplar
-INNER JOIN standing_label_v1 AS event ON exemplar.id = event.exemplar_id
+INNER JOIN standing_label_v2 AS event ON exemplar.id = event.exemplar_id
 WHERE
     exemplar.classifier_id = :classifier_id
     AND exemplar.document_id = ANY(:document_ids ::text[])
@@ -224,7 +224,7 @@ holder AS (
         CASE WHEN exemplar.document_id IS NULL THEN exemplar.id END AS exemplar_id
     FROM holding
     INNER JOIN exemplar ON holding.id = exemplar.id
-    INNER JOIN standing_label_v1 AS event ON exemplar.id = event.exemplar_id
+    INNER JOIN standing_label_v2 AS event ON exemplar.id = event.exemplar_id
     WHERE
         exemplar.classifier_id = :classifier_id
         AND event.id <= :event

@@ -167,7 +167,7 @@ labelled AS (
             SELECT
                 event.id,
                 event.created_at
-            FROM standing_label_v1 AS event
+            FROM monitored_label_v1 AS event
             WHERE
                 event.exemplar_id = decided.id
                 AND event.id > retraction.event_id
@@ -201,11 +201,15 @@ SELECT
     labelled.match_count,
     labelled.is_admitted,
     labelled.document_id,
-    drawn.weight_of_all,
+    drawn.weight_of_all AS chance_in_ranks,
     -- As in `monitors.labelled_decisions`.
-    CASE WHEN drawn.drawn_at <> labelled.decided_at THEN drawn.weight END AS weight
+    CASE WHEN drawn.drawn_at <> labelled.decided_at THEN drawn.weight END AS weight,
+    CASE
+        WHEN drawn.drawn_at <> labelled.decided_at THEN drawn.weight_of_all
+        ELSE drawn.weight_of_admitted
+    END AS weight_of_admitted
 FROM labelled
-LEFT JOIN audit_weight_v1 AS drawn ON labelled.id = drawn.exemplar_id
+LEFT JOIN audit_weight_v2 AS drawn ON labelled.id = drawn.exemplar_id
 WHERE
     -- A document of which a part was labelled before, for calibration data mostly, would not be a new one.
     NOT EXISTS (

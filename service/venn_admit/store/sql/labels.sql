@@ -45,7 +45,7 @@ LEFT JOIN
 LEFT JOIN
     LATERAL (
         SELECT event.id
-        FROM standing_label_v1 AS event
+        FROM standing_label_v2 AS event
         WHERE
             event.exemplar_id = stored.id
             AND event.label IS NOT NULL
@@ -69,7 +69,7 @@ WHERE
     AND draw.is_drawn
     AND NOT EXISTS (
         SELECT
-        FROM standing_label_v1 AS event
+        FROM standing_label_v2 AS event
         WHERE
             event.exemplar_id = exemplar.id
             AND event.label IS NOT NULL

@@ -202,7 +202,7 @@ SELECT
         ELSE (
             SELECT min(event.id)
             FROM member
-            INNER JOIN standing_label_v1 AS event ON member.id = event.exemplar_id
+            INNER JOIN monitored_label_v1 AS event ON member.id = event.exemplar_id
             WHERE event.id > :after_event
         )
     END AS place;
@@ -285,7 +285,7 @@ labelled AS (
             SELECT
                 event.id,
                 event.created_at
-            FROM standing_label_v1 AS event
+            FROM monitored_label_v1 AS event
             WHERE
                 event.exemplar_id = member.id
                 AND event.id > retraction.event_id
@@ -345,13 +345,17 @@ SELECT DISTINCT ON (document.event_id, document.exemplar_id)
     decision.match_count,
     decision.decision IS NOT NULL AS is_admitted,
     document.document_id,
-    drawn.weight_of_all,
+    drawn.weight_of_all AS chance_in_ranks,
     -- All that one decision admits of a class was drawn with one probability.
-    CASE WHEN drawn.drawn_at <> decision.created_at THEN drawn.weight END AS weight
+    CASE WHEN drawn.drawn_at <> decision.created_at THEN drawn.weight END AS weight,
+    CASE
+        WHEN drawn.drawn_at <> decision.created_at THEN drawn.weight_of_all
+        ELSE drawn.weight_of_admitted
+    END AS weight_of_admitted
 FROM document
 INNER JOIN decision ON document.exemplar_id = decision.exemplar_id
 INNER JOIN calibration ON decision.calibration_id = calibration.id
-LEFT JOIN audit_weight_v1 AS drawn ON document.exemplar_id = drawn.exemplar_id
+LEFT JOIN audit_weight_v2 AS drawn ON document.exemplar_id = drawn.exemplar_id
 WHERE
     document.event_id > :from_event
     AND calibration.calibrator_id = :calibrator_id
@@ -378,7 +382,7 @@ WITH labelled AS (
         given.event_id,
         of_event.created_at AS labelled_at,
         counted.id AS decision_id,
-        draw.exemplar_id IS NOT NULL AS has_draw
+        draw.is_drawn
     FROM unnest(:exemplar_ids ::bigint[], :event_ids ::bigint[]) AS given (exemplar_id, event_id)
     CROSS JOIN
         LATERAL (
@@ -473,8 +477,7 @@ CROSS JOIN
                 WHERE
                     made.id = counted.id
                     AND decided_on.document_id IS NULL
-                    AND (draw.exemplar_id IS NOT NULL) = labelled.has_draw
-                    AND coalesce(draw.is_drawn, TRUE)
+                    AND draw.is_drawn IS NOT DISTINCT FROM labelled.is_drawn
                     -- What was labelled before does not count, so that it could not be the one.
                     AND NOT EXISTS (
                         SELECT 1
@@ -494,7 +497,7 @@ WHERE
     AND pair.beside_id IS NOT NULL
     AND NOT EXISTS (
         SELECT 1
-        FROM standing_label_v1 AS event
+        FROM monitored_label_v1 AS event
         WHERE
             event.exemplar_id = pair.beside_id
             AND event.label IS NOT NULL

@@ -364,7 +364,7 @@ SELECT DISTINCT
     draw.is_drawn
     AND EXISTS (
         SELECT
-        FROM standing_label_v1 AS event
+        FROM standing_label_v2 AS event
         WHERE
             event.exemplar_id = beside.id
             AND event.label IS NOT NULL

@@ -41,7 +41,7 @@ class Law:
             partition=partition,
             admitted=np.ones(count, dtype=np.bool_),
             weight=np.ones(count),
-            weight_of_all=np.ones(count),
+            weight_of_admitted=np.ones(count),
             is_ranked=np.ones(count, dtype=np.bool_),
             beside=np.full(count, -1),
             surer=np.zeros(count, dtype=np.int64),

@@ -168,7 +168,9 @@ def test_points_weigh_by_their_probability_in_shares_and_are_kept_by_it_in_ranks
     points = LAW.draw(rng, 300)
     plain = after(plan, points, [300])
     count = len(points.label)
-    weighted = replace(points, weight=rng.choice([0.0, 1 / 3, 1.0], count), weight_of_all=rng.choice([0.1, 0.5], count))
+    weighted = replace(
+        points, weight=rng.choice([0.0, 1 / 3, 1.0], count), weight_of_admitted=rng.choice([0.1, 0.5], count)
+    )
     assert weighted.digest() != points.digest()
     unranked = replace(weighted, is_ranked=np.zeros(count, dtype=np.bool_))
     assert unranked.digest() != weighted.digest()
@@ -186,7 +188,7 @@ def test_points_weigh_by_their_probability_in_shares_and_are_kept_by_it_in_ranks
         found = sum(pair[2] * times for pair, times in sums.items())
         assert found == pytest.approx(weighted.weight[points.predicted == number].sum())
         of_true = sum(pair[2] * times for pair, times in at_once.true[number].items())
-        assert of_true == pytest.approx(weighted.weight_of_all[points.label == number].sum())
+        assert of_true == pytest.approx(weighted.weight_of_admitted[points.label == number].sum())
     half = after(plan, replace(points, weight=np.full(count, 0.5)), [300])
     assert (half.games[Lamp.PROMISE].most < plain.games[Lamp.PROMISE].most).any()
     np.testing.assert_array_equal(half.games[Lamp.MIX].most, plain.games[Lamp.MIX].most)
@@ -212,11 +214,11 @@ def test_ranks_keep_points_by_a_hash_and_none_of_larger_documents() -> None:
 
     assert points().is_ranked.all()
     weight = np.repeat([0.2, 1.0], count // 2)
-    kept = points(weight_of_all=weight).is_ranked
+    kept = points(chance_in_ranks=weight).is_ranked
     assert kept[count // 2 :].all()
     assert abs(kept[: count // 2].sum() - 200) < 4 * np.sqrt(160)
     alone = np.arange(count) % 2 == 0
-    np.testing.assert_array_equal(points(weight_of_all=weight, stands_alone=alone).is_ranked, kept & alone)
+    np.testing.assert_array_equal(points(chance_in_ranks=weight, stands_alone=alone).is_ranked, kept & alone)
 
 
 def test_points_are_drawn_by_their_keys_whatever_their_order() -> None:

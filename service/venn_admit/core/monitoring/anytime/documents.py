@@ -4,9 +4,10 @@ A document contributes once, because how its points depend on each other is unkn
 with at most as many points as a document of the calibration data has; for ranks among documents, which need one value
 each, with one of its points. Both are drawn by a hash of the point's key, which depends on nothing that is observed.
 
-Points that were drawn with known probabilities weigh by these in shares. Ranks take no weights, so there another hash
-leaves out as many as make every point equally likely. So it does in shares of documents that were drawn point by point:
-if there are more points than count, those that were more likely to be drawn would leave less room for the others.
+Points that were drawn with known probabilities weigh by these in shares, and so do those that were not drawn and have a
+random label, by the probabilities of that. Ranks take no weights, so there another hash leaves out as many as make every
+point equally likely. So it does in shares of documents that were drawn point by point: if there are more points than
+count, those that were more likely to be drawn would leave less room for the others.
 Source: Horvitz & Thompson (1952), *A generalization of sampling without replacement from a finite universe*.
 """
 
@@ -39,10 +40,12 @@ class LabelledPoints:
         draw: (n,) uint64, the hash by which points of a document are ordered.
         uniform: (n,) float64 in [0, 1), a hash by which ties of the point are smoothed.
         partition: (n,) int64 in [0, P), the group of q times C, plus the predicted class. P is 3C; without vectors, C.
-        weight: (n,) float64 in [0, 1], in shares of predicted classes and partitions: the smallest probability that a
-            point of the predicted class could have had to be drawn, divided by that of the point; or, for points of a
-            document that were drawn one by one, 1 with this probability and 0 otherwise.
-        weight_of_all: (n,) float64 in [0, 1], in shares of true classes and groups: the same among all points.
+        weight: (n,) float64 in [0, 1], in shares of predicted classes and partitions: the smallest probability that an
+            admitted point of the predicted class could have had to be drawn, divided by that of the point, or the same
+            of not being drawn; or, for points of a document that were drawn one by one, 1 with this probability and 0
+            otherwise.
+        weight_of_admitted: (n,) float64 in [0, 1], in shares of true classes and groups: the same among all that could
+            have been admitted.
         is_ranked: (n,) bool, whether it stands for its document in ranks, if it is drawn there.
         beside: (n,) int64 in [-1, C), the predicted class of the point that it is compared with, which had no label yet
             and was as likely to get one first; -1 if there is none.
@@ -58,7 +61,7 @@ class LabelledPoints:
     partition: IntArray
     admitted: BoolArray
     weight: FloatArray
-    weight_of_all: FloatArray
+    weight_of_admitted: FloatArray
     is_ranked: BoolArray
     beside: IntArray
     surer: IntArray
@@ -91,7 +94,7 @@ class LabelledPoints:
         columns = (self.document, self.draw.view(np.int64), self.predicted, self.label, self.partition, self.admitted)
         codes = (of.codes for of in self.groups)
         rows = np.stack([column.astype("<i8") for column in (*columns, *codes)], axis=1)  # (n, 6 + A)
-        weights = np.stack([self.weight, self.weight_of_all, self.is_ranked], axis=1)  # (n, 3)
+        weights = np.stack([self.weight, self.weight_of_admitted, self.is_ranked], axis=1)  # (n, 3)
         # Where none was drawn with a probability, the digest is as it was before there were weights.
         of_weights = b"" if (weights == 1).all() else weights.astype("<f8").tobytes()
         compared = np.stack([self.beside, self.surer], axis=1)  # (n, 2)
@@ -112,7 +115,8 @@ def labelled_points(
     seed: int,
     groups: Sequence[PointGroups] = (),
     weight: FloatArray | None = None,
-    weight_of_all: FloatArray | None = None,
+    weight_of_admitted: FloatArray | None = None,
+    chance_in_ranks: FloatArray | None = None,
     stands_alone: BoolArray | None = None,
     beside: IntArray | None = None,
     surer: IntArray | None = None,
@@ -126,15 +130,19 @@ def labelled_points(
         groups: The groups of the points by each attribute that is asked for.
         weight: (n,) float64 in [0, 1], as `LabelledPoints` has it; None for points of which none was drawn with a
             probability, which weigh 1.
-        weight_of_all: (n,) float64 in [0, 1], or None, as `weight`. In ranks a point is kept with this probability.
+        weight_of_admitted: (n,) float64 in [0, 1], or None, as `weight`.
+        chance_in_ranks: (n,) float64 in [0, 1], the same among all points, admitted or not, or None. In ranks a point is
+            kept with this probability.
         stands_alone: (n,) bool, False for points of larger documents that were drawn one by one: a point counts with
-            the probability `weight`, and stands for no document in ranks, where long ones would be favoured. None if
+            the probability that is its weight, and stands for no document in ranks, where long ones would be favoured. None if
             there are none.
         beside: (n,) int64 in [-1, C), as `LabelledPoints` has it; None if nothing is compared.
         surer: (n,) int64 in [-1, 1], or None, as `beside`.
     """
     ones = np.ones(len(label))
-    weight, weight_of_all = (ones if of is None else of for of in (weight, weight_of_all))
+    weight, weight_of_admitted, chance = (
+        ones if of is None else of for of in (weight, weight_of_admitted, chance_in_ranks)
+    )
     zeros = np.zeros(len(label), dtype=np.int64)
     beside, surer = zeros - 1 if beside is None else beside, zeros if surer is None else surer
     check_lengths(document=document, predicted=predicted, label=label, admitted=admitted)
@@ -145,10 +153,10 @@ def labelled_points(
     uniform = _uniform(keys, seed=seed, purpose="monitor tie")
     is_ranked = np.ones(len(label), dtype=np.bool_)
     stands_alone = is_ranked if stands_alone is None else stands_alone
-    if not ((weight_of_all == 1).all() and stands_alone.all()):
+    if not ((chance == 1).all() and stands_alone.all()):
         thinning = _uniform(keys, seed=seed, purpose="monitor thinning")
-        is_ranked = (thinning < weight_of_all) & stands_alone
-        weight, weight_of_all = (np.where(stands_alone, of, thinning < of) for of in (weight, weight_of_all))
+        is_ranked = (thinning < chance) & stands_alone
+        weight, weight_of_admitted = (np.where(stands_alone, of, thinning < of) for of in (weight, weight_of_admitted))
     return LabelledPoints(
         document=document[order],
         draw=draw[order],
@@ -158,7 +166,7 @@ def labelled_points(
         partition=(group * class_count + predicted)[order],
         admitted=admitted[order],
         weight=weight[order],
-        weight_of_all=weight_of_all[order],
+        weight_of_admitted=weight_of_admitted[order],
         is_ranked=is_ranked[order],
         beside=beside[order],
         surer=surer[order],

@@ -114,7 +114,7 @@ def _count_shares(plan: MonitorPlan, state: MonitorState, block: LabelledPoints,
         ),
         (
             Lamp.TRUE_CLASSES,
-            tally(block, block.label, plan.largest_true, block.weight_of_all),
+            tally(block, block.label, plan.largest_true, block.weight_of_admitted),
             plan.largest_true,
             state.true,
         ),
@@ -142,7 +142,7 @@ def _count_shares(plan: MonitorPlan, state: MonitorState, block: LabelledPoints,
 
 def _tally_groups(plan: GroupPlan, block: LabelledPoints) -> DocumentTally:
     # The classes of different kinds have different places.
-    of_kinds = (tally(block, place, plan.largest, block.weight_of_all) for place in plan.places(block))
+    of_kinds = (tally(block, place, plan.largest, block.weight_of_admitted) for place in plan.places(block))
     return reduce(DocumentTally.__add__, of_kinds)
 
 
