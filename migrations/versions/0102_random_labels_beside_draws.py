@@ -1,8 +1,8 @@
 """Random labels of points that were not drawn count beside those that were.
 
 Why: while points were audited, a random label of a point that was not drawn counted for nothing in monitors, so that an
-alarm came later the more was audited. By the probability with which a point is left, as drawn ones by that with which
-they are drawn, all such labels stand for the same traffic.
+alarm came later the more was audited. Each weighs by the probability with which its point was left, as drawn ones do by
+that with which they were drawn, so that all of them stand for the same traffic.
 """
 
 from alembic import op

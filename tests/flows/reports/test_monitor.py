@@ -403,7 +403,7 @@ def test_drawn_points_count_by_any_label_and_those_that_were_not_drawn_by_a_rand
 
 
 def test_points_of_documents_count_only_if_they_were_drawn(scored: Bench) -> None:
-    """Of a document that counted by another one, the drawn points would come too late."""
+    """The drawn points of a document that counted by another one would come too late."""
     drawn, unseen = drawn_films(scored)
     with transaction(scored.engine) as connection:
         connection.exec_driver_sql("UPDATE exemplar SET document_id = external_id WHERE external_id LIKE 'new-%%'")
