@@ -268,17 +268,17 @@ def blank_charts(monkeypatch: pytest.MonkeyPatch) -> None:
     from venn_admit.report.calibration.common.history import days_picture
     from venn_admit.report.calibration.wording import pictures
     from venn_admit.report.charts.charts import CHARTS
-    from venn_admit.report.pages import html
+    from venn_admit.report.pages import calibration, evaluation
 
     def blank(*_report: object) -> Figure:
         return Figure(figsize=(1, 1))
 
     for name in CHARTS:
         monkeypatch.setitem(CHARTS, name, blank)
-    for name, (_, words) in html.FIGURES.items():
-        monkeypatch.setitem(html.FIGURES, name, (blank, words))
-    monkeypatch.setattr(html, "days_picture", lambda days: replace(days_picture(days), draw=blank))
-    monkeypatch.setattr(html, "pictures", lambda report: [replace(one, draw=blank) for one in pictures(report)])
+    for name, (_, words) in evaluation.FIGURES.items():
+        monkeypatch.setitem(evaluation.FIGURES, name, (blank, words))
+    monkeypatch.setattr(calibration, "days_picture", lambda days: replace(days_picture(days), draw=blank))
+    monkeypatch.setattr(calibration, "pictures", lambda report: [replace(one, draw=blank) for one in pictures(report)])
 
 
 @pytest.fixture

@@ -78,6 +78,20 @@ def test_what_lists_makes_neither_tables_nor_what_computes(calibrated: Program, 
     assert imported(calibrated.environment, *verb) & (OF_COMPUTING | OF_RESULTS) == set()
 
 
+SERVING = """
+import sys
+from venn_admit.api import server
+from venn_admit.web import site
+print(*sys.modules)
+"""
+
+
+def test_a_service_imports_what_draws_and_computes_when_it_is_asked_for() -> None:
+    ran = subprocess.run([sys.executable, "-c", SERVING], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "fastapi" in ran.stdout.split()
+    assert set(ran.stdout.split()) & {"altair", "matplotlib", "scipy", "torch"} == set()
+
+
 COLLECTIONS = """
 import gc
 from venn_admit.cli.main import main

@@ -44,7 +44,7 @@ from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.calibration.report import Agreement, CalibrationReport, SnapshotFacts
 from venn_admit.report.calibration.wording import calibration_tables
 from venn_admit.report.evaluation.dataset import ClassCoverage, class_coverage, worst_classes
-from venn_admit.report.pages.html import render_calibration, write_calibration_page
+from venn_admit.report.pages.calibration import render_calibration, write_calibration_page
 from venn_admit.store.decisions.reports import table_queries
 from venn_admit_client.records import CertificateLook, Withheld
 

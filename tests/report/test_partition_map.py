@@ -9,7 +9,7 @@ from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, wilson_interval
 from venn_admit.report.calibration.common.partition_map import map_table
 from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.evaluation.wording import interval_text
-from venn_admit.report.pages.html import render_calibration
+from venn_admit.report.pages.calibration import render_calibration
 
 
 @pytest.mark.usefixtures("blank_charts")

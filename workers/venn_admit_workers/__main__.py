@@ -1,5 +1,6 @@
 """`python -m venn_admit_workers worker`, or `... beat`, runs Celery, but takes no code from the current folder."""
 
+import gc
 import os
 import sys
 import traceback
@@ -15,9 +16,13 @@ def main(arguments: list[str]) -> int:
     """Run the command; a request to end that comes before Celery handles it leaves no embedded server behind."""
     interruption.raise_on_request_to_end()
     try:
+        gc.disable()  # what is imported stays
         from venn_admit_workers.app import make_app
 
-        return int(make_app(get_settings()).start(["--quiet", *arguments]) or 0)
+        app = make_app(get_settings())
+        gc.freeze()
+        gc.enable()
+        return int(app.start(["--quiet", *arguments]) or 0)
     except interruption.Terminated as error:
         return interruption.exit_code(error)
     except VennAdmitError as error:

@@ -16,8 +16,7 @@ from venn_admit.flows.reports.report import report, report_standing
 from venn_admit.methods.recent import Recent
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Picture
-from venn_admit.report.charts.charts import to_svg
-from venn_admit.report.pages.html import calibration_view
+from venn_admit.report.pages.calibration import calibration_view
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.decisions.reports import ReportStanding
 from venn_admit.web.steps import on_page
@@ -129,6 +128,8 @@ def report_view(report: CalibrationReport) -> dict[str, Any]:
 
 def drawn(picture: Picture) -> Markup:
     """Return a chart as an SVG element without styles of its own."""
+    from venn_admit.report.charts.charts import to_svg  # with matplotlib, a fifth of all that a service imports
+
     # Safe: matplotlib escapes the text it draws, to_svg the label.
     return Markup(without_styles(to_svg(picture.draw(), picture.name, picture.caption)))  # noqa: S704
 

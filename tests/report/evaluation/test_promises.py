@@ -14,7 +14,7 @@ from venn_admit.core.comparison.selective import certified_for
 from venn_admit.report.evaluation.dataset import DatasetReport, build_dataset_report
 from venn_admit.report.evaluation.payload import report_payload
 from venn_admit.report.evaluation.verdicts import class_gap
-from venn_admit.report.pages.html import render_page
+from venn_admit.report.pages.evaluation import render_page
 
 
 def certified_report(kinds: Sequence[ClassKind]) -> DatasetReport:

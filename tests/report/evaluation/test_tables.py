@@ -15,7 +15,7 @@ from venn_admit.report.evaluation.table import Cell, EvaluationTable
 from venn_admit.report.evaluation.tables import evaluation_tables
 from venn_admit.report.evaluation.terminal import table_view
 from venn_admit.report.evaluation.wording import note_text
-from venn_admit.report.pages.html import render_page
+from venn_admit.report.pages.evaluation import render_page
 
 pytestmark = pytest.mark.usefixtures("blank_charts")
 

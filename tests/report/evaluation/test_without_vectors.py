@@ -13,7 +13,7 @@ from venn_admit.report.evaluation.dataset import DatasetReport, build_dataset_re
 from venn_admit.report.evaluation.payload import report_payload
 from venn_admit.report.evaluation.terminal import report_tables
 from venn_admit.report.evaluation.wording import without_vectors
-from venn_admit.report.pages.html import render_page, write_report
+from venn_admit.report.pages.evaluation import render_page, write_report
 
 OF_NETWORK = [
     "RAPS adaptiveness",

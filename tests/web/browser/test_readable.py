@@ -14,7 +14,7 @@ from tests.cli import samples
 from tests.report.conftest import selective
 from tests.web.browser.conftest import PHONE, WIDE, Site, sign_in, visit
 from venn_admit.report.evaluation.dataset import DatasetReport
-from venn_admit.report.pages.html import render_page
+from venn_admit.report.pages.evaluation import render_page
 
 __all__ = ["selective"]
 

@@ -13,7 +13,8 @@ from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.evaluated import calibration_facts
 from venn_admit.report.evaluation.payload import report_payload
 from venn_admit.report.evaluation.sets import sets_payload
-from venn_admit.report.pages.html import write_calibration_page, write_report
+from venn_admit.report.pages.calibration import write_calibration_page
+from venn_admit.report.pages.evaluation import write_report
 from venn_admit.report.what_if.picture import save_settings_picture
 from venn_admit.report.what_if.settings import SettingsTried, settings_payload
 

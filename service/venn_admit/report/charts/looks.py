@@ -1,8 +1,4 @@
-"""How charts look: colours on light and dark ground, fonts for names in any script, and marks that verdicts have.
-
-Colours are those of Okabe & Ito (2008), which are told apart with every kind of colour vision. On dark ground they are
-lighter, in the same hues.
-"""
+"""How charts look: their colours in a page, fonts for names in any script, and marks that verdicts have."""
 
 import re
 from collections.abc import Sequence
@@ -19,26 +15,9 @@ from matplotlib.font_manager import FontProperties, findfont, fontManager, get_f
 from matplotlib.lines import Line2D
 
 from venn_admit.core.evaluation.tallies import Verdict
+from venn_admit.report.charts.colours import CHART_COLOURS
 from venn_admit.report.evaluation.dataset import DatasetReport
 
-CHART_COLOURS: dict[str, tuple[str, str]] = {
-    "paper": ("#ffffff", "#1d2126"),
-    "grid": ("#b0b0b0", "#5b636d"),
-    "blue": ("#0072b2", "#4aaeea"),
-    "red": ("#d55e00", "#ff8a3d"),
-    "green": ("#009e73", "#33c79b"),
-    "pink": ("#cc79a7", "#e29bc3"),
-    "orange": ("#e69f00", "#f2b632"),
-    "sky": ("#56b4e9", "#7cc8f4"),
-    "grey": ("#555555", "#b4bcc5"),
-    "mid": ("#8a8a8a", "#8f98a3"),
-    "faint": ("#bdbdbd", "#59616b"),
-    "pale": ("#ececec", "#31373f"),
-    "few-cells": ("#e9e9e9", "#2b3037"),
-    "met-sign": ("#00694d", "#5fd3ae"),
-    "missed-sign": ("#b34700", "#ff9a57"),
-}
-"""Colours by the name of the variable of a page: on light ground, as the charts draw it, and on dark ground."""
 INK = "#000000"
 """Lines and words in it take the colour of the page's text. What stands on a coloured cell has one of the next two."""
 DARK_INK, LIGHT_INK = "#010101", "#fefefe"

@@ -4,10 +4,10 @@ A document contributes once, because how its points depend on each other is unkn
 with at most as many points as a document of the calibration data has; for ranks among documents, which need one value
 each, with one of its points. Both are drawn by a hash of the point's key, which depends on nothing that is observed.
 
-Points that were drawn with known probabilities weigh by these in shares, and so do those that were not drawn and have a
-random label, by the probabilities of that. Ranks take no weights, so there another hash leaves out as many as make every
-point equally likely. So it does in shares of documents that were drawn point by point: if there are more points than
-count, those that were more likely to be drawn would leave less room for the others.
+Points that were drawn with known probabilities weigh by these in shares; those that were not, and have a random label,
+weigh by the probabilities of that. Ranks take no weights, so there another hash leaves out as many as make each point
+equally likely. So it does in shares of documents that were drawn point by point: if there are more points than count,
+those that were more likely to be drawn would leave less room for the others.
 Source: Horvitz & Thompson (1952), *A generalization of sampling without replacement from a finite universe*.
 """
 
@@ -131,10 +131,9 @@ def labelled_points(
         weight: (n,) float64 in [0, 1], as `LabelledPoints` has it; None for points of which none was drawn with a
             probability, which weigh 1.
         weight_of_admitted: (n,) float64 in [0, 1], or None, as `weight`.
-        chance_in_ranks: (n,) float64 in [0, 1], the same among all points, admitted or not, or None. In ranks a point is
-            kept with this probability.
-        stands_alone: (n,) bool, False for points of larger documents that were drawn one by one: a point counts with
-            the probability that is its weight, and stands for no document in ranks, where long ones would be favoured. None if
+        chance_in_ranks: (n,) float64 in [0, 1], or None, the same among all points, with which one is kept in ranks.
+        stands_alone: (n,) bool, False for points of larger documents that were drawn one by one: a point counts with a
+            probability, its weight, and stands for no document in ranks, where long ones would be favoured. None if
             there are none.
         beside: (n,) int64 in [-1, C), as `LabelledPoints` has it; None if nothing is compared.
         surer: (n,) int64 in [-1, 1], or None, as `beside`.

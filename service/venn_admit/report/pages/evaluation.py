@@ -1,23 +1,13 @@
-"""Reports as self-contained HTML pages, without scripts or network: on evaluation sets, and on a calibration."""
+"""Reports on evaluation sets as self-contained HTML pages, without scripts or network."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
-from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from venn_admit.advice import Render
 from venn_admit.core.evaluation.tallies import Verdict
-from venn_admit.report.calibration.common.coverage import key_figures, verdict
-from venn_admit.report.calibration.common.history import days_picture
-from venn_admit.report.calibration.common.partition_map import map_table
-from venn_admit.report.calibration.report import CalibrationReport
-from venn_admit.report.calibration.sections import Picture
-from venn_admit.report.calibration.wording import advice_text, heading, pictures, sections, settings_text
 from venn_admit.report.charts.charts import CHARTS, charts_of, save_charts, to_svg
-from venn_admit.report.charts.looks import CHART_COLOURS
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.sets import are_alike, sets_table
 from venn_admit.report.evaluation.table import NONE_MARK
@@ -42,6 +32,7 @@ from venn_admit.report.evaluation.wording import (
     share_text,
     without_vectors,
 )
+from venn_admit.report.pages.environment import page_environment
 
 FIGURES = {
     "methods": (
@@ -157,52 +148,3 @@ def _charts(report: DatasetReport, prefix: str) -> list[tuple[Markup, str]]:
         # Safe: matplotlib escapes the text it draws, to_svg the label.
         charts.append((Markup(svg), caption))  # noqa: S704
     return charts
-
-
-def calibration_view(report: CalibrationReport, render: Render, draw: Callable[[Picture], Markup]) -> dict[str, Any]:
-    """Return what the templates of a report show, in which steps are commands. draw: makes the element of a picture."""
-    days = days_picture(report.days) if report.days else None
-    return {
-        "heading": heading(report),
-        "settings": settings_text(report),
-        "sections": sections(report, render),
-        "advice": advice_text(report, render),
-        "map": None if report.map is None else map_table(report, report.map),
-        "days": (draw(days), days.caption) if days else None,
-        "pictures": [(draw(one), one.caption) for one in pictures(report)],
-        "verdict": verdict(report),
-        "figures": key_figures(report),
-        "queries": report.queries,
-        "steps_are_words": False,
-    }
-
-
-def render_calibration(report: CalibrationReport, render: Render) -> str:
-    """Return the HTML of the page; the same report gives the same text, and every name is escaped."""
-
-    def draw(picture: Picture) -> Markup:
-        # Safe: matplotlib escapes the text it draws, to_svg the label.
-        return Markup(to_svg(picture.draw(), picture.name, picture.caption))  # noqa: S704
-
-    return page_environment().get_template("calibration.html.j2").render(calibration_view(report, render, draw))
-
-
-def write_calibration_page(report: CalibrationReport, render: Render, folder: Path) -> Path:
-    """Write index.html into a folder, which is made if it is missing, and return its path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    page = folder / "index.html"
-    page.write_text(render_calibration(report, render), encoding="utf-8")
-    return page
-
-
-def page_environment() -> Environment:
-    """Return an environment that escapes every name, and refuses what is undefined."""
-    environment = Environment(
-        loader=PackageLoader("venn_admit.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals["chart_colours"] = CHART_COLOURS
-    return environment
