@@ -113,6 +113,7 @@ def _rows(methods: dict[str, Any]) -> list[str]:
     return rows
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_a_second_demo_goes_the_same_way_and_stores_no_exemplar_twice(
     demonstrated: tuple[Program, Outcome], tmp_path: Path
 ) -> None:

@@ -1,6 +1,5 @@
 """What the tutorials and the guides tell readers to type does what they say; `pages` says which blocks are run."""
 
-import json
 import logging
 import re
 import shlex
@@ -9,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import venn_admit
@@ -39,7 +37,7 @@ GUIDES = (
     "how-to/change-the-extractor",
 )
 
-# Which tests/docs/test_client.py runs.
+# Which tests/docs/test_client.py runs; the tutorials are run by tests/docs/test_from_wheel.py.
 WITH_A_SERVICE = ("how-to/client",)
 
 # As the README's table calls them, and as `evaluate` does.
@@ -105,35 +103,13 @@ def run_command(program: Program, line: str, where: str) -> str:
     return outcome.stdout
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_the_tutorial_and_the_guides(reader: Program) -> None:
     names = read(reader, "tutorial", *GUIDES)
     check_table((ROOT / "README.md").read_text("utf-8"), names["evaluation"], names["shifted"])
     drawn = picture({"test": names["evaluation"].to_dict(), "ood": names["shifted"].to_dict()})
     admitted = [[text.get_text() for text in axes.texts] for axes in drawn.axes]
     assert [[len(words), words[0]] for words in admitted] == [[len(DRAWN), "admits 100%"]] * 2
-
-
-@pytest.mark.slow
-def test_the_tutorial_from_texts(reader: Program, tmp_path: Path) -> None:
-    """Network and KNN are about as often right, and neither is always, within three standard errors of 300 messages.
-
-    Among the partitions that the page shows, the one with q = K is more often right than the one with q = 0, and the
-    nearest quarter by d than the farthest.
-    """
-    read(reader, "tutorial-texts")
-    found = json.loads((tmp_path / "teams" / "evaluation" / "evaluation.json").read_text("utf-8"))
-    network, knn = (found["accuracy"][who]["accuracy"] for who in ("network", "KNN"))
-    assert 0.8 < network < 0.97
-    assert knn == pytest.approx(network, abs=0.05)
-    files = ("messages/test.csv", "--train", "messages/train.csv", "--fit", "messages/held-out.csv")
-    layer = reader("extract", "evaluate", "teams/model", *files, "--json").result["levels"]["document"]
-    counts, edges = np.array(layer["partitions"]["count"]), layer["partitions"]["match_edges"]
-    assert (edges[:2], edges[-2:]) == ([0, 1], [25, 26])
-    for who in ("network", "knn"):
-        right = np.array(layer["partitions"][f"{who}_right"])
-        by_q, by_d = (right.sum(axis=axis) / counts.sum(axis=axis) for axis in (1, 0))
-        assert by_q[0] < by_q[-1], who
-        assert by_d[0] > by_d[-1], who
 
 
 def test_no_page_with_commands_is_left_out() -> None:

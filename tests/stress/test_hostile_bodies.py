@@ -99,7 +99,6 @@ def bodies() -> dict[str, bytes]:
     }
 
 
-ENCODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
 # What one such body takes: twice its bytes, and its text.
 MOST_GROWTH_BEYOND_UTF_8 = 4 * MOST_BODY_BYTES
 # For a form: objects for each escape while it is parsed, its bytes a few times over, and what allocators keep.
@@ -187,16 +186,16 @@ def test_every_body_is_refused(kept: Served) -> None:
                 check_refused(answer, 413, 422)
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_json_in_another_encoding_is_refused(kept: Served, encoding: str) -> None:
+def test_json_in_another_encoding_is_refused(kept: Served) -> None:
     """RFC 8259 has UTF-8 alone; what is checked is what is parsed."""
     # Read as UTF-8, U+2200 ends in a quote, and all that follows lies in a text that never ends.
     beyond = '["\u2200"' + ",[]" * (4 << 20)
-    body = beyond.encode(encoding)[: MOST_BODY_BYTES - 4]
-    with kept.client() as client, kept.most_growth(MOST_GROWTH_BEYOND_UTF_8):
-        answer = client.post(f"{OWN}/decide", content=body, headers={"Content-Type": "application/json"})
-        check_refused(answer, 422)
-    assert "UTF-8" in answer.json()["detail"]
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"):
+        body = beyond.encode(encoding)[: MOST_BODY_BYTES - 4]
+        with kept.client() as client, kept.most_growth(MOST_GROWTH_BEYOND_UTF_8):
+            answer = client.post(f"{OWN}/decide", content=body, headers={"Content-Type": "application/json"})
+            check_refused(answer, 422)
+        assert "UTF-8" in answer.json()["detail"], encoding
 
 
 def test_every_form_is_refused(kept: Served) -> None:

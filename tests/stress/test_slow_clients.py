@@ -115,21 +115,16 @@ def test_a_head_that_does_not_end_is_refused(served: Served, connections: ExitSt
                 opened.sendall(1000 * MOST_HEADER_BYTES * b"a")
 
 
-@pytest.mark.parametrize(
-    ("request_line", "hosts", "status"),
-    [
-        ("GET /health/live HTTP/1.1", (), b"400"),
-        ("GET /health/live HTTP/1.1", ("localhost", "example.org"), b"400"),
-        ("GET /health/live HTTP/1.1", ("localhost",), b"200"),
-        ("GET /health/live HTTP/1.0", (), b"200"),
-    ],
-)
-def test_a_request_names_one_host(
-    served: Served, connections: ExitStack, request_line: str, hosts: tuple[str, ...], status: bytes
-) -> None:
-    lines = [request_line, *(f"Host: {host}" for host in hosts), "Connection: close"]
-    opened = connect(served, connections, ("\r\n".join(lines) + "\r\n\r\n").encode())
-    assert opened.recv(65536).split()[1] == status
+def test_a_request_names_one_host(served: Served, connections: ExitStack) -> None:
+    for version, hosts, status in (
+        ("1.1", (), b"400"),
+        ("1.1", ("localhost", "example.org"), b"400"),
+        ("1.1", ("localhost",), b"200"),
+        ("1.0", (), b"200"),
+    ):
+        lines = [f"GET /health/live HTTP/{version}", *(f"Host: {host}" for host in hosts), "Connection: close"]
+        opened = connect(served, connections, ("\r\n".join(lines) + "\r\n\r\n").encode())
+        assert opened.recv(65536).split()[1] == status, (version, hosts)
 
 
 def test_requests_that_wait_for_others_are_limited(served: Served, connections: ExitStack) -> None:
