@@ -102,8 +102,11 @@ GRADED = np.array([0.7] * 3 + [0.69 / 0.7] * 7)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("random_share", [0.0, 0.6], ids=["drawn", "and random"])
-@pytest.mark.parametrize(("right", "is_counted_later"), [(0.9, False), (GRADED, True)], ids=["by the same", "by later"])
+@pytest.mark.parametrize(
+    ("right", "is_counted_later", "random_share"),
+    [(0.9, False, 0.0), (0.9, False, 0.6), (GRADED, True, 0.6)],
+    ids=["by the same", "by the same and at random", "by later and at random"],
+)
 def test_a_lamp_is_rarely_ever_lit_by_chance(
     right: FloatArray | float, is_counted_later: bool, random_share: float
 ) -> None:

@@ -76,16 +76,16 @@ YEAR = Calendar(
     beat_days=30,
 )
 SHORT = Calendar(
-    days=13,
+    days=11,
     drift=2,
-    renewal=11,
-    points=1000,
+    renewal=9,
+    points=500,
     held_out=1500,
     sample_days=1,
     review_days=1,
     noticed_days=3,
     patience=2,
-    page_days=6,
+    page_days=5,
     beat_days=4,
 )
 
