@@ -132,16 +132,19 @@ $(VENV)/.pip: constraints.txt
 	$(BIN)/python -m pip install --quiet --upgrade --constraint constraints.txt pip
 	touch $@
 
+# Three quarters of what is installed is never imported, and what is compiles itself when it first is.
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
+
 $(VENV)/.installed: $(VENV)/.pip pyproject.toml
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable .
+	$(INSTALL) --build-constraint constraints.txt --editable .
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group bench
+	$(INSTALL) --group bench
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
+	$(INSTALL) --group dev
 	touch $@
 
 # Reading SQL takes longest of what lint does, types aside: only files that changed since all were right are read again.
