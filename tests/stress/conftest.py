@@ -1,6 +1,7 @@
 """The service as a process of its own, on a database with everything that a request can ask for."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -33,12 +34,26 @@ def own_furnished(furnished: Program, server_url: str, tmp_path: Path) -> Iterat
         yield program
 
 
+@contextmanager
+def service(program: Program) -> Iterator[Served]:
+    """The service on the database of a program; no worker is up."""
+    key = program("key", "create", "stress", "--scope", "admin", "--json").result["secret"]
+    with serving(program) as (process, url):
+        yield Served(program, process, url, key)
+
+
 @pytest.fixture
 def served(own_furnished: Program) -> Iterator[Served]:
-    """The service on that database; no worker is up."""
-    key = own_furnished("key", "create", "stress", "--scope", "admin", "--json").result["secret"]
-    with serving(own_furnished) as (process, url):
-        yield Served(own_furnished, process, url, key)
+    """The service on that database."""
+    with service(own_furnished) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def shared_service(furnished: Program, server_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """As `served`, for all tests of a module, which change nothing."""
+    with copied(furnished, server_url, tmp_path_factory.mktemp("shared")) as program, service(program) as made:
+        yield made
 
 
 @pytest.fixture

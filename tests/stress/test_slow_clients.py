@@ -48,10 +48,10 @@ def head(served: Served, path: str = f"{OWN}/decide", media_type: str = "applica
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-def test_a_body_that_comes_a_byte_a_second_is_given_up(served: Served, connections: ExitStack) -> None:
+def test_a_body_that_comes_a_byte_a_second_is_given_up(shared_service: Served, connections: ExitStack) -> None:
     began = time.monotonic()
-    of_program = connect(served, connections, head(served))
-    of_page = connect(served, connections, head(served, SIGN_IN, FORM))
+    of_program = connect(shared_service, connections, head(shared_service))
+    of_page = connect(shared_service, connections, head(shared_service, SIGN_IN, FORM))
     waiting = {of_program, of_page}
     while waiting:
         waiting -= set(select.select(waiting, [], [], 1)[0])
@@ -73,16 +73,16 @@ def test_a_body_that_comes_a_byte_a_second_is_given_up(served: Served, connectio
     assert time.monotonic() - began >= BODY_SECONDS
 
 
-def test_others_are_answered_while_many_are_slow(served: Served, connections: ExitStack) -> None:
+def test_others_are_answered_while_many_are_slow(shared_service: Served, connections: ExitStack) -> None:
     """Both those that do not complete their headers, and those that do not send their bodies."""
     for _ in range(CONNECTIONS):
-        connect(served, connections, head(served))
-        connect(served, connections, head(served)[:40])
-    with served.client() as client:
+        connect(shared_service, connections, head(shared_service))
+        connect(shared_service, connections, head(shared_service)[:40])
+    with shared_service.client() as client:
         answered_in_time(client)  # when their keys have been looked up
         for _ in range(20):
             # They would be held up until the slow ones are given up.
-            slow = connect(served, connections, head(served))
+            slow = connect(shared_service, connections, head(shared_service))
             assert answered_in_time(client).status_code == 200
             assert not select.select([slow], [], [], 0)[0], "it is given up"
 
@@ -96,26 +96,26 @@ def answered_in_time(client: httpx.Client) -> httpx.Response:
     return answer
 
 
-def test_headers_that_do_not_come_are_given_up(served: Served, connections: ExitStack) -> None:
-    opened = connect(served, connections, head(served)[:40])
+def test_headers_that_do_not_come_are_given_up(shared_service: Served, connections: ExitStack) -> None:
+    opened = connect(shared_service, connections, head(shared_service)[:40])
     began = time.monotonic()
     assert opened.recv(65536) == b"", "the connection is closed"
     assert time.monotonic() - began < HEADER_SECONDS + PATIENCE_SECONDS / 2
 
 
-def test_a_head_that_does_not_end_is_refused(served: Served, connections: ExitStack) -> None:
+def test_a_head_that_does_not_end_is_refused(shared_service: Served, connections: ExitStack) -> None:
     """As are trailers and the extension of a chunk, which a parser keeps too."""
-    chunked = head(served).replace(b"Content-Length: 1000", b"Transfer-Encoding: chunked")
-    endless = (head(served)[:-4] + b"\r\nA: ", chunked + b"1;", chunked + b"1\r\n \r\n0\r\nA: ")
-    with served.most_growth(64 << 20):
+    chunked = head(shared_service).replace(b"Content-Length: 1000", b"Transfer-Encoding: chunked")
+    endless = (head(shared_service)[:-4] + b"\r\nA: ", chunked + b"1;", chunked + b"1\r\n \r\n0\r\nA: ")
+    with shared_service.most_growth(64 << 20):
         for began in endless:
-            opened = connect(served, connections, began)
+            opened = connect(shared_service, connections, began)
             # Closing a connection that still receives resets it, and the answer may be lost.
             with pytest.raises((BrokenPipeError, ConnectionResetError)):
                 opened.sendall(1000 * MOST_HEADER_BYTES * b"a")
 
 
-def test_a_request_names_one_host(served: Served, connections: ExitStack) -> None:
+def test_a_request_names_one_host(shared_service: Served, connections: ExitStack) -> None:
     for version, hosts, status in (
         ("1.1", (), b"400"),
         ("1.1", ("localhost", "example.org"), b"400"),
@@ -123,19 +123,19 @@ def test_a_request_names_one_host(served: Served, connections: ExitStack) -> Non
         ("1.0", (), b"200"),
     ):
         lines = [f"GET /health/live HTTP/{version}", *(f"Host: {host}" for host in hosts), "Connection: close"]
-        opened = connect(served, connections, ("\r\n".join(lines) + "\r\n\r\n").encode())
+        opened = connect(shared_service, connections, ("\r\n".join(lines) + "\r\n\r\n").encode())
         assert opened.recv(65536).split()[1] == status, (version, hosts)
 
 
-def test_requests_that_wait_for_others_are_limited(served: Served, connections: ExitStack) -> None:
+def test_requests_that_wait_for_others_are_limited(shared_service: Served, connections: ExitStack) -> None:
     one = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    few = connect(served, connections, MOST_PIPELINED * one)
+    few = connect(shared_service, connections, MOST_PIPELINED * one)
     answered = b""
     while answered.count(b"HTTP/1.1 200 ") < MOST_PIPELINED:
         more = few.recv(65536)
         assert more, "all are answered"
         answered += more
-    many = connect(served, connections, 5000 * one)
+    many = connect(shared_service, connections, 5000 * one)
     answered = b""
     with suppress(ConnectionResetError):
         while more := many.recv(65536):
