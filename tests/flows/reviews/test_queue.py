@@ -15,7 +15,9 @@ from tests.running import EXAMPLES, Bench
 from venn_admit.errors import InvalidInputError, NotFoundError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.files.reviews.given import GivenLabels
+from venn_admit.flows.calibration.generations import create_generation
 from venn_admit.flows.data.audits import set_audits
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.label import label
 from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
@@ -397,3 +399,13 @@ def test_two_who_push_at_once_send_each_point_once(scored: Bench) -> None:
         pushed = list(pool.map(lambda _: push(scored.engine, NAME, "anna", shelf, count=3), range(2)))
     assert len(shelf.points) == len(set(shelf.points)) == 3
     assert sorted(one.sent for one in pushed) == [0, 3]
+
+
+def test_a_push_waits_for_one_of_another_generation(scored: Bench) -> None:
+    create_generation(scored.engine, NAME)
+    with ThreadPoolExecutor(1) as pool:
+        with reviews.pushing(scored.engine, find(scored.engine, NAME)):
+            pushed = pool.submit(push, scored.engine, f"{NAME}@2", "anna", Shelf(), count=3)
+            with pytest.raises(TimeoutError):
+                pushed.result(0.5)
+        assert pushed.result(30).sent == 0

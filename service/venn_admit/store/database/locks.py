@@ -16,7 +16,7 @@ TWO_KEYS: Mapping[int, str] = MappingProxyType(
         5: "A classifier: held to decide which of its calibrations is in use.",
         6: "The first generation of a classifier: held to begin a standing chain, or to certify within a family.",
         7: "A classifier: shared to make a snapshot of it, held to empty its ledger of changed points.",
-        8: "A classifier: held to send points of its queue to a tool for labelling.",
+        8: "The first generation of a classifier: held to send points of a queue to a tool for labelling.",
     }
 )
 

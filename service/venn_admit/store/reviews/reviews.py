@@ -13,13 +13,13 @@ from venn_admit.store.exemplars.classifiers import Classifier
 
 @contextmanager
 def pushing(engine: Engine, classifier: Classifier) -> Iterator[None]:
-    """Keep others from sending points of the queue of a classifier to a tool; no transaction is open meanwhile."""
+    """Keep others from sending points of any generation of a classifier to a tool; no transaction is open meanwhile."""
     with unlimited(engine) as connection:
-        execute(connection, "reviews.begin_push", classifier_id=classifier.id)
+        execute(connection, "reviews.begin_push", first_id=classifier.first_id)
         try:
             yield
         finally:
-            execute(connection, "reviews.end_push", classifier_id=classifier.id)
+            execute(connection, "reviews.end_push", first_id=classifier.first_id)
 
 
 def fill(connection: Connection, classifier: Classifier, *, unless_within: float) -> bool:

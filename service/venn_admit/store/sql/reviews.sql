@@ -1,10 +1,10 @@
 -- name: begin_push
--- Wait until nobody else sends points of the queue of a classifier to a tool; held until `end_push`.
-SELECT pg_advisory_lock(8, :classifier_id);
+-- Wait until nobody else sends points of a queue of any generation of a classifier to a tool; held until `end_push`.
+SELECT pg_advisory_lock(8, :first_id);
 
 -- name: end_push
 -- Let others send.
-SELECT pg_advisory_unlock(8, :classifier_id);
+SELECT pg_advisory_unlock(8, :first_id);
 
 -- name: begin_fill
 -- Note that the queue of a classifier is filled now; no row if that was done within the last seconds. Others wait until
