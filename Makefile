@@ -132,7 +132,7 @@ $(VENV)/.pip: constraints.txt
 	$(BIN)/python -m pip install --quiet --upgrade --constraint constraints.txt pip
 	touch $@
 
-# Three quarters of what is installed is never imported, and what is compiles itself when it first is.
+# Three fifths of what is installed are never imported, and the rest is compiled when it first is.
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
 
 $(VENV)/.installed: $(VENV)/.pip pyproject.toml

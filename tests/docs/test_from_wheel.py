@@ -102,14 +102,15 @@ class Reader:
 
 
 def install(environment: Path, *requirements: str) -> None:
-    pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-compile"]
+    pip = [sys.executable, "-m", "pip", "--python", str(environment / "bin" / "python")]
+    pip += ["install", "--quiet", "--no-compile"]
     constraints = ["--constraint", str(ROOT / "constraints.txt")]
     done = subprocess.run([*pip, *constraints, *requirements], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
 def make_environment(folder: Path) -> Path:
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     return folder
 
 
