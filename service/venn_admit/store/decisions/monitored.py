@@ -63,10 +63,7 @@ def labelled(
     def column(name: str) -> IntArray:
         return np.array([getattr(row, name) for row in rows], dtype=np.int64)
 
-    def weights(name: str) -> FloatArray:
-        found = (getattr(row, name, None) for row in rows)  # calibration data have none
-        return np.array([1.0 if one is None else one for one in found], dtype=np.float64)
-
+    weights: FloatArray = np.array([_weights(row) for row in rows], dtype=np.float64).reshape(-1, 3)
     return labelled_points(
         [row.external_id for row in rows],
         np.array(document, dtype=np.int64),
@@ -78,12 +75,23 @@ def labelled(
         neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
         seed=classifier.seed,
         groups=[groups_of(name, of_points[name], values) for name, values in known.items()],
-        weight=weights("weight"),
-        weight_of_admitted=weights("weight_of_admitted"),
-        chance_in_ranks=weights("chance_in_ranks"),
+        weight=weights[:, 0],
+        weight_of_admitted=weights[:, 1],
+        chance_in_ranks=weights[:, 2],
         beside=compared[:, 0],
         surer=compared[:, 1],
         stands_alone=np.array(
-            [getattr(row, "chance_in_ranks", None) is None or row.document_id is None for row in rows], dtype=np.bool_
+            [getattr(row, "weight_of_all", None) is None or row.document_id is None for row in rows], dtype=np.bool_
         ),
     )
+
+
+def _weights(row: Any) -> tuple[float, float, float]:
+    """What a labelled point weighs in shares of predicted classes, in those of all admitted points, and in ranks."""
+    of_all = getattr(row, "weight_of_all", None)  # calibration data have none
+    if of_all is None:
+        return 1.0, 1.0, 1.0
+    if not row.is_drawn_here:
+        return row.weight, of_all, of_all
+    # All that one decision admits of a class was drawn with one probability; what it rejects is in no share.
+    return 1.0, 1.0 if row.weight_of_admitted is None else row.weight_of_admitted, of_all

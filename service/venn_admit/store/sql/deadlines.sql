@@ -201,13 +201,10 @@ SELECT
     labelled.match_count,
     labelled.is_admitted,
     labelled.document_id,
-    drawn.weight_of_all AS chance_in_ranks,
-    -- As in `monitors.labelled_decisions`.
-    CASE WHEN drawn.drawn_at <> labelled.decided_at THEN drawn.weight END AS weight,
-    CASE
-        WHEN drawn.drawn_at <> labelled.decided_at THEN drawn.weight_of_all
-        ELSE drawn.weight_of_admitted
-    END AS weight_of_admitted
+    drawn.weight,
+    drawn.weight_of_all,
+    drawn.weight_of_admitted,
+    drawn.drawn_at = labelled.decided_at AS is_drawn_here
 FROM labelled
 LEFT JOIN audit_weight_v2 AS drawn ON labelled.id = drawn.exemplar_id
 WHERE

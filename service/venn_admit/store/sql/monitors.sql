@@ -345,13 +345,10 @@ SELECT DISTINCT ON (document.event_id, document.exemplar_id)
     decision.match_count,
     decision.decision IS NOT NULL AS is_admitted,
     document.document_id,
-    drawn.weight_of_all AS chance_in_ranks,
-    -- All that one decision admits of a class was drawn with one probability.
-    CASE WHEN drawn.drawn_at <> decision.created_at THEN drawn.weight END AS weight,
-    CASE
-        WHEN drawn.drawn_at <> decision.created_at THEN drawn.weight_of_all
-        ELSE drawn.weight_of_admitted
-    END AS weight_of_admitted
+    drawn.weight,
+    drawn.weight_of_all,
+    drawn.weight_of_admitted,
+    drawn.drawn_at = decision.created_at AS is_drawn_here
 FROM document
 INNER JOIN decision ON document.exemplar_id = decision.exemplar_id
 INNER JOIN calibration ON decision.calibration_id = calibration.id
