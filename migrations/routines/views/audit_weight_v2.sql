@@ -8,15 +8,9 @@ SELECT
     draw.exemplar_id,
     draw.created_at AS drawn_at,
     draw.is_drawn,
-    CASE
-        WHEN draw.is_drawn THEN draw.least_probability / draw.probability
-        -- The rates of a rule are by predicted class, and that of a point need not be the network's.
-        ELSE (1 - greatest(rule.rejected_rate, of_admitted.most)) / (1 - draw.probability)
-    END AS weight,
-    CASE
-        WHEN draw.is_drawn THEN least(rule.rejected_rate, of_admitted.least) / draw.probability
-        ELSE (1 - greatest(rule.rejected_rate, of_admitted.most)) / (1 - draw.probability)
-    END AS weight_of_all,
+    -- The rates of a rule are by predicted class, and that of a point need not be the network's.
+    CASE WHEN draw.is_drawn THEN draw.least_probability / draw.probability ELSE of_all.weight END AS weight,
+    of_all.weight AS weight_of_all,
     CASE
         WHEN NOT draw.is_admitted THEN NULL
         WHEN draw.is_drawn THEN of_admitted.least / draw.probability
@@ -30,4 +24,12 @@ CROSS JOIN
             min(of_class.rate) AS least,
             max(of_class.rate) AS most
         FROM unnest(rule.admitted_rates) AS of_class (rate)
-    ) AS of_admitted;
+    ) AS of_admitted
+CROSS JOIN
+    LATERAL (
+        SELECT
+            CASE
+                WHEN draw.is_drawn THEN least(rule.rejected_rate, of_admitted.least) / draw.probability
+                ELSE (1 - greatest(rule.rejected_rate, of_admitted.most)) / (1 - draw.probability)
+            END AS weight
+    ) AS of_all;
