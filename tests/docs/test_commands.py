@@ -103,7 +103,6 @@ def run_command(program: Program, line: str, where: str) -> str:
     return outcome.stdout
 
 
-@pytest.mark.usefixtures("blank_charts")
 def test_the_tutorial_and_the_guides(reader: Program) -> None:
     names = read(reader, "tutorial", *GUIDES)
     check_table((ROOT / "README.md").read_text("utf-8"), names["evaluation"], names["shifted"])

@@ -1,17 +1,15 @@
 """The service as a process of its own, on a database with everything that a request can ask for."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.api.processes import serving
 from tests.cli.databases import copied, on_database
 from tests.cli.program import Program
 from tests.conftest import fresh_database
 from tests.stress.furnished import furnish
-from tests.stress.served import Served
+from tests.stress.served import Served, service
 from tests.workers.processes import await_workers, running_worker
 from venn_admit.store.database.engine import create_engine
 
@@ -32,14 +30,6 @@ def own_furnished(furnished: Program, server_url: str, tmp_path: Path) -> Iterat
     """As `furnished`, to be changed."""
     with copied(furnished, server_url, tmp_path) as program:
         yield program
-
-
-@contextmanager
-def service(program: Program) -> Iterator[Served]:
-    """The service on the database of a program; no worker is up."""
-    key = program("key", "create", "stress", "--scope", "admin", "--json").result["secret"]
-    with serving(program) as (process, url):
-        yield Served(program, process, url, key)
 
 
 @pytest.fixture

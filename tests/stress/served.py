@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx2 as httpx
 
+from tests.api.processes import serving
 from tests.cli.program import PATIENCE_SECONDS, Program
 
 
@@ -48,3 +49,11 @@ class Served:
         found = re.search(rf"{key}:\s+(\d+) kB", Path(f"/proc/{self.process.pid}/status").read_text())
         assert found is not None
         return int(found[1]) << 10
+
+
+@contextmanager
+def service(program: Program) -> Iterator[Served]:
+    """The service on the database of a program; no worker is up."""
+    key = program("key", "create", "stress", "--scope", "admin", "--json").result["secret"]
+    with serving(program) as (process, url):
+        yield Served(program, process, url, key)

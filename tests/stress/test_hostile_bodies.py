@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 from fastapi.routing import APIRoute
 
-from tests.api.processes import serving
 from tests.cli.program import PATIENCE_SECONDS, Program, contents
 from tests.files.hostile import CLASS_NAMES, DIMENSION, HOSTILE, MEBIBYTE
 from tests.files.samples import write
 from tests.stress.furnished import NAME, run
-from tests.stress.served import Served
+from tests.stress.served import Served, service
 from venn_admit.api.application import document
 from venn_admit.api.models.common import ProblemAnswer
 from venn_admit.flows.keys.sessions import form_token
@@ -99,6 +98,7 @@ def bodies() -> dict[str, bytes]:
     }
 
 
+ENCODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
 # What one such body takes: twice its bytes, and its text.
 MOST_GROWTH_BEYOND_UTF_8 = 4 * MOST_BODY_BYTES
 # For a form: objects for each escape while it is parsed, its bytes a few times over, and what allocators keep.
@@ -145,11 +145,8 @@ def little(own_furnished: Program, tmp_path: Path) -> Iterator[Served]:
     run(own_furnished, "fit", SHAPED)
     run(own_furnished, "calibrate", SHAPED, "--method", "venn-abers", "--promise", "pointwise", "--alpha", "0.2")
     program = Program(own_furnished.environment | {"VENN_ADMIT_MEMORY_BUDGET_MB": str(BUDGET_MB)})
-    key = program("key", "create", "hostile", "--scope", "admin", "--json").result["secret"]
-    with serving(program) as (process, url):
-        served = Served(program, process, url, key)
-        with unharmed(served):
-            yield served
+    with service(program) as served, unharmed(served):
+        yield served
 
 
 @contextmanager
@@ -186,16 +183,16 @@ def test_every_body_is_refused(kept: Served) -> None:
                 check_refused(answer, 413, 422)
 
 
-def test_json_in_another_encoding_is_refused(kept: Served) -> None:
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_json_in_another_encoding_is_refused(kept: Served, encoding: str) -> None:
     """RFC 8259 has UTF-8 alone; what is checked is what is parsed."""
     # Read as UTF-8, U+2200 ends in a quote, and all that follows lies in a text that never ends.
     beyond = '["\u2200"' + ",[]" * (4 << 20)
-    for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"):
-        body = beyond.encode(encoding)[: MOST_BODY_BYTES - 4]
-        with kept.client() as client, kept.most_growth(MOST_GROWTH_BEYOND_UTF_8):
-            answer = client.post(f"{OWN}/decide", content=body, headers={"Content-Type": "application/json"})
-            check_refused(answer, 422)
-        assert "UTF-8" in answer.json()["detail"], encoding
+    body = beyond.encode(encoding)[: MOST_BODY_BYTES - 4]
+    with kept.client() as client, kept.most_growth(MOST_GROWTH_BEYOND_UTF_8):
+        answer = client.post(f"{OWN}/decide", content=body, headers={"Content-Type": "application/json"})
+        check_refused(answer, 422)
+    assert "UTF-8" in answer.json()["detail"]
 
 
 def test_every_form_is_refused(kept: Served) -> None:

@@ -103,13 +103,13 @@ def test_headers_that_do_not_come_are_given_up(shared_service: Served, connectio
     assert time.monotonic() - began < HEADER_SECONDS + PATIENCE_SECONDS / 2
 
 
-def test_a_head_that_does_not_end_is_refused(shared_service: Served, connections: ExitStack) -> None:
-    """As are trailers and the extension of a chunk, which a parser keeps too."""
-    chunked = head(shared_service).replace(b"Content-Length: 1000", b"Transfer-Encoding: chunked")
-    endless = (head(shared_service)[:-4] + b"\r\nA: ", chunked + b"1;", chunked + b"1\r\n \r\n0\r\nA: ")
-    with shared_service.most_growth(64 << 20):
+def test_a_head_that_does_not_end_is_refused(served: Served, connections: ExitStack) -> None:
+    """As are trailers and the extension of a chunk, which a parser keeps too. Its memory is that of a new process."""
+    chunked = head(served).replace(b"Content-Length: 1000", b"Transfer-Encoding: chunked")
+    endless = (head(served)[:-4] + b"\r\nA: ", chunked + b"1;", chunked + b"1\r\n \r\n0\r\nA: ")
+    with served.most_growth(64 << 20):
         for began in endless:
-            opened = connect(shared_service, connections, began)
+            opened = connect(served, connections, began)
             # Closing a connection that still receives resets it, and the answer may be lost.
             with pytest.raises((BrokenPipeError, ConnectionResetError)):
                 opened.sendall(1000 * MOST_HEADER_BYTES * b"a")
