@@ -10,7 +10,7 @@ import pytest
 
 import venn_admit
 import venn_admit_client as client
-from tests.wheels import build_wheel
+from tests.wheels import build_wheel, install, make_environment
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "client" / "venn_admit_client"
@@ -70,10 +70,9 @@ def test_it_has_the_version_of_the_service() -> None:
 
 @pytest.mark.wheel
 def test_an_empty_environment_with_the_client_alone(wheel: Path, tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "environment")], check=True)
-    python = str(tmp_path / "environment" / "bin" / "python")
-    constraints = ["--constraint", str(ROOT / "constraints.txt")]
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-compile", *constraints, str(wheel)], check=True)
+    environment = make_environment(tmp_path / "environment")
+    install(environment, str(wheel))
+    python = str(environment / "bin" / "python")
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     script = IMPORTED.format("venn_admit_client", HEAVY)
     done = subprocess.run([python, "-P", "-c", script], cwd="/", env=kept, capture_output=True, text=True, check=True)

@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ import pytest
 from tests.conftest import open_folder
 from tests.docs import pages
 from tests.docs.test_commands import ROOT, page
-from tests.wheels import build_wheel
+from tests.wheels import build_wheel, install, make_environment
 
 pytestmark = [pytest.mark.wheel, pytest.mark.slow]
 
@@ -99,19 +98,6 @@ class Reader:
         finally:
             process.terminate()
             process.wait(PATIENCE_SECONDS)
-
-
-def install(environment: Path, *requirements: str) -> None:
-    pip = [sys.executable, "-m", "pip", "--python", str(environment / "bin" / "python")]
-    pip += ["install", "--quiet", "--no-compile"]
-    constraints = ["--constraint", str(ROOT / "constraints.txt")]
-    done = subprocess.run([*pip, *constraints, *requirements], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-def make_environment(folder: Path) -> Path:
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-    return folder
 
 
 def packages(environment: Path) -> Path:
