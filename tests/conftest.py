@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, settings
 from sqlalchemy import Engine, make_url, text
 from sqlalchemy.exc import OperationalError
 
-from tests.workers.processes import wait_until
+from tests.patience import wait_until
 from venn_admit.runtime.settings import PREFIX, get_settings
 from venn_admit.store.database.engine import create_engine
 from venn_admit.store.embedded.users import start_embedded, stop_embedded

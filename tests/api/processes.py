@@ -11,8 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from tests.cli.program import PATIENCE_SECONDS, ROOT, Program
-from tests.workers.processes import wait_until
+from tests.cli.program import ROOT, Program
+from tests.patience import PATIENCE_SECONDS, wait_until
 from venn_admit.cli.worker_process import worker_environment
 
 

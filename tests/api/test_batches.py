@@ -23,7 +23,7 @@ from tests.api.test_writing import working
 from tests.cli import samples
 from tests.cli.program import Program
 from tests.cli.samples import NAME
-from tests.workers.processes import PATIENCE_SECONDS, wait_until
+from tests.patience import PATIENCE_SECONDS, wait_until
 from venn_admit.api import events as api_events
 from venn_admit.api.application import create_application
 from venn_admit.flows.data.create import create as create_classifier

@@ -19,6 +19,7 @@ from tests.cli.databases import CALIBRATION
 from tests.cli.program import Program
 from tests.cli.samples import DIMENSION, NAME
 from tests.files.samples import Columns
+from tests.patience import PATIENCE_SECONDS
 from venn_admit.flows.calibration.generations import switch
 from venn_admit.flows.keys.keys import create
 from venn_admit.http.uploads import PARQUET
@@ -26,7 +27,6 @@ from venn_admit.store.access.keys import Scope
 
 FIRST, SECOND = (f"/v1/classifiers/{NAME}@{number}" for number in (1, 2))
 SWITCHES, CLIENTS = 10, 4
-PATIENCE_SECONDS = 120
 ASKED: tuple[tuple[list[int], bool | None], ...] = (([0, 7, 150], None), ([3], False), ([20, 21, 22, 23], True))
 """Rows, and whether they are weighted."""
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.engine.interfaces import IsolationLevel
 
 from tests.api.service import OWN, Service, check_problem
-from tests.workers.processes import wait_until
+from tests.patience import PATIENCE_SECONDS, wait_until
 from venn_admit.api.routes import exemplars
 from venn_admit.errors import DatabaseError
 from venn_admit.flows.data.label import label
@@ -122,7 +122,7 @@ def test_while_the_first_is_running_the_second_is_to_wait(service: Service, monk
 
     def slow(*args: Any, **options: Any) -> Any:
         began.set()
-        assert go_on.wait(300)
+        assert go_on.wait(PATIENCE_SECONDS)
         return real(*args, **options)
 
     monkeypatch.setattr(exemplars, "label", slow)
@@ -133,7 +133,7 @@ def test_while_the_first_is_running_the_second_is_to_wait(service: Service, monk
     answers: list[Response] = []
     first = threading.Thread(target=lambda: answers.append(send(service, "one", body, path=f"{OWN}/labels")))
     first.start()
-    assert began.wait(300)
+    assert began.wait(PATIENCE_SECONDS)
     for is_over in ("true", "now() > leased_until"):  # longer than its first lease, which it has extended
         wait_until(partial(value, service, f"SELECT {is_over} FROM idempotent_request"), "its first lease is over")
         refused = send(service, "one", body, path=f"{OWN}/labels")

@@ -14,7 +14,7 @@ from starlette.types import Message, Receive, Send
 from starlette.types import Scope as ASGIScope
 
 from tests.api.service import OWN, Service, check_problem
-from tests.cli.program import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS
 from venn_admit.api.application import create_application
 from venn_admit.api.routes import classifiers
 from venn_admit.flows.data.catalogue import show

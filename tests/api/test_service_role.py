@@ -14,10 +14,11 @@ from tests.api.processes import serving
 from tests.api.service import OWN
 from tests.api.test_writing import rows
 from tests.cli import samples
-from tests.cli.program import PATIENCE_SECONDS, Program
+from tests.cli.program import Program
 from tests.conftest import administration
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.roles import as_role
-from tests.workers.processes import await_workers, running_worker, wait_until
+from tests.workers.processes import await_workers, running_worker
 from venn_admit.errors import DatabaseError
 from venn_admit.http.guards.idempotency import REPLAYED
 from venn_admit.http.uploads import PARQUET

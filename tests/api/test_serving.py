@@ -18,9 +18,9 @@ import pytest
 from tests.api.processes import end, serving, start_serving
 from tests.api.service import OWN, check_problem
 from tests.cli import samples
-from tests.cli.program import PATIENCE_SECONDS, Program, check_refusal
+from tests.cli.program import Program, check_refusal
 from tests.cli.samples import NAME
-from tests.workers.processes import wait_until
+from tests.patience import PATIENCE_SECONDS, wait_until
 from venn_admit.api.server import END_SECONDS
 from venn_admit.flows.keys.keys import MOST_DAYS
 from venn_admit.http.uploads import PARQUET

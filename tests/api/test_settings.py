@@ -8,6 +8,7 @@ from httpx2 import Response
 
 from tests.api.service import OWN, Service, check_problem
 from tests.cli.samples import NAME
+from tests.patience import PATIENCE_SECONDS
 from venn_admit.flows.data.settings import rename
 from venn_admit.store.access.keys import Scope
 
@@ -94,11 +95,11 @@ def test_of_two_who_have_seen_the_same_one_is_refused(service: Service) -> None:
 
     def wait(_: object) -> None:
         waiting.set()
-        assert go_on.wait(300)
+        assert go_on.wait(PATIENCE_SECONDS)
 
     first = threading.Thread(target=rename, args=(service.runtime.engine, NAME, "first"), kwargs={"check": wait})
     first.start()
-    assert waiting.wait(300)
+    assert waiting.wait(PATIENCE_SECONDS)
     answers: list[Response] = []
     second = threading.Thread(
         target=lambda: answers.append(change(service, "PATCH", SETTINGS, tag=seen, body={"classifier": "second"}))

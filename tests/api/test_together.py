@@ -14,7 +14,7 @@ from sqlalchemy import event
 from tests.api.service import OWN, Service, check_problem
 from tests.api.test_decide import points
 from tests.cli.samples import NAME, K
-from tests.workers.processes import wait_until
+from tests.patience import PATIENCE_SECONDS, wait_until
 from venn_admit.api.together import Together
 from venn_admit.flows.decisions import point_search
 from venn_admit.flows.decisions.score_one import AskedPoints, GivenPoint, PointDecision, PointScorer
@@ -22,7 +22,6 @@ from venn_admit.flows.keys.keys import Caller, create, list_events, revoke
 from venn_admit.http.guards.recent_keys import SECONDS, RecentKeys
 from venn_admit.store.access.keys import Scope
 
-PATIENCE_SECONDS = 300
 AT_ONCE = 6
 
 

@@ -13,6 +13,7 @@ from tests.cli import samples
 from tests.cli.program import Program, versions
 from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME, K
 from tests.files.samples import Columns
+from tests.patience import PATIENCE_SECONDS
 from venn_admit.flows.jobs.chunks import compute_job
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.database.engine import connect
@@ -60,7 +61,7 @@ def working_on(runtime: Runtime) -> Iterator[None]:
     up = threading.Event()
     thread = threading.Thread(target=work)
     thread.start()
-    assert up.wait(300)
+    assert up.wait(PATIENCE_SECONDS)
     try:
         yield
     finally:

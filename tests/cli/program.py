@@ -18,6 +18,7 @@ import typer.main
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
+from tests.patience import PATIENCE_SECONDS
 from tests.running import run_chunk
 from venn_admit.cli import session
 from venn_admit.cli.main import main
@@ -29,8 +30,6 @@ from venn_admit.store.work import jobs
 
 ROOT = Path(__file__).parents[2]
 
-# Within which anything here ends, on a slow machine too.
-PATIENCE_SECONDS = 240.0
 
 TABLES = """
 SELECT oid::regclass::text

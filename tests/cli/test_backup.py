@@ -15,6 +15,7 @@ from tests.cli.databases import CALIBRATION, on_database
 from tests.cli.program import Program, contents
 from tests.cli.samples import NAME
 from tests.conftest import administration, fresh_database, open_folder
+from tests.patience import PATIENCE_SECONDS
 from venn_admit.store.embedded.users import start_embedded, stop_embedded
 
 
@@ -46,7 +47,7 @@ def pg(program: str, *arguments: object) -> str:
 
     command = [str(POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION] / program), *map(str, arguments)]
     done: subprocess.CompletedProcess[str] = subprocess.run(
-        command, capture_output=True, text=True, timeout=600, check=False
+        command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -161,7 +162,7 @@ def pg_copy(home: Path, copy: Path) -> None:
     """The folder with owners and rights, as `cp --archive` copies it."""
     copy.mkdir()
     shutil.copystat(home, copy)
-    subprocess.run(["cp", "--archive", home / "postgres", copy / "postgres"], check=True, timeout=600)
+    subprocess.run(["cp", "--archive", home / "postgres", copy / "postgres"], check=True, timeout=PATIENCE_SECONDS)
 
 
 def test_damage_is_told_with_exit_code_5(own_calibrated: Program) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import PATIENCE_SECONDS, ROOT
+from tests.cli.program import ROOT
 from tests.conftest import open_folder
+from tests.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.processes
 

@@ -11,8 +11,8 @@ import pytest
 
 from tests.cli.program import Program, wait_for
 from tests.conftest import open_folder
+from tests.patience import wait_until
 from tests.store.embedded.test_users import USE_UNTIL_CLOSED, finish, line_from, postmaster, program
-from tests.workers.processes import wait_until
 
 pytestmark = pytest.mark.processes
 

@@ -19,8 +19,9 @@ import typer.main
 import venn_admit
 from tests.cli import samples
 from tests.cli.databases import CALIBRATION, copied
-from tests.cli.program import PATIENCE_SECONDS, Program, check_refusal, contents, nothing_stored, wait_for
+from tests.cli.program import Program, check_refusal, contents, nothing_stored, wait_for
 from tests.cli.samples import NAME, SCORED_ROWS
+from tests.patience import PATIENCE_SECONDS
 from venn_admit.cli.program import app
 from venn_admit.errors import DatabaseError, InvalidInputError, NotFoundError, NotReadyError, VennAdmitError
 from venn_admit.flows.data import create as create_flow

@@ -9,7 +9,7 @@ from typing import Self
 
 import httpx2 as httpx
 
-from tests.cli.program import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS
 
 _PASSED_ON = ("Authorization", "Content-Type", "Idempotency-Key")
 

@@ -9,11 +9,12 @@ import pytest
 
 from tests.api.processes import serving
 from tests.cli import samples
-from tests.cli.program import PATIENCE_SECONDS, Program
+from tests.cli.program import Program
 from tests.cli.samples import CLASS_NAMES, NAME, SCORED_ROWS
 from tests.client.conftest import admin_key
 from tests.client.proxy import Drop, Own, Proxy
 from tests.faults.server import free_port
+from tests.patience import PATIENCE_SECONDS
 from venn_admit_client import Classifier, Retries, UnavailableError, VennAdmitError, connect
 
 pytestmark = pytest.mark.processes

@@ -17,7 +17,8 @@ from tests.faults.clients import Load, ServiceClient
 from tests.faults.proxy import Proxy
 from tests.faults.server import free_port
 from tests.migrations.migrating import as_a_newer_program_left_it, move
-from tests.workers.processes import WorkerProcess, await_workers, kill_session, wait_until
+from tests.patience import PATIENCE_SECONDS, wait_until
+from tests.workers.processes import WorkerProcess, await_workers, kill_session
 from venn_admit.api.application import create_application
 from venn_admit.errors import DatabaseError
 from venn_admit.runtime.settings import Settings
@@ -88,7 +89,7 @@ class Rolling:
         self._worker = self._start_worker()
 
     def ready(self) -> list[httpx.Response]:
-        return [httpx.get(f"http://127.0.0.1:{port}/health/ready", timeout=60) for port in self._ports]
+        return [httpx.get(f"http://127.0.0.1:{port}/health/ready", timeout=PATIENCE_SECONDS) for port in self._ports]
 
     def close(self) -> None:
         self._proxy.close()

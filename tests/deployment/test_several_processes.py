@@ -9,8 +9,8 @@ import httpx2 as httpx
 import pytest
 
 from tests.api.processes import end, serving
-from tests.cli.program import PATIENCE_SECONDS, Program
-from tests.workers.processes import wait_until
+from tests.cli.program import Program
+from tests.patience import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.processes
 

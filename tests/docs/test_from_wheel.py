@@ -21,6 +21,7 @@ import pytest
 from tests.conftest import open_folder
 from tests.docs import pages
 from tests.docs.test_commands import ROOT, page
+from tests.patience import PATIENCE_SECONDS
 from tests.wheels import build_wheel, install, make_environment
 
 pytestmark = [pytest.mark.wheel, pytest.mark.slow]
@@ -28,7 +29,6 @@ pytestmark = [pytest.mark.wheel, pytest.mark.slow]
 # Which could lead back to the checkout, or to a database.
 WITHOUT = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
 INSTALL = re.compile(r"^\$ pip install (.+)$", re.MULTILINE)
-PATIENCE_SECONDS = 1800
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from tests.faults.fleet import TASK_SECONDS, Sweeper
 from tests.faults.parts import PROCESSES, REDIS, Parts, Redis, running_parts
 from tests.faults.server import Server, own_server
 from tests.faults.workload import Comparison, Row, compare
-from tests.workers.processes import await_workers, wait_until
+from tests.patience import wait_until
+from tests.workers.processes import await_workers
 from venn_admit import broker
 from venn_admit.store.database.engine import connect, create_engine, transaction
 from venn_admit.store.database.schema import upgrade

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from tests.cli import samples
 from tests.cli.samples import CLASS_COUNT, CLASS_NAMES, DIMENSION, NAME
-from tests.workers.processes import wait_until
+from tests.patience import PATIENCE_SECONDS, wait_until
 from venn_admit.api.models.common import ProblemAnswer
 from venn_admit.http.uploads import PARQUET
 
@@ -24,8 +24,6 @@ OWN = f"/v1/classifiers/{NAME}"
 INGESTED, SCORED, LABELLED, DECIDED = 10, 40, 5, 5
 # No answer takes so long: one that has not come by then hangs.
 ANSWER_SECONDS = 180.0
-# Within which a request succeeds, whatever happens meanwhile.
-PATIENCE_SECONDS = 300.0
 PAUSE_SECONDS = 0.2
 
 

@@ -10,10 +10,11 @@ from typing import Any
 import psutil
 from sqlalchemy import Row, text
 
-from tests.faults.fleet import LEASE_SECONDS, PATIENCE_SECONDS, Fleet
+from tests.faults.fleet import LEASE_SECONDS, Fleet
 from tests.faults.server import Server
 from tests.faults.workload import open_jobs
-from tests.workers.processes import WorkerProcess, wait_until
+from tests.patience import PATIENCE_SECONDS, wait_until
+from tests.workers.processes import WorkerProcess
 from venn_admit.store.database.engine import connect, transaction
 
 REFUSED = "lease was lost, result is dropped"

@@ -11,7 +11,8 @@ from sqlalchemy import Engine
 
 from tests.faults.proxy import Proxy, proxied
 from tests.faults.workload import open_jobs
-from tests.workers.processes import WorkerProcess, await_workers, kill_session, wait_until
+from tests.patience import PATIENCE_SECONDS, wait_until
+from tests.workers.processes import WorkerProcess, await_workers, kill_session
 from venn_admit import broker
 from venn_admit.errors import DatabaseError, JobError
 from venn_admit.flows.jobs.control import take_due
@@ -23,8 +24,6 @@ TASK_SECONDS = 600
 SWEEP_SECONDS = 0.2
 # Longer than it takes to work off the messages of what is done already, which would otherwise pile up.
 RESEND_SECONDS = 5.0
-# A round ends long before, on a slow machine too.
-PATIENCE_SECONDS = 300.0
 # Enough for all that is killed: attempts are counted elsewhere.
 MAX_ATTEMPTS = 10_000
 

@@ -12,7 +12,8 @@ from tests.api.processes import ServingProcess, start_serving
 from tests.cli.program import Program
 from tests.faults.proxy import Proxy
 from tests.faults.server import Server, free_port
-from tests.workers.processes import WorkerProcess, kill_session, wait_until
+from tests.patience import wait_until
+from tests.workers.processes import WorkerProcess, kill_session
 
 REDIS = shutil.which("redis-server")
 PROCESSES = 2

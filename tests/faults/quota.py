@@ -10,7 +10,7 @@ from sqlalchemy import text
 from tests.conftest import administration
 from tests.faults.fleet import Fleet
 from tests.faults.server import Server
-from tests.workers.processes import wait_until
+from tests.patience import wait_until
 from venn_admit.store.database.engine import connect
 
 ERRORS = "SELECT DISTINCT error FROM job_chunk WHERE error IS NOT NULL"

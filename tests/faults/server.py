@@ -12,7 +12,8 @@ from pathlib import Path
 import psycopg
 from sqlalchemy import URL
 
-from tests.workers.processes import kill_session, wait_until
+from tests.patience import wait_until
+from tests.workers.processes import kill_session
 from venn_admit.store.embedded.access import server_programs, server_user
 from venn_admit.store.embedded.users import start_embedded, stop_embedded
 

@@ -19,7 +19,8 @@ from tests.faults.disturbances import RELEASE_ALL, Disturbances
 from tests.faults.fleet import Fleet, Sweeper, running_fleet
 from tests.faults.server import Server
 from tests.faults.workload import Comparison, Row, compare, written
-from tests.workers.processes import await_workers, wait_until
+from tests.patience import wait_until
+from tests.workers.processes import await_workers
 from venn_admit.store.database.engine import connect, transaction
 
 pytestmark = pytest.mark.processes

@@ -8,11 +8,10 @@ import psutil
 import pytest
 
 from tests.files.samples import CLASS_COUNT, DIMENSION, sample, write_parquet
+from tests.patience import PATIENCE_SECONDS
 from venn_admit.errors import InvalidInputError
 from venn_admit.files import read_exemplars
 from venn_admit.files.batches import read_ahead
-
-PATIENCE_SECONDS = 300.0
 
 
 class Source:

@@ -13,6 +13,7 @@ import pytest
 
 from tests.files.limits import limited_files
 from tests.files.samples import sample, write
+from tests.patience import PATIENCE_SECONDS
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.output.atomic import (
     check_output,
@@ -70,7 +71,7 @@ with replacing(pathlib.Path({str(tmp_path)!r}) / "out.csv") as file:
     file.write(b"half")
     os.kill(os.getpid(), signal.SIGKILL)
 """
-    subprocess.run([sys.executable, "-c", code], check=False, timeout=300)
+    subprocess.run([sys.executable, "-c", code], check=False, timeout=PATIENCE_SECONDS)
     (left,) = tmp_path.iterdir()
     (tmp_path / "notes.partial").write_text("mine")
     with replacing(tmp_path / "out.csv") as file:

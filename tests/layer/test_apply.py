@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.layer.made_up import ENCODER, draw_documents, draw_model, write_states
+from tests.patience import PATIENCE_SECONDS
 from venn_admit.core.content import content_digests
 from venn_admit.errors import InvalidInputError
 from venn_admit.files import read_exemplars
@@ -182,4 +183,4 @@ def test_other_classes_are_refused(tmp_path: Path) -> None:
 def test_applying_and_evaluating_need_no_torch() -> None:
     modules = [f"venn_admit.layer.{name}" for name in ("apply", "evaluation", "settings", "states.writer")]
     code = f"import sys, {', '.join(modules)}; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=300).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=PATIENCE_SECONDS).returncode == 0

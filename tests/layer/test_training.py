@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.layer.made_up import ENCODER, SMALL, draw_documents, write_states
+from tests.patience import PATIENCE_SECONDS
 from venn_admit.errors import ConflictError, InvalidInputError, NotReadyError
 from venn_admit.layer import training
 from venn_admit.layer.batches import split_dev
@@ -101,7 +102,7 @@ def test_same_seed_gives_the_same_bits_and_another_does_not(form: MemoryForm, tm
     first = run(shards, tmp_path / "first", form=form)
     subprocess.run(
         [sys.executable, "-m", "tests.layer.train_once", str(shards.folder), str(tmp_path / "again"), form],
-        cwd=ROOT, env=os.environ | {"PYTHONHASHSEED": "1"}, check=True, timeout=600,
+        cwd=ROOT, env=os.environ | {"PYTHONHASHSEED": "1"}, check=True, timeout=PATIENCE_SECONDS,
     )  # fmt: skip
     assert content(tmp_path / "first") == content(tmp_path / "again")
     other = run(shards, tmp_path / "other", form=form, seed=1).model
@@ -134,7 +135,7 @@ def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
         arguments = [str(folder), str(tmp_path / f"model {count}"), str(memory_budget)]
         done = subprocess.run(
             [sys.executable, "-m", "tests.layer.peak_of_training", *arguments],
-            cwd=ROOT, capture_output=True, text=True, check=True, timeout=600,
+            cwd=ROOT, capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS,
         )  # fmt: skip
         total, growth = map(int, done.stdout.split())
         totals.append(total)
@@ -154,7 +155,7 @@ def test_killed_training_goes_on_to_the_same_bits(shards: StateShards, tmp_path:
                 sys.executable, "-m", "tests.layer.train_until_killed",
                 str(shards.folder), str(tmp_path / "killed"), epoch, tokens,
             ],
-            cwd=ROOT, check=False, timeout=600,
+            cwd=ROOT, check=False, timeout=PATIENCE_SECONDS,
         )  # fmt: skip
         assert killed.returncode == -signal.SIGKILL, (epoch, tokens)
         assert not (tmp_path / "killed" / MODEL_NAME).exists()

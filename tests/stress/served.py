@@ -10,7 +10,8 @@ from pathlib import Path
 import httpx2 as httpx
 
 from tests.api.processes import serving
-from tests.cli.program import PATIENCE_SECONDS, Program
+from tests.cli.program import Program
+from tests.patience import PATIENCE_SECONDS
 
 
 @dataclass(frozen=True, slots=True)

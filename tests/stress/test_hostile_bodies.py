@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from fastapi.routing import APIRoute
 
-from tests.cli.program import PATIENCE_SECONDS, Program, contents
+from tests.cli.program import Program, contents
 from tests.files.hostile import CLASS_NAMES, DIMENSION, HOSTILE, MEBIBYTE
 from tests.files.samples import write
+from tests.patience import PATIENCE_SECONDS
 from tests.stress.furnished import NAME, run
 from tests.stress.served import Served, service
 from venn_admit.api.application import document

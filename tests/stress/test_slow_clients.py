@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 import httpx2 as httpx
 import pytest
 
-from tests.cli.program import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS
 from tests.stress.furnished import NAME
 from tests.stress.served import Served
 from venn_admit.api.server import HEADER_SECONDS, MOST_HEADER_BYTES, MOST_PIPELINED

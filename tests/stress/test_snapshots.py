@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.patience import wait_until
 from tests.stress.furnished import NAME, reviews
 from tests.stress.served import Served
-from tests.workers.processes import wait_until
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
 

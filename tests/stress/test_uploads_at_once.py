@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.api.processes import start_serving
-from tests.cli.program import PATIENCE_SECONDS, Program
+from tests.cli.program import Program
+from tests.patience import PATIENCE_SECONDS
 from tests.stress.furnished import NAME, reviews
 from venn_admit.http.uploads import ARROW_STREAM, PARQUET
 

@@ -14,9 +14,10 @@ import pytest
 from tests.api.processes import serving
 from tests.api.service import OWN
 from tests.cli import samples
-from tests.cli.program import PATIENCE_SECONDS, Program
+from tests.cli.program import Program
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.telemetry.collector import CollectedSpan, Collector, collecting
-from tests.workers.processes import await_workers, running_worker, wait_until
+from tests.workers.processes import await_workers, running_worker
 from venn_admit import telemetry
 from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.store.database.engine import create_engine

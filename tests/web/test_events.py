@@ -6,8 +6,8 @@ from pathlib import Path
 from tests.api.service import Service
 from tests.api.test_batches import events, noting, submit
 from tests.cli import samples
+from tests.patience import PATIENCE_SECONDS
 from tests.web.visitor import OWN, Visitor
-from tests.workers.processes import PATIENCE_SECONDS
 from venn_admit.flows.jobs.control import cancel
 from venn_admit.flows.keys.sessions import end
 from venn_admit.web.access import COOKIE

@@ -6,8 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,20 +14,10 @@ from typing import Any
 import psutil
 from sqlalchemy import Engine
 
+from tests.patience import PATIENCE_SECONDS, wait_until
 from venn_admit.cli.worker_process import worker_command, worker_environment
 from venn_admit.store.database.engine import connect
 from venn_admit.store.work import jobs
-
-# Within which anything here comes about, on a slow machine too: a longer wait would be in vain.
-PATIENCE_SECONDS = 300.0
-
-
-def wait_until(condition: Callable[[], object], what: str, seconds: float = PATIENCE_SECONDS) -> None:
-    """Return once the condition holds; fail where it does not in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
-        time.sleep(0.05)
 
 
 def live_workers(engine: Engine) -> int:

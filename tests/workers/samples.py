@@ -7,8 +7,8 @@ import numpy as np
 from celery import Celery
 from sqlalchemy import Engine, Row, text
 
+from tests.patience import wait_until
 from tests.running import Arrays, Bench
-from tests.workers.processes import wait_until
 from venn_admit.core.types import KnnParameters
 from venn_admit.flows.jobs.control import relay
 from venn_admit.flows.jobs.submit import Send

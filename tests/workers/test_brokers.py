@@ -7,7 +7,8 @@ import pytest
 from celery import Celery
 from sqlalchemy import Engine
 
-from tests.workers.processes import await_workers, running_worker, wait_until
+from tests.patience import wait_until
+from tests.workers.processes import await_workers, running_worker
 from tests.workers.samples import CHUNKS, progress, request_score, written
 from venn_admit import broker
 from venn_admit.flows.jobs.control import relay

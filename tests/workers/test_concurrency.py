@@ -20,8 +20,9 @@ from sqlalchemy import Engine, text
 
 from tests.conftest import TEST_PREFIX
 from tests.from_scratch import current_points, store_again
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.running import Arrays, Bench, workspace
-from tests.workers.processes import PATIENCE_SECONDS, WorkerProcess, await_workers, running_worker, wait_until
+from tests.workers.processes import WorkerProcess, await_workers, running_worker
 from tests.workers.samples import CLASS_COUNT, ETA_LOC, NAME, PARAMETERS, SETTINGS, exemplars, value
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.files.sources import FileSource

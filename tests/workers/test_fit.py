@@ -7,8 +7,9 @@ import pytest
 from celery import Celery
 from sqlalchemy import Engine, text
 
+from tests.patience import wait_until
 from tests.running import workspace
-from tests.workers.processes import await_workers, running_worker, wait_until
+from tests.workers.processes import await_workers, running_worker
 from tests.workers.samples import CHUNK_ROWS, NAME
 from venn_admit.flows.calibration.fit import request_fit, show_fit
 from venn_admit.flows.jobs.control import relay

@@ -10,7 +10,8 @@ from celery import Celery
 from sqlalchemy import Engine
 
 from tests.faults.parts import Redis
-from tests.workers.processes import await_workers, running_beat, running_worker, wait_until
+from tests.patience import wait_until
+from tests.workers.processes import await_workers, running_beat, running_worker
 from tests.workers.samples import progress, request_score
 from venn_admit import broker
 from venn_admit.flows.jobs.control import await_job, relay

@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.cli.program import PATIENCE_SECONDS, ROOT, Program
-from tests.workers.processes import wait_until
+from tests.cli.program import ROOT, Program
+from tests.patience import PATIENCE_SECONDS, wait_until
 from venn_admit.cli.worker_process import worker_environment
 
 pytestmark = pytest.mark.processes

@@ -10,8 +10,9 @@ import pytest
 from celery import Celery
 from sqlalchemy import Engine, Row, text
 
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.running import Bench, workspace
-from tests.workers.processes import PATIENCE_SECONDS, WorkerProcess, await_workers, running_worker, wait_until
+from tests.workers.processes import WorkerProcess, await_workers, running_worker
 from tests.workers.samples import (
     CHUNK_ROWS,
     DECISIONS,

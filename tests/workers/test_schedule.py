@@ -14,9 +14,10 @@ from celery import Celery
 from kombu.utils.imports import symbol_by_name
 from sqlalchemy import Engine
 
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.receiver import receiving
 from tests.running import Bench
-from tests.workers.processes import PATIENCE_SECONDS, await_workers, running_beat, running_worker, wait_until
+from tests.workers.processes import await_workers, running_beat, running_worker
 from tests.workers.samples import CLASS_COUNT, NAME, SCORED_ROWS, exemplars, rows, value
 from venn_admit import broker
 from venn_admit.cli.worker_process import BEAT_SECONDS, require_beat

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from tests.conftest import fresh_database
 from tests.faults.server import Server
-from tests.workers.processes import wait_until
+from tests.patience import wait_until
 from tests.year.begun import keys_of
 from tests.year.parts import Parts, running_parts
 from tests.year.stored import stored

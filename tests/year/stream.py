@@ -15,7 +15,7 @@ import pyarrow as pa
 
 import venn_admit
 import venn_admit_client
-from tests.workers.processes import wait_until
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.year.law import BEFORE, CLASS_NAMES, DIMENSION, DRIFTED, RENEWED, Points, Seeing, draw
 from tests.year.parts import Parts
 from venn_admit.store.database.engine import connect as view
@@ -205,7 +205,7 @@ class Year:
             self._visitor.review(waiting - len(self._held), lambda one: self._given(one, day, ON_PAGE))
             waiting = len(self._held)
         reviewers = [self._classifier.reviewer(name) for name in REVIEWERS]
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE_SECONDS
         while len(self._held) < waiting:
             for reviewer in reviewers:
                 own = sum(name == reviewer.name for name, _ in self._held.values())
@@ -344,7 +344,7 @@ class Visitor:
     """Somebody who reviews on the page."""
 
     def __init__(self, url: str, key: str) -> None:
-        self._client = httpx.Client(base_url=url, timeout=60)
+        self._client = httpx.Client(base_url=url, timeout=PATIENCE_SECONDS)
         self._key = key
 
     def close(self) -> None:

@@ -1,7 +1,6 @@
 """Training exemplars that arrive while a recalibration is under way wait for it, and put it off no more."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ import pytest
 
 from tests.flows.recalibration import EDGE, QUIET, REQUEST, Due, age, more, only_request, outcomes
 from tests.from_scratch import current_points, store_again
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.running import Bench, ChunkLimits, run_chunk, workspace
 from venn_admit.core.split_names import Split
 from venn_admit.errors import DatabaseError, NotReadyError
@@ -39,7 +39,6 @@ NEWEST = "SELECT max(id) FROM exemplar WHERE classifier_id = 1 AND split = 'trai
 EXTERNAL_ID = "SELECT external_id FROM exemplar WHERE id = :id"
 LONGEST_LISTED = "SELECT max(one) FROM neighbours CROSS JOIN unnest(neighbour_ids) AS one"
 STREAM_SECONDS = 0.3
-PATIENCE_SECONDS = 600
 BLOCKED = """
 SELECT count(*)
 FROM pg_stat_activity
@@ -129,11 +128,8 @@ class TestWaiting:
 
         def arrives_meanwhile(*given: Any, **limits: Any) -> int:
             arriving.append(pool.submit(training, edge, "meanwhile"))
-            deadline = time.monotonic() + PATIENCE_SECONDS
-            while not edge.value(BLOCKED):
-                assert not arriving[0].done(), "it was stored before the job"
-                assert time.monotonic() < deadline, "it neither waits nor ends"
-                time.sleep(0.01)
+            wait_until(lambda: edge.value(BLOCKED) or arriving[0].done(), "it waits or ends")
+            assert not arriving[0].done(), "it was stored before the job"
             return add_approximation_job(*given, **limits)
 
         monkeypatch.setattr(recalibrate, "add_approximation_job", arrives_meanwhile)
@@ -187,8 +183,8 @@ class TestWaiting:
 
 class TestStream:
     @contextmanager
-    def stream(self, bench: Bench) -> Iterator[Callable[[], int]]:
-        """Training exemplars that arrive without a pause; how many files have."""
+    def stream(self, bench: Bench) -> Iterator[Callable[[], None]]:
+        """Training exemplars that arrive without a pause; what is yielded waits for two more."""
         arrived, stopped = 0, threading.Event()
         failures: list[Exception] = []
 
@@ -202,10 +198,14 @@ class TestStream:
             except Exception as error:
                 failures.append(error)
 
+        def two_more() -> None:
+            wanted = arrived + 2
+            wait_until(lambda: arrived >= wanted or not thread.is_alive(), "more arrives")
+
         thread = threading.Thread(target=arrive)
         thread.start()
         try:
-            yield lambda: arrived
+            yield two_more
         finally:
             stopped.set()
             thread.join(PATIENCE_SECONDS)
@@ -215,20 +215,14 @@ class TestStream:
     @pytest.mark.usefixtures("all_replace")
     def test_snapshots_are_made_meanwhile_and_each_is_one_from_scratch(self, edge: Bench, due: Due) -> None:
         made = []
-        with self.stream(edge) as arrived:
+        with self.stream(edge) as two_more:
             for _ in range(3):
-                deadline, before = time.monotonic() + PATIENCE_SECONDS, arrived()
-                while arrived() < before + 2:
-                    assert time.monotonic() < deadline
-                    time.sleep(0.02)
+                two_more()
                 age(edge, QUIET + 60)
                 (started,) = due()
                 assert started.job_id is not None
-                begun = arrived()
                 run_first(edge, started.job_id)
-                while arrived() < begun + 2:
-                    assert time.monotonic() < deadline
-                    time.sleep(0.02)
+                two_more()
                 edge.run(started.job_id)
                 (step,) = due()
                 assert step.outcome == RecalibrationOutcome.RECALIBRATED

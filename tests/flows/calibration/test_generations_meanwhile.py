@@ -1,6 +1,5 @@
 """Changes of a classifier's generations and name while exemplars arrive: each waits, and neither undoes the other."""
 
-import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -9,6 +8,7 @@ import pytest
 from sqlalchemy import Engine
 
 from tests.flows.calibration.test_generations import EDGE, fill
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.running import Arrays, Bench
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.generations import create_generation, switch
@@ -16,7 +16,6 @@ from venn_admit.flows.data.catalogue import list_classifiers
 from venn_admit.flows.data.ingest import ingest
 from venn_admit.flows.data.settings import rename
 
-PATIENCE_SECONDS = 300
 WAITING = """
 SELECT count(*)
 FROM pg_stat_activity
@@ -49,10 +48,7 @@ def test_training_data_that_arrive_are_stored(
 
     def change_meanwhile(_rows: int) -> None:
         changing.append(pool.submit(change, edge.engine))
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not edge.value(WAITING) and not changing[0].done():
-            assert time.monotonic() < deadline, "the change neither waits nor ends"
-            time.sleep(0.01)
+        wait_until(lambda: edge.value(WAITING) or changing[0].done(), "the change waits or ends")
 
     with ThreadPoolExecutor(1) as pool:
         stored = ingest(edge.engine, "edge", FileSource(path), "train", on_rows=change_meanwhile)

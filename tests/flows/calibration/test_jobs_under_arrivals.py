@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from tests.flows.recalibration import EDGE, REQUEST, more
+from tests.patience import PATIENCE_SECONDS
 from tests.running import Bench, ChunkLimits, chunk_ordinals, run_chunk
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.types import TrainingEpoch
@@ -74,7 +75,7 @@ class Stream:
             yield
         finally:
             self._stopped.set()
-            thread.join(60)
+            thread.join(PATIENCE_SECONDS)
         assert not thread.is_alive()
         assert self._failures == []
 

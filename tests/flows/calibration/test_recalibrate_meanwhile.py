@@ -23,6 +23,7 @@ from tests.flows.recalibration import (
     outcomes,
     snapshots,
 )
+from tests.patience import PATIENCE_SECONDS
 from tests.running import Bench, ChunkLimits, run_chunk, workspace
 from venn_admit.core.calibrators.bands import band_radius
 from venn_admit.core.calibrators.settings import make_settings
@@ -93,11 +94,11 @@ class TestMeanwhile:
                     "UPDATE recalibration_request SET last_requested_at = last_requested_at + interval '1 microsecond'"
                 )
                 asked.set()
-                assert committed.wait(300)
+                assert committed.wait(PATIENCE_SECONDS)
 
         with ThreadPoolExecutor(1) as pool:
             other = pool.submit(late)
-            assert asked.wait(300)
+            assert asked.wait(PATIENCE_SECONDS)
             with during_snapshots(committed.set, monkeypatch):
                 assert outcomes(due()) == [RecalibrationOutcome.RECALIBRATED]
             other.result()
@@ -158,7 +159,7 @@ class TestMeanwhile:
                 calibrate_on_stored(
                     edge.workspace(keep_calibrations=1), known, make_settings(3, 5, **EDGE.settings), reason="test"
                 )
-            reader.result(300)
+            reader.result(PATIENCE_SECONDS)
 
 
 class TestFailures:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Connection
 
+from tests.patience import PATIENCE_SECONDS
 from tests.running import Bench
 from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import NotReadyError
@@ -140,7 +141,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, thr
         read_counts.append(len(exemplar_ids))
         begun.set()
         if len(read_counts) == 1:
-            assert go_on.wait(60)
+            assert go_on.wait(PATIENCE_SECONDS)
         return vectors(connection, classifier, exemplar_ids)
 
     monkeypatch.setattr(exemplars, "vectors", read_when_told)
@@ -154,7 +155,7 @@ def test_of_those_that_lack_an_entry_one_makes_it(
     begun, go_on, read_counts = held
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(read, edge, ArrayCache(folder))
-        assert begun.wait(60)
+        assert begun.wait(PATIENCE_SECONDS)
         second = threads.submit(read, edge, ArrayCache(folder))
         with pytest.raises(TimeoutError):
             second.result(0.5)
@@ -174,7 +175,7 @@ def test_one_that_stands_still_is_not_awaited_for_ever(
     begun, go_on, read_counts = held
     with ThreadPoolExecutor(1) as threads:
         first = threads.submit(read, edge, ArrayCache(folder))
-        assert begun.wait(60)
+        assert begun.wait(PATIENCE_SECONDS)
         second = read(edge, ArrayCache(folder))
         go_on.set()
         np.testing.assert_array_equal(first.result(), second)

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
 from tests.running import Arrays, Bench
 from venn_admit.core.split_names import Split
 from venn_admit.errors import Code, ConflictError
@@ -160,7 +161,7 @@ class TestOfHeldOutRows:
         start = threading.Barrier(len(paths))
 
         def run(path: object) -> None:
-            start.wait(10)
+            start.wait(PATIENCE_SECONDS)
             bench.ingest("one", path, "held-out")  # type: ignore[arg-type]
 
         with ThreadPoolExecutor(len(paths)) as pool:

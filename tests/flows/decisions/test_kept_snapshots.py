@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sqlalchemy import event
 
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.running import Bench
-from tests.workers.processes import wait_until
 from venn_admit.core.types import Float32Array
 from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError
 from venn_admit.flows.data.settings import rename
@@ -156,7 +156,7 @@ def test_of_those_who_ask_at_once_one_reads() -> None:
         return 7
 
     def ask(_: int) -> int:
-        together.wait(60)
+        together.wait(PATIENCE_SECONDS)
         return kept.get("a", length)
 
     with ThreadPoolExecutor(8) as threads:

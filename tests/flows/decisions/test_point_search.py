@@ -2,7 +2,6 @@
 
 import gc
 import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.running import Bench, workspace
 from venn_admit.core.neighbours import one_pass
 from venn_admit.core.neighbours.one_pass import MOST_QUERIES, OnePassSupport, PassNeighbours
@@ -26,7 +26,6 @@ from venn_admit.store.exemplars.support import SupportChangedError
 from venn_admit.store.search import nearest
 from venn_admit.store.search.array_cache import ArrayCache
 
-PATIENCE_SECONDS = 300
 COPYING = "copy of training exemplars"
 
 
@@ -156,10 +155,7 @@ def test_requests_at_the_same_time_share_passes(
     monkeypatch.setattr(OnePassSupport, "nearest", held)
     with ThreadPoolExecutor(len(by_scan)) as threads:
         futures = [threads.submit(scorer.score, "edge", vector) for vector in vectors[:4]]
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while len(waiting(scorer)) < len(by_scan) - 1:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: len(waiting(scorer)) == len(by_scan) - 1, "all others wait")
         all_asked.set()
         found = [future.result(PATIENCE_SECONDS) for future in futures]
     assert_same(found, by_scan)

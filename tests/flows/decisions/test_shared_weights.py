@@ -1,7 +1,6 @@
 """Weighted decisions that wait at the same time share a pass over the localizer's support, and nothing else."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.running import Bench
 from venn_admit.core.approximation.distance_tiles import SupportTiles
 from venn_admit.core.approximation.localizer import LocalizerSupport, category_weight
@@ -18,8 +18,6 @@ from venn_admit.core.types import Float32Array, FloatArray, IntArray
 from venn_admit.flows.decisions.score_one import PointScorer
 from venn_admit.methods import shared_passes
 from venn_admit.methods.shared_passes import SharedPasses, SharedWeights
-
-PATIENCE_SECONDS = 300
 
 
 @dataclass
@@ -52,13 +50,12 @@ def drawn(count: int) -> tuple[Float32Array, Float32Array, IntArray, IntArray]:
 
 def await_waiting(shared: SharedWeights, count: int) -> None:
     """Return once a request makes a pass and a number of others wait."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline:
+
+    def wait() -> bool:
         with shared._passes._changed:
-            if shared._passes._is_passing and len(shared._passes._waiting) == count:
-                return
-        time.sleep(0.01)
-    pytest.fail(f"expected {count} requests to wait")
+            return shared._passes._is_passing and len(shared._passes._waiting) == count
+
+    wait_until(wait, f"{count} requests wait")
 
 
 @contextmanager

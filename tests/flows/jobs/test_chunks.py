@@ -16,8 +16,8 @@ import structlog
 from sqlalchemy import Engine, Row, text
 from sqlalchemy.exc import OperationalError
 
+from tests.patience import wait_until
 from tests.running import EXAMPLES, Bench, ChunkLimits, Golden, chunk_ordinals, run_chunk, workspace
-from tests.workers.processes import wait_until
 from venn_admit import broker
 from venn_admit.flows.calibration.calibrate import request_approximations
 from venn_admit.flows.computing import chunk_runner, job_kinds

@@ -5,8 +5,8 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
+from tests.patience import wait_until
 from tests.running import Bench
-from tests.workers.processes import wait_until
 from venn_admit import broker
 from venn_admit.flows.jobs import control
 from venn_admit.flows.jobs.control import relay

@@ -9,8 +9,8 @@ from threading import Event
 
 import pytest
 
+from tests.patience import wait_until
 from tests.running import Bench
-from tests.workers.processes import wait_until
 from venn_admit.flows.jobs import removal
 from venn_admit.flows.jobs.removal import Removed, prune
 from venn_admit.store.access.audit import Origin

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.flows.removal.conftest import Make
+from tests.patience import PATIENCE_SECONDS
 from tests.running import Bench, Golden, run_chunk
 from venn_admit.errors import Code, ConflictError, NotFoundError
 from venn_admit.flows.calibration.generations import create_generation, list_generations
@@ -157,7 +158,7 @@ def test_others_decide_and_score_meanwhile(edge: Bench, make: Make, golden: Gold
         assert [run_chunk(runner, request.job_id, ordinal) for ordinal in (1, 2)] == [10, 10]
     finally:
         ended.set()
-        deciding.join(300)
+        deciding.join(PATIENCE_SECONDS)
     assert not deciding.is_alive()
     assert found
     assert all(one == expected for one in found)

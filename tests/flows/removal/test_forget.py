@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.flows.removal.conftest import Make
+from tests.patience import wait_until
 from tests.running import Bench, Golden
-from tests.workers.processes import wait_until
 from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError, OutdatedError
 from venn_admit.flows.data.export import Export, export
 from venn_admit.flows.decisions.hnsw_index import audit

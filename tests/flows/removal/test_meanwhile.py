@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sqlalchemy import Connection
 
+from tests.patience import wait_until
 from tests.running import Bench, ChunkLimits, Golden, chunk_ordinals, run_chunk, workspace
-from tests.workers.processes import wait_until
 from venn_admit.errors import Code, ConflictError, NotFoundError, OutdatedError
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.generations import create_generation

@@ -4,7 +4,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ import pytest
 
 from tests.conftest import fresh_database, fresh_engine
 from tests.flows import logits
+from tests.patience import wait_until
 from tests.running import EXAMPLES, Arrays, Bench, make_reviews
 from venn_admit.cli.advice import command
 from venn_admit.core.monitoring.anytime.plan import EARLY, OF_SAMPLE, Lamp, Watched
@@ -531,11 +531,8 @@ def test_an_update_that_is_killed_in_the_middle_leaves_the_state_as_before(score
         holder.exec_driver_sql("LOCK TABLE monitor_alarm IN EXCLUSIVE MODE")
         with subprocess.Popen([sys.executable, "-W", "error", "-c", UPDATE, url], cwd=REPOSITORY) as updating:
             try:
-                deadline = time.monotonic() + 300
-                while not scored.rows(WAITING_TO_WRITE_ALARMS):
-                    assert updating.poll() is None, "it did not wait"
-                    assert time.monotonic() < deadline, "it did not come so far"
-                    time.sleep(0.05)
+                wait_until(lambda: scored.rows(WAITING_TO_WRITE_ALARMS) or updating.poll() is not None, "it waits")
+                assert updating.poll() is None, "it did not wait"
             finally:
                 updating.kill()
         assert updating.returncode == -signal.SIGKILL

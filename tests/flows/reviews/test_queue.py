@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Connection, text
 
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.running import EXAMPLES, Bench
 from venn_admit.errors import InvalidInputError, NotFoundError
 from venn_admit.files.label_sources import LabelFile
@@ -333,10 +334,7 @@ def test_reviewers_who_label_the_last_points_of_a_document_at_once_make_it_count
 
         def meanwhile(*_: object) -> None:
             others.append(threads.submit(give, audited.engine, NAME, "berta", {ids[1]: 1}))
-            until = time.monotonic() + 30
-            while not audited.value(waiting):
-                assert time.monotonic() < until
-                time.sleep(0.01)
+            wait_until(lambda: audited.value(waiting), "the other waits for a lock")
 
         give(audited.engine, NAME, "anna", {ids[0]: 0}, on_stored=meanwhile)
         assert others[0].result().new == 1
@@ -408,4 +406,4 @@ def test_a_push_waits_for_one_of_another_generation(scored: Bench) -> None:
             pushed = pool.submit(push, scored.engine, f"{NAME}@2", "anna", Shelf(), count=3)
             with pytest.raises(TimeoutError):
                 pushed.result(0.5)
-        assert pushed.result(30).sent == 0
+        assert pushed.result(PATIENCE_SECONDS).sent == 0

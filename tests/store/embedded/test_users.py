@@ -19,12 +19,12 @@ import psutil
 import psycopg
 import pytest
 
+from tests.patience import PATIENCE_SECONDS, wait_until
 from venn_admit.errors import DatabaseError
 from venn_admit.store.embedded.access import SYSTEM_USER, server_user
 from venn_admit.store.embedded.users import start_embedded, start_embedded_again, stop_embedded
 
 REPOSITORY = Path(__file__).parents[3]
-PATIENCE_SECONDS = 300
 
 USE_UNTIL_CLOSED = """
 import sys
@@ -98,10 +98,7 @@ def postmaster(home: Path) -> psutil.Process | None:
 
 
 def wait_for_stop(home: Path) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while postmaster(home) is not None:
-        assert time.monotonic() < deadline, "the server still runs"
-        time.sleep(0.05)
+    wait_until(lambda: postmaster(home) is None, "the server stops")
 
 
 def crash(home: Path) -> None:

@@ -17,6 +17,7 @@ from tests.cli import samples
 from tests.cli.databases import copied
 from tests.cli.program import Program
 from tests.files.samples import Columns
+from tests.patience import PATIENCE_SECONDS
 from venn_admit.flows.keys.keys import create
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
@@ -60,7 +61,7 @@ class Visit:
 
     def settle(self) -> None:
         """Wait until htmx has loaded what it loads at once."""
-        self.page.wait_for_function("() => !document.querySelector('.htmx-request, [hx-trigger=load]')", timeout=60_000)
+        self.page.wait_for_function("() => !document.querySelector('.htmx-request, [hx-trigger=load]')")
 
     def barriers(self) -> dict[str, list[object]]:
         """What axe-core finds that keeps people out of the page as it is now: each rule, and what breaks it."""
@@ -151,7 +152,7 @@ def served(program: Program) -> Iterator[Site]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Chromium, which must be installed for these tests."""
-    expect.set_options(timeout=60_000)
+    expect.set_options(timeout=PATIENCE_SECONDS * 1000)
     path = os.environ.get(CHROMIUM) or shutil.which("chromium")
     assert path, f"install chromium, or have {CHROMIUM} name it"
     with sync_playwright() as playwright:
@@ -164,6 +165,7 @@ def browser() -> Iterator[Browser]:
 
 def visit(context: BrowserContext, site: Site) -> Visit:
     """Open a window, and note what the browser says and asks for."""
+    context.set_default_timeout(PATIENCE_SECONDS * 1000)
     made = Visit(context.new_page(), site.url)
     made.page.on("console", lambda line: made.said.append(line.text) if line.type in ("error", "warning") else None)
     made.page.on("pageerror", lambda error: made.said.append(str(error)))

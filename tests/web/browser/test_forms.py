@@ -353,5 +353,5 @@ def test_an_ended_session_leads_to_the_form_and_not_into_the_page(browser: Brows
     sign_in(seen, site)
     seen.open(f"{OWN}/jobs")
     context.clear_cookies()
-    seen.page.wait_for_url(f"{site.url}/sign-in", timeout=60_000)
+    seen.page.wait_for_url(f"{site.url}/sign-in")
     context.close()
