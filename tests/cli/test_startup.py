@@ -92,6 +92,13 @@ def test_a_service_imports_what_draws_and_computes_when_it_is_asked_for() -> Non
     assert set(ran.stdout.split()) & {"altair", "matplotlib", "scipy", "torch"} == set()
 
 
+def test_a_fit_imports_no_compiler(own_ingested: Program) -> None:
+    """Torch's optimizers import its own at their first step."""
+    brought = imported(own_ingested.environment, "fit", NAME)
+    assert "torch" in brought
+    assert "torch._dynamo" not in brought
+
+
 COLLECTIONS = """
 import gc
 from venn_admit.cli.main import main

@@ -1,5 +1,6 @@
 """Fitting the KNN and the localizer: what is minimised, what is kept, and that it can be repeated."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -209,6 +210,26 @@ def test_first_loss_is_the_binary_cross_entropy(problem: Problem, monkeypatch: p
     wanted, given = (1 / (1 + np.exp(-z)) for z in (problem.logits[fit_half].astype(np.float64), output))
     losses = -(wanted * np.log(given) + (1 - wanted) * np.log(1 - given))
     assert first.loss == pytest.approx(losses.mean(), rel=1e-12)
+
+
+class TorchAdadelta:
+    """The steps of torch's class, taken with its defaults."""
+
+    def __init__(self, parameters: Iterable[torch.Tensor]):
+        self._optimizer = torch.optim.Adadelta(parameters, lr=training.LEARNING_RATE)
+
+    def step(self, loss: torch.Tensor) -> None:
+        self._optimizer.zero_grad()
+        torch.autograd.backward(loss)
+        self._optimizer.step()
+
+
+def test_steps_are_those_of_torch_to_the_last_bit(
+    problem: Problem, fit: KnnFit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "_Adadelta", TorchAdadelta)
+    for ours, theirs in zip(fit.log, problem.fit().log, strict=True):
+        assert (repr(ours.loss), ours.parameters.tobytes()) == (repr(theirs.loss), theirs.parameters.tobytes())
 
 
 def test_best_epoch_is_the_earliest_with_fewest_discrepancies(fit: KnnFit, localizer_fit: LocalizerFit) -> None:

@@ -7,7 +7,7 @@ bit for bit, in whatever order the rows come.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,12 +16,13 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
+from torch.optim.adadelta import adadelta
 
 from venn_admit.core.splits import hash_keys
 from venn_admit.core.types import Float32Array, FloatArray, IntArray, TrainingEpoch
 from venn_admit.errors import InvalidInputError, NotReadyError
 
-LEARNING_RATE = 1.0
+LEARNING_RATE, DECAY, EPSILON = 1.0, 0.9, 1e-6
 BATCH_ROWS = 50
 EVALUATION_BYTES = 64 * 2**20
 
@@ -118,12 +119,42 @@ def cut_halves(document_keys: Sequence[str], row_keys: Sequence[str], count: int
     )
 
 
+class _Adadelta:
+    """Takes steps as `torch.optim.Adadelta` does, which would first import torch's compiler, for a second and a half.
+
+    Source: Zeiler, "ADADELTA: An Adaptive Learning Rate Method" (2012), algorithm 1.
+    """
+
+    def __init__(self, parameters: Iterable[torch.Tensor]):
+        self._parameters = list(parameters)
+        self._mean_squares = [torch.zeros_like(one) for one in self._parameters]  # of gradients
+        self._mean_squared_steps = [torch.zeros_like(one) for one in self._parameters]
+        self._counts = [torch.zeros(()) for _ in self._parameters]
+
+    def step(self, loss: torch.Tensor) -> None:
+        """Change the parameters by a step that lowers the loss."""
+        gradients = torch.autograd.grad(loss, self._parameters)
+        with torch.no_grad():
+            adadelta(
+                self._parameters,
+                list(gradients),
+                self._mean_squares,
+                self._mean_squared_steps,
+                self._counts,
+                lr=LEARNING_RATE,
+                rho=DECAY,
+                eps=EPSILON,
+                weight_decay=0.0,
+                maximize=False,
+            )
+
+
 def train(
     model: TrainableModel, targets: Targets, halves: Halves, seed: int, max_epochs: int, on_epoch: OnEpoch | None
 ) -> Fit:
     """Train for `max_epochs`, or until the dev half has no discrepancies left."""
     generator = np.random.default_rng(seed % 2**64)
-    optimizer = torch.optim.Adadelta(model.parameters(), lr=LEARNING_RATE)
+    optimizer = _Adadelta(model.parameters())
     log: list[TrainingEpoch] = []
     best_epoch, masked, loss = 0, False, np.nan
     with torch_threads(1):  # so that sums round alike everywhere, and workers do not crowd each other
@@ -144,7 +175,7 @@ def train(
 
 
 def _run_epoch(
-    model: TrainableModel, targets: Targets, batches: Iterator[IntArray], optimizer: torch.optim.Optimizer, masked: bool
+    model: TrainableModel, targets: Targets, batches: Iterator[IntArray], optimizer: _Adadelta, masked: bool
 ) -> float:
     """Take a step for each batch that has unmasked points; return the mean loss of these, NaN if there are none."""
     total, count = 0.0, 0
@@ -157,9 +188,7 @@ def _run_epoch(
                 continue
             target, output = target[discrepant], output[discrepant]
         loss = binary_cross_entropy_with_logits(output, target.sigmoid())
-        optimizer.zero_grad()
-        torch.autograd.backward(loss)
-        optimizer.step()
+        optimizer.step(loss)
         total += loss.item() * len(output)
         count += len(output)
     return total / count if count else np.nan
