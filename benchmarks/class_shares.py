@@ -62,9 +62,10 @@ def measure(
         table.add_column(heading)
     found: dict[tuple[str, str], list[tuple[float, bool]]] = {}
     for seed in range(divisions):
-        order = np.random.default_rng(seed).permutation(len(points.score))
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(len(points.score))
         known = np.concatenate([order[points.label[order] == number][: labels // 2] for number in range(2)])
-        proposes = np.random.default_rng(seed).permutation(len(known)) < len(known) // 5
+        proposes = rng.permutation(len(known)) < len(known) // 5
         proposing, evidence = (
             replace(points.take(rows), document=np.arange(len(rows))) for rows in (known[proposes], known[~proposes])
         )
