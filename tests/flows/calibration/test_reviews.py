@@ -1,6 +1,8 @@
 """Labels of drawn points advance a certificate that stands, each by the probability with which its point was drawn."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,26 +10,35 @@ import pytest
 from tests.flows.calibration.test_standing import (
     LABELS,
     ONCE,
+    STANDING,
     advance,
     begin,
+    calibrator,
     certificate,
     count,
     everything,
     give,
 )
-from tests.flows.logits import CLASSES, NAME, exemplars
+from tests.flows.decisions.test_venn_abers import RELIABILITY
+from tests.flows.logits import ALPHA, CLASSES, NAME, calibrated, exemplars, make, with_vectors
+from tests.flows.recalibration import Computing
 from tests.running import Arrays, Bench
 from venn_admit.cli.advice import command
 from venn_admit.core.audits import drawn as drawn_at
+from venn_admit.core.types import KnnParameters
 from venn_admit.errors import ConflictError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration.generations import create_generation
+from venn_admit.flows.calibration.recalibrate import recalibrate
 from venn_admit.flows.data.audits import set_audits, show_audits
 from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.reports.report import report
+from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.calibration.wording import sections
+from venn_admit.store.calibrations import chains
+from venn_admit.store.database.engine import connect
 from venn_admit_client.records import Labelling
 
 RATE, KEY = 0.3, bytes([7]) * 16
@@ -43,11 +54,15 @@ def audited(bench: Bench, name: str = NAME, *, alone: bool = False, rejected: fl
     begin(bench, name)
     give(bench, 0, 400, name)
     advance(bench, name)
+    draw(bench, name, rejected=rejected, columns=("id", "f") if alone else ("id", "doc", "f"))
+
+
+def draw(bench: Bench, name: str = NAME, *, rejected: float, columns: Sequence[str]) -> None:
+    """Decide on points while audits are drawn."""
     set_audits(bench.engine, name, rate=RATE, rejected=rejected)
     with bench.engine.begin() as connection:  # so that two classifiers draw alike
         connection.exec_driver_sql("UPDATE venn_admit.audit_rule SET key = %s", (KEY,))
-    kept = ("id", "f") if alone else ("id", "doc", "f")
-    bench.score(name, bench.write("later.npz", {one: LATER[one] for one in kept}), weighted=None)
+    bench.score(name, bench.write("later.npz", {one: LATER[one] for one in columns}), weighted=None)
 
 
 def drawn(bench: Bench, name: str = NAME) -> dict[str, tuple[float, str]]:
@@ -177,6 +192,44 @@ def test_drawn_points_that_the_smallest_rate_would_have_drawn_calibrate_if_they_
 
 
 @pytest.mark.parametrize("rejected", [1.0, 0.5])
+def test_a_chain_that_begins_after_audits_takes_what_calibrates_as_a_sample_at_one_rate(
+    bench: Bench, rejected: float
+) -> None:
+    """Whatever the draws were: the smallest rate has chosen among drawn points, and random labels are random.
+
+    If it weighed rejected points by the rates once more, thresholds of which far less than 1 - alpha is right would be
+    certified: points below the present threshold are where most errors are.
+    """
+    make(bench)
+    bench.ingest(NAME, bench.write("held-out.npz", exemplars("held-out", 800, seed=1)), "held-out")
+    calibrated(bench, certify="predicted", score="network")
+    draw(bench, rejected=rejected, columns=("id", "f"))
+    points = drawn(bench)
+    review(bench, list(points)[::2])
+    path = bench.folder / "random.csv"
+    path.write_text("\n".join(["external_id,label", *(f"{one},{TRUTH[one]}" for one in list(TRUTH)[::3])]) + "\n")
+    label(bench.engine, NAME, LabelFile(path), selection="random", retract=False)
+    once = calibrated(bench, certify="predicted", score="network").made
+    assert isinstance(once, MadeByAbers)
+    assert once.certificate is not None
+    calibrated(bench, **STANDING)
+    began = certificate(bench)
+    assert (began.documents, began.points) == (once.certificate.documents, once.certificate.points)
+    stored = bench.rows("SELECT weight, is_drawn FROM standing_evidence LEFT JOIN audit_draw USING (exemplar_id)")
+    assert {row.is_drawn for row in stored} == {None, True, False}
+    assert {row.weight for row in stored} == {None}, "each counts as one"
+    with connect(bench.engine) as connection:
+        assert chains.newest(connection, calibrator(bench, NAME)).chain.at_start == began.documents
+    left = list(points)[1::2]
+    review(bench, left)
+    advance(bench)
+    query = "SELECT external_id, coalesce(weight, 1) AS weight FROM standing_evidence JOIN exemplar ON id = exemplar_id"
+    weights = {row.external_id: row.weight for row in bench.rows(query)}
+    waited = {one for one in left if one not in list(TRUTH)[::3]}
+    assert {one: weights[one] for one in waited} == {one: points[one][0] for one in waited}, "what comes later weighs"
+
+
+@pytest.mark.parametrize("rejected", [1.0, 0.5])
 def test_random_labels_of_points_that_were_not_drawn_count_if_any_point_might_have_been_left(
     bench: Bench, rejected: float
 ) -> None:
@@ -197,6 +250,29 @@ def test_random_labels_of_points_that_were_not_drawn_count_if_any_point_might_ha
     assert set(expected.values()) == ({5 / 7, 1.0} if rejected < 1 else set())
     decision = bench.value("SELECT max(id) FROM decision")
     assert replay(bench.workspace(), decision).differing == ()
+
+
+def test_reviewed_points_that_were_decided_on_before_a_fit_count_after_it(bench: Bench) -> None:
+    """Nothing but the chain asks for the score of such a point under the new parameters."""
+    bench.create(NAME, dimension=2, class_count=CLASSES, neighbour_count=3)
+    for split, number, seed in (("train", 40, 5), ("mc", 400, 1), ("vp", 400, 2)):
+        bench.ingest(NAME, with_vectors(bench, exemplars(split, number, seed), seed=seed), split)
+    settings: dict[str, Any] = {"standing": True, "certify": ("predicted",), "score": "reliability", "alpha": ALPHA}
+    bench.adopt(NAME, KnnParameters(np.zeros(CLASSES), np.ones(CLASSES), 1.0), 1.0, RELIABILITY)
+    bench.calibrate_abers(NAME, **settings)
+    set_audits(bench.engine, NAME, rate=RATE, rejected=1.0)
+    rows = {column: values for column, values in LATER.items() if column in ("id", "f")}
+    bench.score(NAME, with_vectors(bench, rows, seed=6), weighted=None)
+    bench.adopt(NAME, KnnParameters(np.zeros(CLASSES), np.ones(CLASSES), 2.0), 1.0, RELIABILITY)
+    bench.calibrate_abers(NAME, **settings)
+    points = drawn(bench)
+    review(bench, list(points))
+    began = certificate(bench)
+    (step,) = [step for _, step in recalibrate(bench.workspace(), NAME, shell=Computing(bench)) if step is not None]
+    assert step.error is None
+    found = certificate(bench)
+    assert found.points == began.points + len(points)
+    assert not bench.rows("SELECT * FROM recalibration_request"), "nothing waits"
 
 
 @pytest.mark.parametrize("parts", [4])

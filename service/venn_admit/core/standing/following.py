@@ -37,7 +37,7 @@ def foretell_following(
 
     Args:
         certified: How many thresholds of each predicted class are, (C,).
-        points: Labelled points that count, whose labels came at random.
+        points: Labelled points that count, a random sample, each of weight 1.
         number: That of the chain that would begin.
         level: In (0, 1), that of all chains.
         documents: The number of documents that count.

@@ -165,6 +165,8 @@ def lacking_points(
     if calibrator_id is not None:
         changed = point_changes.changed_points(connection, classifier, calibrator_id, parameters.id)
     ids = points_to_approximate(connection, classifier, list(HELD_OUT_SPLITS), parameters, changed)
+    if calibrator_id is not None:
+        ids = np.union1d(ids, chains.waiting_points(connection, classifier, calibrator_id, parameters.id))
     return LackingPoints(ids, parameters)
 
 

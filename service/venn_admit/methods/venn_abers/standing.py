@@ -68,7 +68,7 @@ def begin_chain(
     assert settings.certification is not None, "a certificate of predicted classes is asked for"
     begun, cells = chains.begun(connection, classifier), splits.cells(kind)
     proposing = np.ones_like(splits.proposing) if begun.is_begun else splits.proposing
-    labels = chains.new_labels(connection, classifier, after=0)
+    labels = chains.labels_at_start(connection, classifier)
     order = np.argsort(exemplar_ids)
     places = order[np.minimum(np.searchsorted(exemplar_ids, labels.exemplar_ids, sorter=order), len(order) - 1)]
     known = exemplar_ids[places] == labels.exemplar_ids
@@ -90,14 +90,9 @@ def begin_chain(
     )
     counting, rows = labels.take(counts), places[counts]
     points = CertificatePoints(
-        cells.points.score[rows],
-        cells.points.predicted[rows],
-        counting.label,
-        counting.document,
-        weight=counting.weight,
+        cells.points.score[rows], cells.points.predicted[rows], counting.label, counting.document
     )
-    # Labels of drawn points, of which later ones hang on earlier ones, are no sample to be tested at once.
-    chain = replace(chain, at_start=_documents(points) if (points.weights == 1).all() else 0)
+    chain = replace(chain, at_start=_documents(points))
     stored = StoredChain(
         id=0,
         calibrator_id=0,
@@ -154,7 +149,7 @@ def advance_chain(
     points can have no score any more that the thresholds are on.
     """
     before = chains.position(connection, chain)
-    labels = chains.new_labels(connection, classifier, after=before.event)
+    labels = chains.new_labels(connection, classifier, chain, after=before.event)
     event, taken, points = before.event, labels.take(np.zeros(len(labels.label), dtype=np.bool_)), _NO_POINTS
     if not has_ended:
         event, taken, points = _scored(connection, classifier, chain, labels)
@@ -187,11 +182,12 @@ def _following(
     """The next chain, if the newest labels that count foretell that it would admit clearly more."""
     assert settings.certification is not None, "a certificate of predicted classes is asked for"
     points = chains.evidence(connection, chain, first=max(at.documents - MOST_DOCUMENTS, 0))
+    # Kept as often as they weigh, those of drawn points are a random sample too.
+    kept = np.random.default_rng(chain.number).random(len(points.score)) < points.weights
     return foretell_following(
         chain.chain,
         certified_counts(chain.chain, state),
-        # Those of drawn points are no random sample.
-        points.take(points.weights == 1),
+        replace(points.take(kept), weight=None),
         number=chain.number + 1,
         level=float(1 - settings.certification.confidence),
         documents=at.counted,

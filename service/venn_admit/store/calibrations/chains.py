@@ -14,6 +14,7 @@ from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.copies import united
 from venn_admit.core.monitoring.history import ChainAdvance, ChainHistory, PointChanges, PromiseAlarm
+from venn_admit.core.split_names import Split
 from venn_admit.core.standing.chains import ClassChain, StandingChain
 from venn_admit.core.standing.state import ClassState, State, initial_state
 from venn_admit.core.types import FloatArray, IntArray
@@ -175,16 +176,27 @@ def are_same(connection: Connection, calibration_id: int, other_id: int) -> bool
     return bool(execute(connection, "chains.are_same", ids=[calibration_id, other_id]).scalar_one())
 
 
-def new_labels(connection: Connection, classifier: Classifier, *, after: int) -> CountingLabels:
+def labels_at_start(connection: Connection, classifier: Classifier) -> CountingLabels:
+    """Return all labels that calibrate, which are a sample at one rate, in the order that `new_labels` has."""
+    return _labels(connection, classifier, None, after=0)
+
+
+def new_labels(connection: Connection, classifier: Classifier, chain: StoredChain, *, after: int) -> CountingLabels:
     """Return the labels after an event that were random or drawn, by documents, each of which counts once.
 
     A document counts by the labels that came together with its first one, and equal documents, like parts of one
     document, count when the first of them does.
     """
+    return _labels(connection, classifier, chain, after=after)
+
+
+def _labels(connection: Connection, classifier: Classifier, chain: StoredChain | None, *, after: int) -> CountingLabels:
     parameters = {"classifier_id": classifier.id, "event": after}
     newest: int = execute(connection, "chains.newest_event", **parameters).scalar_one()
-    rows = execute(connection, "chains.new_labels", **parameters).all()
-    seen = _Seen(connection, classifier, rows, after)
+    rows = execute(connection, "chains.new_labels", at_start=chain is None, **parameters).all()
+    seen = _Seen()
+    if chain is not None:
+        seen.add_counted(connection, classifier, chain, rows, after)
     kept: list[Row[Any]] = []
     document: list[int] = []
     events: list[int] = []
@@ -211,6 +223,23 @@ def new_labels(connection: Connection, classifier: Classifier, *, after: int) ->
     )
 
 
+def waiting_points(
+    connection: Connection, classifier: Classifier, calibrator_id: int, knn_parameters_id: int
+) -> IntArray:
+    """Return the reviewed points that wait for an approximation to count for the newest chain of a setting.
+
+    They were decided on under other parameters of the KNN, and unlike those that calibrate they get none by themselves.
+    """
+    row = execute(connection, "chains.chain", calibrator_id=calibrator_id, calibration_id=None).one_or_none()
+    if row is None or row.score != ScoreKind.RELIABILITY or row.knn_parameters_id != knn_parameters_id:
+        return np.empty(0, dtype=np.int64)
+    chain = _chain(row)
+    labels = new_labels(connection, classifier, chain, after=position(connection, chain).event)
+    return approximations.without_approximation(
+        connection, classifier, [Split.SCORED], knn_parameters_id, labels.exemplar_ids
+    )
+
+
 def pending(connection: Connection, classifier: Classifier, chain: StoredChain, *, has_ended: bool) -> PointChanges:
     """Return which labels a chain would let count now, and which that count it would change.
 
@@ -219,7 +248,7 @@ def pending(connection: Connection, classifier: Classifier, chain: StoredChain, 
     event = position(connection, chain).event
     labels = execute(connection, "chains.changed_labels", chain_id=chain.id, event=event).scalars("label").all()
     left = labels.count(None)
-    arrived = 0 if has_ended else len(new_labels(connection, classifier, after=event).exemplar_ids)
+    arrived = 0 if has_ended else len(new_labels(connection, classifier, chain, after=event).exemplar_ids)
     return PointChanges(arrived=arrived, changed=len(labels) - left, left=left)
 
 
@@ -234,15 +263,20 @@ def _transactions(rows: Sequence[Row[Any]]) -> Iterable[list[Row[Any]]]:
 class _Seen:
     """Which documents have counted, by their ids and by what they hold."""
 
-    def __init__(self, connection: Connection, classifier: Classifier, rows: Sequence[Row[Any]], after: int) -> None:
-        parameters = {"classifier_id": classifier.id, "event": after}
-        ids = sorted({row.document_id for row in rows if row.document_id is not None})
-        digests = list({row.point_digest for row in rows if row.point_digest is not None})
+    def __init__(self) -> None:
         self._keys: set[str] = set()
         self._contents: set[tuple[bytes, ...]] = set()
-        if after and ids:
+
+    def add_counted(
+        self, connection: Connection, classifier: Classifier, chain: StoredChain, rows: Sequence[Row[Any]], event: int
+    ) -> None:
+        """Add what counts for a chain, or was labelled up to an event, of the documents of some rows."""
+        parameters = {"classifier_id": classifier.id, "chain_id": chain.id, "event": event}
+        ids = sorted({row.document_id for row in rows if row.document_id is not None})
+        digests = list({row.point_digest for row in rows if row.point_digest is not None})
+        if ids:
             self._keys |= set(execute(connection, "chains.known_documents", document_ids=ids, **parameters).scalars())
-        if after and digests:
+        if digests:
             found = execute(connection, "chains.known_contents", digests=digests, **parameters).scalars()
             self._contents |= {tuple(sorted(map(bytes, one))) for one in found}
 

@@ -117,10 +117,11 @@ WHERE
 -- name: new_labels
 -- The exemplars that calibrate, or were drawn, by a label that can count and whose first one came after an event, in
 -- the order of these. A label that was taken back does not count again: it is null, and its document has come all the
--- same.
+-- same. If :at_start, those that calibrate alone, which are a sample at one rate: the smallest by which points were
+-- drawn has chosen among the drawn ones already, so that none weighs less.
 WITH touched AS (
     SELECT DISTINCT event.exemplar_id
-    FROM standing_label_v2 AS event
+    FROM label_event AS event
     CROSS JOIN
         LATERAL (
             SELECT exemplar.classifier_id
@@ -165,9 +166,21 @@ CROSS JOIN
             event.created_at
         FROM standing_label_v2 AS event
         WHERE
-            event.exemplar_id = exemplar.id
+            NOT :at_start
+            AND event.exemplar_id = exemplar.id
             AND event.label IS NOT NULL
-        ORDER BY event.id
+        UNION ALL
+        SELECT
+            event.id,
+            NULL AS weight,
+            event.created_at
+        FROM label_event AS event
+        WHERE
+            :at_start
+            AND event.exemplar_id = exemplar.id
+            AND event.label IS NOT NULL
+            AND event.selection <> 'selected'
+        ORDER BY id
         LIMIT 1
     ) AS first_label
 CROSS JOIN
@@ -192,17 +205,32 @@ WHERE
 ORDER BY first_label.id;
 
 -- name: known_documents
--- Those of some documents of which a part was labelled up to an event.
+-- Those of some documents of which a part counts for a chain, or was labelled up to an event.
 SELECT DISTINCT exemplar.document_id
 FROM exemplar
-INNER JOIN standing_label_v2 AS event ON exemplar.id = event.exemplar_id
 WHERE
     exemplar.classifier_id = :classifier_id
     AND exemplar.document_id = ANY(:document_ids ::text[])
-    AND event.id <= :event;
+    AND (
+        EXISTS (
+            SELECT
+            FROM standing_label_v2 AS event
+            WHERE
+                event.exemplar_id = exemplar.id
+                AND event.id <= :event
+        )
+        OR EXISTS (
+            SELECT
+            FROM standing_evidence AS evidence
+            WHERE
+                evidence.exemplar_id = exemplar.id
+                AND evidence.chain_id = :chain_id
+        )
+    );
 
 -- name: known_contents
--- What each document holds that has one of some points and was labelled up to an event.
+-- What each document holds that has one of some points, of which a part counts for a chain or was labelled up to an
+-- event.
 WITH holding AS (
     SELECT exemplar.id
     FROM exemplar
@@ -224,10 +252,24 @@ holder AS (
         CASE WHEN exemplar.document_id IS NULL THEN exemplar.id END AS exemplar_id
     FROM holding
     INNER JOIN exemplar ON holding.id = exemplar.id
-    INNER JOIN standing_label_v2 AS event ON exemplar.id = event.exemplar_id
     WHERE
         exemplar.classifier_id = :classifier_id
-        AND event.id <= :event
+        AND (
+            EXISTS (
+                SELECT
+                FROM standing_label_v2 AS event
+                WHERE
+                    event.exemplar_id = exemplar.id
+                    AND event.id <= :event
+            )
+            OR EXISTS (
+                SELECT
+                FROM standing_evidence AS evidence
+                WHERE
+                    evidence.exemplar_id = exemplar.id
+                    AND evidence.chain_id = :chain_id
+            )
+        )
 )
 
 SELECT array_agg(coalesce(member.point_digest, member.content_digest)) AS digests
