@@ -11,6 +11,7 @@ import pytest
 
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.reviews.formats import ReviewFormat, format_of, read_labels_of_reviewers, write_points
+from venn_admit.files.reviews.given import OneLabel, by_reviewer
 from venn_admit_client.records import ReviewPoint
 
 POINTS = [
@@ -128,8 +129,30 @@ def test_label_studio_takes_tasks_and_gives_annotations_back(tmp_path: Path) -> 
     found = read_labels_of_reviewers(saved(tmp_path, exported), ReviewFormat.LABEL_STUDIO)
     assert [(one.reviewer, one.labels) for one in found] == [
         ("Label Studio 8", {"review-1": "negative", "review-2": "negative"}),
-        ("anna@example.com", {"review-1": "positive"}),  # the newest comes last, and counts
+        ("anna@example.com", {"review-1": "positive"}),  # the newest of a point comes last, and counts
     ]
+
+
+def test_what_several_reviewers_gave_of_a_point_comes_in_the_order_in_which_they_gave_it() -> None:
+    given = [
+        OneLabel("anna", "one", "0", "1"),
+        OneLabel("berta", "one", "1", "2"),
+        OneLabel("anna", "two", "0", "3"),
+        OneLabel("anna", "three", "1", "4"),
+        OneLabel("berta", "three", "0", "5"),
+        OneLabel("anna", "three", "2", "6"),
+        OneLabel("anna", "two", "1", "7"),
+    ]
+    found = by_reviewer(given)
+    # Of "one" berta's label counts, though anna labelled others later.
+    assert [(one.reviewer, one.labels) for one in found] == [
+        ("anna", {"one": "0", "two": "1"}),
+        ("berta", {"three": "0"}),
+        ("berta", {"one": "1"}),
+        ("anna", {"three": "2"}),
+    ]
+    many = [OneLabel("anna", str(number), "0", "") for number in range(100_000)]
+    assert len(by_reviewer(many)[0].labels) == len(many)
 
 
 def test_argilla_takes_records_and_gives_responses_back(tmp_path: Path) -> None:

@@ -38,6 +38,21 @@ def send(visitor: Visitor, **fields: Any) -> str:
     return visitor.open(answer.headers["location"])
 
 
+def test_what_no_form_sends_is_refused(own: Visitor) -> None:
+    own.sign_in(Scope.WRITE)
+    send(own, action="claim")
+    (first,) = held(own)
+    for fields in (
+        {"external_id": first, "label": "1" * 5000},
+        {"action": "pass", "external_id": "\0"},
+        {"external_id": "\0", "label": "1"},
+        {"action": "filled", "sheet": "\0"},
+    ):
+        answer = own.send(REVIEW, **fields)
+        assert answer.status_code == 422, fields
+    assert held(own) == [first]
+
+
 def test_a_reviewer_takes_points_one_after_the_other(own: Visitor) -> None:
     own.sign_in(Scope.WRITE)
     assert f'href="{REVIEW}"' in own.open(f"{OWN}/labels")

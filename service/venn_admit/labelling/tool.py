@@ -48,7 +48,7 @@ class LabellingTool(ABC):
 
     @abstractmethod
     def labels(self) -> list[GivenLabels]:
-        """Return the labels that were given there by reviewer, the one who gave the newest last.
+        """Return the labels that were given there by reviewer, in the order of `by_reviewer`.
 
         Raises as `known` does, and at labels in another form than a file of the tool has them.
         """

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
+from venn_admit.core.names import check_text
 from venn_admit.errors import InvalidInputError
 from venn_admit.http.bodies import apart
 from venn_admit.http.problems import Refused
@@ -70,10 +71,18 @@ def _parsed(body: bytes) -> dict[str, str]:
 
 
 def required(form: Mapping[str, str], field: str) -> str:
-    """Return a field without spaces around it. Raises InvalidInputError if it is empty or missing."""
+    """Return a field without spaces around it.
+
+    Raises InvalidInputError if it is empty or missing, or holds what Postgres cannot store.
+    """
     found = form.get(field, "").strip()
     if not found:
         raise InvalidInputError(f"{field}: expected a value, got none; fill it in")
+    try:
+        check_text(found)
+    except ValueError as error:
+        expected, got = error.args
+        raise InvalidInputError(f"{field}: expected {expected}, got {got}") from None
     return found
 
 

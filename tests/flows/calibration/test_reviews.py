@@ -252,6 +252,31 @@ def test_random_labels_of_points_that_were_not_drawn_count_if_any_point_might_ha
     assert replay(bench.workspace(), decision).differing == ()
 
 
+def test_a_label_counts_in_each_generation_that_drew_the_point(bench: Bench) -> None:
+    """Or else those that the one before rejects would be missing in the next one, which are where errors are."""
+    audited(bench, alone=True)
+    create_generation(bench.engine, NAME)
+    other = f"{NAME}@2"
+    bench.ingest(other, bench.write("held-out.npz", exemplars("held-out", 800, seed=1)), "held-out")
+    calibrated(bench, other, **STANDING)
+    draw(bench, other, rejected=0.5, columns=("id", "f"))
+    of_first, of_second = drawn(bench), drawn(bench, other)
+    both = [one for one in of_first if one in of_second]
+    assert 0 < len(both) < len(of_first)
+    done = review(bench, list(of_first))
+    assert done.in_other_generations == len(of_first)
+    query = (
+        "SELECT selection, count(*) AS labels FROM label_event JOIN exemplar ON exemplar_id = exemplar.id "
+        "JOIN classifier ON classifier_id = classifier.id WHERE name = :name AND external_id LIKE 'later-%' "
+        "GROUP BY selection ORDER BY selection"
+    )
+    found = [tuple(row) for row in bench.rows(query, name=other)]
+    assert found == [("review", len(both)), ("selected", len(of_first) - len(both))]
+    before = certificate(bench, other).points
+    advance(bench, other)
+    assert certificate(bench, other).points == before + len(both)
+
+
 def test_reviewed_points_that_were_decided_on_before_a_fit_count_after_it(bench: Bench) -> None:
     """Nothing but the chain asks for the score of such a point under the new parameters."""
     bench.create(NAME, dimension=2, class_count=CLASSES, neighbour_count=3)

@@ -19,6 +19,7 @@ from venn_admit.core.types import KnnParameters
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration import calibrate
+from venn_admit.flows.calibration.in_use import use
 from venn_admit.flows.calibration.recalibrate import recalibrate
 from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.replay import replay
@@ -32,6 +33,9 @@ from venn_admit.store.database.engine import connect, transaction
 
 STANDING: dict[str, Any] = {"standing": True, "promise": None, "alpha": "0.2", "score": "network"}
 ONCE = "once"
+NEWEST_STANDING = (
+    "SELECT max(calibration.id) FROM calibration INNER JOIN calibrator ON calibrator_id = calibrator.id WHERE standing"
+)
 NEW = exemplars("new", 1200, seed=2)
 """Documents of two points, in the order in which their labels come."""
 LABELS = dict(zip(NEW["id"].tolist(), NEW["y"].tolist(), strict=True))
@@ -447,6 +451,13 @@ def test_labels_since_an_alarm_fix_the_next_chain_if_they_are_enough(begun: Benc
     give(begun, 440, 500)
     calibrated(begun, **STANDING)
     assert (certificate(begun).proposing, certificate(begun).points) == (100, 0)
+    # Another setting in use, which is watched from now on, ends no alarm of this one.
+    other = calibrated(begun, certify="predicted", score="network", alpha="0.3").calibration_id
+    use(begun.engine, NAME, other)
+    assert not update_monitor(begun.engine, NAME).alarms
+    calibrated(begun, **STANDING)
+    assert certificate(begun).proposing == 100
+    use(begun.engine, NAME, begun.value(NEWEST_STANDING))
     update_monitor(begun.engine, NAME, restart=True)
     calibrated(begun, **STANDING)
     assert certificate(begun).proposing == 800 + 500

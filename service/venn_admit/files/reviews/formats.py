@@ -58,7 +58,7 @@ def write_points(path: Path, wanted: ReviewFormat, points: Sequence[ReviewPoint]
 
 
 def read_labels_of_reviewers(path: Path, wanted: ReviewFormat) -> list[GivenLabels]:
-    """Read the labels that came back, by reviewer, the one who gave the newest last.
+    """Read the labels that came back, by reviewer, in the order of `by_reviewer`.
 
     Raises:
         InvalidInputError: The file cannot be read, is not of the format, or holds no label.

@@ -27,12 +27,21 @@ class OneLabel(NamedTuple):
 
 
 def by_reviewer(found: Iterable[OneLabel]) -> list[GivenLabels]:
-    """Return labels by reviewer, the one who gave the newest last; the newest of several of one point counts."""
-    gathered: dict[str | None, dict[str, str]] = {}
+    """Return the newest label of each reviewer for each point, so that the newest of a point comes last.
+
+    Points that several people have labelled take as many turns, of each of whom there is one entry a turn.
+    """
+    newest: dict[str, dict[str | None, str]] = {}
     for one in sorted(found, key=lambda one: one.at):
-        labels = gathered.pop(one.reviewer, {})
-        gathered[one.reviewer] = labels | {one.external_id: one.label}
-    return [GivenLabels(reviewer, labels) for reviewer, labels in gathered.items()]
+        of_point = newest.setdefault(one.external_id, {})
+        of_point.pop(one.reviewer, None)
+        of_point[one.reviewer] = one.label
+    turns: dict[tuple[int, str | None], dict[str, str]] = {}
+    for external_id, of_point in newest.items():
+        for turn, (reviewer, label) in enumerate(of_point.items()):
+            turns.setdefault((turn, reviewer), {})[external_id] = label
+    in_order = sorted(turns.items(), key=lambda one: one[0][0])
+    return [GivenLabels(reviewer, labels) for (_, reviewer), labels in in_order]
 
 
 def member(where: str, value: object, name: str, kind: type[_Kind]) -> _Kind:

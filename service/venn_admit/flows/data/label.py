@@ -112,7 +112,7 @@ def _changes(
         external_id: (
             row,
             None if number < 0 else number,
-            _selection(selection, stored[external_id], is_named=is_named),
+            _selection(selection, stored[external_id], is_named),
         )
         for row, (external_id, number, selection) in enumerate(
             zip(rows.external_ids, rows.labels.tolist(), rows.selections, strict=True)
@@ -147,9 +147,13 @@ def _changes(
     return _Changes(classifier, stored, events)
 
 
-def _selection(selection: str, exemplar: LabelledExemplar, *, is_named: bool) -> str:
-    """How a label was chosen: only a point that was drawn in the generation that is named can be reviewed."""
-    return "selected" if selection == "review" and not (is_named and exemplar.is_drawn) else selection
+def _selection(selection: str, exemplar: LabelledExemplar, is_named: bool) -> str:
+    """How a label was chosen in a generation: only a point that was drawn there can be reviewed.
+
+    Drawn points of a document are labelled together, which only who names a generation can see to.
+    """
+    can_be_reviewed = exemplar.is_drawn and (is_named or exemplar.document_id is None)
+    return "selected" if selection == "review" and not can_be_reviewed else selection
 
 
 def _calibrates(selection: str, exemplar: LabelledExemplar) -> bool:

@@ -63,7 +63,7 @@ def import_labels(
     reviewer: str,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> list[Reviewed]:
-    """Record the labels of a file, reviewer by reviewer, the one who gave the newest last; again, it is a no-op.
+    """Record the labels of a file, those of a point in the order in which they were given; again, it is a no-op.
 
     Args:
         path: The file.
@@ -87,19 +87,28 @@ def record(
     reviewer: str,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> list[Reviewed]:
-    """Record labels by reviewer, as `import_labels` does. place: what messages call their source."""
-    given: dict[str, dict[str, str]] = {}
-    for one in found:
-        given.setdefault(one.reviewer or reviewer, {}).update(one.labels)
+    """Record labels in their order, as `import_labels` does. place: what messages call their source."""
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
-        new: dict[str, dict[str, int]] = {}
-        for who, labels in given.items():
+        new: list[tuple[str, dict[str, int]]] = []
+        for who, labels in _newest(found, reviewer):
             check_reviewer(who)
             numbers = _numbers(place, classifier.class_names, labels)
             known = reviews.newest_of_reviewer(connection, classifier, who, list(labels))
-            new[who] = {one: number for one, number in numbers.items() if known.get(one) != number}
-    return [give(engine, name, who, labels, memory_budget=memory_budget) for who, labels in new.items() if labels]
+            new.append((who, {one: number for one, number in numbers.items() if known.get(one) != number}))
+    return [give(engine, name, who, labels, memory_budget=memory_budget) for who, labels in new if labels]
+
+
+def _newest(found: Sequence[GivenLabels], reviewer: str) -> list[tuple[str, dict[str, str]]]:
+    """By whom each label was given, the last of each reviewer for each point; reviewer: who is not named."""
+    given: list[tuple[str, dict[str, str]]] = []
+    seen: set[tuple[str, str]] = set()
+    for one in reversed(found):
+        who = one.reviewer or reviewer
+        labels = {external_id: label for external_id, label in one.labels.items() if (who, external_id) not in seen}
+        seen.update((who, external_id) for external_id in labels)
+        given.append((who, labels))
+    return given[::-1]
 
 
 def _numbers(place: str, class_names: Sequence[str], labels: Mapping[str, str]) -> dict[str, int]:

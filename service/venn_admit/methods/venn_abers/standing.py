@@ -74,10 +74,10 @@ def begin_chain(
     known = exemplar_ids[places] == labels.exemplar_ids
     counts = known & ~proposing[places]
     if begun.is_begun and (alarm := chains.event_of_alarm(connection, classifier)) is not None:
-        since = places[known & (labels.events > alarm)]
-        if len(since) >= LEAST_POINTS:
+        since = known & (labels.events > alarm)
+        if len(np.unique(labels.document[since])) >= LEAST_POINTS:
             # What traffic was like before would foretell too much of where it is right.
-            proposing = np.isin(np.arange(len(proposing)), since)
+            proposing = np.isin(np.arange(len(proposing)), places[since])
     if not begun.is_begun:
         require_evidence(classifier, settings.certification, cells, proposing)
     number = begun.newest + 1

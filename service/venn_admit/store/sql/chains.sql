@@ -464,16 +464,28 @@ WHERE
 ORDER BY alarm.number;
 
 -- name: event_of_alarm
--- The label event by which the first of the alarms of the promise was raised that the newest monitor of a classifier
--- has; null if none stands.
+-- The label event by which the first of the alarms of the promise was raised that stand, by the newest monitor of a
+-- classifier, and by the newest of each setting whose certificate stands, which need not be in use; null if none does.
+WITH newest AS (
+    SELECT
+        max(monitor.id) AS id,
+        calibrator.standing
+    FROM monitor
+    INNER JOIN calibrator ON monitor.calibrator_id = calibrator.id
+    WHERE calibrator.classifier_id = :classifier_id
+    GROUP BY calibrator.id
+)
+
 SELECT min(alarm.label_event_id) AS event
-FROM monitor_alarm AS alarm
+FROM newest
+INNER JOIN monitor_alarm AS alarm ON newest.id = alarm.monitor_id
 WHERE
-    alarm.monitor_id = (
-        SELECT max(monitor.id)
-        FROM monitor
-        INNER JOIN calibrator ON monitor.calibrator_id = calibrator.id
-        WHERE calibrator.classifier_id = :classifier_id
+    (
+        newest.standing
+        OR newest.id = (
+            SELECT max(every.id)
+            FROM newest AS every
+        )
     )
     AND alarm.lamp = 'promise'
     AND alarm.ended_at IS NULL;

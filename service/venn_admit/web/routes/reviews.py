@@ -24,6 +24,8 @@ routes = router()
 MOST_BUTTONS = 9
 """A digit stands for each of these; one of more classes is chosen from a list."""
 MOST_DISPUTED = 20
+# No classifier has as many classes, and no class a name of more digits than Python turns into a number.
+_MOST_DIGITS = 9
 _Id = Annotated[str, Query(max_length=ID_LENGTH_LIMIT, pattern=STORABLE)]
 
 
@@ -63,14 +65,15 @@ def post_review(request: Request, classifier: ClassifierName) -> Response:
         case "claim":
             claim(engine, classifier, reviewer, again="again" in form)
         case "pass":
+            passed = required(form, "external_id")
             # Another one first, or this one would come again.
             claim(engine, classifier, reviewer, count=2)
-            release(engine, classifier, reviewer, [required(form, "external_id")])
+            release(engine, classifier, reviewer, [passed])
         case "label":
             external_id = required(form, "external_id")
             # The buttons have numbers, which may be the names of other classes.
             given = required(form, "label")
-            label = int(given) if given.isdecimal() else given
+            label = int(given) if given.isdecimal() and len(given) <= _MOST_DIGITS else given
             give(
                 engine,
                 classifier,
