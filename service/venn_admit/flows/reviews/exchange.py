@@ -100,7 +100,7 @@ def record(
 
 
 def _newest(found: Sequence[GivenLabels], reviewer: str) -> list[tuple[str, dict[str, str]]]:
-    """By whom each label was given, the last of each reviewer for each point; reviewer: who is not named."""
+    """Return who gave which labels, the last of each reviewer for each point; reviewer: who gave those without a name."""
     given: list[tuple[str, dict[str, str]]] = []
     seen: set[tuple[str, str]] = set()
     for one in reversed(found):
