@@ -88,8 +88,3 @@ class ReviewerInterface(ABC):
             InvalidInputError: There is no label, or one is of no class.
             NotFoundError: An id is not stored.
         """
-
-
-def listed_ids(ids: Collection[str] | None) -> list[str] | None:
-    """Return ids as a list; None for all."""
-    return None if ids is None else [str(one) for one in ids]

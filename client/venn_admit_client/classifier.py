@@ -7,6 +7,7 @@ from typing import Any
 
 from . import answers
 from .errors import InvalidInputError
+from .given import listed_ids
 from .inputs import as_rows, bodies, floats, texts
 from .inputs import column as column_of
 from .interface import Progress, Rows
@@ -78,8 +79,8 @@ class Classifier(StoredClassifier):
         dry_run: bool = False,
     ) -> Forgetting:
         body = {
-            "ids": [str(one) for one in ids],
-            "documents": [str(one) for one in documents],
+            "ids": listed_ids("ids", ids, InvalidInputError),
+            "documents": listed_ids("documents", documents, InvalidInputError),
             "missing_ok": missing_ok,
             "dry_run": dry_run,
         }

@@ -6,6 +6,7 @@ from typing import Any
 from .cascade import Cascade
 from .classifier import Classifier
 from .errors import InvalidInputError
+from .given import class_names, whole_number
 from .interface import ConnectionInterface
 from .members import from_json
 from .records import CascadeReport, Deletion
@@ -64,11 +65,11 @@ class Connection(ConnectionInterface):
     ) -> Classifier:
         body = {
             "classifier": name,
-            "classes": list(classes),
-            "dimension": dimension,
-            "k": neighbours,
+            "classes": class_names(classes, InvalidInputError),
+            "dimension": whole_number("dimension", dimension, InvalidInputError),
+            "k": whole_number("neighbours", neighbours, InvalidInputError),
             "logits_only": logits_only,
-            "seed": seed,
+            "seed": whole_number("seed", seed, InvalidInputError),
             "extractor": extractor,
         }
         return Classifier(self._transport, self._transport.post("classifiers", body=body))
@@ -77,7 +78,7 @@ class Connection(ConnectionInterface):
         return Classifier(self._transport, self._transport.get("classifiers", name), name)
 
     def create_generation(self, name: str, *, dimension: int | None = None, extractor: str | None = None) -> Classifier:
-        body = {"dimension": dimension, "extractor": extractor}
+        body = {"dimension": whole_number("dimension", dimension, InvalidInputError), "extractor": extractor}
         return Classifier(self._transport, self._transport.post("classifiers", name, "generations", body=body))
 
     def switch(self, generation: str) -> Classifier:

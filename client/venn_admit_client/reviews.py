@@ -3,7 +3,9 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from .asked_reviews import LEASE_SECONDS, ReviewerInterface, listed_ids
+from .asked_reviews import LEASE_SECONDS, ReviewerInterface
+from .errors import InvalidInputError
+from .given import listed_ids
 from .members import from_json
 from .records import Claims, Reviewed
 from .transport import Transport
@@ -28,11 +30,13 @@ class Reviewer(ReviewerInterface):
         return from_json(Claims, found)
 
     def renew(self, ids: Collection[str] | None = None, *, lease: float = LEASE_SECONDS) -> int:
-        count: int = self._post("renewals", external_ids=listed_ids(ids), lease_seconds=lease)["renewed"]
+        count: int = self._post(
+            "renewals", external_ids=listed_ids("ids", ids, InvalidInputError), lease_seconds=lease
+        )["renewed"]
         return count
 
     def release(self, ids: Collection[str] | None = None) -> int:
-        count: int = self._post("releases", external_ids=listed_ids(ids))["released"]
+        count: int = self._post("releases", external_ids=listed_ids("ids", ids, InvalidInputError))["released"]
         return count
 
     def label(self, labels: Mapping[str, str | int], *, resolve: bool = False) -> Reviewed:

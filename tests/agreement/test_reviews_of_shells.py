@@ -125,8 +125,8 @@ def test_points_leave_in_files_and_their_labels_come_back(shells: Shells, tmp_pa
     filled = tmp_path / "filled.csv"
     filled.write_text("external_id,label,reviewer\n" + f"{ids[0]},red,\n{ids[0]},blue,berta\n{ids[1]},1,\n")
     outcome = shells.program("review", "import", NAME, filled, "--reviewer", "anna", "--json").result["reviewers"]
-    assert [(one["reviewer"], one["rows"]) for one in outcome] == [("berta", 1), ("anna", 2)]
-    assert [one.id for one in shells.here.disagreements()] == [ids[0]]
+    assert [(one["reviewer"], one["rows"]) for one in outcome] == [("anna", 2), ("berta", 1)]
+    assert [(one.id, one.label) for one in shells.here.disagreements()] == [(ids[0], "blue")], "the newest counts"
     # Again, it is a no-op, in whatever shell.
     assert shells.here.reviewer("anna").import_labels(filled) == ()
     again = shells.program("review", "import", NAME, filled, "--reviewer", "anna")

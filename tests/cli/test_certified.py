@@ -101,6 +101,15 @@ def test_a_dry_run_shows_everything_and_stores_nothing(own_calibrated: Program) 
     assert len(own_calibrated("calibrations", NAME, "--json").result["calibrations"]) == 1
 
 
+def test_recalibrating_says_what_takes_the_place_of_a_certificate(own_calibrated: Program, tmp_path: Path) -> None:
+    assert own_calibrated("calibrate", NAME, "--alpha", "0.1", "--confidence", "0.999999").code == 0
+    labels = tmp_path / "labels.csv"
+    labels.write_text("external_id,label\n" + "".join(f"held-out-{row},red\n" for row in range(9)))
+    assert own_calibrated("label", NAME, labels, "--selection", "random").code == 0
+    again = words(own_calibrated("recalibrate", NAME).stdout)
+    assert "vp; the average promise takes the place of a certificate." in again
+
+
 def test_with_too_few_labels_everything_is_rejected(own_calibrated: Program, files: Path, tmp_path: Path) -> None:
     said = words(own_calibrated(*TOO_MUCH).stdout)
     assert "Not certified: no policy passed at confidence 0.95 for every predicted class, so everything is" in said

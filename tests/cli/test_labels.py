@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import numpy as np
+import pyarrow.parquet as pq
+
 from tests.cli import samples
 from tests.cli.databases import CALIBRATION
 from tests.cli.program import Program, check_refusal, nothing_stored
@@ -135,3 +138,17 @@ def test_selected_labels_of_exemplars_that_calibrate(scored: Program, tmp_path: 
     result = scored("label", NAME, labels(tmp_path, range(50)), "--selection", "selected", "--json").result
     assert (result["new"], result["kept_for_evaluation"], result["selected_and_calibrating"]) == (50, 50, 0)
     assert result["joined"] == {}
+
+
+def test_an_id_and_a_class_may_be_any_text(scored: Program, tmp_path: Path) -> None:
+    """Stars, of which the text of each but one is the number of another class, and names with an equals sign."""
+    path, ids = tmp_path / "rows.npz", ["s1", "s2", "s=3", "s4", "s5"]
+    np.savez(path, f=np.eye(5, dtype=np.float32) * 4, id=np.array(ids), y=np.arange(5))
+    scored("create", "stars", "--classes", "1,2,3,4,a=b", "--logits-only")
+    assert scored("ingest", "stars", path, "--split", "held-out").code == 0
+    assert scored("review", "label", "stars", "s1=2", "s=3=a=b", "s4=1", "--reviewer", "anna").code == 0
+    out = tmp_path / "exemplars.parquet"
+    assert scored("export", "stars", "--what", "exemplars", "--out", out).code == 0
+    given = {row["external_id"]: row["label"] for row in pq.read_table(out).to_pylist()}
+    assert (given["s1"], given["s=3"], given["s4"]) == (1, 4, 0)
+    check_refusal(scored("review", "label", "stars", "s1", "--reviewer", "anna"), 2, "expected an id and a class")

@@ -55,6 +55,18 @@ def worker(program: Program) -> Iterator[None]:
     assert process.returncode == 0, stderr
 
 
+@pytest.mark.processes
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_what_a_terminal_cannot_show_ends_nothing(own_calibrated: Program, encoding: str) -> None:
+    """It is escaped."""
+    assert own_calibrated("rename", NAME, "colours 🎨").code == 0
+    shell = Program(own_calibrated.environment | {"PYTHONUTF8": "0", "PYTHONIOENCODING": encoding})
+    listed = shell.apart("list")
+    assert listed.code == 0, listed.stderr
+    assert r"colours \U0001f3a8" in listed.stdout
+    assert shell.apart("show", "🎨").code == NotFoundError.exit_code
+
+
 def requests(files: Path, out: Path) -> list[tuple[object, ...]]:
     """Return a sound request to every verb that needs a database."""
     return [

@@ -31,6 +31,25 @@ def test_logarithms_give_the_probabilities_back(logits: FloatArray) -> None:
     assert softmax(logs(probabilities)) == pytest.approx(probabilities, abs=1e-12)
 
 
+def to_bfloat16(values: FloatArray) -> FloatArray:
+    """The nearest numbers that bfloat16 can hold, as float32 has them."""
+    bits = (values.astype(np.float32).view(np.uint32) + 0x8000) & np.uint32(0xFFFF0000)
+    found: FloatArray = bits.view(np.float32)
+    return found
+
+
+@pytest.mark.parametrize("class_count", [2, 3, 10, 100])
+def test_a_softmax_in_half_precision_is_recognised_by_several_rows(class_count: int) -> None:
+    logits = 3 * np.random.default_rng(class_count).normal(size=(400, class_count))
+    exact = softmax(logits)
+    for rounded in (softmax(logits, np.float16), exact.astype(np.float16), to_bfloat16(exact), exact.round(4)):
+        assert are_probabilities(rounded)
+        assert not not_probabilities(rounded).size
+    near = np.array([[0.4, 0.601]])
+    assert not are_probabilities(near), "a single row of logits may sum to about 1"
+    assert are_probabilities(np.repeat(near, 8, axis=0))
+
+
 def test_a_softmax_of_many_classes_is_recognised() -> None:
     logits = np.random.default_rng(0).normal(size=(100, 50_000))
     assert are_probabilities(softmax(logits, np.float32))

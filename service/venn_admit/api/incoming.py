@@ -58,10 +58,15 @@ def exemplar_source(given: NewExemplars, classifier: Classifier, memory_budget: 
 
 def label_source(given: NewLabels, memory_budget: int) -> LabelTable:
     """Return labels to record as a source."""
-    texts = [None if row.label is None else str(row.label) for row in given.labels]
+    labels = [row.label for row in given.labels]
+    # Numbers stay numbers, as the text of one may be the name of another class.
+    if any(isinstance(label, str) for label in labels):
+        column = pa.array([None if label is None else str(label) for label in labels], pa.string())
+    else:
+        column = pa.array(labels, pa.int64())
     columns = {
         "external_id": pa.array([row.external_id for row in given.labels], pa.string()),
-        "label": pa.array(texts, pa.string()),
+        "label": column,
     }
     if any(row.selection is not None for row in given.labels):
         selections = [row.selection or given.selection for row in given.labels]

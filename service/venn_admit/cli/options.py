@@ -1,7 +1,7 @@
 """Arguments and options that several verbs take."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from typing import Annotated, Any, get_type_hints
@@ -87,20 +87,33 @@ def _chosen(option: str, is_given: bool, opposite: str, opposite_is_given: bool)
     return True if is_given else False if opposite_is_given else None
 
 
-def labels_by_id(where: str, given: list[str], *, expected: str = "ID=CLASS", of: str = "id") -> dict[str, str]:
+def labels_by_id(
+    where: str, given: list[str], class_names: Sequence[str], *, expected: str = "ID=CLASS", of: str = "id"
+) -> dict[str, str | int]:
     """Return classes by id; InvalidInputError if one of ID=CLASS lacks a part, or an id occurs twice.
 
-    where, expected, of: what a message calls them all, one of them, and that which the ids are of.
+    A name counts, also if it is the number of another class, and either part may hold another `=`. where, expected, of:
+    what a message calls them all, one of them, and that which the ids are of.
     """
-    found: dict[str, str] = {}
+    found: dict[str, str | int] = {}
     for one in given:
-        external_id, equals, label = one.rpartition("=")
-        if not (external_id and equals and label):
-            raise InvalidInputError(f"{where}: expected {expected}, got {one!r}")
+        external_id, label = _divided(where, one, class_names, expected)
         if external_id in found:
             raise InvalidInputError(f"{where}: expected every {of} once, got {external_id!r} twice")
-        found[external_id] = label
+        found[external_id] = class_names.index(label) if label in class_names else label
     return found
+
+
+def _divided(where: str, one: str, class_names: Sequence[str], expected: str) -> tuple[str, str]:
+    """The id and the class of ID=CLASS."""
+    places = [place for place in range(1, len(one) - 1) if one[place] == "="]
+    named = [place for place in places if one[place + 1 :] in class_names]
+    if not places or len(named) > 1:
+        raise InvalidInputError(
+            f"{where}: expected {expected}, got {one!r}" + (", which can be read in several ways" if named else "")
+        )
+    place = (named or places)[-1]
+    return one[:place], one[place + 1 :]
 
 
 def numbers(option: str, text: str, kind: Callable[[str], Any], example: str) -> list[Any]:

@@ -7,6 +7,7 @@ from collections import UserDict
 from collections.abc import Mapping
 from importlib import import_module
 from inspect import getdoc
+from io import TextIOWrapper
 from types import SimpleNamespace
 from typing import Annotated, Any
 
@@ -189,6 +190,9 @@ def options(
 
 def run(arguments: list[str] | None) -> None:
     """Run the verb that the arguments name, or the process's own, and exit as `main` says."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # what the terminal cannot show must not end what has been done
+            stream.reconfigure(errors="backslashreplace")
     try:
         app(args=arguments, prog_name=app.info.name)
     except VennAdmitError as error:

@@ -14,19 +14,22 @@ from venn_admit.core.types import BoolArray, FloatArray
 FLOOR = float(np.finfo(np.float32).tiny)
 """Taken for a probability below it, such as 0, which has no logarithm: the least normal number of float32."""
 
-_ROUNDED = 1e-3
+_ROUNDED = 4e-3
 _ROUNDED_TO_FLOAT32 = 1e-6
+# One row of logits of a few classes may sum to nearly 1 by chance; this number of rows do not.
+_TELLING_ROWS = 8
 
 
 def are_probabilities(logits: npt.NDArray[np.floating[Any]]) -> bool:
-    """Return whether each row lies in [0, 1] and sums to 1, within what float32 rounds off.
+    """Return whether each row lies in [0, 1] and sums to 1, within what float32 rounds off; of many rows, bfloat16.
 
     Examples:
         >>> are_probabilities(np.array([[0.25, 0.75], [1.0, 0.0]])), are_probabilities(np.array([[0.25, 0.7]]))
         (True, False)
     """
+    rounded = _ROUNDED if len(logits) >= _TELLING_ROWS else _ROUNDED_TO_FLOAT32
     # One row mostly tells.
-    return bool(_sum_to_one(logits[:1], _ROUNDED_TO_FLOAT32).all() and _sum_to_one(logits, _ROUNDED_TO_FLOAT32).all())
+    return bool(_sum_to_one(logits[:1], rounded).all() and _sum_to_one(logits, rounded).all())
 
 
 def sum_tolerance(class_count: int) -> float:
@@ -35,7 +38,7 @@ def sum_tolerance(class_count: int) -> float:
 
 
 def not_probabilities(values: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.intp]:
-    """Return the rows that do not lie in [0, 1] or sum to 1, within what float16 or three decimals round off.
+    """Return the rows that do not lie in [0, 1] or sum to 1, within what bfloat16 or two decimals round off.
 
     Args:
         values: (n, C).

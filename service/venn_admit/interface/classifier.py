@@ -41,6 +41,7 @@ from venn_admit.results import calibrated_json, decided_json, registered
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.exemplars import classifiers
 from venn_admit_client.answers import calibration_of, decision_of
+from venn_admit_client.given import listed_ids
 from venn_admit_client.interface import ClassifierInterface, Progress, Rows
 from venn_admit_client.records import (
     Audits,
@@ -118,8 +119,8 @@ class Classifier(ClassifierInterface):
         done = forget(
             self._runtime,
             self._stored.address,
-            [str(one) for one in ids],
-            [str(one) for one in documents],
+            listed_ids("ids", ids, InvalidInputError),
+            listed_ids("documents", documents, InvalidInputError),
             missing_ok=missing_ok,
             dry_run=dry_run,
             wait=wait,
@@ -385,7 +386,10 @@ class Classifier(ClassifierInterface):
         relabelled = {str(one): label for one, label in (relabel or {}).items()}
         return TrainingWhatIf(
             what_if_training(
-                self._runtime, self._stored.address, relabel=relabelled, leave_out=[str(one) for one in leave_out]
+                self._runtime,
+                self._stored.address,
+                relabel=relabelled,
+                leave_out=listed_ids("leave_out", leave_out, InvalidInputError),
             )
         )
 

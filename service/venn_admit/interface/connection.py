@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from venn_admit.errors import InvalidInputError
 from venn_admit.flows.calibration import generations
 from venn_admit.flows.cascades import manage
 from venn_admit.flows.data import catalogue, create
@@ -12,6 +13,7 @@ from venn_admit.interface.cascade import Cascade
 from venn_admit.interface.classifier import Classifier
 from venn_admit.runtime.settings import read_settings
 from venn_admit.runtime.workspace import Runtime
+from venn_admit_client.given import class_names, whole_number
 from venn_admit_client.interface import ConnectionInterface
 from venn_admit_client.records import Deletion
 
@@ -90,11 +92,11 @@ class Connection(ConnectionInterface):
         create.create(
             self._runtime.engine,
             name,
-            tuple(classes),
-            dimension=dimension,
-            neighbour_count=neighbours,
+            tuple(class_names(classes, InvalidInputError)),
+            dimension=whole_number("dimension", dimension, InvalidInputError),
+            neighbour_count=whole_number("neighbours", neighbours, InvalidInputError),
             logits_only=logits_only,
-            seed=seed,
+            seed=whole_number("seed", seed, InvalidInputError),
             extractor=extractor,
         )
         return self.classifier(name)
@@ -105,7 +107,8 @@ class Connection(ConnectionInterface):
 
     @advising()
     def create_generation(self, name: str, *, dimension: int | None = None, extractor: str | None = None) -> Classifier:
-        made = generations.create_generation(self._runtime.engine, name, dimension=dimension, extractor=extractor)
+        length = whole_number("dimension", dimension, InvalidInputError)
+        made = generations.create_generation(self._runtime.engine, name, dimension=length, extractor=extractor)
         return Classifier(self._runtime, made)
 
     @advising()

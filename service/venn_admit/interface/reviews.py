@@ -14,7 +14,8 @@ from venn_admit.interface.advice import advising
 from venn_admit.labelling.places import tool_at
 from venn_admit.labelling.tool import LabellingTool
 from venn_admit.runtime.workspace import Runtime
-from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS, LEASE_SECONDS, ReviewerInterface, listed_ids
+from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS, LEASE_SECONDS, ReviewerInterface
+from venn_admit_client.given import listed_ids
 from venn_admit_client.records import Claims, Pushed, Reviewed
 
 
@@ -140,11 +141,12 @@ class Reviewer(ReviewerInterface):
 
     @advising()
     def renew(self, ids: Collection[str] | None = None, *, lease: float = LEASE_SECONDS) -> int:
-        return renew(self._runtime.engine, self._classifier, self.name, listed_ids(ids), lease_seconds=lease)
+        wanted = listed_ids("ids", ids, InvalidInputError)
+        return renew(self._runtime.engine, self._classifier, self.name, wanted, lease_seconds=lease)
 
     @advising()
     def release(self, ids: Collection[str] | None = None) -> int:
-        return release(self._runtime.engine, self._classifier, self.name, listed_ids(ids))
+        return release(self._runtime.engine, self._classifier, self.name, listed_ids("ids", ids, InvalidInputError))
 
     @advising()
     def label(self, labels: Mapping[str, str | int], *, resolve: bool = False) -> Reviewed:

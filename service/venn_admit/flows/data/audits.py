@@ -1,6 +1,7 @@
 """The rule by which points are drawn to be audited when they are decided on, which every shell obeys."""
 
 from collections.abc import Callable, Mapping
+from numbers import Real
 
 from sqlalchemy import Connection, Engine
 
@@ -59,7 +60,11 @@ def _rates(classifier: Classifier, rate: float, classes: Mapping[str, float], re
             f"rates of audits: expected names of classes of {classifier.name!r}, {', '.join(classifier.class_names)}, "
             f"got {unknown[0]!r}"
         )
-    return AuditRates(tuple(classes.get(one, rate) for one in classifier.class_names), rejected)
+    every: tuple[object, ...] = (rate, rejected, *classes.values())
+    for given in every:
+        if isinstance(given, bool) or not isinstance(given, Real):
+            raise InvalidInputError(f"rates of audits: expected numbers, got {given!r}")
+    return AuditRates(tuple(float(classes.get(one, rate)) for one in classifier.class_names), float(rejected))
 
 
 def _shown(connection: Connection, classifier: Classifier) -> Audits:

@@ -100,7 +100,7 @@ def record(
 
 
 def _newest(found: Sequence[GivenLabels], reviewer: str) -> list[tuple[str, dict[str, str]]]:
-    """Return who gave which labels, the last of each reviewer for each point; reviewer: who gave those without a name."""
+    """Return who gave which labels, the last of each reviewer for each point; reviewer: of those without a name."""
     given: list[tuple[str, dict[str, str]]] = []
     seen: set[tuple[str, str]] = set()
     for one in reversed(found):

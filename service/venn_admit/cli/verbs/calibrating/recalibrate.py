@@ -52,7 +52,15 @@ def _standing(request: "RecalibrationRequest", result: dict[str, Any]) -> str:
     return f"is stored and not in use, because {Withheld(**result['withheld'])}; `{how}` puts it in use all the same"
 
 
-_CERTIFIED = {None: "", True: "; certified", False: "; not certified, so that everything is rejected"}
+def _certified(made: object) -> str:
+    """What is said of the certificate that a snapshot was to have."""
+    from venn_admit.methods.venn_abers.make import MadeByAbers
+
+    if not isinstance(made, MadeByAbers) or made.certificate is None:
+        return ""
+    if made.average is not None:
+        return "; the average promise takes the place of a certificate"
+    return "; certified" if made.certificate.policy is not None else "; not certified, so that everything is rejected"
 
 
 def _line(request: "RecalibrationRequest", step: "RecalibrationStep | None", result: dict[str, Any]) -> str:
@@ -74,5 +82,5 @@ def _line(request: "RecalibrationRequest", step: "RecalibrationStep | None", res
         f"{of}: calibration {result['calibration']} {_standing(request, result)}; "
         f"for {result['reason']}, {result['rows_closed']:,} rows "
         f"closed and {result['rows_opened']:,} opened; points: {result['mc']:,} mc, {result['vp']:,} vp"
-        f"{_CERTIFIED[result['is_certified']]}."
+        f"{_certified(made)}."
     )

@@ -78,10 +78,16 @@ def label(
 ) -> None:
     """Record labels of points, and show what was predicted; the claims on them end."""
     from venn_admit.cli.tables.review_tables import reviewed_lines
+    from venn_admit.flows.data.catalogue import find
     from venn_admit.flows.reviews.labels import give
 
-    given = labels_by_id("labels", labels, expected="an id and a class with = between, such as review-1=positive")
     session = open_session()
+    given = labels_by_id(
+        "labels",
+        labels,
+        find(session.engine, name).class_names,
+        expected="an id and a class with = between, such as review-1=positive",
+    )
     done = give(session.engine, name, _who(reviewer), given, resolves=resolve, memory_budget=session.memory_budget)
     print_result(as_json, json_of(done), *reviewed_lines(done), *due_lines(name, done.recalibrations_due))
 

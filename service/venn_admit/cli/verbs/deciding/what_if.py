@@ -90,23 +90,20 @@ def what_if(
     elif given:
         _settings(name, given[0], tried[given[0]], out, as_json=as_json)
     else:
-        _training(
-            name,
-            labels_by_id("--relabel", relabel or [], of="training exemplar"),
-            leave_out or [],
-            limit,
-            as_json=as_json,
-        )
+        _training(name, relabel or [], leave_out or [], limit, as_json=as_json)
 
 
-def _training(name: str, relabel: dict[str, str], leave_out: list[str], limit: int, *, as_json: bool) -> None:
+def _training(name: str, relabel: list[str], leave_out: list[str], limit: int, *, as_json: bool) -> None:
+    from venn_admit.flows.data.catalogue import find
     from venn_admit.flows.reports.what_if_training import what_if_training as flow
     from venn_admit.report.calibration.wording import section_tables
     from venn_admit.report.what_if.training import training_heading, training_payload, training_sections
 
     session = open_session()
+    class_names = find(session.engine, name).class_names if relabel else ()
+    labels = labels_by_id("--relabel", relabel, class_names, of="training exemplar")
     with messages.status("Computing what would change"):
-        found = flow(session, name, relabel=relabel, leave_out=leave_out)
+        found = flow(session, name, relabel=labels, leave_out=leave_out)
     sections = training_sections(_escaped(found), limit=limit)
     print_result(as_json, training_payload(found), section_tables(training_heading(found), sections))
 

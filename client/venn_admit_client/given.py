@@ -1,0 +1,60 @@
+"""Ids, names and sizes, as callers of either package give them."""
+
+from collections.abc import Collection, Iterable
+from operator import index
+from typing import overload
+
+
+@overload
+def listed_ids(argument: str, ids: Collection[str], refused: type[Exception]) -> list[str]: ...
+
+
+@overload
+def listed_ids(argument: str, ids: None, refused: type[Exception]) -> None: ...
+
+
+def listed_ids(argument: str, ids: Collection[str] | None, refused: type[Exception]) -> list[str] | None:
+    """Return ids as a list of texts.
+
+    Args:
+        argument: What messages call them.
+        ids: Texts or whole numbers; None for all.
+        refused: What is raised if they are a single text, which would be taken for as many ids as it has characters.
+    """
+    if ids is None:
+        return None
+    if isinstance(ids, str | bytes):
+        raise refused(f"{argument}: expected ids, in a list for example, got the single text {ids[:80]!r}")
+    return [str(one) for one in ids]
+
+
+def class_names(classes: Iterable[object], refused: type[Exception]) -> list[str]:
+    """Return the names of classes; refused is raised for a single text, and for what is no text."""
+    if isinstance(classes, str | bytes):
+        raise refused(f"classes: expected names, in a list for example, got the single text {classes[:80]!r}")
+    names = []
+    for name in classes:
+        if not isinstance(name, str):
+            raise refused(f"classes: expected texts as names, got {name!r}")
+        names.append(name)
+    return names
+
+
+@overload
+def whole_number(argument: str, value: int, refused: type[Exception]) -> int: ...
+
+
+@overload
+def whole_number(argument: str, value: None, refused: type[Exception]) -> None: ...
+
+
+def whole_number(argument: str, value: int | None, refused: type[Exception]) -> int | None:
+    """Return a number as Python has it, also one of NumPy's; None stays. refused is raised for anything else."""
+    if value is None:
+        return None
+    try:
+        if not isinstance(value, bool):
+            return index(value)
+    except TypeError:
+        pass
+    raise refused(f"{argument}: expected a whole number, got {value!r}")
