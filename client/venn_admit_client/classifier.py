@@ -8,8 +8,7 @@ from typing import Any
 from . import answers
 from .errors import InvalidInputError
 from .given import listed_ids
-from .inputs import as_rows, bodies, floats, texts
-from .inputs import column as column_of
+from .inputs import as_rows, bodies, floats, labels_of, texts
 from .interface import Progress, Rows
 from .jobs import await_job, check_out, decisions_of
 from .members import from_json
@@ -59,7 +58,7 @@ class Classifier(StoredClassifier):
 
     def _label(self, labels: Any, *, progress: Progress | None, **how: Any) -> Labelling:
         if isinstance(labels, Mapping):
-            given = as_rows({"external_id": texts(list(labels)), "label": column_of(list(labels.values()))})
+            given = as_rows({"external_id": texts(list(labels)), "label": labels_of(list(labels.values()))})
             return answers.stored_of(Labelling, self._sent("labels", "labels", given, how, MOST_LABELS, progress))
         with label_body(labels) as body:
             return answers.stored_of(Labelling, [self._uploaded("labels", body, how, progress)])
@@ -190,10 +189,10 @@ class Classifier(StoredClassifier):
         """Return arrays and lists by the names that their columns have."""
         return {
             "external_id": texts(rows.ids),
-            "document_id": texts(rows.documents),
+            "document_id": texts(rows.documents, "documents"),
             "vector": floats(rows.vectors, "vectors", self.dimension),
             "logits": floats(rows.logits, "logits", len(self.classes)),
-            "label": column_of(rows.labels),
+            "label": labels_of(rows.labels),
         }
 
     def _uploaded(self, route: str, body: Body, rest: Mapping[str, Any], progress: Progress | None) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Ids, names and sizes, as callers of either package give them."""
 
-from collections.abc import Collection, Iterable
+import json
+from collections.abc import Collection, Iterable, Mapping
 from operator import index
-from typing import overload
+from typing import Any, overload
 
 
 @overload
@@ -58,3 +59,20 @@ def whole_number(argument: str, value: int | None, refused: type[Exception]) -> 
     except TypeError:
         pass
     raise refused(f"{argument}: expected a whole number, got {value!r}")
+
+
+def encoded(where: str, body: Mapping[str, Any], refused: type[Exception]) -> bytes:
+    """Return an object as JSON, with numbers of NumPy as Python has them.
+
+    refused is raised for what JSON cannot hold, such as NaN; where: what its message calls the object.
+    """
+    try:
+        return json.dumps(body, allow_nan=False, default=_plain).encode()
+    except (TypeError, ValueError) as error:
+        raise refused(f"{where}: expected what JSON can hold: {error}") from error
+
+
+def _plain(value: Any) -> Any:
+    if type(value).__module__ == "numpy" and value.ndim == 0:
+        return value.item()
+    raise TypeError(f"a {type(value).__name__} is none of its types")

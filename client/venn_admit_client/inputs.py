@@ -1,41 +1,42 @@
 """Arrays, tensors and lists as the rows of requests."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, time
+from decimal import Decimal
+from math import isinf, isnan
 from typing import Any
 
 import numpy as np
 
 from .errors import InvalidInputError
+from .given import encoded
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 # The service reads requests of 32 MiB.
 _MOST_BYTES = 24 << 20
+_NESTING_LIMIT = 100
 
 
 def floats(values: Any, name: str, width: int | None, *, ndim: int = 2) -> Array | None:
     """Return an array or a tensor as float32, which the service computes with; None stays None.
 
     Args:
-        values: (n, width), or (width,).
+        values: (n, width) floats, or (width,) floats or integers.
         name: What messages call it.
         width: The length that a row must have; None: any, because the service refuses it.
         ndim: 2, or 1 for a single row.
 
     Raises:
-        InvalidInputError: It has another shape, or holds what float32 cannot.
+        InvalidInputError: It has another shape or type, some of it is masked, or it holds what float32 cannot.
     """
     if values is None:
         return None
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-        values = values.float().numpy()  # bfloat16 too
-    try:
-        with np.errstate(over="ignore"):
-            array: Array = np.asarray(values).astype(np.float32)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name}: expected numbers: {error}") from error
+    given = _array_of(values, name)
+    if given.dtype.kind not in ("f" if ndim == 2 else "fiu"):
+        raise InvalidInputError(f"{name}: expected an array of floats, got {given.dtype}; cast it")
+    with np.errstate(over="ignore"):
+        array: Array = given.astype(np.float32)
     if array.ndim != ndim or (width is not None and array.shape[-1] != width):
         shape = f"{'(n, ' if ndim == 2 else '('}{'any' if width is None else width}{')' if ndim == 2 else ',)'}"
         raise InvalidInputError(f"{name}: expected shape {shape}, got {array.shape}")
@@ -46,34 +47,114 @@ def floats(values: Any, name: str, width: int | None, *, ndim: int = 2) -> Array
     return array
 
 
-def column(values: Any) -> list[Any] | None:
-    """Return a column of any kind as a list of plain values; None stays None."""
+def _array_of(values: Any, name: str) -> Array:
+    """Return an array, a tensor, or a list of either as one array, of the type that it has."""
+    rows = values if isinstance(values, (list, tuple)) else [values]
+    if any(map(np.ma.is_masked, rows)):
+        raise InvalidInputError(f"{name}: expected an array without masked values; leave their rows out")
+    try:
+        plain = [_of_tensor(row) for row in rows]
+        return np.asarray(plain if rows is values else plain[0])
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidInputError(f"{name}: expected numbers, as many in each row: {error}") from error
+
+
+def _of_tensor(values: Any) -> Any:
+    """Return the values of a tensor on the CPU, bfloat16 as float32; anything else stays."""
+    if not hasattr(values, "detach"):
+        return values
+    values = values.detach().cpu()
+    return (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
+
+
+def column(values: Any, name: str = "column") -> list[Any] | None:
+    """Return a column of any kind as a list of plain values, None for what is masked; None stays None.
+
+    name: what messages call it.
+
+    Raises:
+        InvalidInputError: It is a text, a mapping or a single value.
+    """
     if values is None:
         return None
+    is_single = not hasattr(values, "__iter__") or getattr(values, "ndim", 1) == 0
+    if is_single or isinstance(values, (str, bytes, Mapping)):
+        raise InvalidInputError(f"{name}: expected a list or an array of values, got a {type(values).__name__}")
     if hasattr(values, "detach"):
         values = values.detach().cpu()
-    listed = values.tolist() if hasattr(values, "tolist") else list(values)
-    return [value.item() if isinstance(value, np.generic) else value for value in listed]
+    has_times = isinstance(values, np.ndarray) and values.dtype.kind in "mM"  # of which `tolist` may make integers
+    listed = values.tolist() if hasattr(values, "tolist") and not has_times else values
+    return [_scalar(value) for value in listed]
 
 
-def texts(values: Any) -> list[str | None] | None:
-    """Return ids as texts; None stays None."""
-    listed = column(values)
-    return None if listed is None else [None if value is None else str(value) for value in listed]
+def _scalar(value: Any) -> Any:
+    """Return a scalar of NumPy, or a tensor of one value, as Python has it; anything else stays.
+
+    A time that is finer than Python has it becomes text.
+    """
+    if getattr(value, "ndim", None) != 0:
+        return value
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        in_microseconds = value.astype(f"{value.dtype.kind}8[us]")
+        return in_microseconds.item() if np.isnat(value) or in_microseconds == value else str(value)
+    return None if value is np.ma.masked else value.item()
 
 
-def as_rows(columns: Mapping[str, Any], attributes: Mapping[str, Sequence[Any]] | None = None) -> list[dict[str, Any]]:
+def _is_missing(value: Any) -> bool:
+    """Whether it is None, NaN, or what pandas has in place of a value."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and isnan(value))
+
+
+def labels_of(values: Any) -> list[Any] | None:
+    """Return labels as `column` does, with None for unknown ones, which are -1, NaN or null.
+
+    Raises:
+        InvalidInputError: They are no column, or there are several values in a row.
+    """
+    shape = getattr(values, "shape", None)
+    if shape is not None and len(shape) != 1:
+        raise InvalidInputError(f"labels: expected shape (n,), got {tuple(shape)}")
+    listed = column(values, "labels")
+    if listed is None:
+        return None
+    for row in listed:
+        if isinstance(row, (list, tuple)) or hasattr(row, "shape"):
+            raise InvalidInputError(f"labels: expected shape (n,), got ({len(listed)}, {len(row)})")
+    return [None if _is_missing(value) or value == -1 else value for value in listed]
+
+
+def texts(values: Any, name: str = "ids") -> list[str | None] | None:
+    """Return ids as texts; None stays None, and is returned for each missing one of documents, such as NaN.
+
+    name: `ids` or `documents`, what messages call them.
+
+    Raises:
+        InvalidInputError: They are no column, or one is neither a text nor an integer.
+    """
+    listed = column(values, name)
+    if listed is None:
+        return None
+    if name == "documents":
+        listed = [None if _is_missing(value) else value for value in listed]
+    for row, value in enumerate(listed):
+        if not (value is None or isinstance(value, (str, int))) or isinstance(value, bool):
+            raise InvalidInputError(f"row {row}, {name}: expected a text or an integer, got {value!r}")
+    return [None if value is None else str(value) for value in listed]
+
+
+def as_rows(columns: Mapping[str, Any], attributes: Any = None) -> list[dict[str, Any]]:
     """Return a mapping for each row, of the columns that are not None.
 
     Args:
         columns: Arrays and lists of n rows each, by their names.
-        attributes: Columns of n values each, which each row has under `attributes`.
+        attributes: Columns of n values each, which each row has under `attributes`: a mapping, a DataFrame or a table
+            of Arrow. Missing values and infinities become null, dates their text in ISO 8601.
 
     Raises:
-        InvalidInputError: Columns have different lengths.
+        InvalidInputError: Columns have different lengths, or an attribute has a value that JSON has not.
     """
     given = {name: values for name, values in columns.items() if values is not None}
-    extra = {str(name): column(values) or [] for name, values in (attributes or {}).items()}
+    extra = {} if attributes is None else _attribute_columns(attributes)
     lengths = {name: len(values) for name, values in {**given, **extra}.items()}
     if len(set(lengths.values())) != 1:
         found = ", ".join(f"{name} has {length}" for name, length in lengths.items())
@@ -84,6 +165,50 @@ def as_rows(columns: Mapping[str, Any], attributes: Mapping[str, Sequence[Any]] 
         for row, values in zip(made, zip(*extra.values(), strict=True), strict=True):
             row["attributes"] = dict(zip(extra, values, strict=True))
     return made
+
+
+def _attribute_columns(attributes: Any) -> dict[str, list[Any]]:
+    """Return attributes as lists of values that JSON has, by their names."""
+    if hasattr(attributes, "to_pydict"):  # a table of Arrow
+        attributes = attributes.to_pydict()
+    elif hasattr(attributes, "columns"):  # a DataFrame
+        attributes = {name: attributes[name] for name in attributes.columns}
+    elif not isinstance(attributes, Mapping):
+        raise InvalidInputError(
+            "attributes: expected a mapping of columns, a DataFrame or a table of Arrow, got a "
+            f"{type(attributes).__name__}"
+        )
+    return {
+        str(name): [
+            _json_value(value, f"row {row}, attribute {str(name)!a}")
+            for row, value in enumerate(column(values, f"attribute {name!r}") or [])
+        ]
+        for name, values in attributes.items()
+    }
+
+
+def _json_value(value: Any, where: str, depth: int = 0) -> Any:
+    """Return a value as JSON has it, in the form in which the service keeps attributes of a table."""
+    if depth > _NESTING_LIMIT:
+        raise InvalidInputError(f"{where}: expected a value nested at most {_NESTING_LIMIT} deep, got a deeper one")
+    value = _scalar(value)
+    if _is_missing(value) or (isinstance(value, float) and isinf(value)):
+        return None
+    match value:
+        case str() | int() | float():
+            return value
+        case list():
+            return [_json_value(item, where, depth + 1) for item in value]
+        case dict():
+            return {_json_value(key, where): _json_value(item, where, depth + 1) for key, item in value.items()}
+        case Decimal():
+            return str(value)
+        case date() | time():  # a date may have a time
+            return value.isoformat()
+    raise InvalidInputError(
+        f"{where}: expected numbers, texts, dates, booleans, or lists and dictionaries of them, got a "
+        f"{type(value).__name__}; cast it to text or leave it out"
+    )
 
 
 def bodies(
@@ -101,28 +226,21 @@ def bodies(
         How many rows a body has, and the body.
 
     Raises:
-        InvalidInputError: A row holds what JSON cannot.
+        InvalidInputError: A row, or another member, holds what JSON cannot.
 
     >>> list(bodies("points", [{"x": 1}, {"x": 2}, {"x": 3}], {"split": "train", "source": None}, most_rows=2))
     [(2, b'{"split": "train", "points": [{"x": 1},{"x": 2}]}'), (1, b'{"split": "train", "points": [{"x": 3}]}')]
     """
-    head = json.dumps({name: value for name, value in rest.items() if value is not None})[:-1]
-    begin = f'{head}{", " if len(head) > 1 else ""}"{member}": ['.encode()
+    others = (encoded(name, {name: value}, InvalidInputError) for name, value in rest.items() if value is not None)
+    begin = b"{" + b"".join(other[1:-1] + b", " for other in others) + f'"{member}": ['.encode()
     block: list[bytes] = []
     size = 0
     for number, row in enumerate(given):
-        encoded = _encoded(row, member, number)
-        if block and (len(block) == most_rows or size + len(encoded) > _MOST_BYTES):
+        sent = encoded(f"{member}[{number}]", row, InvalidInputError)
+        if block and (len(block) == most_rows or size + len(sent) > _MOST_BYTES):
             yield len(block), begin + b",".join(block) + b"]}"
             block, size = [], 0
-        block.append(encoded)
-        size += len(encoded) + 1
+        block.append(sent)
+        size += len(sent) + 1
     if block:
         yield len(block), begin + b",".join(block) + b"]}"
-
-
-def _encoded(row: Mapping[str, Any], member: str, number: int) -> bytes:
-    try:
-        return json.dumps(row, allow_nan=False).encode()
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{member}[{number}]: expected what JSON can hold: {error}") from error

@@ -11,6 +11,7 @@ from uuid import uuid4
 import httpx2 as httpx
 
 from .errors import InvalidInputError, UnavailableError, VennAdmitError, family_of
+from .given import encoded
 from .retries import Retries, is_temporary
 
 # An attempt is given at least so long, even if the time is nearly over.
@@ -64,13 +65,21 @@ class Transport:
                 return
 
     def post(self, *path: str | int, body: Mapping[str, Any] | bytes | None = None) -> dict[str, Any]:
-        """Send JSON to a path until it is answered, to be executed once; return the answer."""
-        content = body if isinstance(body, bytes | None) else json.dumps(body, allow_nan=False).encode()
+        """Send JSON to a path until it is answered, to be executed once; return the answer.
+
+        Raises:
+            InvalidInputError: JSON cannot hold a member of the body.
+        """
+        content = body if isinstance(body, bytes | None) else _json(body)
         return self._send("POST", path, content=content)
 
     def put(self, *path: str | int, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Put JSON at a path until that is answered, to be executed once; return the answer."""
-        return self._send("PUT", path, content=json.dumps(body, allow_nan=False).encode())
+        """Put JSON at a path until that is answered, to be executed once; return the answer.
+
+        Raises:
+            InvalidInputError: JSON cannot hold a member of the body.
+        """
+        return self._send("PUT", path, content=_json(body))
 
     def delete(self, *path: str | int, **query: Any) -> dict[str, Any]:
         """Delete what is at a path, sending that until it is answered; return the answer."""
@@ -151,6 +160,12 @@ class Transport:
                 into.write(block)
             into.flush()
         return answer
+
+
+def _json(body: Mapping[str, Any]) -> bytes:
+    """Return a body, whose members are encoded one by one so that a refusal names the argument."""
+    members = [encoded(name, {name: value}, InvalidInputError)[1:-1] for name, value in body.items()]
+    return b"{" + b", ".join(members) + b"}"
 
 
 def _given(query: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Labels in whatever form a file has them: class numbers, whole floats, or class names."""
 
 from collections.abc import Sequence
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -52,16 +53,19 @@ class ClassNumbers:
         raise ValueError(integers, f"{value!r}, which is the number of one class and the name of another")
 
     def of_column(self, values: npt.NDArray[Any] | Sequence[object]) -> IntArray:
-        """Return the classes of n labels, (n,) int64; -1 if a label is unknown: -1, NaN, None or an empty text.
+        """Return the classes of n labels, (n,) int64; -1 if a label is unknown.
+
+        Unknown are -1, NaN, an empty text, None and what pandas has in its place.
 
         Raises ValueError(position, expected, got) at the first label that names no class.
         """
         if isinstance(values, np.ndarray):
             return self._of_numbers(values)
         numbers = np.empty(len(values), dtype=np.int64)
-        for position, value in enumerate(values):
+        for position, given in enumerate(values):
+            value = given.item() if isinstance(given, np.generic) else given
             try:
-                numbers[position] = UNKNOWN_LABEL if value in (None, "") else self.of(value)
+                numbers[position] = UNKNOWN_LABEL if _is_unknown(value) else self.of(value)
             except ValueError as error:
                 raise ValueError(position, *error.args) from None
         return numbers
@@ -76,6 +80,22 @@ class ClassNumbers:
             expected = f"{UNKNOWN_LABEL} (unknown) or 0..{self._class_count - 1}"
             raise ValueError(position, expected, str(filled[position].item()))
         return filled.astype(np.int64)
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value is None, or one of those that pandas has in its place: NA and NaT."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _is_unknown(value: object) -> bool:
+    match value:
+        case float() if isnan(value):
+            return True
+        case int() | float():
+            return value == UNKNOWN_LABEL
+        case str():
+            return not value
+    return is_missing(value)
 
 
 def _whole_number(value: object) -> int | None:

@@ -19,7 +19,7 @@ from venn_admit.core.probabilities import are_probabilities, logs, not_probabili
 from venn_admit.core.types import UNKNOWN_LABEL, Float32Array, IntArray
 from venn_admit.errors import Code, InvalidInputError
 from venn_admit.files.inputs import Place, input_error
-from venn_admit.files.label_values import ClassNumbers
+from venn_admit.files.label_values import ClassNumbers, is_missing
 
 NESTING_LIMIT = 100
 VERSION_RULE = "1 to 200 printable characters, without spaces around them"
@@ -320,7 +320,7 @@ def plain_attributes(place: Place, row: int, attributes: Attributes) -> Attribut
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
-    """Return the value as JSON knows it; NaN and infinities, which JSON lacks, become None.
+    """Return the value as JSON knows it; NaN, NA, NaT and infinities, which JSON lacks, become None.
 
     Raises ValueError(expected, got[, advice]) if JSON has no such value.
     """
@@ -345,6 +345,8 @@ def _plain_scalar(value: Any) -> Any:
             return value
         case Decimal():
             return str(value)
+        case _ if is_missing(value):  # NaT is a date, too
+            return None
         case date() | time():  # a date may have a time
             return value.isoformat()
     expected = "numbers, texts, dates, booleans, or lists and dictionaries of them"

@@ -195,8 +195,16 @@ class ArraySource:
             if values.dtype.kind != "f":
                 raise input_error(self.name, name, "an array of floats", values.dtype, "cast it")
         first, (values, _) = next(iter(floats.items()))
-        row_count = len(values)
-        columns = {"logits": self.logits, "labels": self.labels, "ids": self.ids, "documents": self.documents}
+        self._check_lengths(first, len(values))
+
+    def _check_lengths(self, first: str, row_count: int) -> None:
+        """Raise InvalidInputError unless every column has a value for each row of the first array, and it has any."""
+        if len(self.logits) != row_count:
+            raise input_error(self.name, "logits", f"{row_count} rows, as many as {first} has", len(self.logits))
+        columns = {"labels": self.labels, "ids": self.ids, "documents": self.documents}
+        for name, column in columns.items():
+            if isinstance(column, np.ndarray) and column.ndim != 1:
+                raise input_error(self.name, name, f"shape ({row_count},)", column.shape)
         for name, column in {**columns, **(self.attributes or {})}.items():
             if column is not None and len(column) != row_count:
                 raise input_error(self.name, name, f"{row_count} rows, as many as {first} has", len(column))

@@ -9,29 +9,69 @@ import pyarrow as pa
 from venn_admit.errors import InvalidInputError
 
 _TABLES = "a path, a pyarrow Table or RecordBatchReader, a pandas DataFrame, or what a hook returns"
+UNREADABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
+"""What pyarrow raises for values that it cannot hold."""
 
 
-def array_of(values: Any) -> np.ndarray[Any, Any]:
-    """Return an array; of a tensor, its values on the CPU."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-        values = values.numpy() if str(values.dtype) != "torch.bfloat16" else values.float().numpy()
-    return np.asarray(values)
+def array_of(values: Any, name: str = "array") -> np.ndarray[Any, Any]:
+    """Return an array; of a tensor, or of a list of tensors, their values on the CPU.
+
+    name: what messages call it.
+
+    Raises:
+        InvalidInputError: Rows have different lengths, some values are masked, or they cannot be an array.
+    """
+    if isinstance(values, (list, tuple)):
+        values = [array_of(one, name) if _is_tensor(one) or np.ma.is_masked(one) else one for one in values]
+    if np.ma.is_masked(values):
+        raise InvalidInputError(f"{name}: expected an array without masked values; leave their rows out")
+    try:
+        if _is_tensor(values):
+            values = values.detach().cpu()
+            values = values.numpy() if str(values.dtype) != "torch.bfloat16" else values.float().numpy()
+        return np.asarray(values)
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        raise InvalidInputError(f"{name}: expected numbers, as many in each row: {error}") from error
 
 
-def column_of(values: Any) -> Sequence[Any]:
-    """Return a column of values as a list, or as an array of numbers."""
-    if hasattr(values, "detach"):
-        values = array_of(values)
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
-        return values  # type: ignore[return-value]
+def column_of(values: Any, name: str = "column") -> Sequence[Any]:
+    """Return a column of values as a list, or as an array of numbers or of rows; None stands for what is masked.
+
+    name: what messages call it.
+
+    Raises:
+        InvalidInputError: It is a text, a mapping or a single value.
+    """
+    is_single = not hasattr(values, "__iter__") or getattr(values, "ndim", 1) == 0
+    if is_single or isinstance(values, (str, bytes, Mapping)):
+        raise InvalidInputError(f"{name}: expected a list or an array of values, got a {type(values).__name__}")
+    has_tensors = isinstance(values, (list, tuple)) and any(map(_is_tensor, values))
+    if has_tensors or _is_tensor(values) or getattr(values, "ndim", 1) > 1:
+        values = array_of(values, name)
+    if isinstance(values, np.ndarray) and values.dtype.kind == "M":
+        values = _dates_of(values)
+    is_plain = isinstance(values, np.ndarray) and (values.ndim > 1 or values.dtype.kind in "iuf")
+    if is_plain and not np.ma.is_masked(values):
+        return values  # type: ignore[no-any-return]
     return values.tolist() if hasattr(values, "tolist") else list(values)
+
+
+def _is_tensor(values: Any) -> bool:
+    return hasattr(values, "detach")
+
+
+def _dates_of(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return dates and times as Python has them, as text if they are finer than it has, and None for NaT."""
+    given = np.ma.filled(values, np.datetime64("NaT"))
+    in_microseconds = given.astype("M8[us]")
+    is_exact = np.isnat(given) | (in_microseconds == given)
+    return np.where(is_exact, in_microseconds.astype(object), np.datetime_as_string(given))
 
 
 def attributes_of(values: Any) -> Mapping[str, Sequence[Any]]:
     """Return columns as lists of plain values, from a DataFrame, a table or a mapping of columns."""
     if isinstance(values, Mapping):
-        return {str(name): column_of(column) for name, column in values.items()}
+        return {str(name): column_of(column, f"attribute {name!r}") for name, column in values.items()}
     arrow = arrow_of(values)
     table = arrow if isinstance(arrow, pa.Table) else arrow.read_all()
     return {name: table.column(name).to_pylist() for name in table.column_names}
@@ -47,11 +87,14 @@ def arrow_of(data: Any) -> pa.Table | pa.RecordBatchReader:
         return data
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
-    if hasattr(data, "__arrow_c_stream__"):  # polars and others
-        return pa.RecordBatchReader.from_stream(data)
-    if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
-        try:
-            return pa.Table.from_pandas(data, preserve_index=False)
-        except pa.ArrowException as error:
-            raise InvalidInputError(f"the DataFrame cannot be read as a table: {error}") from error
+    is_of_pandas = type(data).__module__.partition(".")[0] == "pandas"
+    try:
+        if is_of_pandas and hasattr(data, "columns"):
+            is_named = any(name is not None for name in data.index.names)
+            return pa.Table.from_pandas(data, preserve_index=None if is_named else False)
+        if not is_of_pandas and hasattr(data, "__arrow_c_stream__"):  # polars and others
+            return pa.RecordBatchReader.from_stream(data)
+    except UNREADABLE as error:
+        said = "; ".join(map(str, error.args))  # the column is named in the second
+        raise InvalidInputError(f"the {type(data).__name__} cannot be read as a table: {said}") from error
     raise InvalidInputError(f"expected {_TABLES}, got a {type(data).__name__}")

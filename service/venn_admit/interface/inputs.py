@@ -12,7 +12,7 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_sources import LabelFile, LabelSource, LabelTable
 from venn_admit.files.records import Stated
 from venn_admit.files.sources import ArraySource, ArrowSource, ExemplarSource, FileSource
-from venn_admit.interface.arrays import array_of, arrow_of, attributes_of, column_of
+from venn_admit.interface.arrays import UNREADABLE, array_of, arrow_of, attributes_of, column_of
 from venn_admit.interface.hooks.outputs import HookedBatches
 from venn_admit_client.interface import Rows
 
@@ -32,7 +32,7 @@ def exemplar_source(rows: Rows, *, memory_budget: int) -> ExemplarSource:
         memory_budget: Bytes that reading may take.
 
     Raises:
-        InvalidInputError: Both or neither were given, or something of another type.
+        InvalidInputError: Both or neither were given, something of another type, or what no array or table can be.
     """
     columns = {name: getattr(rows, name) for name in COLUMNS}
     data, name, stated = rows.data, rows.source, Stated(rows.extractor, rows.probabilities)
@@ -47,14 +47,13 @@ def exemplar_source(rows: Rows, *, memory_budget: int) -> ExemplarSource:
         return ArrowSource(name or TABLE, arrow_of(data), memory_budget, stated)
     if "logits" not in given:
         raise InvalidInputError("expected data, or vectors and logits, or logits only; logits are missing")
-    labels = columns["labels"]
     return ArraySource(
         name or ARRAYS,
-        vectors=None if columns["vectors"] is None else array_of(columns["vectors"]),
-        logits=array_of(columns["logits"]),
-        labels=None if labels is None else column_of(labels),
-        ids=None if columns["ids"] is None else column_of(columns["ids"]),
-        documents=None if columns["documents"] is None else column_of(columns["documents"]),
+        vectors=None if columns["vectors"] is None else array_of(columns["vectors"], "vectors"),
+        logits=array_of(columns["logits"], "logits"),
+        labels=None if columns["labels"] is None else column_of(columns["labels"], "labels"),
+        ids=None if columns["ids"] is None else column_of(columns["ids"], "ids"),
+        documents=None if columns["documents"] is None else column_of(columns["documents"], "documents"),
         attributes=None if columns["attributes"] is None else attributes_of(columns["attributes"]),
         memory_budget=memory_budget,
         stated=stated,
@@ -65,7 +64,7 @@ def label_source(data: Any, *, name: str | None, memory_budget: int) -> LabelSou
     """Return labels as a source: a path, a table of Arrow, a DataFrame, or a mapping of ids to labels.
 
     Raises:
-        InvalidInputError: It is of another type.
+        InvalidInputError: It is of another type, or cannot be read as a table.
     """
     if isinstance(data, (str, PathLike)):
         return LabelFile(Path(data), memory_budget)
@@ -83,10 +82,13 @@ def vector_of(values: Any, dimension: int | None, name: str = "vector") -> np.nd
     dimension: the length that it must have; None if a flow refuses it whatever its length.
 
     Raises:
-        InvalidInputError: It has another length, or holds what float32 cannot.
+        InvalidInputError: It has another length, is not of numbers, or holds what float32 cannot.
     """
+    given = array_of(values, name)
+    if given.dtype.kind not in "fiu":
+        raise InvalidInputError(f"{name}: expected an array of floats, got {given.dtype}; cast it")
     with np.errstate(over="ignore"):
-        vector = np.asarray(array_of(values), dtype=np.float32)
+        vector = given.astype(np.float32)
     if dimension is not None and vector.shape != (dimension,):
         raise InvalidInputError(f"{name}: expected shape ({dimension},), got {vector.shape}")
     if not np.isfinite(vector).all():
@@ -102,5 +104,5 @@ def _label_column(labels: Iterable[Any]) -> pa.Array:
         return pa.array([None if label is None else str(label) for label in plain], pa.string())
     try:
         return pa.array(plain)
-    except pa.ArrowException as error:
+    except UNREADABLE as error:
         raise InvalidInputError(f"labels: expected class numbers or class names: {error}") from error

@@ -1,0 +1,153 @@
+"""What people have at hand as input: taken as they mean it, or refused by name, and never stored as something else."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sqlalchemy import Engine, text
+
+import venn_admit
+from venn_admit import InvalidInputError
+from venn_admit.files.label_values import ClassNumbers
+from venn_admit.files.sources import ArraySource
+from venn_admit.interface.arrays import attributes_of, column_of
+from venn_admit.store.database.engine import connect
+
+LOGITS = np.array([[2.0, -1.0], [-1.0, 2.0], [3.0, -1.0], [-1.0, 3.0]], dtype=np.float32)
+VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3)
+
+
+@pytest.fixture
+def made(connection: venn_admit.Connection) -> venn_admit.Classifier:
+    return connection.create("made", ["a", "b"], dimension=3, neighbours=2)
+
+
+def ingest(made: venn_admit.Classifier, **changed: Any) -> venn_admit.Ingestion:
+    given: dict[str, Any] = {"vectors": VECTORS, "logits": LOGITS, "labels": [0, 1, 0, 1], "ids": list("wxyz")}
+    return made.ingest(**{**given, **changed}, split="train")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pd.Series([0, 1, None, 1], dtype="Int64"),
+        pd.Series(["a", "b", None, "b"], dtype="string"),
+        pd.Series(pd.Categorical(["a", "b", None, "b"])),
+        np.ma.array([0, 1, 7, 1], mask=[False, False, True, False]),
+        [0, 1, float("nan"), 1],
+        ["a", "b", np.nan, "b"],
+        [0, 1, -1, 1],
+        [np.int64(0), np.int64(1), pd.NA, "b"],
+        torch.tensor([0, 1, -1, 1]),
+        [torch.tensor(label) for label in (0, 1, -1, 1)],
+    ],
+    ids=str,
+)
+def test_what_stands_for_no_label(labels: Any) -> None:
+    assert ClassNumbers(2, ("a", "b")).of_column(column_of(labels)).tolist() == [0, 1, -1, 1]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"labels": np.array([[0], [1], [0], [1]])}, r"labels: expected shape \(4,\), got \(4, 1\)"),
+        ({"labels": np.eye(4, dtype=np.int64)}, r"labels: expected shape \(4,\), got \(4, 4\)"),
+        ({"labels": np.array([["a"]] * 4)}, r"labels: expected shape \(4,\), got \(4, 1\)"),
+        ({"labels": pd.DataFrame({"y": [0, 1, 0, 1]})}, r"labels: expected shape \(4,\), got \(4, 1\)"),
+        ({"labels": [np.array([0, 1])] * 4}, "row 0, labels: expected a class number"),
+        ({"labels": 1}, "labels: expected a list or an array of values, got a int"),
+        ({"labels": "abab"}, "labels: expected a list or an array of values, got a str"),
+        ({"attributes": {"day": np.array(1)}}, "attribute 'day': expected a list or an array of values"),
+        ({"vectors": np.ma.array(VECTORS, mask=VECTORS == 3)}, "vectors: expected an array without masked values"),
+        ({"logits": list(np.ma.array(LOGITS, mask=LOGITS == 3))}, "logits: expected an array without masked values"),
+        ({"vectors": [[1.0, 2.0, 3.0], [1.0], [2.0], [3.0]]}, "vectors: expected numbers, as many in each row"),
+        ({"vectors": [[torch.tensor(1.0, requires_grad=True)] * 3] * 4}, "vectors: expected numbers"),
+        ({"vectors": torch.tensor(VECTORS).to_sparse()}, "vectors: expected numbers"),
+        ({"vectors": VECTORS.astype(complex)}, "expected an array of floats"),
+        ({"ids": ["w", "x", np.nan, "z"]}, "row 2, ids: expected a text or an integer, got nan"),
+        ({"documents": ["w", "x", pd.NA, "z"]}, "row 2, documents: expected a text or an integer, got <NA>"),
+    ],
+    ids=str,
+)
+def test_what_is_refused(made: venn_admit.Classifier, changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInputError, match=said):
+        ingest(made, **changed)
+
+
+def test_lists_of_tensors(made: venn_admit.Classifier) -> None:
+    vectors = [torch.tensor(row, requires_grad=True) for row in VECTORS]
+    logits = [torch.tensor(row).bfloat16() for row in LOGITS]
+    assert ingest(made, vectors=vectors, logits=logits).new == 4
+
+
+def test_dates_are_those_of_a_table(
+    made: venn_admit.Classifier, connection: venn_admit.Connection, engine: Engine
+) -> None:
+    days = np.array(["2020-01-01", "NaT", "2020-01-03", "2020-01-04T05:06:07.000000008"], dtype="M8[ns]")
+    ingest(made, attributes={"day": days})
+    ingest(connection.create("other", ["a", "b"], dimension=3, neighbours=2), attributes=pd.DataFrame({"day": days}))
+    with connect(engine) as reading:
+        found = reading.execute(text("SELECT attributes ->> 'day' FROM exemplar ORDER BY id")).scalars().all()
+    assert found[:4] == found[4:]
+    assert found[1] is None
+    assert found[2:4] == ["2020-01-03T00:00:00", "2020-01-04T05:06:07.000000008"]
+
+
+@pytest.mark.parametrize(
+    ("values", "stored"),
+    [
+        ([pd.NaT, pd.NA, pd.Timestamp("2020-01-03"), None], [None, None, "2020-01-03T00:00:00", None]),
+        (pd.Series([1, None, 2, 3], dtype="Int64"), [1, None, 2, 3]),
+        (np.ma.array([1, 2, 3, 4], mask=[False, True, False, False]), [1, None, 3, 4]),
+        (np.arange(4), [0, 1, 2, 3]),
+        (LOGITS, LOGITS.tolist()),
+    ],
+    ids=str,
+)
+def test_attributes(values: Any, stored: list[object]) -> None:
+    columns = attributes_of({"one": values})
+    (batch,) = ArraySource("made", VECTORS, LOGITS, attributes=columns).batches(
+        dimension=3, class_count=2, class_names=("a", "b")
+    )
+    assert [each["one"] for each in batch.attributes] == stored
+
+
+FRAME = {"vector": list(VECTORS), "logits": list(LOGITS), "external_id": list("wxyz")}
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda made: made.ingest(pd.DataFrame({**FRAME, "label": [0, "b", 0, "b"]})),
+            "the DataFrame cannot .* column label",
+        ),
+        (
+            lambda made: made.label(pd.DataFrame({"external_id": ["w", "x"], "label": ["a", 1]})),
+            "the DataFrame .* column label",
+        ),
+        (lambda made: made.label({"w": 10**30}), "labels: expected class numbers or class names"),
+        (lambda made: made.label(pd.Series({"w": 0, "x": 1})), "expected a path, .*, got a Series"),
+        (lambda made: made.decide([1, 2, 3], logits=np.array([1 + 1j, 2])), "logits: expected an array of floats"),
+        (lambda made: made.decide([1, 2, 3], logits=["1", "2"]), "logits: expected an array of floats"),
+        (lambda made: made.decide(np.array([True, False, True])), "vector: expected an array of floats"),
+        (lambda made: made.decide([1.0, [2.0], 3.0]), "vector: expected numbers, as many in each row"),
+    ],
+)
+def test_what_cannot_be_read_is_no_fault_of_the_program(
+    made: venn_admit.Classifier, call: Callable[[venn_admit.Classifier], object], said: str
+) -> None:
+    ingest(made)
+    with pytest.raises(InvalidInputError, match=said):
+        call(made)
+
+
+def test_an_index_without_a_name_is_no_column(made: venn_admit.Classifier) -> None:
+    ingest(made)
+    frame = pd.DataFrame({"external_id": ["w", "x"], "label": ["b", "b"]}, index=[7, 9])
+    assert made.label(frame, selection="selected").ignored == ()
+    named = frame.set_index("external_id")
+    assert made.label(named, selection="selected") == made.label(frame, selection="selected")
