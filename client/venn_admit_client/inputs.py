@@ -55,7 +55,7 @@ def _array_of(values: Any, name: str) -> Array:
     try:
         plain = [_of_tensor(row) for row in rows]
         return np.asarray(plain if rows is values else plain[0])
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
         raise InvalidInputError(f"{name}: expected numbers, as many in each row: {error}") from error
 
 
@@ -90,12 +90,14 @@ def column(values: Any, name: str = "column") -> list[Any] | None:
 def _scalar(value: Any) -> Any:
     """Return a scalar of NumPy, or a tensor of one value, as Python has it; anything else stays.
 
-    A time that is finer than Python has it becomes text.
+    A date and time that is finer than Python has it becomes text.
     """
     if getattr(value, "ndim", None) != 0:
         return value
-    if isinstance(value, (np.datetime64, np.timedelta64)):
-        in_microseconds = value.astype(f"{value.dtype.kind}8[us]")
+    if isinstance(value, np.timedelta64):
+        value = value.astype("m8[us]")
+    if isinstance(value, np.datetime64):
+        in_microseconds = value.astype("M8[us]")
         return in_microseconds.item() if np.isnat(value) or in_microseconds == value else str(value)
     return None if value is np.ma.masked else value.item()
 
@@ -154,7 +156,7 @@ def as_rows(columns: Mapping[str, Any], attributes: Any = None) -> list[dict[str
         InvalidInputError: Columns have different lengths, or an attribute has a value that JSON has not.
     """
     given = {name: values for name, values in columns.items() if values is not None}
-    extra = {} if attributes is None else _attribute_columns(attributes)
+    extra = {} if attributes is None else attribute_columns(attributes)
     lengths = {name: len(values) for name, values in {**given, **extra}.items()}
     if len(set(lengths.values())) != 1:
         found = ", ".join(f"{name} has {length}" for name, length in lengths.items())
@@ -167,7 +169,7 @@ def as_rows(columns: Mapping[str, Any], attributes: Any = None) -> list[dict[str
     return made
 
 
-def _attribute_columns(attributes: Any) -> dict[str, list[Any]]:
+def attribute_columns(attributes: Any) -> dict[str, list[Any]]:
     """Return attributes as lists of values that JSON has, by their names."""
     if hasattr(attributes, "to_pydict"):  # a table of Arrow
         attributes = attributes.to_pydict()

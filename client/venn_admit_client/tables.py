@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from .errors import InvalidInputError
-from .inputs import Array, column, texts
+from .inputs import Array, attribute_columns, column, texts
 
 PARQUET = "application/vnd.apache.parquet"
 ARROW_STREAM = "application/vnd.apache.arrow.stream"
@@ -101,14 +101,14 @@ def _reader(data: Any) -> Any:
     raise InvalidInputError(f"expected a path, a pyarrow Table or a DataFrame, got a {type(data).__name__}")
 
 
-def _of_columns(columns: Mapping[str, Any], attributes: Mapping[str, Any] | None) -> Any:
+def _of_columns(columns: Mapping[str, Any], attributes: Any) -> Any:
     """Return a table of arrays and lists. Raises InvalidInputError if they cannot be one."""
     pa = arrow()
     given = {name: _arrow_column(name, values) for name, values in columns.items() if values is not None}
     try:
-        if attributes:
-            fields = [pa.array(column(values)) for values in attributes.values()]
-            given["attributes"] = pa.StructArray.from_arrays(fields, [str(name) for name in attributes])
+        if attributes is not None and (columns_of := attribute_columns(attributes)):
+            fields = [pa.array(values) for values in columns_of.values()]
+            given["attributes"] = pa.StructArray.from_arrays(fields, list(columns_of))
         return pa.table(given)
     except (pa.ArrowException, ValueError) as error:
         lengths = ", ".join(f"{name} has {len(values)}" for name, values in given.items())

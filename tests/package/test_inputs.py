@@ -68,13 +68,21 @@ def test_what_stands_for_no_label(labels: Any) -> None:
         ({"vectors": torch.tensor(VECTORS).to_sparse()}, "vectors: expected numbers"),
         ({"vectors": VECTORS.astype(complex)}, "expected an array of floats"),
         ({"ids": ["w", "x", np.nan, "z"]}, "row 2, ids: expected a text or an integer, got nan"),
-        ({"documents": ["w", "x", pd.NA, "z"]}, "row 2, documents: expected a text or an integer, got <NA>"),
+        ({"documents": ["w", "x", 1.5, "z"]}, "row 2, documents: expected a text or an integer, got 1.5"),
     ],
     ids=str,
 )
 def test_what_is_refused(made: venn_admit.Classifier, changed: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInputError, match=said):
         ingest(made, **changed)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT], ids=str)
+def test_a_document_may_be_missing(made: venn_admit.Classifier, engine: Engine, missing: Any) -> None:
+    ingest(made, ids=[np.int64(1), 2, 3, 4], documents=["1", missing, np.int64(1), "z"])
+    with connect(engine) as reading:
+        found = reading.execute(text("SELECT external_id, document_id FROM exemplar ORDER BY id")).all()
+    assert [tuple(row) for row in found] == [("1", "1"), ("2", None), ("3", "1"), ("4", "z")]
 
 
 def test_lists_of_tensors(made: venn_admit.Classifier) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,7 +15,7 @@ from venn_admit.files import count_rows, read_exemplars
 from venn_admit.files.arrow.batches import exemplar_batches
 from venn_admit.files.batches import read_ahead
 from venn_admit.files.inputs import batch_bytes, input_error
-from venn_admit.files.label_values import ClassNumbers
+from venn_admit.files.label_values import ClassNumbers, is_missing
 from venn_admit.files.records import (
     NOTHING_STATED,
     Attributes,
@@ -222,7 +223,10 @@ class ArraySource:
         if values is None:
             return None
         texts = []
-        for row, value in enumerate(plain_list(values[rows]), start=first_row + rows.start):
+        for row, given in enumerate(plain_list(values[rows]), start=first_row + rows.start):
+            value = given.item() if isinstance(given, np.generic) else given
+            if column == "documents" and (is_missing(value) or (isinstance(value, float) and isnan(value))):
+                value = None  # as tables have it
             if not (value is None or isinstance(value, (str, int))) or isinstance(value, bool):
                 raise input_error(self.name, f"row {row}, {column}", "a text or an integer", repr(value))
             texts.append(None if value is None else str(value))
