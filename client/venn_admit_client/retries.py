@@ -17,7 +17,8 @@ class Retries:
     """How long a request that is not answered is tried: exponential back-off with jitter, within a time limit.
 
     Attributes:
-        total_seconds: No attempt begins later than this after the first one; 0: there is one attempt alone.
+        total_seconds: No attempt begins later than this after the first one, or after the service last said that an
+            earlier one is still being executed; 0: there is one attempt alone.
         first_wait: Seconds before the second attempt, which double from attempt to attempt.
         longest_wait: Seconds that they double up to. If the service asks for more by `Retry-After`, that holds.
     """

@@ -12,7 +12,7 @@ import httpx2 as httpx
 
 from .errors import InvalidInputError, UnavailableError, VennAdmitError, family_of
 from .given import encoded
-from .retries import Retries, is_temporary
+from .retries import STILL_RUNNING, Retries, is_temporary
 
 # An attempt is given at least so long, even if the time is nearly over.
 _LEAST_SECONDS = 0.1
@@ -127,9 +127,9 @@ class Transport:
             else:
                 if answer.is_success:
                     return {} if into is not None else _content(answer)
-                error = _error(answer)
-                if not is_temporary(answer.status_code, error.code):
-                    raise error
+                error = _temporary(answer)
+                if error.code == STILL_RUNNING:  # a calibration may take an hour
+                    ends = time.monotonic() + self._retries.total_seconds
                 wait = max(wait, _retry_after(answer))
             if time.monotonic() + wait >= ends:
                 raise error
@@ -160,6 +160,14 @@ class Transport:
                 into.write(block)
             into.flush()
         return answer
+
+
+def _temporary(answer: httpx.Response) -> VennAdmitError:
+    """Return the error of an answer after which the request is sent again. Raises that of any other."""
+    error = _error(answer)
+    if not is_temporary(answer.status_code, error.code):
+        raise error
+    return error
 
 
 def _json(body: Mapping[str, Any]) -> bytes:

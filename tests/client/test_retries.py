@@ -85,6 +85,16 @@ def test_what_is_no_answer_of_the_service_is_told(served: Served, proxy: Proxy, 
             classifier.report()
 
 
+def test_a_request_is_awaited_as_long_as_the_service_says_that_it_runs(served: Served, proxy: Proxy) -> None:
+    """A calibration may take far longer than a service may be away."""
+    classifier = behind(proxy, served[2], Retries(total_seconds=1, first_wait=0.2, longest_wait=0.2))
+    proxy.faults = [Own(409, body=b'{"code": "still-running", "detail": "wait"}') for _ in range(12)]
+    began = time.monotonic()
+    assert classifier.label({"held-out-1": 1}).rows == 1
+    assert time.monotonic() - began > 1
+    assert proxy.faults == []
+
+
 def test_a_request_that_is_still_running_is_awaited(served: Served, proxy: Proxy) -> None:
     classifier = behind(proxy, served[2])
     proxy.faults = [Own(409, body=b'{"code": "still-running", "detail": "wait"}')]
