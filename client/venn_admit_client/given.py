@@ -1,4 +1,4 @@
-"""Ids, names and sizes, as callers of either package give them."""
+"""What callers give: ids, names and sizes, checked alike in both packages, and the arguments of requests as JSON."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -70,6 +70,11 @@ def encoded(where: str, body: Mapping[str, Any], refused: type[Exception]) -> by
         return json.dumps(body, allow_nan=False, default=_plain).encode()
     except (TypeError, ValueError) as error:
         raise refused(f"{where}: expected what JSON can hold: {error}") from error
+
+
+def encoded_members(body: Mapping[str, Any], refused: type[Exception]) -> bytes:
+    """Return the members of an object as JSON, without its braces, one by one so that a refusal names the argument."""
+    return b", ".join(encoded(name, {name: value}, refused)[1:-1] for name, value in body.items())
 
 
 def _plain(value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .errors import InvalidInputError
-from .given import encoded
+from .given import encoded, encoded_members
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -233,8 +233,8 @@ def bodies(
     >>> list(bodies("points", [{"x": 1}, {"x": 2}, {"x": 3}], {"split": "train", "source": None}, most_rows=2))
     [(2, b'{"split": "train", "points": [{"x": 1},{"x": 2}]}'), (1, b'{"split": "train", "points": [{"x": 3}]}')]
     """
-    others = (encoded(name, {name: value}, InvalidInputError) for name, value in rest.items() if value is not None)
-    begin = b"{" + b"".join(other[1:-1] + b", " for other in others) + f'"{member}": ['.encode()
+    others = encoded_members({name: value for name, value in rest.items() if value is not None}, InvalidInputError)
+    begin = b"{" + others + (b", " if others else b"") + f'"{member}": ['.encode()
     block: list[bytes] = []
     size = 0
     for number, row in enumerate(given):

@@ -11,7 +11,7 @@ from uuid import uuid4
 import httpx2 as httpx
 
 from .errors import InvalidInputError, UnavailableError, VennAdmitError, family_of
-from .given import encoded
+from .given import encoded_members
 from .retries import STILL_RUNNING, Retries, is_temporary
 
 # An attempt is given at least so long, even if the time is nearly over.
@@ -171,9 +171,7 @@ def _temporary(answer: httpx.Response) -> VennAdmitError:
 
 
 def _json(body: Mapping[str, Any]) -> bytes:
-    """Return a body, whose members are encoded one by one so that a refusal names the argument."""
-    members = [encoded(name, {name: value}, InvalidInputError)[1:-1] for name, value in body.items()]
-    return b"{" + b", ".join(members) + b"}"
+    return b"{" + encoded_members(body, InvalidInputError) + b"}"
 
 
 def _given(query: Mapping[str, Any]) -> dict[str, Any]:

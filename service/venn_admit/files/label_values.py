@@ -83,16 +83,14 @@ class ClassNumbers:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value is None, or one of those that pandas has in its place: NA and NaT."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType")
+    """Whether a value is None, NaN, or what pandas has in its place: NA and NaT."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and isnan(value))
 
 
 def _is_unknown(value: object) -> bool:
     match value:
-        case float() if isnan(value):
+        case int() | float() if value == UNKNOWN_LABEL:
             return True
-        case int() | float():
-            return value == UNKNOWN_LABEL
         case str():
             return not value
     return is_missing(value)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -225,7 +224,7 @@ class ArraySource:
         texts = []
         for row, given in enumerate(plain_list(values[rows]), start=first_row + rows.start):
             value = given.item() if isinstance(given, np.generic) else given
-            if column == "documents" and (is_missing(value) or (isinstance(value, float) and isnan(value))):
+            if column == "documents" and is_missing(value):
                 value = None  # as tables have it
             if not (value is None or isinstance(value, (str, int))) or isinstance(value, bool):
                 raise input_error(self.name, f"row {row}, {column}", "a text or an integer", repr(value))

@@ -112,7 +112,7 @@ def _changes(
         external_id: (
             row,
             None if number < 0 else number,
-            _selection(selection, stored[external_id], is_named),
+            _selection(selection, stored[external_id], is_named=is_named),
         )
         for row, (external_id, number, selection) in enumerate(
             zip(rows.external_ids, rows.labels.tolist(), rows.selections, strict=True)
@@ -147,7 +147,7 @@ def _changes(
     return _Changes(classifier, stored, events)
 
 
-def _selection(selection: str, exemplar: LabelledExemplar, is_named: bool) -> str:
+def _selection(selection: str, exemplar: LabelledExemplar, *, is_named: bool) -> str:
     """How a label was chosen in a generation: only a point that was drawn there can be reviewed.
 
     Drawn points of a document are labelled together, which only who names a generation can see to.
