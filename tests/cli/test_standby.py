@@ -140,6 +140,7 @@ def test_a_reader_gets_the_answers_of_the_server(pair: Pair) -> None:
         "policy_test_v2",
         "audit_draw_v1",
         "certificate_look_v1",
+        "certificate_look_v2",
     )
     assert empty <= {f"report.{view}" for view in (*unused, *of_certificates, "group_accuracy_v1")}
 

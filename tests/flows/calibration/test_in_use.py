@@ -303,7 +303,7 @@ class TestUse:
 def test_a_certificate_is_counted_once_however_often_it_is_made(abers: Bench) -> None:
     for _ in range(2):
         use(abers.engine, "edge", made(abers, uncertified()).calibration_id)
-    looks = "SELECT looks, joint_confidence::float FROM report.certificate_look_v1 ORDER BY looks"
+    looks = "SELECT looks, joint_confidence::float FROM report.certificate_look_v2 ORDER BY looks"
     assert [tuple(row) for row in abers.rows(looks)] == [(1, pytest.approx(0.95))]
     give(abers, rows=range(5))
     made(abers, uncertified())
@@ -332,7 +332,7 @@ def test_certificates_of_a_family_that_are_made_at_the_same_time_count_each_othe
                 time.sleep(0.01)
         for one in making:
             one.result()
-    levels = abers.rows("SELECT 1 - confidence AS level FROM report.certificate_look_v1 ORDER BY level DESC")
+    levels = abers.rows("SELECT 1 - confidence AS level FROM report.certificate_look_v2 ORDER BY level DESC")
     assert [float(row.level) for row in levels] == [pytest.approx(1 / 20), pytest.approx(1 / 60, abs=1e-6)]
 
 
@@ -346,7 +346,7 @@ def test_forgetting_makes_certificates_of_a_family_again_in_turn(abers: Bench) -
                 assert not forgetting.done()
                 time.sleep(0.01)
         forgetting.result()
-    levels = abers.rows("SELECT 1 - confidence AS level FROM report.certificate_look_v1 ORDER BY level DESC")
+    levels = abers.rows("SELECT 1 - confidence AS level FROM report.certificate_look_v2 ORDER BY level DESC")
     assert [float(row.level) for row in levels] == [pytest.approx(1 / 20), pytest.approx(1 / 60, abs=1e-6)]
 
 
@@ -357,10 +357,10 @@ def test_certificates_of_a_family_share_its_confidence(abers: Bench) -> None:
     for alpha, share in zip(("0.2", "0.25"), shares, strict=True):
         done = made(abers, of_family(alpha, "0.9"))
         level = abers.value(
-            "SELECT 1 - confidence FROM report.certificate_look_v1 WHERE calibration = :calibration",
+            "SELECT 1 - confidence FROM report.certificate_look_v2 WHERE calibration = :calibration",
             calibration=done.calibration_id,
         )
         assert share - Decimal("1e-6") <= level <= share
-    assert abers.value("SELECT min(joint_confidence) FROM report.certificate_look_v1") >= Decimal("0.9")
+    assert abers.value("SELECT min(joint_confidence) FROM report.certificate_look_v2") >= Decimal("0.9")
     with pytest.raises(NotReadyError, match=r"the 3 certificates .* have 0\.0749\d* of 1 - confidence, and 0\.05 may"):
         made(abers, of_family("0.2", "0.95"))

@@ -19,6 +19,7 @@ from venn_admit.core.types import KnnParameters
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration import calibrate
+from venn_admit.flows.calibration.generations import create_generation, switch
 from venn_admit.flows.calibration.in_use import use
 from venn_admit.flows.calibration.recalibrate import recalibrate
 from venn_admit.flows.data.label import label
@@ -28,8 +29,9 @@ from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.flows.reports.report import report
 from venn_admit.methods.venn_abers.make import MadeByAbers
-from venn_admit.store.calibrations import chains, venn_abers
+from venn_admit.store.calibrations import chains, listing, venn_abers
 from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.exemplars import classifiers
 
 STANDING: dict[str, Any] = {"standing": True, "promise": None, "alpha": "0.2", "score": "network"}
 ONCE = "once"
@@ -318,6 +320,27 @@ def test_the_next_chain_has_a_smaller_part_of_eps_and_counts_later_labels_alone(
     assert begun.value("SELECT calibration_id FROM calibration_in_use_v1") in (in_use, made)
     for row in begun.rows("SELECT id FROM decision ORDER BY id")[::100]:
         assert replay(begun.workspace(), row.id).differing == ()
+
+
+def test_what_a_deleted_generation_has_spent_stays_spent(begun: Bench) -> None:
+    looks = "SELECT looks, joint_confidence::float FROM report.certificate_look_v2"
+    for generation in (2, 3):
+        create_generation(begun.engine, NAME)
+        begun.ingest(f"{NAME}@{generation}", begun.write("again.npz", exemplars("again", 800, seed=4)), "held-out")
+        calibrated(begun, f"{NAME}@{generation}", **{**STANDING, "alpha": "0.3"})
+        switch(begun.engine, f"{NAME}@{generation}")
+        delete(begun.workspace(), f"{NAME}@{generation - 1}")
+        found = certificate(begun).standing
+        assert found is not None
+        assert found.chain == generation
+        assert found.level == pytest.approx(0.05 / (generation * (generation + 1)))
+        assert [tuple(row) for row in begun.rows(looks)] == [
+            (generation, pytest.approx(1 - 0.05 * (1 - 1 / (generation + 1)), abs=1e-5))
+        ]
+    with connect(begun.engine) as connection:
+        spent = listing.spent(connection, classifiers.by_name(connection, NAME))
+    assert spent[0] == 3
+    assert float(spent[1]) == pytest.approx(0.05 * 3 / 4, abs=1e-5)
 
 
 def test_it_takes_over_once_it_admits_about_as_much_as_what_is_in_use(bench: Bench) -> None:

@@ -8,8 +8,10 @@ import pytest
 from tests.running import EXAMPLES, METHODS, Arrays, Bench
 from venn_admit.core.evaluation.tallies import Tally
 from venn_admit.errors import InvalidInputError, NotReadyError
+from venn_admit.files.label_sources import LabelFile
 from venn_admit.files.output.exports import finite_json
 from venn_admit.files.sources import FileSource
+from venn_admit.flows.data.label import label
 from venn_admit.flows.reports.evaluate import (
     EvaluationRequest,
     compare_methods,
@@ -156,6 +158,18 @@ class TestWhichPoints:
         mixed["doc"] = np.concatenate([arrays["doc"].astype(str), seen["doc"].astype(str)])
         report = run(few_reviews, request_file(few_reviews, few_reviews.write("mixed.npz", mixed)))
         assert (report.point_count, report.left_out) == (60, 40)
+
+    def test_labels_of_chosen_points_are_counted(self, few_reviews: Bench) -> None:
+        arrays = tweets(stop=60)
+        few_reviews.score("reviews", few_reviews.write("tweets.npz", arrays | {"y": np.full(60, -1)}))
+        for selection, rows in (("random", slice(0, 30)), ("selected", slice(20, 40)), ("selected", slice(50, 60))):
+            path = few_reviews.folder / "labels.csv"
+            named = zip(arrays["id"][rows], arrays["y"][rows], strict=True)
+            path.write_text("\n".join(["external_id,label", *(f"{key},{label}" for key, label in named)]) + "\n")
+            label(few_reviews.engine, "reviews", LabelFile(path), selection=selection, retract=False)
+        found = request_evaluation_of_decisions(few_reviews.workspace(), "reviews", calibration_id=None).labelled
+        assert (found.ids.size, found.seen_count) == (50, 0)
+        assert found.chosen_count == 20, "what was drawn at random goes on being so"
 
     def test_nothing_but_calibration_data(self, few_reviews: Bench) -> None:
         with pytest.raises(InvalidInputError, match=r"all 4,000 labelled rows .* calibration 1, and say nothing"):

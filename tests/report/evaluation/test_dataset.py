@@ -27,9 +27,9 @@ from venn_admit.report.evaluation.wording import (
     extent,
     hidden_classes,
     interval_note,
-    left_out,
     match_bin_names,
     parameters_text,
+    reservations,
     size_strata,
     size_tally,
 )
@@ -167,10 +167,16 @@ def test_which_intervals_and_what_is_too_few(compared: DatasetReport, of_documen
 
 
 def test_rows_left_out_are_said(compared: DatasetReport, sentiment: DatasetReport) -> None:
-    assert left_out(compared) == "12 rows are left out: they are training or calibration data of this calibration."
-    one = replace(compared, left_out=1)
-    assert left_out(one) == "1 row is left out: it is training or calibration data of this calibration."
-    assert left_out(sentiment) == ""
+    assert reservations(compared) == (
+        "12 rows are left out: they are training or calibration data of this calibration.",
+    )
+    one = replace(compared, left_out=1, chosen=3)
+    assert reservations(one) == (
+        "1 row is left out: it is training or calibration data of this calibration.",
+        "3 of the labels were selected or given in a review. Each counts as one here, so the shares are not those of "
+        "the traffic; the monitor counts each as it was chosen.",
+    )
+    assert reservations(sentiment) == ()
 
 
 def test_parameters_of_the_comparison_methods(compared: DatasetReport, sentiment: DatasetReport) -> None:

@@ -128,7 +128,7 @@ def test_reliability_of_both_bounds(of_documents: DatasetReport) -> None:
 
 def test_says_what_was_evaluated(compared: DatasetReport, of_documents: DatasetReport) -> None:
     plain, clustered = report_payload(compared), report_payload(of_documents)
-    assert (plain["points"], plain["document_count"], plain["left_out"]) == (500, None, 12)
+    assert (plain["points"], plain["document_count"], plain["left_out"], plain["chosen"]) == (500, None, 12, 0)
     assert (clustered["points"], clustered["document_count"], clustered["left_out"]) == (500, 100, 0)
     assert plain["parameters"] == dict(PARAMETERS)
     assert plain["notes"][0].startswith("12 rows are left out")

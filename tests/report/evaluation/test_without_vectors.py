@@ -12,7 +12,7 @@ from venn_admit.report.charts.charts import save_png, summary_figure
 from venn_admit.report.evaluation.dataset import DatasetReport, build_dataset_report
 from venn_admit.report.evaluation.payload import report_payload
 from venn_admit.report.evaluation.terminal import report_tables
-from venn_admit.report.evaluation.wording import without_vectors
+from venn_admit.report.evaluation.wording import reservations
 from venn_admit.report.pages.evaluation import render_page, write_report
 
 OF_NETWORK = [
@@ -41,20 +41,21 @@ def test_the_methods_on_the_network_are_as_they_are_with_vectors(
 
 @pytest.mark.usefixtures("blank_charts")
 def test_it_is_said_what_is_left_out_and_why(logits_only: DatasetReport, by_abers: DatasetReport) -> None:
-    assert without_vectors(by_abers) == ""
-    assert without_vectors(logits_only).startswith(SAID)
-    assert without_vectors(logits_only) in report_payload(logits_only)["notes"]
+    assert reservations(by_abers) == ()
+    (said,) = reservations(logits_only)
+    assert said.startswith(SAID)
+    assert said in report_payload(logits_only)["notes"]
     console = Console(file=StringIO(), width=100)
     with console.capture() as captured:
         console.print(report_tables(logits_only, details=True))
     words = " ".join(captured.get().split())
     assert SAID in words
-    rest = words.replace(without_vectors(logits_only), "")
+    rest = words.replace(said, "")
     assert not [name for name in ("KNN", "ADMIT", "q = K") if name in rest]
     # Without the sources, which name the paper.
     html = " ".join(render_page("Demo", {}, [logits_only]).partition("<footer")[0].split())
     assert html.count(SAID) == 1
-    assert not [name for name in ("KNN", "ADMIT", "q = K") if name in html.replace(without_vectors(logits_only), "")]
+    assert not [name for name in ("KNN", "ADMIT", "q = K") if name in html.replace(said, "")]
 
 
 @pytest.mark.usefixtures("blank_charts")

@@ -240,6 +240,7 @@ def compare_methods(
         settings.alpha,
         parameters=(*_described(compared.parameters), *judged.parameters, *selective.parameters),
         left_out=request.labelled.seen_count,
+        chosen=request.labelled.chosen_count,
         calibration=EvaluatedCalibration(
             id=calibration.id,
             created_at=origin.created_at,

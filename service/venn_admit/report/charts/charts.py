@@ -20,7 +20,7 @@ from venn_admit.report.charts.looks import PAGE_FONTS, drawing_fonts, themed, wi
 from venn_admit.report.evaluation.dataset import ClassCoverage, DatasetReport
 from venn_admit.report.evaluation.tables import evaluation_tables
 from venn_admit.report.evaluation.verdicts import answer, headline
-from venn_admit.report.evaluation.wording import extent, left_out, without_vectors
+from venn_admit.report.evaluation.wording import extent, reservations
 
 TITLES = {
     "methods": "What is admitted, and how much of it is right",
@@ -44,8 +44,7 @@ def summary_figure(report: DatasetReport) -> Figure:
         tables = evaluation_tables(report)
         last = 8.0 if tables.partitions is not None else 5.4 if report.grid is not None else 2.8
         figure = Figure(figsize=(SHEET_WIDTH, 24.2 + last), layout="constrained")
-        missing = (left_out(report), without_vectors(report))
-        words = (f"{report.name}: {extent(report)}", *missing, answer(report), headline(report))
+        words = (f"{report.name}: {extent(report)}", *reservations(report), answer(report), headline(report))
         figure.suptitle("\n".join(filter(None, words)), fontsize=12.5, parse_math=False)
         sheets: Any = figure.subfigures(5, 1, height_ratios=(4.6, 6.2, 6.0, 5.8, last), hspace=0.02)
         top: Any = sheets[1].subfigures(1, 2, width_ratios=(TABLE_WIDTH, SHEET_WIDTH - TABLE_WIDTH), wspace=0.02)

@@ -92,7 +92,8 @@ class DatasetReport:
     risk_curves: of every method that ranks its predictions.
     coverage: by the lower probability that it admits by. grid: of its predictions; None without q and d. parameters:
     name and text of what the comparison methods were given or fitted. left_out: rows of the evaluation set that are
-    training or calibration data, and were not evaluated. calibration: what decided, if the points were scored by one
+    training or calibration data, and were not evaluated. chosen: evaluated rows whose label was selected, or given in a
+    review, and so not that of a random sample. calibration: what decided, if the points were scored by one
     that is stored. groups: what it admits of the groups of each attribute that its certificate is for.
     losses: the mean loss of what it admits, if that is what its certificate is about. calibration_data: what is
     measured of the points that it rests on, beside the evaluated ones; None if they were not given.
@@ -117,6 +118,7 @@ class DatasetReport:
     risk_curves: tuple[RiskCurve, ...]
     parameters: tuple[tuple[str, str], ...] = ()
     left_out: int = 0
+    chosen: int = 0
     calibration: EvaluatedCalibration | None = None
     groups: tuple[GroupShare, ...] = ()
     losses: MeanLosses | None = None
@@ -144,13 +146,14 @@ def build_dataset_report(
     alpha: Decimal,
     parameters: tuple[tuple[str, str], ...] = (),
     left_out: int = 0,
+    chosen: int = 0,
     calibration: EvaluatedCalibration | None = None,
     loss: FloatArray | None = None,
 ) -> DatasetReport:
     """Measure an evaluation set.
 
     neighbour_count: K; None, as is the view of the points, if the classifier has logits only. parameters, left_out,
-    calibration: as in `DatasetReport`. loss: (C, C), what errors cost, if the calibration promises the mean loss.
+    chosen, calibration: as in `DatasetReport`. loss: (C, C), what errors cost, if the calibration promises a mean loss.
     """
     if len(class_names) != points.class_count:
         raise InvalidInputError(
@@ -195,6 +198,7 @@ def build_dataset_report(
         risk_curves=_risk_curves(points),
         parameters=parameters,
         left_out=left_out,
+        chosen=chosen,
         calibration=calibration,
         groups=_group_shares(points, loss),
         losses=None if loss is None else mean_losses(loss, label, predicted, _admitted(points), documents),

@@ -14,7 +14,7 @@ from venn_admit.report.evaluation.dataset import AccuracyRow, DatasetReport
 from venn_admit.report.evaluation.evaluated import calibration_payload
 from venn_admit.report.evaluation.glance import every_class, promise_of
 from venn_admit.report.evaluation.verdicts import answer, class_gap, class_verdicts, headline, overall_verdict
-from venn_admit.report.evaluation.wording import left_out, without_vectors
+from venn_admit.report.evaluation.wording import reservations
 
 CORRECT, COVERED = "share_correct", "share_covered"
 """The names of the share of a tally: of correct points, or of covered labels."""
@@ -111,6 +111,7 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
         "points": report.point_count,
         "document_count": report.document_count,
         "left_out": report.left_out,
+        "chosen": report.chosen,
         "notes": [note for note in _notes(report) if note],
         **measured_of(report.accuracy, report.partitions),
         # The points of mc and vp, which neither network nor KNN was fitted on.
@@ -151,7 +152,7 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
 
 
 def _notes(report: DatasetReport) -> tuple[str, ...]:
-    return (left_out(report), without_vectors(report), answer(report), headline(report), class_gap(report))
+    return (*reservations(report), answer(report), headline(report), class_gap(report))
 
 
 def _verdict(report: DatasetReport) -> dict[str, Any]:

@@ -32,11 +32,10 @@ from venn_admit.report.evaluation.wording import (
     extent,
     hidden_classes,
     interval_text,
-    left_out,
     note_text,
+    reservations,
     share_text,
     shorten,
-    without_vectors,
 )
 
 SCREEN = 100
@@ -167,7 +166,7 @@ def verdict_view(report: DatasetReport) -> RenderableType:
     lines = [Text(f"{report.name}: {extent(report)}", style="bold")]
     if report.calibration is not None:
         lines.append(Text(calibration_text(report.calibration), style="dim"))
-    lines += [Text(missing) for missing in (left_out(report), without_vectors(report)) if missing]
+    lines += [Text(sentence) for sentence in reservations(report)]
     lines.append(Text(answer(report), style=STYLES[overall_verdict(report)]))
     after = [Text(headline(report))]
     if gap := class_gap(report):

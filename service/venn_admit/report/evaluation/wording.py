@@ -170,7 +170,12 @@ def extent(report: DatasetReport) -> str:
     return f"{points} of {report.document_count:,} document{'' if report.document_count == 1 else 's'}"
 
 
-def left_out(report: DatasetReport) -> str:
+def reservations(report: DatasetReport) -> tuple[str, ...]:
+    """Return in a sentence each what limits the evaluation: rows that were left out, labels, methods."""
+    return tuple(filter(None, (_left_out(report), _chosen(report), _without_vectors(report))))
+
+
+def _left_out(report: DatasetReport) -> str:
     """Return one sentence if rows of the evaluation set were not evaluated; otherwise nothing."""
     if report.left_out == 0:
         return ""
@@ -178,7 +183,17 @@ def left_out(report: DatasetReport) -> str:
     return f"{subject} training or calibration data of this calibration."
 
 
-def without_vectors(report: DatasetReport) -> str:
+def _chosen(report: DatasetReport) -> str:
+    """Return one sentence if labels are not those of a random sample; otherwise nothing."""
+    if report.chosen == 0:
+        return ""
+    return (
+        f"{report.chosen:,} of the labels were selected or given in a review. Each counts as one here, so the shares "
+        "are not those of the traffic; the monitor counts each as it was chosen."
+    )
+
+
+def _without_vectors(report: DatasetReport) -> str:
     """Return one sentence if the classifier has logits only, which leaves methods out; otherwise nothing."""
     if report.neighbour_count is not None:
         return ""

@@ -27,10 +27,9 @@ from venn_admit.report.evaluation.wording import (
     hidden_classes,
     interval_note,
     interval_text,
-    left_out,
     note_text,
+    reservations,
     share_text,
-    without_vectors,
 )
 from venn_admit.report.pages.environment import page_environment
 
@@ -96,10 +95,9 @@ def render_page(
             extent,
             headline,
             hidden_classes,
-            left_out,
             overall_verdict,
+            reservations,
             settling,
-            without_vectors,
         )
     }
     return environment.get_template("page.html.j2").render(

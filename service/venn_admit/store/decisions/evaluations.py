@@ -18,11 +18,12 @@ class LabelledExemplars:
     """Labelled exemplars: ids (n,) int64 of those that can be evaluated, each once, and the number of others.
 
     seen_count: the number of those that the snapshot was made with, as training or calibration data, which therefore
-    say nothing about it.
+    say nothing about it. chosen_count: the number of the first whose label was selected, or given in a review.
     """
 
     ids: IntArray
     seen_count: int
+    chosen_count: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,8 +55,9 @@ def labelled(connection: Connection, calibration: Calibration, exemplar_ids: Int
         "vp_count": calibration.vp_count,
     }
     rows = execute(connection, "evaluations.labelled", **parameters).all()
-    unseen = [row.exemplar_id for row in rows if not row.is_seen]
-    return LabelledExemplars(np.array(unseen, dtype=np.int64), len(rows) - len(unseen))
+    unseen = [row for row in rows if not row.is_seen]
+    ids = np.array([row.exemplar_id for row in unseen], dtype=np.int64)
+    return LabelledExemplars(ids, len(rows) - len(unseen), sum(row.is_chosen for row in unseen))
 
 
 def decided(connection: Connection, calibration: Calibration) -> IntArray:

@@ -76,13 +76,17 @@ ON CONFLICT (calibrator_id, digest) DO NOTHING;
 -- name: spent
 -- How many certificates looked at the labels of a classifier, in any generation, and the sum of 1 - confidence.
 SELECT
-    count(*) AS looks,
-    coalesce(sum(1 - confidence), 0) AS spent
-FROM certificate_look_row_v1
-WHERE first_id = :first_id;
+    max(classifier.earlier_looks) + count(look.id) AS looks,
+    max(classifier.earlier_spent) + coalesce(sum(1 - look.confidence), 0) AS spent
+FROM classifier
+LEFT JOIN certificate_look AS look
+    ON
+        classifier.id = look.classifier_id
+        AND classifier.deleting_since IS NULL
+WHERE coalesce(classifier.original_id, classifier.id) = :first_id;
 
 -- name: looks
--- Every certificate that looked at the labels of a classifier, in any generation, the newest first.
+-- Every certificate that looked at the labels of a classifier, in any generation that is left, the newest first.
 SELECT
     calibration,
     setting,
@@ -91,6 +95,6 @@ SELECT
     confidence,
     looks,
     joint_confidence
-FROM certificate_look_row_v1
+FROM certificate_look_row_v2
 WHERE first_id = :first_id
 ORDER BY id DESC;

@@ -3,13 +3,13 @@
 SELECT pg_advisory_xact_lock(6, :first_id);
 
 -- name: begun
--- How many chains were begun for all generations of a classifier, or the largest number, and for one of them.
+-- The largest number of a chain of any generation of a classifier, deleted ones too, and whether one of them has any.
 SELECT
-    coalesce(max(chain.number), 0) AS newest,
-    coalesce(bool_or(calibrator.classifier_id = :classifier_id), FALSE) AS is_begun
-FROM standing_chain AS chain
-INNER JOIN calibrator ON chain.calibrator_id = calibrator.id
-INNER JOIN classifier ON calibrator.classifier_id = classifier.id
+    greatest(max(chain.number), max(classifier.earlier_chains)) AS newest,
+    coalesce(bool_or(chain.id IS NOT NULL AND classifier.id = :classifier_id), FALSE) AS is_begun
+FROM classifier
+LEFT JOIN calibrator ON classifier.id = calibrator.classifier_id
+LEFT JOIN standing_chain AS chain ON calibrator.id = chain.calibrator_id
 WHERE coalesce(classifier.original_id, classifier.id) = :first_id;
 
 -- name: add_chain

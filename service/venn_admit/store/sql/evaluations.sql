@@ -1,5 +1,6 @@
 -- name: labelled
--- The given exemplars that have a label, in the given order, and whether the snapshot was made with them.
+-- The given exemplars that have a label, in the given order, whether the snapshot was made with them, and whether all
+-- of their labels are those of chosen points: one that was drawn at random goes on being one.
 SELECT
     wanted.exemplar_id,
     exemplar.split = 'train'
@@ -36,9 +37,16 @@ SELECT
                 event.exemplar_id = wanted.exemplar_id
                 AND event.created_at <= calibration.created_at
         )
-    ) AS is_seen
+    ) AS is_seen,
+    coalesce(given.is_chosen, FALSE) AS is_chosen
 FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)
 INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
+CROSS JOIN
+    LATERAL (
+        SELECT bool_and(event.selection <> 'random') AS is_chosen
+        FROM label_event AS event
+        WHERE event.exemplar_id = exemplar.id
+    ) AS given
 WHERE exemplar.label IS NOT NULL
 ORDER BY wanted.position;
 

@@ -188,7 +188,7 @@ SELECT
     look.confidence,
     look.looks,
     look.joint_confidence
-FROM report.certificate_look_v1 AS look
+FROM report.certificate_look_v2 AS look
 INNER JOIN report.classifier_v1 AS known ON look.classifier = known.classifier
 WHERE
     known.current_generation = (
