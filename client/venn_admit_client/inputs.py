@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import Array, array_of
 from .errors import InvalidInputError
 from .given import encoded, encoded_members
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 # The service reads requests of 32 MiB.
 _MOST_BYTES = 24 << 20
@@ -32,7 +31,7 @@ def floats(values: Any, name: str, width: int | None, *, ndim: int = 2) -> Array
     """
     if values is None:
         return None
-    given = _array_of(values, name)
+    given = array_of(values, name, InvalidInputError)
     if given.dtype.kind not in ("f" if ndim == 2 else "fiu"):
         raise InvalidInputError(f"{name}: expected an array of floats, got {given.dtype}; cast it")
     with np.errstate(over="ignore"):
@@ -45,26 +44,6 @@ def floats(values: Any, name: str, width: int | None, *, ndim: int = 2) -> Array
         place = ", ".join(map(str, wrong[0]))
         raise InvalidInputError(f"{name}[{place}]: expected a finite number that float32 can hold")
     return array
-
-
-def _array_of(values: Any, name: str) -> Array:
-    """Return an array, a tensor, or a list of either as one array, of the type that it has."""
-    rows = values if isinstance(values, (list, tuple)) else [values]
-    if any(map(np.ma.is_masked, rows)):
-        raise InvalidInputError(f"{name}: expected an array without masked values; leave their rows out")
-    try:
-        plain = [_of_tensor(row) for row in rows]
-        return np.asarray(plain if rows is values else plain[0])
-    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
-        raise InvalidInputError(f"{name}: expected numbers, as many in each row: {error}") from error
-
-
-def _of_tensor(values: Any) -> Any:
-    """Return the values of a tensor on the CPU, bfloat16 as float32; anything else stays."""
-    if not hasattr(values, "detach"):
-        return values
-    values = values.detach().cpu()
-    return (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
 
 
 def column(values: Any, name: str = "column") -> list[Any] | None:

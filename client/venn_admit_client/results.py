@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .inputs import Array
+from .arrays import Array
 from .records import Decision
 
 

@@ -10,8 +10,9 @@ from typing import IO, Any
 
 import numpy as np
 
+from .arrays import Array
 from .errors import InvalidInputError
-from .inputs import Array, attribute_columns, column, texts
+from .inputs import attribute_columns, column, texts
 
 PARQUET = "application/vnd.apache.parquet"
 ARROW_STREAM = "application/vnd.apache.arrow.stream"

@@ -7,13 +7,15 @@ import numpy as np
 import pyarrow as pa
 
 from venn_admit.errors import InvalidInputError
+from venn_admit_client import arrays
+from venn_admit_client.arrays import Array, is_tensor
 
 _TABLES = "a path, a pyarrow Table or RecordBatchReader, a pandas DataFrame, or what a hook returns"
 UNREADABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
 """What pyarrow raises for values that it cannot hold."""
 
 
-def array_of(values: Any, name: str = "array") -> np.ndarray[Any, Any]:
+def array_of(values: Any, name: str = "array") -> Array:
     """Return an array; of a tensor, or of a list of tensors, their values on the CPU.
 
     name: what messages call it.
@@ -21,17 +23,7 @@ def array_of(values: Any, name: str = "array") -> np.ndarray[Any, Any]:
     Raises:
         InvalidInputError: Rows have different lengths, some values are masked, or they cannot be an array.
     """
-    if isinstance(values, (list, tuple)):
-        values = [array_of(one, name) if _is_tensor(one) or np.ma.is_masked(one) else one for one in values]
-    if np.ma.is_masked(values):
-        raise InvalidInputError(f"{name}: expected an array without masked values; leave their rows out")
-    try:
-        if _is_tensor(values):
-            values = values.detach().cpu()
-            values = values.numpy() if str(values.dtype) != "torch.bfloat16" else values.float().numpy()
-        return np.asarray(values)
-    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
-        raise InvalidInputError(f"{name}: expected numbers, as many in each row: {error}") from error
+    return arrays.array_of(values, name, InvalidInputError)
 
 
 def column_of(values: Any, name: str = "column") -> Sequence[Any]:
@@ -45,8 +37,8 @@ def column_of(values: Any, name: str = "column") -> Sequence[Any]:
     is_single = not hasattr(values, "__iter__") or getattr(values, "ndim", 1) == 0
     if is_single or isinstance(values, (str, bytes, Mapping)):
         raise InvalidInputError(f"{name}: expected a list or an array of values, got a {type(values).__name__}")
-    has_tensors = isinstance(values, (list, tuple)) and any(map(_is_tensor, values))
-    if has_tensors or _is_tensor(values) or getattr(values, "ndim", 1) > 1:
+    has_tensors = isinstance(values, (list, tuple)) and any(map(is_tensor, values))
+    if has_tensors or is_tensor(values) or getattr(values, "ndim", 1) > 1:
         values = array_of(values, name)
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         values = _dates_of(values)
@@ -56,11 +48,7 @@ def column_of(values: Any, name: str = "column") -> Sequence[Any]:
     return values.tolist() if hasattr(values, "tolist") else list(values)
 
 
-def _is_tensor(values: Any) -> bool:
-    return hasattr(values, "detach")
-
-
-def _dates_of(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _dates_of(values: Array) -> Array:
     """Return dates and times as Python has them, as text if they are finer than it has, and None for NaT."""
     given = np.ma.filled(values, np.datetime64("NaT"))
     in_microseconds = given.astype("M8[us]")
