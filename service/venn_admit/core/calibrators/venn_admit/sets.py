@@ -7,7 +7,7 @@ For each class c, over the n_c points of the band in `mc` with true label c:
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -84,8 +84,8 @@ class AdmitIndex:
         result.
         """
         self._check_scored(logits, predicted, match_count, distance)
-        band_size, threshold_score = self._threshold_scores(
-            match_count, distance, memory_budget, lambda size: self._rank(size + self._joins)
+        band_size, (threshold_score,) = self._threshold_scores(
+            match_count, distance, memory_budget, [lambda size: self._rank(size + self._joins)]
         )
         return admit_sets(logits, predicted, band_size, threshold_score, kappa=self._settings.kappa)
 
@@ -110,27 +110,25 @@ class AdmitIndex:
     def thresholds(self, match_count: IntArray, distance: FloatArray, memory_budget: int) -> BandThresholds:
         """Return what the bands of m points come to, with one score more too."""
         ranks: list[Rank] = [self._rank, lambda size: self._rank(size + 1), lambda size: self._rank(size + 1) - 1]
-        (size, alone), (_, joined), (_, before) = (
-            self._threshold_scores(match_count, distance, memory_budget, rank) for rank in ranks
-        )
-        return BandThresholds(size, alone, joined, before)
+        size, scores = self._threshold_scores(match_count, distance, memory_budget, ranks)
+        return BandThresholds(size, *scores)
 
     def _rank(self, size: IntArray) -> IntArray:
         return conformal_rank(size, self._settings.alpha)
 
     def _threshold_scores(
-        self, match_count: IntArray, distance: FloatArray, memory_budget: int, rank_of: Rank
-    ) -> tuple[IntArray, FloatArray]:
-        """n_c and the rank-th smallest score, both (m, C), in the band of each point; inf if rank > n_c."""
+        self, match_count: IntArray, distance: FloatArray, memory_budget: int, ranks: Sequence[Rank]
+    ) -> tuple[IntArray, list[FloatArray]]:
+        """n_c and the score of each rank from below, (m, C) each, in the band of each point; inf if rank > n_c."""
         shape = (len(distance), self._class_count)
         bins = bin_of(match_count, self._settings.q_bins)
         if math.prod(shape) <= len(self._windows.order):  # else runs are fewer than windows
             each = bins[:, np.newaxis] * self._class_count + np.arange(self._class_count)  # (m, C)
             low, high = self._windows.windows(each, distance, self._omega)
-            size, smallest = self._quantile_of_windows(low.ravel(), high.ravel(), rank_of)
-            return size.reshape(shape), smallest.reshape(shape)
+            windows = low.ravel(), high.ravel()
+            return high - low, [self._smallest(*windows, rank_of).reshape(shape) for rank_of in ranks]
         band_size = np.empty(shape, dtype=np.int64)
-        quantile = np.empty(shape, dtype=np.float64)
+        found = [np.empty(shape, dtype=np.float64) for _ in ranks]
         order = np.lexsort((distance, bins))
         present, counts = np.unique(bins, return_counts=True)
         # The part that is split off after the last bin is empty.
@@ -140,19 +138,19 @@ class AdmitIndex:
             for start in range(0, self._class_count, step):
                 classes = slice(start, start + step)
                 runs = self._windows.window_runs(groups[classes], distance[rows], self._omega)
-                size, smallest = self._quantile_of_windows(runs.low, runs.high, rank_of)
-                band_size[rows, classes] = runs.spread(size)
-                quantile[rows, classes] = runs.spread(smallest)
-        return band_size, quantile
+                band_size[rows, classes] = runs.spread(runs.high - runs.low)
+                for scores, rank_of in zip(found, ranks, strict=True):
+                    scores[rows, classes] = runs.spread(self._smallest(runs.low, runs.high, rank_of))
+        return band_size, found
 
-    def _quantile_of_windows(self, low: IntArray, high: IntArray, rank_of: Rank) -> tuple[IntArray, FloatArray]:
-        """The width of each window and the rank-th smallest score in it, (r,) each; inf if rank > width."""
+    def _smallest(self, low: IntArray, high: IntArray, rank_of: Rank) -> FloatArray:
+        """The rank-th smallest score in each of r windows, (r,); inf if the rank exceeds the width, -inf for rank 0."""
         size = high - low
         rank = rank_of(size)
         enough = (rank > 0) & (rank <= size)
         smallest = np.where(rank > 0, np.inf, -np.inf)
         smallest[enough] = self._scores.rank_smallest(low[enough], high[enough], rank[enough])
-        return size, smallest
+        return smallest
 
     def _check_scored(
         self, logits: FloatArray, predicted: IntArray, match_count: IntArray, distance: FloatArray

@@ -16,6 +16,7 @@ moves to the next one at most. Whether point j is in T_c therefore depends on th
 Source: Vovk, Gammerman & Shafer (2005), *Algorithmic learning in a random world*, chapter 6.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -74,6 +75,7 @@ class UndividedIndex:
         class_count: int,
         settings: CalibratorSettings,
         omega: float,
+        kappas: Sequence[int] = (),
         memory_budget: int = DEFAULT_MEMORY_BUDGET,
     ) -> None:
         """Build the index.
@@ -81,6 +83,7 @@ class UndividedIndex:
         Args:
             points: The points.
             omega: From the labels of other points, such as `knn`.
+            kappas: Those for which there are categories; none: that of the settings.
         """
         check_lengths(points=points.label, logits=logits)
         self.admit = AdmitIndex(points, class_count=class_count, settings=settings, omega=omega)
@@ -90,22 +93,32 @@ class UndividedIndex:
         self._windows = WindowIndex(group, points.distance, points.score, points.label)
         self.order: IntArray = self._windows.order
         self._right = (points.label == points.predicted)[self.order]
-        self._cuts = np.empty(logits.shape)  # (n, C), in that order
+        self._cuts = {kappa: np.empty(logits.shape) for kappa in kappas or (settings.kappa,)}  # (n, C), in that order
         step = block_rows(memory_budget, _ROW_BYTES * class_count)
         for start in range(0, len(self.order), step):
-            self._cuts[start : start + step] = self._cuts_of(self.order[start : start + step], memory_budget)
-        self._counts = [(_Below(cuts, self._right), _Below(cuts, ~self._right)) for cuts in self._cuts.T]
+            self._write_cuts(slice(start, start + step), memory_budget)
+        self._counts = {
+            kappa: [(_Below(cuts, self._right), _Below(cuts, ~self._right)) for cuts in of_kappa.T]
+            for kappa, of_kappa in self._cuts.items()
+        }
 
     def categories(
-        self, singleton: BoolArray, logits: FloatArray, predicted: IntArray, match_count: IntArray, distance: FloatArray
+        self,
+        singleton: BoolArray,
+        logits: FloatArray,
+        predicted: IntArray,
+        match_count: IntArray,
+        distance: FloatArray,
+        *,
+        kappa: int | None = None,
     ) -> JoinedCategories:
-        """Return the categories of m points."""
+        """Return the categories of m points; kappa: None for that of the settings."""
         check_lengths(singleton=singleton, logits=logits, predicted=predicted, distance=distance)
         rows = np.flatnonzero(singleton)
         low, high = self._windows_of(predicted[rows], match_count[rows], distance[rows])
         size, correct = np.zeros(logits.shape, np.int64), np.zeros(logits.shape, np.int64)
         score = 1.0 - softmax(np.ascontiguousarray(logits[rows]))
-        for label, (right, wrong) in enumerate(self._counts):
+        for label, (right, wrong) in enumerate(self._counts[kappa or self._settings.kappa]):
             correct[rows, label] = right.count(low, high, score[:, label])
             size[rows, label] = correct[rows, label] + wrong.count(low, high, score[:, label])
         return JoinedCategories(size, correct)
@@ -122,10 +135,8 @@ class UndividedIndex:
         low, high = self._windows_of(np.array([predicted]), np.array([match_count]), np.array([distance]))
         window = slice(int(low[0]), int(high[0]))
         score = 1.0 - softmax(logits[np.newaxis])[0]
-        label = self._points.label[self.order[window]]
-        return np.array(
-            [np.bincount(label[score[c] < self._cuts[window, c]], minlength=len(score)) for c in range(len(score))]
-        )
+        label, cuts = self._points.label[self.order[window]], self._cuts[self._settings.kappa][window]
+        return np.array([np.bincount(label[score[c] < cuts[:, c]], minlength=len(score)) for c in range(len(score))])
 
     def own_sets(self, *, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> AdmitSets:
         """Return the set of each of the n points by all others, as if it were scored.
@@ -141,18 +152,21 @@ class UndividedIndex:
         size[rows, points.label] -= 1
         return admit_sets(self._logits, points.predicted, size, threshold, kappa=self._settings.kappa)
 
-    def _cuts_of(self, rows: IntArray, memory_budget: int) -> FloatArray:
-        """For each label, below which score of a scored point with it these points are in its category, (r, C)."""
-        points, kappa = self._points, self._settings.kappa
+    def _write_cuts(self, places: slice, memory_budget: int) -> None:
+        """Find for each label below which score of a scored point with it points are in its category."""
+        points, rows = self._points, self.order[places]
         predicted = points.predicted[rows]
         score = 1.0 - softmax(np.ascontiguousarray(self._logits[rows]))  # (r, C)
         bands = self.admit.thresholds(points.match_count[rows], points.distance[rows], memory_budget)
         is_predicted = predicted[:, np.newaxis] == np.arange(self._class_count)
-        apart, small = (score > bands.alone) | is_predicted, bands.size < kappa
+        apart = (score > bands.alone) | is_predicted
         others_apart = (~apart).sum(axis=1, keepdims=True) == ~apart
-        others_hold = (small.sum(axis=1, keepdims=True) == small) & (bands.size >= kappa - 1)
         cut = np.where(score > bands.joined, np.inf, np.where(score > bands.before, score, -np.inf))
-        return np.where(others_apart & others_hold, np.where(is_predicted, np.inf, cut), -np.inf)
+        cut = np.where(others_apart, np.where(is_predicted, np.inf, cut), -np.inf)
+        for kappa, cuts in self._cuts.items():
+            small = bands.size < kappa
+            others_hold = (small.sum(axis=1, keepdims=True) == small) & (bands.size >= kappa - 1)
+            cuts[places] = np.where(others_hold, cut, -np.inf)
 
     def _windows_of(self, predicted: IntArray, match_count: IntArray, distance: FloatArray) -> Windows:
         return self._windows.windows(self._group(predicted, match_count), distance, self._omega)

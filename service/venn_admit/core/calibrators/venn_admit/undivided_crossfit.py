@@ -10,9 +10,10 @@ from math import ceil
 
 import numpy as np
 
-from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, block_rows
 from venn_admit.core.calibrators.bands import band_radius
 from venn_admit.core.calibrators.settings import CalibratorSettings
+from venn_admit.core.calibrators.venn_admit.sets import smallest_class_count
 from venn_admit.core.calibrators.venn_admit.undivided import UndividedIndex, joined_probabilities
 from venn_admit.core.checks import check_lengths
 from venn_admit.core.types import CalibrationPoints, FloatArray, IntArray
@@ -58,18 +59,25 @@ def undivided_lower(
     omega = band_radius(reference, settings.delta).omega
     predicted = points.predicted[judged]
     evidence = logits[judged], predicted, points.match_count[judged], points.distance[judged]
+    parts = [ceil(kappa * Fraction(len(others), len(points.label)) / growth) for kappa in kappas]
     lower = np.empty((len(kappas), len(judged)))
-    for place, kappa in enumerate(kappas):
+    step = block_rows(memory_budget, 8 * class_count * len(others))
+    for start in range(0, len(parts), step):
         index = UndividedIndex(
             reference,
             logits[others],
             class_count=class_count,
-            settings=replace(settings, kappa=ceil(kappa * Fraction(len(others), len(points.label)) / growth)),
+            settings=replace(settings, kappa=1),
             omega=omega,
+            kappas=parts[start : start + step],
             memory_budget=memory_budget,
         )
-        singleton = index.admit.sets(*evidence, memory_budget=memory_budget).singleton
-        lower[place] = joined_probabilities(singleton, predicted, index.categories(singleton, *evidence)).lower
+        sets = index.admit.sets(*evidence, memory_budget=memory_budget)
+        smallest = smallest_class_count(sets.band_size)
+        for place, part in enumerate(parts[start : start + step], start):
+            singleton = sets.singleton & (smallest >= part)
+            found = index.categories(singleton, *evidence, kappa=part)
+            lower[place] = joined_probabilities(singleton, predicted, found).lower
     return lower
 
 
