@@ -402,13 +402,20 @@ WITH labelled AS (
             LIMIT 1
         ) AS counted
     LEFT JOIN audit_draw AS draw ON given.exemplar_id = draw.exemplar_id
+),
+
+block AS (
+    SELECT DISTINCT
+        decision_id / 16 AS number,
+        is_drawn
+    FROM labelled
 )
 
 SELECT
     labelled.exemplar_id,
     pair.predicted_beside,
     sign(pair.score - pair.score_beside)::integer AS surer
-FROM labelled
+FROM block
 CROSS JOIN
     LATERAL (
         SELECT
@@ -446,7 +453,7 @@ CROSS JOIN
                             decision.predicted,
                             coalesce(decision.lower, (decision.decision IS NOT NULL)::integer) AS score
                         FROM decision
-                        WHERE decision.id = labelled.decision_id / 16 * 16 + step.number
+                        WHERE decision.id = block.number * 16 + step.number
                         ORDER BY decision.id
                         LIMIT 1
                     ) AS made
@@ -474,7 +481,7 @@ CROSS JOIN
                 WHERE
                     made.id = counted.id
                     AND decided_on.document_id IS NULL
-                    AND draw.is_drawn IS NOT DISTINCT FROM labelled.is_drawn
+                    AND draw.is_drawn IS NOT DISTINCT FROM block.is_drawn
                     -- What was labelled before does not count, so that it could not be the one.
                     AND NOT EXISTS (
                         SELECT 1
@@ -489,9 +496,9 @@ CROSS JOIN
             WINDOW near_by AS (ORDER BY near.id * 7 % 16)
         ) AS placed
     ) AS pair
+INNER JOIN labelled ON pair.exemplar_id = labelled.exemplar_id
 WHERE
-    pair.exemplar_id = labelled.exemplar_id
-    AND pair.beside_id IS NOT NULL
+    pair.beside_id IS NOT NULL
     AND NOT EXISTS (
         SELECT 1
         FROM monitored_label_v1 AS event
