@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from venn_admit.errors import InvalidInputError
+from venn_admit.files.reviews import sheet
 from venn_admit.files.reviews.formats import ReviewFormat, format_of, read_labels_of_reviewers, write_points
 from venn_admit.files.reviews.given import OneLabel, by_reviewer
 from venn_admit_client.records import ReviewPoint
@@ -38,6 +40,13 @@ POINTS = [
         lease_until=datetime(2026, 12, 1, tzinfo=UTC),
     ),
 ]
+
+
+def test_a_sheet_may_hold_pictures() -> None:
+    point = replace(POINTS[0], attributes={"image": "data:image/png;base64," + "iVBOR" * 60_000})
+    text = sheet.written([point]).replace("review-1,,", "review-1,negative,")
+    (found,) = sheet.labels_in("sheet", text)
+    assert found.labels == {"review-1": "negative"}
 
 
 def annotation(choice: str, by: object, at: str, **more: Any) -> dict[str, Any]:

@@ -60,7 +60,10 @@ async def _body(request: Request, most: int) -> bytes:
 
 def _parsed(body: bytes) -> dict[str, str]:
     if body.count(b"%") > MOST_ESCAPES:
-        raise InvalidInputError(f"body: expected at most {MOST_ESCAPES:,} escaped characters, got more; send less")
+        raise InvalidInputError(
+            f"body: expected at most {MOST_ESCAPES:,} escaped characters, got more; send less, such as the "
+            "columns external_id and label of a sheet"
+        )
     try:
         text = body.decode("ascii")
         return dict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS))
@@ -70,13 +73,14 @@ def _parsed(body: bytes) -> dict[str, str]:
         ) from error
 
 
-def required(form: Mapping[str, str], field: str) -> str:
-    """Return a field without spaces around it.
+def required(form: Mapping[str, str], field: str, *, stripped: bool = True) -> str:
+    """Return a field, without spaces around it unless it is an id, which may have some.
 
     Raises InvalidInputError if it is empty or missing, or holds what Postgres cannot store.
     """
-    found = form.get(field, "").strip()
-    if not found:
+    found = form.get(field, "")
+    found = found.strip() if stripped else found
+    if not found.strip():
         raise InvalidInputError(f"{field}: expected a value, got none; fill it in")
     try:
         check_text(found)

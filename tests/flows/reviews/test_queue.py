@@ -22,7 +22,7 @@ from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.label import label
 from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
-from venn_admit.flows.reviews.claims import claim, holding, queue, release, renew
+from venn_admit.flows.reviews.claims import claim, holding, leave, queue, release, renew
 from venn_admit.flows.reviews.exchange import record
 from venn_admit.flows.reviews.labels import disagreements, give
 from venn_admit.flows.reviews.tools import push
@@ -270,6 +270,38 @@ def test_labels_that_differ_are_kept_until_one_resolves_them(scored: Bench) -> N
     assert not resolved.points[0].disagrees
     assert disagreements(scored.engine, NAME) == []
     assert scored.value("SELECT count(*) FROM review_label") == 4  # nothing is lost
+
+
+def test_what_was_corrected_or_taken_back_elsewhere_is_in_no_dispute_and_comes_back(scored: Bench) -> None:
+    (point,) = claim(scored.engine, NAME, "anna").points
+    for reviewer, given in (("anna", "class 0"), ("berta", "class 1")):
+        give(scored.engine, NAME, reviewer, {point.id: given})
+
+    def imported() -> int:
+        labels = [GivenLabels("berta", {point.id: "class 1"})]
+        return sum(one.rows for one in record(scored.engine, NAME, "sheet.csv", labels, reviewer="berta"))
+
+    assert imported() == 0
+    label(scored.engine, NAME, LabelFile(labels_in(scored, f"{point.id},")), selection="selected", retract=True)
+    assert (disagreements(scored.engine, NAME), queue(scored.engine, NAME).disagreements) == ([], 0)
+    assert imported() == 1
+    label(scored.engine, NAME, LabelFile(labels_in(scored, f"{point.id},0")), selection="selected", retract=False)
+    assert imported() == 1
+    assert scored.value("SELECT label FROM exemplar WHERE external_id = :id", id=point.id) == 1
+    assert imported() == 0
+
+
+def test_who_leaves_points_to_others_gets_every_other_one_first(scored: Bench) -> None:
+    waiting = len(claim(scored.engine, NAME, "anna", count=1000).points)
+    release(scored.engine, NAME, "anna")
+    seen = []
+    for _ in range(2 * waiting):
+        (point,) = claim(scored.engine, NAME, "anna").points
+        seen.append(point.id)
+        assert leave(scored.engine, NAME, "anna", [point.id]) == 1
+    assert len(set(seen[:waiting])) == waiting
+    assert seen[waiting:] == seen[:waiting]
+    assert [one.id for one in claim(scored.engine, NAME, "berta").points] == seen[:1]
 
 
 SELECTIONS = """

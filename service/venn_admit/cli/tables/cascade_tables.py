@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 
 from rich.console import RenderableType
 
@@ -48,8 +49,6 @@ def served_lines(name: str, found: Served, jobs: Sequence[int], out: Path) -> li
     following = next((one for one in found.stages if one.waiting and one.place == len(jobs) + 1), None)
     if following is not None:
         given = " ".join(f"--job {job}" for job in jobs)
-        lines.append(
-            f"{following.waiting:,} need {following.classifier}: run `venn-admit cascade score {name} FILE {given} "
-            "--out OUT` with them."
-        )
+        command = f"venn-admit cascade score {quote(shown(name))} FILE {given} --out OUT"
+        lines.append(f"{following.waiting:,} need {following.classifier}: run `{command}` with them.")
     return lines

@@ -1,6 +1,7 @@
 """The queue for reviewers on a terminal."""
 
 from collections.abc import Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 from rich.console import RenderableType
@@ -13,12 +14,12 @@ from venn_admit_client.records import Claims, Disagreement, Reviewed, ReviewPoin
 _MOST_CHARACTERS = 2000
 
 
-def claims_lines(name: str, found: Claims) -> list[RenderableType]:
-    """Return the points that a reviewer holds, one below the other."""
+def claims_lines(name: str, found: Claims, *, again: bool = False) -> list[RenderableType]:
+    """Return the points that a reviewer holds, one below the other; again: second opinions were wanted."""
     if not found.points:
-        return ["No point waits for a reviewer."]
+        return [f"No point waits for {'a second opinion' if again else 'a reviewer'}."]
     lines: list[RenderableType] = [line for point in found.points for line in _point_lines(point)]
-    label = f"venn-admit review label {shown(name)} ID=CLASS --reviewer {shown(found.reviewer)}"
+    label = f"venn-admit review label {quote(shown(name))} ID=CLASS --reviewer {quote(shown(found.reviewer))}"
     return [*lines, f"{found.waiting:,} more wait. `{label}` records a label."]
 
 
@@ -53,14 +54,15 @@ def reviewed_lines(done: Reviewed) -> list[RenderableType]:
 def queue_lines(name: str, found: ReviewQueue) -> list[RenderableType]:
     """Return how the queue stands."""
     due = "" if found.first_due is None else f" The first is due on {found.first_due}; {found.overdue:,} are overdue."
-    lines: list[RenderableType] = [f"{found.waiting:,} points wait, {found.claimed:,} are claimed.{due}"]
+    later = "What was decided on since somebody last claimed joins with the next claim."
+    lines: list[RenderableType] = [f"{found.waiting:,} points wait, {found.claimed:,} are claimed.{due} {later}"]
     if found.reviewers:
         columns = ("reviewer", "labelled", "holds")
         lines.append(table(columns, [(one.reviewer, one.labelled, one.claimed) for one in found.reviewers]))
     if found.disagreements:
         lines.append(
             f"Reviewers disagree about {counted(found.disagreements, 'point')}: `venn-admit review disagreements "
-            f"{shown(name)}` lists them."
+            f"{quote(shown(name))}` lists them."
         )
     return lines
 

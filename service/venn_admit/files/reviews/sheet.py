@@ -44,6 +44,7 @@ def labels_in(place: str, text: str) -> list[GivenLabels]:
 
 
 def _rows(place: str, text: str) -> Iterator[OneLabel]:
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # of the process: the module has no other
     rows = csv.DictReader(io.StringIO(text, newline=""))
     names = rows.fieldnames or ()
     if not {"external_id", "label"} <= set(names):

@@ -84,7 +84,9 @@ def take_in_waiting(engine: Engine, name: str | None = None) -> None:
         with transaction(engine) as connection:
             classifier = None if name is None else classifiers.by_name(connection, name)
             recalibrations.take_in_waiting(connection, classifier)
-    except (ConflictError, DatabaseError, NotFoundError):
+    except NotFoundError:  # nothing waits; what follows says so
+        return
+    except (ConflictError, DatabaseError):
         log.exception("training exemplars that wait could not join", classifier=name)
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Engine, Row
+from sqlalchemy import Connection, Engine, Row
 
 from venn_admit.errors import Code, DatabaseError, NotFoundError
 from venn_admit.store.database.engine import connect
@@ -40,17 +40,27 @@ def list_jobs(engine: Engine, name: str | None, *, limit: int, before: int | Non
         return jobs.summaries(connection, limit=limit, classifier=name, before=before)
 
 
+def require_job(connection: Connection, name: str | None, job_id: int) -> None:
+    """Raise NotFoundError unless there is a job, and a classifier has it in any of its generations; name: None: any."""
+    if name is not None:
+        classifiers.by_name(connection, name)  # which is named first if neither is there
+    try:
+        job = jobs.by_id(connection, job_id)
+        if name is None or generations.having(connection, name, job.classifier_id) is not None:
+            return
+    except NotFoundError:
+        if name is None:
+            raise
+    raise NotFoundError(f"classifier {name!r} has no job {job_id}", code=Code.UNKNOWN_JOB, classifier=name, job=job_id)
+
+
 def show_job(engine: Engine, job_id: int, *, with_chunks: bool = False, name: str | None = None) -> ShownJob:
     """Return one job, its progress and its chunks. Raises NotFoundError.
 
     name: of the classifier that it must be of, in any of its generations; None: of any.
     """
     with connect(engine) as connection:
-        if name is not None:
-            classifiers.by_name(connection, name)  # which is named first if neither is there
-        job = jobs.by_id(connection, job_id)
-        if name is not None and generations.having(connection, name, job.classifier_id) is None:
-            raise NotFoundError(f"classifier {name!r} has no job {job_id}", code=Code.UNKNOWN_JOB, job=job_id)
+        require_job(connection, name, job_id)
         (summary,) = jobs.summaries(connection, limit=1, job_id=job_id)
         return ShownJob(
             summary,

@@ -12,13 +12,13 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, Engine
 
-from venn_admit.errors import Code, JobError, NotFoundError
+from venn_admit.errors import Code, JobError
+from venn_admit.flows.jobs.listing import require_job
 from venn_admit.store.access import audit
 from venn_admit.store.access.audit import Event, Origin
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.decisions import removal
 from venn_admit.store.decisions.removal import Old, Part, Unfinished, Why, keep_requests_out
-from venn_admit.store.exemplars import generations
 from venn_admit.store.work import jobs
 
 # Rows of a transaction, which takes less than a second, and keeps requests for the classifier waiting meanwhile.
@@ -93,9 +93,7 @@ def delete_job(engine: Engine, job_id: int, *, name: str | None = None, origin: 
         JobError: It is running.
     """
     with transaction(engine) as connection:
-        job = jobs.by_id(connection, job_id)
-        if name is not None and generations.having(connection, name, job.classifier_id) is None:
-            raise NotFoundError(f"classifier {name!r} has no job {job_id}", code=Code.UNKNOWN_JOB, job=job_id)
+        require_job(connection, name, job_id)
         if removal.mark(connection, job_id, Why.REQUEST):
             if origin is not None:
                 audit.add(connection, Event(origin, "delete_job", target=f"job {job_id}"))

@@ -62,6 +62,9 @@ def claim(
         if lacking > 0 and not is_filled and not again:
             # If another claim has just filled it, the points are there too.
             reviews.fill(connection, classifier, unless_within=1.0)
+            lacking -= asked(count=lacking)
+        if lacking > 0:
+            reviews.offer_left(connection, classifier, reviewer, count=lacking, again=again)
             asked(count=lacking)
         found = _claims(connection, classifier, reviewer)
         on_stored(connection, found)
@@ -113,6 +116,17 @@ def release(engine: Engine, name: str, reviewer: str, external_ids: Sequence[str
     check_reviewer(reviewer)
     with transaction(engine) as connection:
         return reviews.release(connection, classifiers.by_name(connection, name), reviewer, external_ids)
+
+
+def leave(engine: Engine, name: str, reviewer: str, external_ids: Sequence[str]) -> int:
+    """Leave points that a reviewer holds to others; return how many. The reviewer gets them again as the last ones.
+
+    Raises:
+        InvalidInputError: The name of the reviewer is invalid.
+    """
+    check_reviewer(reviewer)
+    with transaction(engine) as connection:
+        return reviews.leave(connection, classifiers.by_name(connection, name), reviewer, external_ids)
 
 
 def queue(engine: Engine, name: str) -> ReviewQueue:

@@ -87,6 +87,16 @@ def release(
     return execute(connection, "reviews.release", **_of(classifier, reviewer), external_ids=external_ids).rowcount
 
 
+def leave(connection: Connection, classifier: Classifier, reviewer: str, external_ids: Sequence[str]) -> int:
+    """End claims of a reviewer on some points, which go to others first; return how many."""
+    return execute(connection, "reviews.leave", **_of(classifier, reviewer), external_ids=list(external_ids)).rowcount
+
+
+def offer_left(connection: Connection, classifier: Classifier, reviewer: str, *, count: int, again: bool) -> None:
+    """Let a reviewer claim at most `count` of the points that this reviewer left to others; again: as in `claim`."""
+    execute(connection, "reviews.offer_left", **_of(classifier, reviewer), count=count, again=again)
+
+
 def add_labels(
     connection: Connection, classifier: Classifier, reviewer: str, external_ids: Sequence[str], *, resolves: bool
 ) -> None:
@@ -118,7 +128,10 @@ def drawn_of_documents(
 def newest_of_reviewer(
     connection: Connection, classifier: Classifier, reviewer: str, external_ids: Sequence[str]
 ) -> dict[str, int]:
-    """Return the newest label that a reviewer gave of those of some exemplars that this reviewer has labelled."""
+    """Return the newest label that a reviewer gave of each of some exemplars.
+
+    Those are left out whose label was corrected, or taken back, since reviewers gave theirs.
+    """
     parameters = {**_of(classifier, reviewer), "external_ids": list(external_ids)}
     rows = execute(connection, "reviews.newest_of_reviewer", **parameters)
     return {row.external_id: row.label for row in rows}

@@ -201,7 +201,7 @@ RETURNING review_point.exemplar_id;
 
 -- name: claim
 -- Lease points that nobody holds to a reviewer, in the order of their places. If :again, points that one other reviewer
--- has labelled. What others take at the same moment is passed over.
+-- has labelled. What others take at the same moment is passed over, and so is what the reviewer left to others.
 WITH free AS (
     SELECT exemplar_id
     FROM review_point
@@ -209,6 +209,7 @@ WITH free AS (
         classifier_id = :classifier_id
         AND (done_at IS NULL) = NOT :again
         AND (lease_until IS NULL OR lease_until < now())
+        AND (reviewer = :reviewer AND lease_until = to_timestamp(0)) IS NOT TRUE
         AND (
             NOT :again
             OR (
@@ -291,6 +292,43 @@ WHERE
     AND review_point.reviewer = :reviewer
     AND review_point.lease_until >= now()
     AND (CAST(:external_ids AS text[]) IS NULL OR exemplar.external_id = ANY(:external_ids));
+
+-- name: leave
+-- End the claims that a reviewer holds on some points, which go to others first.
+UPDATE review_point
+SET
+    claimed_at = clock_timestamp(),
+    lease_until = to_timestamp(0)
+FROM exemplar
+WHERE
+    review_point.exemplar_id = exemplar.id
+    AND review_point.classifier_id = :classifier_id
+    AND review_point.reviewer = :reviewer
+    AND review_point.lease_until >= now()
+    AND exemplar.external_id = ANY(:external_ids);
+
+-- name: offer_left
+-- Let a reviewer claim points that this reviewer left to others, those that were left first.
+WITH left_first AS (
+    SELECT exemplar_id
+    FROM review_point
+    WHERE
+        classifier_id = :classifier_id
+        AND (done_at IS NULL) = NOT :again
+        AND reviewer = :reviewer
+        AND lease_until = to_timestamp(0)
+    ORDER BY claimed_at
+    LIMIT :count
+    FOR UPDATE SKIP LOCKED
+)
+
+UPDATE review_point
+SET
+    reviewer = NULL,
+    claimed_at = NULL,
+    lease_until = NULL
+FROM left_first
+WHERE review_point.exemplar_id = left_first.exemplar_id;
 
 -- name: add_labels
 -- Keep the labels that a reviewer gave of exemplars of these ids, in every generation, as they stand by now.
@@ -381,7 +419,8 @@ WHERE
     AND draw.is_drawn;
 
 -- name: newest_of_reviewer
--- The newest label that a reviewer gave of each of some exemplars.
+-- The newest label that a reviewer gave of each of some exemplars, unless that of any reviewer was corrected or taken
+-- back in another way since.
 SELECT DISTINCT ON (exemplar.external_id)
     exemplar.external_id,
     label.label
@@ -391,6 +430,13 @@ WHERE
     exemplar.classifier_id = :classifier_id
     AND exemplar.external_id = ANY(:external_ids)
     AND label.reviewer = :reviewer
+    AND exemplar.label = (
+        SELECT newest.label
+        FROM review_label AS newest
+        WHERE newest.exemplar_id = exemplar.id
+        ORDER BY newest.id DESC
+        LIMIT 1
+    )
 ORDER BY exemplar.external_id ASC, label.id DESC;
 
 -- name: disagreements
@@ -408,6 +454,8 @@ WITH given AS (
     INNER JOIN exemplar ON label.exemplar_id = exemplar.id
     WHERE
         exemplar.classifier_id = :classifier_id
+        -- Without a label there is none that counts.
+        AND exemplar.label IS NOT NULL
         AND (CAST(:external_ids AS text[]) IS NULL OR exemplar.external_id = ANY(:external_ids))
 ),
 

@@ -160,7 +160,8 @@ def post_try(request: Request, classifier: ClassifierName) -> Response:
 
 
 def _point(runtime: Runtime, classifier: Classifier, form: Mapping[str, str]) -> GivenPoint:
-    external_id, vector, logits = (form.get(field, "").strip() for field in ("external_id", "vector", "logits"))
+    external_id, vector, logits = (form.get(field, "") for field in ("external_id", "vector", "logits"))
+    external_id, vector, logits = external_id if external_id.strip() else "", vector.strip(), logits.strip()
     if external_id and (vector or logits):
         raise InvalidInputError("expected either a stored exemplar, or a vector and logits; leave the others empty")
     if not external_id and not vector and not logits:

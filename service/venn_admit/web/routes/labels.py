@@ -157,7 +157,7 @@ def get_known(
 async def post_retraction(request: Request, classifier: ClassifierName) -> Response:
     """Take a label back, and return to the list."""
     form, runtime = form_of(request), runtime_of(request)
-    external_id = required(form, "external_id")
+    external_id = required(form, "external_id", stripped=False)
     one = checked(NewLabel, external_id=external_id, label=None)
     given = NewLabels(labels=[one], retract=True, source=SOURCE)
 

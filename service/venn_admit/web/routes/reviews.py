@@ -10,7 +10,7 @@ from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.reviews import sheet
 from venn_admit.flows.data.catalogue import find
-from venn_admit.flows.reviews.claims import claim, holding, queue, release, renew
+from venn_admit.flows.reviews.claims import claim, holding, leave, queue, renew
 from venn_admit.flows.reviews.exchange import record
 from venn_admit.flows.reviews.labels import disagreements, give, outcome
 from venn_admit.http.guards.guard import needs
@@ -30,11 +30,13 @@ _Id = Annotated[str, Query(max_length=ID_LENGTH_LIMIT, pattern=STORABLE)]
 
 
 @routes.get("/classifiers/{classifier}/labels/review", dependencies=[needs(Scope.READ)])
-def get_review(request: Request, classifier: ClassifierName, labelled: _Id = "", settle: _Id = "") -> Response:
+def get_review(
+    request: Request, classifier: ClassifierName, labelled: _Id = "", settle: _Id = "", recorded: int | None = None
+) -> Response:
     """Show the point that the visitor holds, without what was predicted, and how the queue stands.
 
     labelled: the point that the visitor labelled just now, of which the prediction is shown. settle: a point about
-    which reviewers disagree, to be shown in its place.
+    which reviewers disagree, to be shown in its place. recorded: how many labels of a sheet were just recorded.
     """
     engine, reviewer = runtime_of(request).engine, request.state.caller.name
     found = holding(engine, classifier, reviewer)
@@ -50,6 +52,7 @@ def get_review(request: Request, classifier: ClassifierName, labelled: _Id = "",
         held=len(found.points),
         point=found.points[0] if found.points else None,
         disputed=disputed,
+        recorded=recorded,
         settled=next((one for one in disputed if one.id == settle), None),
         outcome=outcome(engine, classifier, reviewer, labelled) if labelled else None,
     )
@@ -65,12 +68,10 @@ def post_review(request: Request, classifier: ClassifierName) -> Response:
         case "claim":
             claim(engine, classifier, reviewer, again="again" in form)
         case "pass":
-            passed = required(form, "external_id")
-            # Another one first, or this one would come again.
-            claim(engine, classifier, reviewer, count=2)
-            release(engine, classifier, reviewer, [passed])
+            leave(engine, classifier, reviewer, [required(form, "external_id", stripped=False)])
+            claim(engine, classifier, reviewer)
         case "label":
-            external_id = required(form, "external_id")
+            external_id = required(form, "external_id", stripped=False)
             # The buttons have numbers, which may be the names of other classes.
             given = required(form, "label")
             label = int(given) if given.isdecimal() and len(given) <= _MOST_DIGITS else given
@@ -93,7 +94,10 @@ def post_review(request: Request, classifier: ClassifierName) -> Response:
             )
         case "filled":
             found = sheet.labels_in("sheet", required(form, "sheet"))
-            record(engine, classifier, "sheet", found, reviewer=reviewer, memory_budget=runtime.memory_budget)
+            if not found:
+                raise InvalidInputError("sheet: expected at least one label, got none; fill in the column label")
+            done = record(engine, classifier, "sheet", found, reviewer=reviewer, memory_budget=runtime.memory_budget)
+            return RedirectResponse(with_query(there, recorded=str(sum(one.rows for one in done))), 303)
         case other:
             raise InvalidInputError(f"action: expected claim, label, pass, sheet or filled, got {other!a}")
     return RedirectResponse(there, 303)

@@ -252,7 +252,7 @@ def export(
     done = flow(open_session().engine, name, kind, out, calibration_id=calibration)
     notes = []
     if kind is Export.UNLABELLED and not done.rows:
-        notes.append("Every exemplar of the newest score requests has a label already: score newer traffic.")
+        notes.append("No stored decision on recent traffic is on a point without a label: score newer traffic.")
     if done.forgotten:
         notes.append(f"{done.forgotten:,} points of the calibration were forgotten since, and are not among them.")
     payload = {"rows": done.rows, "forgotten": done.forgotten, "out": str(out)}

@@ -61,7 +61,7 @@ def next_points(
     from venn_admit.flows.reviews.claims import claim
 
     found = claim(open_session().engine, name, _who(reviewer), count=count, lease_seconds=lease, again=again)
-    print_result(as_json, json_of(found), *claims_lines(name, found))
+    print_result(as_json, json_of(found), *claims_lines(name, found, again=again))
 
 
 def label(

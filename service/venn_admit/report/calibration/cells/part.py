@@ -140,7 +140,7 @@ class CellsPart(CellsContents):
             if certificate.set_aside is not None:
                 asked = replace(self.settings, promise=AskedPromise.POINTWISE, certify=certificate.kinds)
                 step = report.step(Verb.CALIBRATE, settings=asked, neighbour_count=self.neighbour_count)
-                said += f" `{render(step)}` asks for a certificate all the same."
+                said += f" To ask for a certificate all the same: `{render(step)}`."
             yield Finding(said, needs_sample=False)
         elif certificate is not None and certificate.unpromised:
             yield Finding(unpromised_text(certificate, report.class_names), needs_sample=False)
