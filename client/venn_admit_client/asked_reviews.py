@@ -34,7 +34,7 @@ class ReviewerInterface(ABC):
 
     @abstractmethod
     def claim(self, count: int = 1, *, lease: float = LEASE_SECONDS, again: bool = False) -> Claims:
-        """Return the points that are held, whose claims are renewed, and claim others until there are `count`.
+        """Return the points that are held, whose claims are renewed, and claim others until `count` are as wanted.
 
         They come in the order of the queue: by the day on which they are due, which is the attribute `due`
         (2026-12-01); then what is nearest to being admitted, together with its near duplicates. A claim ends with a

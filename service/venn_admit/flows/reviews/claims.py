@@ -36,7 +36,7 @@ def claim(
     again: bool = False,
     on_stored: Callable[[Connection, Claims], object] = lambda *_: None,
 ) -> Claims:
-    """Return the points that a reviewer holds, whose claims are renewed, and claim others until there are `count`.
+    """Return the points that a reviewer holds, whose claims are renewed, and claim others until `count` are as wanted.
 
     No two reviewers hold a point at a time. A claim ends with a label, when it is given back, and with its lease.
 
@@ -55,7 +55,7 @@ def claim(
     is_filled = _fill(engine, name, _FILLED_FOR)
     with transaction(engine) as connection:
         classifier = classifiers.usable(connection, classifiers.by_name(connection, name))
-        lacking = count - reviews.renew(connection, classifier, reviewer, lease_seconds=lease_seconds)
+        lacking = count - reviews.renew(connection, classifier, reviewer, lease_seconds=lease_seconds).count(again)
         asked = partial(reviews.claim, connection, classifier, reviewer, lease_seconds=lease_seconds, again=again)
         if lacking > 0:
             lacking -= asked(count=lacking)
@@ -104,7 +104,9 @@ def renew(
     _check_lease(lease_seconds)
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
-        return reviews.renew(connection, classifier, reviewer, lease_seconds=lease_seconds, external_ids=external_ids)
+        return len(
+            reviews.renew(connection, classifier, reviewer, lease_seconds=lease_seconds, external_ids=external_ids)
+        )
 
 
 def release(engine: Engine, name: str, reviewer: str, external_ids: Sequence[str] | None = None) -> int:

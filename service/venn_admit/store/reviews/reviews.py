@@ -44,10 +44,14 @@ def renew(
     *,
     lease_seconds: float,
     external_ids: Sequence[str] | None = None,
-) -> int:
-    """Extend claims of a reviewer that still hold, all or those on some points; return how many do."""
+) -> Sequence[bool]:
+    """Extend claims of a reviewer that still hold, all or those on some points.
+
+    Returns:
+        Of each that does, whether it is for a second opinion.
+    """
     parameters = {"lease_seconds": lease_seconds, "external_ids": external_ids}
-    return len(execute(connection, "reviews.renew", **_of(classifier, reviewer), **parameters).all())
+    return execute(connection, "reviews.renew", **_of(classifier, reviewer), **parameters).scalars().all()
 
 
 def claim(

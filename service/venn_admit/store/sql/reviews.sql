@@ -186,8 +186,8 @@ FROM free
 WHERE review_point.exemplar_id = free.exemplar_id;
 
 -- name: renew
--- Extend the claims that a reviewer holds, all or those on some points; the claims that hold from now on. One that
--- holds longer already, as those of a sheet do, stays as it is.
+-- Extend the claims that a reviewer holds, all or those on some points; the claims that hold from now on, and whether
+-- each is for a second opinion. One that holds longer already, as those of a sheet do, stays as it is.
 UPDATE review_point
 SET lease_until = greatest(review_point.lease_until, now() + make_interval(secs => :lease_seconds))
 FROM exemplar
@@ -197,7 +197,7 @@ WHERE
     AND review_point.reviewer = :reviewer
     AND review_point.lease_until >= now()
     AND (CAST(:external_ids AS text[]) IS NULL OR exemplar.external_id = ANY(:external_ids))
-RETURNING review_point.exemplar_id;
+RETURNING review_point.done_at IS NOT NULL AS is_second;
 
 -- name: claim
 -- Lease points that nobody holds to a reviewer, in the order of their places. If :again, points that one other reviewer
