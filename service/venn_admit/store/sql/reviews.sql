@@ -294,7 +294,8 @@ WHERE
     AND (CAST(:external_ids AS text[]) IS NULL OR exemplar.external_id = ANY(:external_ids));
 
 -- name: leave
--- End the claims that a reviewer holds on some points, which go to others first.
+-- End the claims that a reviewer holds on some points, which go to others first. They are known by a lease that ended
+-- when time began.
 UPDATE review_point
 SET
     claimed_at = clock_timestamp(),
