@@ -131,6 +131,27 @@ def test_the_stream_of_a_classifier_seldom_ever_falls_short(name: str, documents
     assert certified / STREAMS > 0.5
 
 
+DELAYS = [(20, 200, 0.6, 0.95), (20, 60, 0.0, 0.15), (50, 50, 0.0, 0.06)]
+"""Mean delays of labels of right points and of errors, in documents; shares between which streams are certified."""
+
+
+@pytest.mark.parametrize(("of_right", "of_wrong", "least", "most"), DELAYS)
+def test_errors_that_are_labelled_later_let_a_chain_certify_what_falls_short(
+    of_right: int, of_wrong: int, least: float, most: float
+) -> None:
+    """The promise takes labels that come at times which do not hang on what they say."""
+    one = ClassChain(np.zeros(1), np.zeros(1), np.ones(1, dtype=np.int64), 0)
+    none = ClassChain(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), 0)
+    chain, count, failed = StandingChain(ALPHA, 0.05, (one, none)), 3_000, 0
+    for stream in range(200):
+        rng = np.random.default_rng(stream)
+        label = (rng.random(count) >= 0.899).astype(np.int64)
+        order = np.argsort(np.arange(count) + rng.exponential(np.where(label, of_wrong, of_right)))
+        points = CertificatePoints(np.ones(count), np.zeros(count, dtype=np.int64), label[order], np.arange(count))
+        failed += certified_counts(chain, advance(chain, initial_state(chain), points))[0] > 0
+    assert least <= failed / 200 <= most
+
+
 AUDITED = 0.1
 
 

@@ -25,12 +25,14 @@ from venn_admit.errors import (
     NotReadyError,
     OutdatedError,
 )
+from venn_admit.files.label_sources import LabelFile
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.recalibrate import recalibrate_due
 from venn_admit.flows.cascades import manage
 from venn_admit.flows.cascades.certify import cascade_settings_for, certify_due, request_certificate
 from venn_admit.flows.cascades.serve import decide, served
 from venn_admit.flows.data.create import create
+from venn_admit.flows.data.label import label as label_rows
 from venn_admit.flows.decisions.score import request_score
 from venn_admit.flows.decisions.score_one import GivenPoint, PointScorer
 from venn_admit.flows.jobs.chunks import compute_job
@@ -243,6 +245,29 @@ def test_a_cascade_follows_data_that_arrive_at_its_stages(bench: Bench, data: Re
     assert found.points > points
     assert certificates(bench) == [(True, False), (True, False)]
     assert follow() == []
+
+
+def test_labels_of_traffic_count_if_all_stages_scored_it(bench: Bench, data: Reviews) -> None:
+    """The large network is mostly asked for what the small one does not serve, which is no random sample."""
+
+    def certified(name: str, count: int) -> int | None:
+        """How many points certify once a stage has scored and got random labels of the first rows."""
+        rows = {key: values[:count] for key, values in data.scored[name].items()}
+        scores(bench, name, {key: values for key, values in rows.items() if key != "y"})
+        given = zip(rows["id"], rows["y"], strict=True)
+        path = bench.folder / "labels.csv"
+        path.write_text("\n".join(["external_id,label", *(f"{key},{label}" for key, label in given)]) + "\n")
+        label_rows(bench.engine, name, LabelFile(path), selection="random", retract=False)
+        calibrate(bench, name)
+        return certify(bench, "reviews").points
+
+    before = manage.show(bench.engine, "reviews").points
+    assert before is not None
+    assert certified("small", 400) == before
+    assert certified("large", 200) == before, "what reached it is no random sample"
+    after = certified("large", 400)
+    assert after is not None
+    assert after > before
 
 
 def test_what_nobody_asked_for_is_withheld_if_it_serves_far_less(bench: Bench) -> None:

@@ -344,6 +344,38 @@ def test_drawn_points_come_in_an_order_that_says_nothing_of_them_and_count(audit
     assert [selections[one] for one in given] == ["review", "review", "review", "selected"]
 
 
+def test_a_complaint_about_a_drawn_point_leaves_it_to_reviewers(audited: Bench) -> None:
+    """What people complain about are errors: without their labels, what was drawn would look better than it is."""
+    drawn = sorted(row.external_id for row in audited.rows(DRAWN))
+
+    def complain(ids: list[str]) -> None:
+        path = labels_in(audited, "\n".join(f"{one},0" for one in ids))
+        label(audited.engine, NAME, LabelFile(path), selection="selected", retract=False)
+
+    def offered() -> set[str]:
+        change(audited, UNFILL)
+        return {one.id for one in claim(audited.engine, NAME, "anna", count=1000).points}.intersection(drawn)
+
+    complain(drawn[::2])
+    assert offered() == set(drawn)
+    complain(drawn[1::2])
+    assert offered() == set(drawn)
+    give(audited.engine, NAME, "anna", dict.fromkeys(drawn, 0))
+    assert offered() == set()
+    count = "SELECT count(DISTINCT exemplar_id) FROM standing_label_v2 WHERE label IS NOT NULL AND weight IS NOT NULL"
+    assert audited.value(count) == len(drawn)
+
+
+def test_what_somebody_chose_to_label_before_has_a_draw(few_reviews: Bench) -> None:
+    score_tweets(few_reviews)
+    rows = "\n".join(f"tweet-{row},0" for row in range(0, 120, 3))
+    label(few_reviews.engine, NAME, LabelFile(labels_in(few_reviews, rows)), selection="selected", retract=False)
+    set_audits(few_reviews.engine, NAME, rate=0.5, rejected=0.5)
+    few_reviews.calibrate(NAME, kappa=90)
+    score_tweets(few_reviews)
+    assert few_reviews.value("SELECT count(*) FROM audit_draw") == 120
+
+
 def test_a_document_counts_when_the_last_of_its_drawn_points_is_labelled(audited: Bench) -> None:
     ids = [one.id for one in claim(audited.engine, NAME, "anna", count=3).points]
     change(audited, f"UPDATE exemplar SET document_id = 'one' WHERE external_id IN {tuple(ids)!r}")

@@ -186,7 +186,7 @@ class CertifyChunks:
             request = cascades.request_of(connection, work.job.id)
             cascade = cascades.by_name(connection, request.cascade)
             own = [_read(connection, of, self.workspace.memory_budget) for of in cascade.classifiers]
-        points, proposing = _joined(cascade, [one.points for one in own])
+        points, proposing = _joined(cascade, own)
         asked, class_count = request.settings.asked, len(cascade.class_names)
         certificate = certify_cascade(
             points.take(proposing),
@@ -214,9 +214,13 @@ class CertifyChunks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Own:
-    """What a stage has of its own: its points, the calibration in use, and the version of its score."""
+    """What a stage has of its own: its points, the calibration in use, and the version of its score.
+
+    later: the ids of those points that came without a label, such as those that were scored.
+    """
 
     points: RankedHeldOut
+    later: set[str]
     calibration_id: int
     version: ScoreVersion
 
@@ -240,13 +244,22 @@ def _require_certifiable(connection: Connection, classifier: Classifier) -> tupl
 def _read(connection: Connection, classifier: Classifier, memory_budget: int) -> _Own:
     calibration, parameters = _require_certifiable(connection, classifier)
     points = held_out_points(connection, classifier, calibration, parameters, memory_budget)
-    return _Own(points, calibration.id, ScoreVersion(points.kind, calibration.knn_parameters_id))
+    later = cascades.labelled_later(connection, classifier)
+    return _Own(points, later, calibration.id, ScoreVersion(points.kind, calibration.knn_parameters_id))
 
 
-def _joined(cascade: Cascade, own: Sequence[RankedHeldOut]) -> tuple[CascadePoints, BoolArray]:
-    """The points that all stages hold out, by id, and which of them propose: all of a document if it does anywhere."""
+def _joined(cascade: Cascade, stages: Sequence[_Own]) -> tuple[CascadePoints, BoolArray]:
+    """The points that all stages hold out, by id, and which of them propose: all of a document if it does anywhere.
+
+    Stages after the first are mostly asked for points that it does not serve, so those of the traffic are a random
+    sample only if the first has no others.
+    """
+    own = [one.points for one in stages]
     rows_of = [{external_id: row for row, external_id in enumerate(one.ids)} for one in own]
-    shared = sorted(set(rows_of[0]).intersection(*rows_of[1:]))
+    found = set(rows_of[0]).intersection(*rows_of[1:])
+    if not stages[0].later & rows_of[0].keys() <= found:
+        found = found.difference(*(one.later for one in stages))
+    shared = sorted(found)
     rows = [np.array([of[external_id] for external_id in shared], dtype=np.int64) for of in rows_of]
     if not shared:
         raise NotReadyError(

@@ -136,7 +136,10 @@ def work_list(engine: Engine, name: str, *, limit: int, place: ChosenPlace | Non
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.latest(connection, classifier)
         decided = reports.recent_points(connection, classifier, calibration.knn_parameters_id, calibration)
-        exemplar_ids = decided.exemplar_ids if place is None else place.holds(decided)
+        if place is None:
+            exemplar_ids = reports.without_gaps(connection, classifier, decided.exemplar_ids)
+        else:
+            exemplar_ids = place.holds(decided)
         rows = reports.work_rows(connection, exemplar_ids, with_labelled=place is None, limit=limit)
         points = [
             WorkPoint(row.external_id, row.document_id, row.label, without_prediction(row.attributes)) for row in rows

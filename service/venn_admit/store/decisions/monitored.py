@@ -92,6 +92,6 @@ def _weights(row: Any) -> tuple[float, float, float]:
     if of_all is None:
         return 1.0, 1.0, 1.0
     if not row.is_drawn_here:
-        return row.weight, of_all, of_all
+        return of_all, of_all, of_all  # its class may be another one than that by which it was drawn
     # All that one decision admits of a class was drawn with one probability; what it rejects is in no share.
     return 1.0, 1.0 if row.weight_of_admitted is None else row.weight_of_admitted, of_all

@@ -245,9 +245,25 @@ def recent_points(
 def unlabelled_rows(
     connection: Connection, classifier: Classifier, calibration: Calibration
 ) -> Iterator[Sequence[Row[Any]]]:
-    """Yield recent traffic that neither calibrates nor trains, in random order, with labels by name, in blocks."""
+    """Yield recent traffic that neither calibrates nor trains, in random order, with labels by name, in blocks.
+
+    It is that of which nothing joined the training exemplars; see `without_gaps`.
+    """
     recent = recent_points(connection, classifier, calibration.knn_parameters_id, calibration)
-    return stream(connection, "reports.unlabelled_rows", {"exemplar_ids": recent.exemplar_ids.tolist()})
+    exemplar_ids = without_gaps(connection, classifier, recent.exemplar_ids)
+    return stream(connection, "reports.unlabelled_rows", {"exemplar_ids": exemplar_ids.tolist()})
+
+
+def without_gaps(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> IntArray:
+    """Return those of some points that came after all of their kind that joined the training exemplars, int64.
+
+    What joins was mostly chosen, so that the points among which it is missing are no random sample.
+    """
+    if not exemplar_ids.size:
+        return exemplar_ids
+    asked = {"classifier_id": classifier.id, "first_id": int(exemplar_ids.min())}
+    newest: int | None = execute(connection, "reports.newest_joined", **asked).scalar_one()
+    return exemplar_ids if newest is None else exemplar_ids[exemplar_ids > newest]
 
 
 def work_rows(connection: Connection, exemplar_ids: IntArray, *, with_labelled: bool, limit: int) -> Sequence[Row[Any]]:

@@ -139,7 +139,6 @@ def record(connection: Connection, events: Sequence[LabelEvent], *, source: str)
         "labels": [event.label for event in events],
     }
     execute(connection, "labels.set_labels", **changed, splits=[event.split for event in events])
-    execute(connection, "labels.settle_reviews", **changed)
     append_events(
         connection,
         np.array([event.exemplar_id for event in events], dtype=np.int64),
@@ -147,6 +146,7 @@ def record(connection: Connection, events: Sequence[LabelEvent], *, source: str)
         [event.selection for event in events],
         source=source,
     )
+    execute(connection, "labels.settle_reviews", **changed)
 
 
 def append_events(

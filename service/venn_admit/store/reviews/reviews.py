@@ -48,7 +48,7 @@ def renew(
     """Extend claims of a reviewer that still hold, all or those on some points.
 
     Returns:
-        Of each that does, whether it is for a second opinion.
+        Whether it is for a second opinion, for each that does.
     """
     parameters = {"lease_seconds": lease_seconds, "external_ids": external_ids}
     return execute(connection, "reviews.renew", **_of(classifier, reviewer), **parameters).scalars().all()

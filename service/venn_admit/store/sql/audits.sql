@@ -51,8 +51,8 @@ ORDER BY id DESC
 LIMIT 1;
 
 -- name: undrawn
--- Those of some points that have neither a draw nor a label, with what each holds, or is called where equal logits make
--- no copy.
+-- Those of some points that neither have a draw nor calibrate or train, with what each holds, or is called where equal
+-- logits make no copy. What somebody chose to label is among them: without it, the others are no random sample.
 SELECT
     exemplar.id,
     CASE
@@ -64,7 +64,7 @@ INNER JOIN classifier ON exemplar.classifier_id = classifier.id
 LEFT JOIN audit_draw AS draw ON exemplar.id = draw.exemplar_id
 WHERE
     exemplar.id = ANY(:exemplar_ids)
-    AND exemplar.label IS NULL
+    AND exemplar.split = 'scored'
     AND draw.exemplar_id IS NULL
 ORDER BY exemplar.id;
 

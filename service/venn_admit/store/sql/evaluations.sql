@@ -37,6 +37,15 @@ SELECT
                 event.exemplar_id = wanted.exemplar_id
                 AND event.created_at <= calibration.created_at
         )
+    )
+    -- So do the labels that advance a chain, however late they came.
+    OR EXISTS (
+        SELECT 1
+        FROM certificate
+        INNER JOIN standing_evidence AS evidence ON certificate.chain_id = evidence.chain_id
+        WHERE
+            certificate.calibration_id = :calibration_id
+            AND evidence.exemplar_id = wanted.exemplar_id
     ) AS is_seen,
     coalesce(given.is_chosen, FALSE) AS is_chosen
 FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)

@@ -89,10 +89,25 @@ FROM unnest(:exemplar_ids ::bigint[], :labels ::integer[], :splits ::text[]) AS 
 WHERE exemplar.id = changed.id;
 
 -- name: settle_reviews
--- Let exemplars wait for reviewers no longer, or again if their label was taken back.
+-- Let exemplars wait for reviewers no longer, or again if their label was taken back. Drawn ones wait for a label that
+-- counts for the draw.
 UPDATE review_point
 SET
-    done_at = CASE WHEN changed.label IS NOT NULL THEN now() END,
+    done_at = CASE
+        WHEN
+            changed.label IS NOT NULL
+            AND (
+                NOT review_point.is_drawn
+                OR EXISTS (
+                    SELECT
+                    FROM standing_label_v2 AS event
+                    WHERE
+                        event.exemplar_id = review_point.exemplar_id
+                        AND event.label IS NOT NULL
+                )
+            )
+            THEN now()
+    END,
     reviewer = NULL,
     claimed_at = NULL,
     lease_until = NULL

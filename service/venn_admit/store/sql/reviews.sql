@@ -41,7 +41,8 @@ USING free
 WHERE review_point.exemplar_id = free.exemplar_id;
 
 -- name: fill
--- Put in the points without a label that the newest decision on them rejects, and those that were drawn to be audited.
+-- Put in the points without a label that the newest decision on them rejects, and those that were drawn to be audited
+-- and have no label that counts for it.
 WITH wanted AS (
     SELECT
         exemplar.id AS exemplar_id,
@@ -94,7 +95,17 @@ WITH wanted AS (
         rule.classifier_id = :classifier_id
         AND draw.is_drawn
         AND exemplar.split = 'scored'
-        AND exemplar.label IS NULL
+        -- A label of another kind, such as that of a complaint, does not count for the draw.
+        AND (
+            exemplar.label IS NULL
+            OR NOT EXISTS (
+                SELECT
+                FROM standing_label_v2 AS event
+                WHERE
+                    event.exemplar_id = exemplar.id
+                    AND event.label IS NOT NULL
+            )
+        )
         AND NOT EXISTS (
             SELECT
             FROM review_point
