@@ -47,3 +47,25 @@ def test_copies_do_not_break_the_promise() -> None:
         draws.add(falls_short(draw, are_joined=True))
     assert draws.seldom
     assert sum(falls_short(draw, are_joined=False) for draw in range(40)) > 40 * 2 * EPS
+
+
+def test_a_certificate_says_nothing_of_how_often_a_content_comes() -> None:
+    """Three tenths of the points are one content, which is always wrong; all others are .99 right."""
+    rng, count = np.random.default_rng(0), 3_000
+    is_one = rng.random(count) < 0.3
+    predicted = np.where(is_one, 0, rng.integers(2, size=count))
+    label = np.where(is_one | (rng.random(count) < 0.01), 1 - predicted, predicted)
+    score = np.where(is_one, 0.98, rng.uniform(0.5, 1.0, count))
+    ids = [str(row) for row in range(count)]
+    keys = united(ids, [(0 if one else row + 1).to_bytes(4) for row, one in enumerate(is_one.tolist())])
+    documents = document_codes(keys)
+    of_knn = np.array([one is Split.KNN for one in assign_splits(keys, seed=0)])
+    proposing, evidence = (
+        CertificatePoints(score[held], predicted[held], label[held], documents[held]) for held in (of_knn, ~of_knn)
+    )
+    policy = certify(proposing, evidence, class_count=2, alpha=ALPHA, kinds=PREDICTED, confidence=CONFIDENCE).policy
+    assert policy is not None
+    least = policy.thresholds[0]
+    assert least is not None
+    admitted = (predicted == 0) & (score >= least)
+    assert (label == predicted)[admitted].mean() < 0.6
