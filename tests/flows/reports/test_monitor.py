@@ -25,6 +25,7 @@ from venn_admit.core.monitoring.anytime.plan import EARLY, OF_SAMPLE, Lamp, Watc
 from venn_admit.errors import DatabaseError, NotReadyError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.data.audits import set_audits
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.label import label
 from venn_admit.flows.reports import monitor as flow
 from venn_admit.flows.reports.monitor import update_monitor
@@ -437,9 +438,25 @@ def test_points_that_another_decision_drew_weigh_by_their_probability(
     assert_as_from_scratch(scored)
 
 
-def drawn_films(bench: Bench, rejected: float = 1.0) -> tuple[list[str], list[str]]:
+def test_points_that_another_decision_drew_weigh_as_among_all_classes(scored: Bench) -> None:
+    """The class by which they were drawn may be another one than that which counts."""
+    (first, _) = find(scored.engine, "reviews").class_names
+    drawn, _ = drawn_films(scored, classes={first: RATE / 2})
+    with transaction(scored.engine) as connection:
+        connection.exec_driver_sql("UPDATE audit_draw SET created_at = created_at - interval '1 day'")
+    give(scored, {one: truth()[one.removeprefix("new-")] for one in drawn}, selection="review")
+    look(scored)
+    state = scored.value("SELECT state FROM monitor_state ORDER BY documents DESC LIMIT 1")
+    weights = {float.fromhex(pair[3]) for rows in state["predicted"].values() for pair in rows if len(pair) > 3}
+    assert weights == {0.5}
+    assert_as_from_scratch(scored)
+
+
+def drawn_films(
+    bench: Bench, rejected: float = 1.0, classes: Mapping[str, float] | None = None
+) -> tuple[list[str], list[str]]:
     """Decide on all films once more, as others, and return which of these are drawn, and which are not."""
-    set_audits(bench.engine, "reviews", rate=RATE, rejected=rejected)
+    set_audits(bench.engine, "reviews", rate=RATE, rejected=rejected, classes=classes or {})
     arrays = films() | {"id": np.array([f"new-{one}" for one in IDS]), "y": np.full(POINTS, -1)}
     arrays |= {name: arrays[name] + np.float32(1 / 1024) for name in ("r", "f") if name in arrays}
     bench.score("reviews", write(bench, "new.npz", arrays), weighted=None)
