@@ -7,16 +7,18 @@ goes on, and more where labels so far were wrong.
 """
 
 from dataclasses import replace
+from decimal import Decimal
 from math import sqrt
 
 import numpy as np
 import pytest
 
 from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
+from venn_admit.core.audits import drawn as are_drawn
 from venn_admit.core.monitoring.anytime.documents import LabelledPoints, labelled_points
 from venn_admit.core.monitoring.anytime.plan import LEVEL, Lamp, MonitorPlan, plan_of
 from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
-from venn_admit.core.types import BoolArray, FloatArray
+from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
 STREAMS, CALIBRATION, TRAFFIC, BLOCK = 1_000, 300, 1_500, 100
 LEVELS = (LEVEL, 0.05, 0.2)
@@ -51,15 +53,12 @@ def traffic(
     def weights(least: FloatArray | float, most: FloatArray | float) -> FloatArray:
         return np.where(drawn, least / probability, (1 - most) / (1 - probability))
 
-    of_class = ADMITTED[points.predicted]
     of_all = weights(min(ADMITTED.min(), REJECTED), max(ADMITTED.max(), REJECTED))
     of_admitted = weights(ADMITTED.min(), ADMITTED.max())
     found = replace(
         points,
         admitted=admitted | is_counted_later,
-        weight=weights(np.minimum(of_class, REJECTED), max(ADMITTED.max(), REJECTED))
-        if is_counted_later
-        else np.ones(TRAFFIC),
+        weight=of_all if is_counted_later else np.ones(TRAFFIC),
         weight_of_admitted=of_all if is_counted_later else of_admitted,
         is_ranked=rng.random(TRAFFIC) < of_all,
     )
@@ -171,3 +170,36 @@ def test_points_of_a_document_that_were_likelier_to_be_drawn_crowd_out_no_others
         advance(plan, state, pairs(seed), LEVEL)
         found.append((plan, state))
     assert share_lit(found, Lamp.PROMISE, 0.2) <= 0.2 + 3 * sqrt(0.2 * 0.8 / 40)
+
+
+@pytest.mark.parametrize(("rate", "least", "most"), [(0.2, 0.1, 0.3), (1.0, 0.0, 0.02)])
+def test_copies_share_a_draw_so_that_a_lamp_is_lit_by_chance_more_often(rate: float, least: float, most: float) -> None:
+    """A twentieth of the points are copies of one, which is always wrong; all others are right."""
+    count, streams, lit = 3_000, 200, 0
+    calibration = of_one_class(np.zeros(200, dtype=np.int64))
+    plan = plan_of(calibration, class_count=2, alpha=Decimal("0.1"), match_groups=1)
+    for stream in range(streams):
+        rng = np.random.default_rng(stream)
+        is_copy = rng.random(count) < 0.05
+        contents = [b"copy" if one else str(row).encode() for row, one in enumerate(is_copy.tolist())]
+        chosen = are_drawn(rng.bytes(16), contents, np.full(count, rate))
+        state = initial_state(plan)
+        advance(plan, state, of_one_class(is_copy[chosen].astype(np.int64)), LEVEL)
+        lit += state.games[Lamp.PROMISE].crossed[0] > 0
+    assert least <= lit / streams <= most
+
+
+def of_one_class(label: IntArray) -> LabelledPoints:
+    """Points that are predicted to be of class 0, and admitted, in the order of their labels."""
+    count = len(label)
+    return labelled_points(
+        [str(row) for row in range(count)],
+        np.arange(count),
+        predicted=np.zeros(count, dtype=np.int64),
+        label=label,
+        match_count=None,
+        admitted=np.ones(count, dtype=np.bool_),
+        class_count=2,
+        neighbour_count=None,
+        seed=0,
+    )

@@ -201,7 +201,6 @@ SELECT
     labelled.match_count,
     labelled.is_admitted,
     labelled.document_id,
-    drawn.weight,
     drawn.weight_of_all,
     drawn.weight_of_admitted,
     drawn.drawn_at = labelled.decided_at AS is_drawn_here

@@ -345,7 +345,6 @@ SELECT DISTINCT ON (document.event_id, document.exemplar_id)
     decision.match_count,
     decision.decision IS NOT NULL AS is_admitted,
     document.document_id,
-    drawn.weight,
     drawn.weight_of_all,
     drawn.weight_of_admitted,
     drawn.drawn_at = decision.created_at AS is_drawn_here
