@@ -51,7 +51,7 @@ def require_job(connection: Connection, name: str | None, job_id: int) -> None:
     except NotFoundError:
         if name is None:
             raise
-    raise NotFoundError(f"classifier {name!r} has no job {job_id}", code=Code.UNKNOWN_JOB, classifier=name, job=job_id)
+    raise NotFoundError(f"classifier {name!r} has no job {job_id}", code=Code.UNKNOWN_JOB, job=job_id)
 
 
 def show_job(engine: Engine, job_id: int, *, with_chunks: bool = False, name: str | None = None) -> ShownJob:
