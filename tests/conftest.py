@@ -59,13 +59,12 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is imported and collected stays, and so does most that tests make: looking for garbage mostly takes time."""
+    """What is imported and collected stays, so that looking for garbage in it only takes time."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(10_000, 10, 20)
         gc.enable()
 
 

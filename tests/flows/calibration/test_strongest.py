@@ -118,7 +118,8 @@ def test_a_certificate_that_admits_less_than_the_softmax_gives_way_to_the_averag
     points = made.certificate.points
     assert f"admits {share_text(aside.admitted / points)} of the {points:,} points of mc and vp" in said
     assert f"promises nothing and admits {share_text(aside.by_softmax / points)}" in said
-    assert f"`venn-admit calibrate {logits.NAME} --method venn-abers --score network --certify predicted` asks" in said
+    step = f"venn-admit calibrate {logits.NAME} --method venn-abers --score network --certify predicted"
+    assert f"To ask for a certificate all the same: `{step}`." in said
     # It is one word away, and the same points decide it at the whole of eps.
     asked = logits.calibrated(bench, alpha=Decimal("0.1"), certify=["predicted"])
     assert isinstance(asked.made, MadeByAbers)
