@@ -1,6 +1,8 @@
 """A broker that cannot be reached, from the side of the one that asks for work."""
 
+import gc
 import socket
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +20,15 @@ from venn_admit.flows.jobs.control import await_job
 from venn_admit.runtime.settings import get_settings
 from venn_admit.store.database.engine import connect
 from venn_admit.store.work import jobs
+
+
+@pytest.fixture(autouse=True)
+def sockets_of_failed_connections() -> Iterator[None]:
+    """Libraries leave them to the garbage collector, which would tell of them in whichever test it runs next."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture
