@@ -51,7 +51,7 @@ def test_a_claim_reads_what_it_takes(engine: Engine) -> None:
 @pytest.mark.parametrize("name", ["held", "renew", "release"])
 def test_what_is_held_is_looked_up(engine: Engine, name: str) -> None:
     of_reviewer = {"classifier_id": 2, "reviewer": "anna"}
-    parameters = {**of_reviewer, "lease_seconds": 60.0, "external_ids": None}
+    parameters = {**of_reviewer, "lease_seconds": 60.0, "external_ids": None, "to_others": False}
     with connect(engine) as connection:
         connection.execute(
             statement("reviews.claim"), {**of_reviewer, "count": COUNT, "lease_seconds": 60, "again": False}

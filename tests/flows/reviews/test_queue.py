@@ -22,7 +22,7 @@ from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.label import label
 from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
-from venn_admit.flows.reviews.claims import claim, holding, leave, queue, release, renew
+from venn_admit.flows.reviews.claims import claim, holding, queue, release, renew
 from venn_admit.flows.reviews.exchange import record
 from venn_admit.flows.reviews.labels import disagreements, give
 from venn_admit.flows.reviews.tools import push
@@ -298,7 +298,7 @@ def test_who_leaves_points_to_others_gets_every_other_one_first(scored: Bench) -
     for _ in range(2 * waiting):
         (point,) = claim(scored.engine, NAME, "anna").points
         seen.append(point.id)
-        assert leave(scored.engine, NAME, "anna", [point.id]) == 1
+        assert release(scored.engine, NAME, "anna", [point.id], to_others=True) == 1
     assert len(set(seen[:waiting])) == waiting
     assert seen[waiting:] == seen[:waiting]
     assert [one.id for one in claim(scored.engine, NAME, "berta").points] == seen[:1]

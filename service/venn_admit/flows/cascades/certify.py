@@ -37,13 +37,14 @@ from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.cascades import cascades
 from venn_admit.store.cascades.cascades import Cascade, CascadeRequest, CertifiedStage, ScoreVersion
 from venn_admit.store.database.engine import connect, consistent_view
-from venn_admit.store.exemplars import exemplars
+from venn_admit.store.exemplars import exemplars, labels
 from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace
 from venn_admit_client.records import CascadeReport
 
 log = structlog.get_logger()
+_HELD_OUT = (Split.KNN, Split.MC, Split.VP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +245,7 @@ def _require_certifiable(connection: Connection, classifier: Classifier) -> tupl
 def _read(connection: Connection, classifier: Classifier, memory_budget: int) -> _Own:
     calibration, parameters = _require_certifiable(connection, classifier)
     points = held_out_points(connection, classifier, calibration, parameters, memory_budget)
-    later = cascades.labelled_later(connection, classifier)
+    later = {row.external_id for row in labels.labelled_later(connection, classifier, _HELD_OUT)}
     return _Own(points, later, calibration.id, ScoreVersion(points.kind, calibration.knn_parameters_id))
 
 
@@ -266,9 +267,9 @@ def _joined(cascade: Cascade, stages: Sequence[_Own]) -> tuple[CascadePoints, Bo
             f"the classifiers of the cascade {cascade.name!r} hold out no labelled exemplar of the same id: ingest the "
             "same held-out data under the same ids at every stage"
         )
-    labels = [one.cells.label[taken] for one, taken in zip(own, rows, strict=True)]
-    for classifier, of_stage in zip(cascade.classifiers, labels, strict=True):
-        if (differing := np.flatnonzero(of_stage != labels[0])).size:
+    given = [one.cells.label[taken] for one, taken in zip(own, rows, strict=True)]
+    for classifier, of_stage in zip(cascade.classifiers, given, strict=True):
+        if (differing := np.flatnonzero(of_stage != given[0])).size:
             raise ConflictError(
                 f"exemplar {shared[differing[0]]!r} has another label at {classifier.name!r} than at "
                 f"{cascade.classifiers[0].name!r}, as {differing.size - 1:,} others do: correct one of the two"
@@ -287,7 +288,7 @@ def _joined(cascade: Cascade, stages: Sequence[_Own]) -> tuple[CascadePoints, Bo
     points = CascadePoints(
         np.stack([one.cells.points.score[taken] for one, taken in zip(own, rows, strict=True)]),
         np.stack([one.cells.points.predicted[taken] for one, taken in zip(own, rows, strict=True)]),
-        labels[0],
+        given[0],
         document,
     )
     return points, proposing

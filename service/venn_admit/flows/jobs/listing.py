@@ -44,14 +44,9 @@ def require_job(connection: Connection, name: str | None, job_id: int) -> None:
     """Raise NotFoundError unless there is a job, and a classifier has it in any of its generations; name: None: any."""
     if name is not None:
         classifiers.by_name(connection, name)  # which is named first if neither is there
-    try:
-        job = jobs.by_id(connection, job_id)
-        if name is None or generations.having(connection, name, job.classifier_id) is not None:
-            return
-    except NotFoundError:
-        if name is None:
-            raise
-    raise NotFoundError(f"classifier {name!r} has no job {job_id}", code=Code.UNKNOWN_JOB, job=job_id)
+    job = jobs.by_id(connection, job_id)
+    if name is not None and generations.having(connection, name, job.classifier_id) is None:
+        raise NotFoundError(f"classifier {name!r} has no job {job_id}", code=Code.UNKNOWN_JOB, job=job_id)
 
 
 def show_job(engine: Engine, job_id: int, *, with_chunks: bool = False, name: str | None = None) -> ShownJob:

@@ -109,26 +109,21 @@ def renew(
         )
 
 
-def release(engine: Engine, name: str, reviewer: str, external_ids: Sequence[str] | None = None) -> int:
+def release(
+    engine: Engine, name: str, reviewer: str, external_ids: Sequence[str] | None = None, *, to_others: bool = False
+) -> int:
     """Give claims back, so that others get the points; return how many.
 
-    Raises:
-        InvalidInputError: The name of the reviewer is invalid.
-    """
-    check_reviewer(reviewer)
-    with transaction(engine) as connection:
-        return reviews.release(connection, classifiers.by_name(connection, name), reviewer, external_ids)
-
-
-def leave(engine: Engine, name: str, reviewer: str, external_ids: Sequence[str]) -> int:
-    """Leave points that a reviewer holds to others; return how many. The reviewer gets them again as the last ones.
+    Args:
+        to_others: Whether the reviewer gets them again only after all else.
 
     Raises:
         InvalidInputError: The name of the reviewer is invalid.
     """
     check_reviewer(reviewer)
     with transaction(engine) as connection:
-        return reviews.leave(connection, classifiers.by_name(connection, name), reviewer, external_ids)
+        classifier = classifiers.by_name(connection, name)
+        return reviews.release(connection, classifier, reviewer, external_ids, to_others=to_others)
 
 
 def queue(engine: Engine, name: str) -> ReviewQueue:

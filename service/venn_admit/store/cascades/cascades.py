@@ -261,11 +261,6 @@ def request_of(connection: Connection, job_id: int) -> CascadeRequest:
     return CascadeRequest(row.cascade, _settings(row), row.is_scheduled)
 
 
-def labelled_later(connection: Connection, classifier: Classifier) -> set[str]:
-    """Return the ids of held-out exemplars that came without a label, such as those that were scored."""
-    return set(execute(connection, "cascades.labelled_later", classifier_id=classifier.id).scalars())
-
-
 def due(connection: Connection) -> list[CascadeRequest]:
     """Return the certificates to make because a stage was recalibrated with other points."""
     return [CascadeRequest(row.cascade, _settings(row), True) for row in execute(connection, "cascades.due")]

@@ -19,7 +19,7 @@ from venn_admit.core.types import FloatArray, IntArray
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.binary_copy import BOOL, INT4, INT8, FixedColumn, read_columns
 from venn_admit.store.database.statements import execute, filled, statement_names, stream
-from venn_admit.store.exemplars import support
+from venn_admit.store.exemplars import labels, support
 from venn_admit.store.exemplars.approximations import view_columns, view_of_decisions
 from venn_admit.store.exemplars.classifiers import Classifier
 
@@ -261,9 +261,8 @@ def without_gaps(connection: Connection, classifier: Classifier, exemplar_ids: I
     """
     if not exemplar_ids.size:
         return exemplar_ids
-    asked = {"classifier_id": classifier.id, "first_id": int(exemplar_ids.min())}
-    newest: int | None = execute(connection, "reports.newest_joined", **asked).scalar_one()
-    return exemplar_ids if newest is None else exemplar_ids[exemplar_ids > newest]
+    joined = labels.labelled_later(connection, classifier, [Split.TRAIN], first_id=int(exemplar_ids.min()))
+    return exemplar_ids[exemplar_ids > max((row.id for row in joined), default=0)]
 
 
 def work_rows(connection: Connection, exemplar_ids: IntArray, *, with_labelled: bool, limit: int) -> Sequence[Row[Any]]:

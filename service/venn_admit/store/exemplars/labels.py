@@ -149,6 +149,17 @@ def record(connection: Connection, events: Sequence[LabelEvent], *, source: str)
     execute(connection, "labels.settle_reviews", **changed)
 
 
+def labelled_later(
+    connection: Connection, classifier: Classifier, splits: Sequence[Split], *, first_id: int = 0
+) -> Sequence[Row[Any]]:
+    """Return the id and external id of exemplars that came without a label, such as by being scored.
+
+    splits: where they are by now. first_id: the least id that is wanted.
+    """
+    parameters = {"classifier_id": classifier.id, "splits": [str(one) for one in splits], "first_id": first_id}
+    return execute(connection, "labels.labelled_later", **parameters).all()
+
+
 def append_events(
     connection: Connection, exemplar_ids: IntArray, labels: IntArray, selections: Sequence[str], *, source: str
 ) -> None:

@@ -85,15 +85,19 @@ def precedents(connection: Connection, exemplar_ids: Sequence[int]) -> dict[int,
 
 
 def release(
-    connection: Connection, classifier: Classifier, reviewer: str, external_ids: Sequence[str] | None = None
+    connection: Connection,
+    classifier: Classifier,
+    reviewer: str,
+    external_ids: Sequence[str] | None = None,
+    *,
+    to_others: bool = False,
 ) -> int:
-    """Give back claims of a reviewer, all or those on some points; return how many."""
-    return execute(connection, "reviews.release", **_of(classifier, reviewer), external_ids=external_ids).rowcount
+    """Give back claims of a reviewer, all or those on some points; return how many.
 
-
-def leave(connection: Connection, classifier: Classifier, reviewer: str, external_ids: Sequence[str]) -> int:
-    """End claims of a reviewer on some points, which go to others first; return how many."""
-    return execute(connection, "reviews.leave", **_of(classifier, reviewer), external_ids=list(external_ids)).rowcount
+    to_others: whether others get the points first.
+    """
+    parameters = {"external_ids": external_ids, "to_others": to_others}
+    return execute(connection, "reviews.release", **_of(classifier, reviewer), **parameters).rowcount
 
 
 def offer_left(connection: Connection, classifier: Classifier, reviewer: str, *, count: int, again: bool) -> None:

@@ -164,21 +164,6 @@ FROM cascade_request AS request
 INNER JOIN classifier_cascade AS cascade ON request.cascade_id = cascade.id
 WHERE request.job_id = :job_id;
 
--- name: labelled_later
--- The held-out exemplars of a classifier that came without a label, such as those that were scored, by id.
-SELECT exemplar.external_id
-FROM exemplar
-CROSS JOIN
-    LATERAL (
-        SELECT min(event.created_at) AS labelled_at
-        FROM label_event AS event
-        WHERE event.exemplar_id = exemplar.id
-    ) AS first_label
-WHERE
-    exemplar.classifier_id = :classifier_id
-    AND exemplar.split IN ('knn', 'mc', 'vp')
-    AND first_label.labelled_at > exemplar.created_at;
-
 -- name: due
 -- The cascades of which a stage was recalibrated, with other points, since the newest certificate, and what that was
 -- asked for. It waits until no stage is due for a recalibration. If no certificate could be made since then, it is not

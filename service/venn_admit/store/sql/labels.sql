@@ -88,6 +88,24 @@ SET
 FROM unnest(:exemplar_ids ::bigint[], :labels ::integer[], :splits ::text[]) AS changed (id, label, split)
 WHERE exemplar.id = changed.id;
 
+-- name: labelled_later
+-- The exemplars in some splits, from one on, that came without a label, such as by being scored.
+SELECT
+    exemplar.id,
+    exemplar.external_id
+FROM exemplar
+CROSS JOIN
+    LATERAL (
+        SELECT min(event.created_at) AS labelled_at
+        FROM label_event AS event
+        WHERE event.exemplar_id = exemplar.id
+    ) AS first_label
+WHERE
+    exemplar.classifier_id = :classifier_id
+    AND exemplar.split = ANY(:splits)
+    AND exemplar.id >= :first_id
+    AND first_label.labelled_at > exemplar.created_at;
+
 -- name: settle_reviews
 -- Let exemplars wait for reviewers no longer, or again if their label was taken back. Drawn ones wait for a label that
 -- counts for the draw.

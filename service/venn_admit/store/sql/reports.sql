@@ -472,23 +472,6 @@ WHERE
 GROUP BY day
 ORDER BY day;
 
--- name: newest_joined
--- The newest exemplar of a classifier, from one on, that came without a label, such as by being scored, and trains by
--- now; null if there is none.
-SELECT max(exemplar.id) AS id
-FROM exemplar
-CROSS JOIN
-    LATERAL (
-        SELECT min(event.created_at) AS labelled_at
-        FROM label_event AS event
-        WHERE event.exemplar_id = exemplar.id
-    ) AS first_label
-WHERE
-    exemplar.classifier_id = :classifier_id
-    AND exemplar.split = 'train'
-    AND exemplar.id >= :first_id
-    AND first_label.labelled_at > exemplar.created_at;
-
 -- name: unlabelled_rows
 -- Those of some exemplars that neither calibrate nor train, in an order that depends on neither their content nor their
 -- arrival, so that the first of them are a random sample: those that somebody chose to label are among them.

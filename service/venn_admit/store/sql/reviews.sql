@@ -290,12 +290,13 @@ WHERE neighbours.exemplar_id = ANY(:exemplar_ids)
 ORDER BY neighbours.exemplar_id, exemplar.label, near.place;
 
 -- name: release
--- Give back the claims that a reviewer holds, all or those on some points.
+-- Give back the claims that a reviewer holds, all or those on some points. If :to_others, these go to others first, and
+-- are known by a lease that ended when time began.
 UPDATE review_point
 SET
-    reviewer = NULL,
-    claimed_at = NULL,
-    lease_until = NULL
+    reviewer = CASE WHEN :to_others THEN review_point.reviewer END,
+    claimed_at = CASE WHEN :to_others THEN clock_timestamp() END,
+    lease_until = CASE WHEN :to_others THEN to_timestamp(0) END
 FROM exemplar
 WHERE
     review_point.exemplar_id = exemplar.id
@@ -303,21 +304,6 @@ WHERE
     AND review_point.reviewer = :reviewer
     AND review_point.lease_until >= now()
     AND (CAST(:external_ids AS text[]) IS NULL OR exemplar.external_id = ANY(:external_ids));
-
--- name: leave
--- End the claims that a reviewer holds on some points, which go to others first. They are known by a lease that ended
--- when time began.
-UPDATE review_point
-SET
-    claimed_at = clock_timestamp(),
-    lease_until = to_timestamp(0)
-FROM exemplar
-WHERE
-    review_point.exemplar_id = exemplar.id
-    AND review_point.classifier_id = :classifier_id
-    AND review_point.reviewer = :reviewer
-    AND review_point.lease_until >= now()
-    AND exemplar.external_id = ANY(:external_ids);
 
 -- name: offer_left
 -- Let a reviewer claim points that this reviewer left to others, those that were left first.

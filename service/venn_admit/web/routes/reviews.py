@@ -10,7 +10,7 @@ from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.reviews import sheet
 from venn_admit.flows.data.catalogue import find
-from venn_admit.flows.reviews.claims import claim, holding, leave, queue, renew
+from venn_admit.flows.reviews.claims import claim, holding, queue, release, renew
 from venn_admit.flows.reviews.exchange import record
 from venn_admit.flows.reviews.labels import disagreements, give, outcome
 from venn_admit.http.guards.guard import needs
@@ -68,7 +68,8 @@ def post_review(request: Request, classifier: ClassifierName) -> Response:
         case "claim":
             claim(engine, classifier, reviewer, again="again" in form)
         case "pass":
-            leave(engine, classifier, reviewer, [required(form, "external_id", stripped=False)])
+            passed = required(form, "external_id", stripped=False)
+            release(engine, classifier, reviewer, [passed], to_others=True)
             claim(engine, classifier, reviewer)
         case "label":
             external_id = required(form, "external_id", stripped=False)
