@@ -97,7 +97,12 @@ def test_points_are_reviewed_by_single_keys(visiting: Visit) -> None:
     page.keyboard.press("2")
     expect(page.get_by_role("status")).to_contain_text("the label is green, the network says")
     visiting.check()
-    expect(heading).to_have_text(first)
+    seen = [heading.inner_text()]
+    while seen[-1] != first:
+        page.keyboard.press("p")
+        expect(heading).not_to_have_text(seen[-1])
+        seen.append(heading.inner_text())
+    assert len(set(seen)) == len(seen)
     page.keyboard.press("9")
     expect(heading).to_have_text(first)
 
