@@ -527,12 +527,35 @@ def test_what_is_forgotten_leaves_what_it_has_shown(begun: Bench) -> None:
     assert certificate(begun).documents == before.documents + 50
 
 
+def test_what_is_forgotten_counts_as_before_when_labels_are_counted_again(begun: Bench) -> None:
+    """Without it, points that are wrong could be forgotten to certify what their labels forbade."""
+    give(begun, 0, 1100)
+    advance(begun)
+    before = everything(begun)
+    wrong = [key for key, value in list(LABELS.items())[2:1100] if value != NEW["f"][int(key[4:])].argmax()]
+    assert len(wrong) > 100
+    forget(begun.workspace(), NAME, external_ids=wrong, document_ids=[], wait=False)
+    kept = "SELECT count(*) FROM forgotten_evidence WHERE score = ANY(:scores) OR score = 0"
+    with connect(begun.engine) as connection:
+        chain = chains.newest(connection, calibrator(begun, NAME)).chain
+    scores = [score for of in chain.classes for score in of.scores.tolist()]
+    assert begun.value(kept, scores=scores) == count(begun, "forgotten_evidence") == len(wrong)
+    changed = (LABELS["new-0"] + 1) % CLASSES
+    for other in (changed, LABELS["new-0"]):
+        give(begun, 0, 0, row0=other)
+        advance(begun)
+        assert (everything(begun) == before) is (other != changed)
+
+
 def test_a_classifier_is_deleted_with_its_chains(begun: Bench) -> None:
     give(begun, 0, 100)
     advance(begun)
+    forget(begun.workspace(), NAME, external_ids=["new-5"], document_ids=[], wait=False)
+    assert count(begun, "forgotten_evidence") == 1
     calibrated(begun, **STANDING)
     delete(begun.workspace(), NAME)
     assert {count(begun, f"standing_{what}") for what in ("chain", "evidence", "position", "state")} == {0}
+    assert count(begun, "forgotten_evidence") == 0
 
 
 @pytest.mark.parametrize(

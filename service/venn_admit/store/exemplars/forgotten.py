@@ -1,7 +1,7 @@
 """Exemplars that are forgotten: removing all that is stored of them, and what is left of them.
 
-What is left is a tombstone, by which an id that comes back is noticed; when a training exemplar trained; and which
-snapshots count a calibration point. None of these says what the exemplar was.
+What is left is a tombstone, by which an id that comes back is noticed; when a training exemplar trained; which snapshots
+count a calibration point; and what a label shows the standing certificates that it counts for.
 """
 
 import hashlib
@@ -172,6 +172,11 @@ def add_points(connection: Connection, exemplar_ids: IntArray) -> list[TouchedSn
     execute(connection, "forgotten.add_points", **parameters)
     rows = execute(connection, "forgotten.renew_snapshots", **parameters)
     return [TouchedSnapshot(**row._mapping) for row in rows]
+
+
+def add_evidence(connection: Connection, exemplar_ids: IntArray) -> None:
+    """Record what the labels of these exemplars show the standing certificates that they count for."""
+    execute(connection, "forgotten.add_evidence", exemplar_ids=exemplar_ids.tolist())
 
 
 def delete_lists(connection: Connection, exemplar_ids: IntArray) -> Counter[str]:

@@ -331,18 +331,39 @@ WHERE
     AND evidence.exemplar_id = changed.exemplar_id;
 
 -- name: evidence
--- The labelled points that count for a chain, from a document on.
+-- The labelled points that count for a chain, from a document on, also those that were forgotten.
 SELECT
     document,
     predicted,
     label,
     score,
     coalesce(weight, 1) AS weight
-FROM standing_evidence
-WHERE
-    chain_id = :chain_id
-    AND document >= :document
-    AND label IS NOT NULL
+FROM (
+    SELECT
+        exemplar_id,
+        document,
+        predicted,
+        label,
+        score,
+        weight
+    FROM standing_evidence
+    WHERE
+        chain_id = :chain_id
+        AND document >= :document
+        AND label IS NOT NULL
+    UNION ALL
+    SELECT
+        NULL AS exemplar_id,
+        document,
+        predicted,
+        label,
+        score,
+        weight
+    FROM forgotten_evidence
+    WHERE
+        chain_id = :chain_id
+        AND document >= :document
+) AS counting
 ORDER BY
     document,
     exemplar_id;

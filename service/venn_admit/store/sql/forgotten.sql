@@ -152,6 +152,31 @@ SELECT
 FROM calibration_point AS point
 WHERE point.exemplar_id = ANY(:exemplar_ids);
 
+-- name: add_evidence
+-- Record what these exemplars show of the thresholds of chains, and nothing else of them.
+INSERT INTO forgotten_evidence (chain_id, document, predicted, score, label, weight)
+SELECT
+    evidence.chain_id,
+    evidence.document,
+    evidence.predicted,
+    coalesce(
+        (
+            SELECT max(threshold.score ::double precision)
+            FROM
+                json_array_elements_text(chain.chain -> 'classes' -> evidence.predicted -> 'scores')
+                    AS threshold (score)
+            WHERE threshold.score ::double precision <= evidence.score
+        ),
+        0
+    ) AS score,
+    evidence.label,
+    evidence.weight
+FROM standing_evidence AS evidence
+INNER JOIN standing_chain AS chain ON evidence.chain_id = chain.id
+WHERE
+    evidence.exemplar_id = ANY(:exemplar_ids ::bigint[])
+    AND evidence.label IS NOT NULL;
+
 -- name: renew_snapshots
 -- Give the snapshots that count a point of these exemplars another revision, so that cached copies are out of date.
 UPDATE calibration
@@ -197,7 +222,7 @@ DELETE FROM calibration_point
 WHERE exemplar_id = ANY(:exemplar_ids);
 
 -- name: delete_standing_evidence
--- Delete the labels of these exemplars that count for chains, whose states stay as they are.
+-- Delete the labels of these exemplars that count for chains.
 DELETE FROM standing_evidence
 WHERE exemplar_id = ANY(:exemplar_ids);
 
