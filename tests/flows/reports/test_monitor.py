@@ -27,6 +27,7 @@ from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.data.audits import set_audits
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.label import label
+from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reports import monitor as flow
 from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.flows.reports.notify import update_behind
@@ -652,6 +653,19 @@ def test_a_few_corrections_do_not_end_an_alarm(scored: Bench) -> None:
     assert scored.value("SELECT count(*) FROM monitor_alarm WHERE ended_at IS NOT NULL AND lamp = 'promise'") == 0
     give(scored, of(range(corrected, wrong)))
     assert not raised & {alarm.about for alarm in look(scored).alarms}
+
+
+def test_an_alarm_stays_if_what_raised_it_is_forgotten(scored: Bench) -> None:
+    """The lamp goes out, since what the points have shown is gone with them."""
+    give(scored, flipped(range(90)))
+    raised = {alarm.about for alarm in look(scored).harmful}
+    assert raised
+    forget(scored.workspace(), "reviews", IDS[:90])
+    give(scored, of(range(300, 320)))
+    found = look(scored)
+    assert (found.documents, {alarm.about for alarm in found.harmful}) == (20, raised)
+    assert not {reading.about for reading in found.readings if reading.lit_at is not None} & raised
+    assert update_monitor(scored.engine, "reviews", restart=True).alarms == ()
 
 
 def test_starting_again_ends_alarms_and_counts_what_is_decided_on_from_now_on(scored: Bench) -> None:

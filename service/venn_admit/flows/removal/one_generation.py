@@ -65,7 +65,7 @@ def remove_from(submission: Submission, generation: Classifier, hits: Sequence[A
     """
     connection = submission.connection
     ids = np.array([hit.id for hit in hits], dtype=np.int64)
-    forgotten.add_evidence(connection, ids)
+    forgotten.keep_evidence(connection, ids)
     training = forgotten.training_now(connection, ids)
     others = np.setdiff1d(ids, training)
     # Those that do not train go first: the lists of the other points are as they were, and allow a new snapshot.

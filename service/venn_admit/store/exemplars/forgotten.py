@@ -1,7 +1,7 @@
 """Exemplars that are forgotten: removing all that is stored of them, and what is left of them.
 
-What is left is a tombstone, by which an id that comes back is noticed; when a training exemplar trained; which snapshots
-count a calibration point; and what a label shows the standing certificates that it counts for.
+What is left is a tombstone, by which an id that comes back is noticed; when a training exemplar trained; which
+snapshots count a calibration point; and what a label shows the standing certificates that it counts for.
 """
 
 import hashlib
@@ -174,9 +174,10 @@ def add_points(connection: Connection, exemplar_ids: IntArray) -> list[TouchedSn
     return [TouchedSnapshot(**row._mapping) for row in rows]
 
 
-def add_evidence(connection: Connection, exemplar_ids: IntArray) -> None:
-    """Record what the labels of these exemplars show the standing certificates that they count for."""
-    execute(connection, "forgotten.add_evidence", exemplar_ids=exemplar_ids.tolist())
+def keep_evidence(connection: Connection, exemplar_ids: IntArray) -> None:
+    """Keep what the labels of these exemplars show standing certificates, and alarms that they may have raised."""
+    for name in ("add_evidence", "keep_alarms"):
+        execute(connection, f"forgotten.{name}", exemplar_ids=exemplar_ids.tolist())
 
 
 def delete_lists(connection: Connection, exemplar_ids: IntArray) -> Counter[str]:

@@ -177,6 +177,23 @@ WHERE
     evidence.exemplar_id = ANY(:exemplar_ids ::bigint[])
     AND evidence.label IS NOT NULL;
 
+-- name: keep_alarms
+-- Keep the alarms that stand of monitors for which these exemplars may count.
+UPDATE monitor_alarm
+SET is_kept = TRUE
+WHERE
+    ended_at IS NULL
+    AND monitor_id IN (
+        SELECT monitor.id
+        FROM exemplar
+        INNER JOIN decision ON exemplar.id = decision.exemplar_id
+        INNER JOIN calibration ON decision.calibration_id = calibration.id
+        INNER JOIN monitor ON calibration.calibrator_id = monitor.calibrator_id
+        WHERE
+            exemplar.id = ANY(:exemplar_ids ::bigint[])
+            AND exemplar.label IS NOT NULL
+    );
+
 -- name: renew_snapshots
 -- Give the snapshots that count a point of these exemplars another revision, so that cached copies are out of date.
 UPDATE calibration

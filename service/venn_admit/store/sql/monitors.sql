@@ -594,6 +594,7 @@ SET ended_at = clock_timestamp()
 WHERE
     alarm.monitor_id = :monitor_id
     AND alarm.ended_at IS NULL
+    AND NOT alarm.is_kept
     AND NOT EXISTS (
         SELECT 1
         FROM unnest(:lamps ::text[], :numbers ::integer[]) AS lit (lamp, number)
