@@ -127,6 +127,10 @@ def calibrate_again(bench: Bench) -> None:
     KINDS[bench.value(KIND)].calibrate(bench)
 
 
+without_vectors = pytest.mark.parametrize("template", ["logits only"], indirect=True)
+"""For what hangs on labels and decisions alone."""
+
+
 @pytest.fixture(scope="module", params=KINDS)
 def template(
     request: pytest.FixtureRequest, server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
@@ -244,6 +248,7 @@ def test_an_update_reads_what_is_new(scored: Bench, monkeypatch: pytest.MonkeyPa
     assert_as_from_scratch(scored)
 
 
+@without_vectors
 def test_labels_and_decisions_of_transactions_that_end_later_count(scored: Bench) -> None:
     """One began before the labels that were read; it adds an earlier label and a decision from before a label."""
     of_film = "SELECT id FROM exemplar WHERE external_id = :external_id"
@@ -287,6 +292,7 @@ def test_a_row_counts_admitted_labels(scored: Bench) -> None:
     assert sum(reading.documents for reading in found.readings if reading.about.lamp is Lamp.MIX) <= 600
 
 
+@without_vectors
 def test_selected_labels_and_those_that_came_before_the_decision_do_not_count(scored: Bench) -> None:
     give(scored, of(range(50)), selection="selected")
     assert look(scored).documents == 0
@@ -381,6 +387,7 @@ def test_labels_of_the_least_sure_points_are_no_random_sample(scored: Bench) -> 
 RATE = 0.3
 
 
+@without_vectors
 def test_drawn_points_count_by_any_label_and_those_that_were_not_drawn_by_a_random_one(scored: Bench) -> None:
     drawn, unseen = drawn_films(scored)
     give(scored, {one: truth()[one.removeprefix("new-")] for one in drawn}, selection="review")
@@ -404,6 +411,7 @@ def test_drawn_points_count_by_any_label_and_those_that_were_not_drawn_by_a_rand
     assert assert_as_from_scratch(scored).documents == len(drawn) + 49
 
 
+@without_vectors
 def test_points_of_documents_count_only_if_they_were_drawn(scored: Bench) -> None:
     """The drawn points of a document that counted by another one would come too late."""
     drawn, unseen = drawn_films(scored)
@@ -492,6 +500,7 @@ def test_corrections_and_labels_taken_back_lead_to_the_state_from_scratch(scored
     assert found.documents == 45
 
 
+@without_vectors
 def test_labels_in_another_order_lead_to_the_state_from_scratch(scored: Bench) -> None:
     rng = np.random.default_rng(0)
     order = rng.permutation(400)
@@ -504,6 +513,7 @@ def test_labels_in_another_order_lead_to_the_state_from_scratch(scored: Bench) -
     assert scored.rows("SELECT count(*) FROM monitor")[0][0] == 1
 
 
+@without_vectors
 def test_a_crash_in_the_middle_leaves_the_state_as_before(scored: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     give(scored, of(range(150)))
     before = stored(scored, look(scored).monitor)
@@ -539,6 +549,7 @@ def test_a_crash_in_the_middle_leaves_the_state_as_before(scored: Bench, monkeyp
 
 
 @pytest.mark.processes
+@without_vectors
 def test_an_update_that_is_killed_in_the_middle_leaves_the_state_as_before(scored: Bench) -> None:
     """A process of its own: its states and readings are written, and it waits to write its alarms."""
     give(scored, of(range(150)))
@@ -586,6 +597,7 @@ def test_documents_are_the_units_and_count_once(scored: Bench) -> None:
     assert (later.documents, later.points) == (300, 700), "later points of a document do not count"
 
 
+@without_vectors
 def test_a_document_of_which_a_part_calibrates_does_not_count(scored: Bench) -> None:
     """Some of its tokens came with held-out data before, so that it is no new draw."""
     arrays = {name: values[:90] for name, values in films().items()}
@@ -604,6 +616,7 @@ def test_a_document_of_which_a_part_calibrates_does_not_count(scored: Bench) -> 
     assert (found.documents, found.points) == (15, 30)
 
 
+@without_vectors
 def test_several_who_look_at_once_write_one_state(scored: Bench) -> None:
     give(scored, of(range(350)))
     with ThreadPoolExecutor(4) as pool:
@@ -631,11 +644,13 @@ def test_several_who_look_at_once_write_one_state(scored: Bench) -> None:
         "monitor_alarm SET number = -1",
     ],
 )
+@without_vectors
 def test_the_tables_refuse_what_cannot_be(watched: Bench, wrong: str) -> None:
     with pytest.raises(DatabaseError, match="violates check constraint"), transaction(watched.engine) as connection:
         connection.exec_driver_sql(f"UPDATE {wrong}")
 
 
+@without_vectors
 def test_a_few_corrections_do_not_end_an_alarm(scored: Bench) -> None:
     """It stands on a tenth of the evidence that raised it, and ends once the labels show nothing any more."""
     raised: set[Watched] = set()
@@ -655,6 +670,7 @@ def test_a_few_corrections_do_not_end_an_alarm(scored: Bench) -> None:
     assert not raised & {alarm.about for alarm in look(scored).alarms}
 
 
+@without_vectors
 def test_an_alarm_stays_if_what_raised_it_is_forgotten(scored: Bench) -> None:
     """The lamp goes out, since what the points have shown is gone with them."""
     give(scored, flipped(range(90)))
@@ -668,6 +684,7 @@ def test_an_alarm_stays_if_what_raised_it_is_forgotten(scored: Bench) -> None:
     assert update_monitor(scored.engine, "reviews", restart=True).alarms == ()
 
 
+@without_vectors
 def test_starting_again_ends_alarms_and_counts_what_is_decided_on_from_now_on(scored: Bench) -> None:
     """However late the labels of earlier decisions come, and a document if none of its points was decided on before."""
     with np.load(EXAMPLES / "valid.npz") as valid:
@@ -701,6 +718,7 @@ def test_a_new_fit_starts_a_monitor_of_its_own(scored: Bench) -> None:
     assert second.documents == 0
 
 
+@without_vectors
 def test_what_is_behind_is_updated_once(scored: Bench) -> None:
     assert update_behind(scored.engine, None) == ["reviews"]
     assert update_behind(scored.engine, None) == []
@@ -717,7 +735,7 @@ def test_a_classifier_without_a_calibration_cannot_be_watched(bench: Bench) -> N
     assert update_behind(bench.engine, None) == []
 
 
-@pytest.mark.parametrize("template", ["logits only"], indirect=True)
+@without_vectors
 def test_partitions_without_vectors_are_predicted_classes(watched: Bench) -> None:
     found = look(watched)
     labelled = watched.rows(
@@ -742,7 +760,7 @@ def test_partitions_without_vectors_are_predicted_classes(watched: Bench) -> Non
     assert {Lamp.PARTITIONS, Lamp.PROMISE} <= {alarm.about.lamp for alarm in found.harmful}
 
 
-@pytest.mark.parametrize("template", ["logits only"], indirect=True)
+@without_vectors
 def test_harm_after_good_labels_is_said_with_where_it_began(scored: Bench) -> None:
     good, early = 400, None
     give(scored, of(range(good)))
@@ -799,6 +817,7 @@ def test_a_report_shows_the_lamps_as_they_were_left(watched: Bench) -> None:
     assert advice(found, command)[0].startswith("The monitor has raised an alarm")
 
 
+@without_vectors
 def test_a_report_says_when_nothing_watches_or_labels_came_since(scored: Bench) -> None:
     def told() -> str:
         found = report(scored.workspace(), "reviews", calibration_id=None)
