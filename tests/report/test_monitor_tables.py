@@ -47,7 +47,7 @@ def report(law: Law, documents: int = 600) -> MonitorReport:
         points=documents,
         computed=documents,
         readings=found,
-        alarms=tuple(StandingAlarm(n, reading.about, now, False) for n, reading in enumerate(lit, 1)),
+        alarms=tuple(StandingAlarm(n, reading.about, now) for n, reading in enumerate(lit, 1)),
         withheld={},
         from_starts=True,
     )
@@ -127,13 +127,13 @@ def test_an_early_warning_is_a_notice_until_its_lamp_is_lit() -> None:
     early, lit = rows[Lamp.EARLY_PROMISE], rows[Lamp.PROMISE]
     assert early.since is not None
     assert lit.lit_at is not None
-    warned = StandingAlarm(1, early.about, datetime.now(UTC), False)
+    warned = StandingAlarm(1, early.about, datetime.now(UTC))
     said = verdict_lines(replace(found, alarms=(warned,)))
     assert said[0].endswith("; false early warnings of a lamp come at least 20,000 documents apart on average.")
     (notice,) = said[1:]
     assert notice.startswith("Notice: early warning: of what is admitted as 'po")
     assert notice.endswith(f"fewer than 0.9 are right since about document {early.since}.")
-    both = verdict_lines(replace(found, alarms=(warned, StandingAlarm(2, lit.about, datetime.now(UTC), False))))
+    both = verdict_lines(replace(found, alarms=(warned, StandingAlarm(2, lit.about, datetime.now(UTC)))))
     assert [line.split(":")[0] for line in both] == ["ALARM"]
     not_yet = replace(lit, lit_at=None, since=None)
     shown = drawn(replace(found, readings=(not_yet, early), alarms=(warned,)))

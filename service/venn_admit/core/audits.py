@@ -15,8 +15,6 @@ import numpy as np
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 
-KEY_BYTES = 16
-"""The length of a key."""
 _UNIT = 2.0**-53
 
 

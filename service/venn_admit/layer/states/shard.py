@@ -80,9 +80,9 @@ class Shard:
         rows, tokens = entry.documents, entry.tokens
         self._expect("states", _DTYPES[index.dtype], (tokens, index.width))
         self._states = _StatesFile(path, found, np.dtype(index.dtype), index.width)
-        self.offsets = self._read_offsets("offsets", rows, tokens, least=1)
-        self._id_offsets = self._read_offsets("id_offsets", rows, self._expect("ids", "U8", None), least=1)
-        self._record_offsets = self._read_offsets("record_offsets", rows, self._expect("records", "U8", None), least=1)
+        self.offsets = self._read_offsets("offsets", rows, tokens)
+        self._id_offsets = self._read_offsets("id_offsets", rows, self._expect("ids", "U8", None))
+        self._record_offsets = self._read_offsets("record_offsets", rows, self._expect("records", "U8", None))
         self._has_token_labels = index.kind == "token"
         if self._has_token_labels:
             self._expect("token_labels", "I64", (tokens,))
@@ -163,12 +163,12 @@ class Shard:
             raise input_error(self._path, f"tensor {name!r}", expected, f"{kind} of shape {found}", _ADVICE)
         return int(found[0])
 
-    def _read_offsets(self, name: str, rows: int, last: int, *, least: int) -> IntArray:
+    def _read_offsets(self, name: str, rows: int, last: int) -> IntArray:
         self._expect(name, "I64", (rows + 1,))
         offsets = self._slice(name, 0, rows + 1)
         # Ends first: within them no difference can overflow.
         inside = offsets[0] == 0 and offsets[-1] == last and offsets.min() == 0 and offsets.max() == last
-        if not inside or (np.diff(offsets) < least).any():
+        if not inside or (np.diff(offsets) < 1).any():
             expected = f"ascending numbers from 0 to {last:,}"
             raise input_error(self._path, f"tensor {name!r}", expected, "others", _ADVICE)
         return offsets

@@ -43,10 +43,7 @@ def update_alarms(
 def standing_alarms(connection: Connection, monitor: StoredMonitor) -> list[StandingAlarm]:
     """Return the alarms and notices that stand."""
     rows, watched = execute(connection, "monitors.standing_alarms", monitor_id=monitor.id), monitor.plan.watched
-    return [
-        StandingAlarm(row.id, watched(Lamp(row.lamp), row.number), row.created_at, row.notified_at is not None)
-        for row in rows
-    ]
+    return [StandingAlarm(row.id, watched(Lamp(row.lamp), row.number), row.created_at) for row in rows]
 
 
 def lock_unsent(connection: Connection, monitor_id: int) -> list[int]:

@@ -50,7 +50,7 @@ def keep_requests_out(connection: Connection, classifier_id: int, *, wait: timed
     savepoint = connection.begin_nested()
     try:
         execute(connection, "removals.await_turn", milliseconds=milliseconds)
-        execute(connection, "removals.keep_requests_out", classifier_id=classifier_id)
+        execute(connection, "classifiers.lock_ingestion", classifier_id=classifier_id)
     except OperationalError as error:
         savepoint.rollback()
         if isinstance(error.orig, LockNotAvailable):

@@ -9,12 +9,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row
+from sqlalchemy import ARRAY, BigInteger, Connection, Delete, Row, any_, bindparam, column, table
+from sqlalchemy import delete as delete_from
 
 from venn_admit.core.types import IntArray
+from venn_admit.store.database import SCHEMA
 from venn_admit.store.database.ids import execute_ids
 from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -37,6 +40,8 @@ _TABLES = (
     "exemplar_vector",
     "exemplar",
 )
+# Those whose rows are not simply deleted by the exemplar that they name.
+_BY_OTHER_KEYS = ("admit_evidence", "abers_evidence", "label_event", "exemplar_vector", "exemplar")
 # No id of an exemplar holds NUL, so that none has the tombstone of a document.
 _DOCUMENT = b"document\x00"
 INSTEAD = "(forgotten)"
@@ -186,21 +191,29 @@ def delete_lists(connection: Connection, exemplar_ids: IntArray) -> Counter[str]
     Return the rows by table.
     """
     parameters = {"exemplar_ids": exemplar_ids.tolist()}
-    rows: Counter[str] = Counter()
-    for table in ("approximation", "neighbours"):
-        rows[table] = execute(connection, f"forgotten.delete_{table}", **parameters).rowcount
-    return rows
+    tables = ("approximation", "neighbours")
+    return Counter({name: connection.execute(_rows_of(name), parameters).rowcount for name in tables})
 
 
 def delete(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Counter[str]:
     """Delete all that is stored of some exemplars, which have tombstones; return the rows by table."""
     parameters = {"classifier_id": classifier.id, "exemplar_ids": exemplar_ids.tolist()}
     rows: Counter[str] = Counter()
-    for table in _TABLES:
-        done = execute(connection, f"forgotten.delete_{table}", **parameters)
-        rows[table] = done.scalar_one() if table == "label_event" else done.rowcount
+    for name in _TABLES:
+        if name in _BY_OTHER_KEYS:
+            done = execute(connection, f"forgotten.delete_{name}", **parameters)
+        else:
+            done = connection.execute(_rows_of(name), parameters)
+        rows[name] = done.scalar_one() if name == "label_event" else done.rowcount
     execute(connection, "forgotten.delete_point_change", **parameters)  # after what the others wrote there
     return rows
+
+
+@cache
+def _rows_of(name: str) -> Delete:
+    """The statement that deletes the rows of a table that name one of `exemplar_ids`; it is the same for all tables."""
+    one = table(name, column("exemplar_id", BigInteger()), schema=SCHEMA)
+    return delete_from(one).where(one.c.exemplar_id == any_(bindparam("exemplar_ids", type_=ARRAY(BigInteger()))))
 
 
 def forget_errors(connection: Connection, generations: Sequence[Classifier], ids: Sequence[str]) -> int:

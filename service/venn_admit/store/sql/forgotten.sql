@@ -228,31 +228,6 @@ WHERE
     abers_evidence.decision_id = decision.id
     AND decision.exemplar_id = ANY(:exemplar_ids);
 
--- name: delete_decision
--- Delete the decisions on these exemplars.
-DELETE FROM decision
-WHERE exemplar_id = ANY(:exemplar_ids);
-
--- name: delete_calibration_point
--- Delete the calibration points of these exemplars, in every snapshot.
-DELETE FROM calibration_point
-WHERE exemplar_id = ANY(:exemplar_ids);
-
--- name: delete_standing_evidence
--- Delete the labels of these exemplars that count for chains.
-DELETE FROM standing_evidence
-WHERE exemplar_id = ANY(:exemplar_ids);
-
--- name: delete_audit_draw
--- Delete the draws of these exemplars.
-DELETE FROM audit_draw
-WHERE exemplar_id = ANY(:exemplar_ids);
-
--- name: delete_approximation
--- Delete the approximations of these exemplars, under any parameters.
-DELETE FROM approximation
-WHERE exemplar_id = ANY(:exemplar_ids);
-
 -- name: delete_point_change
 -- Take these exemplars out of the ledger of changes, so that the next snapshots have to be computed from scratch.
 WITH unknown AS (
@@ -267,31 +242,6 @@ DELETE FROM point_change
 WHERE
     classifier_id = :classifier_id
     AND exemplar_id = ANY(:exemplar_ids);
-
--- name: delete_neighbours
--- Delete the neighbour lists of these exemplars.
-DELETE FROM neighbours
-WHERE exemplar_id = ANY(:exemplar_ids);
-
--- name: delete_job_row
--- Delete the rows of jobs that name these exemplars; the jobs keep the number of rows that they had.
-DELETE FROM job_row
-WHERE exemplar_id = ANY(:exemplar_ids);
-
--- name: delete_support_change
--- Delete the changes of training exemplars that name these exemplars.
-DELETE FROM support_change
-WHERE exemplar_id = ANY(:exemplar_ids);
-
--- name: delete_review_point
--- Take these exemplars out of the queue for reviewers.
-DELETE FROM review_point
-WHERE exemplar_id = ANY(:exemplar_ids);
-
--- name: delete_review_label
--- Delete the labels that reviewers gave of these exemplars.
-DELETE FROM review_label
-WHERE exemplar_id = ANY(:exemplar_ids);
 
 -- name: delete_label_event
 -- Delete the labels of these exemplars, which have tombstones; return how many there were.

@@ -623,8 +623,7 @@ SELECT
     id,
     lamp,
     number,
-    created_at,
-    notified_at
+    created_at
 FROM monitor_alarm
 WHERE
     monitor_id = :monitor_id

@@ -4,11 +4,6 @@ SELECT
     set_config('lock_timeout', CAST(:milliseconds AS text), TRUE),
     set_config('statement_timeout', '0', TRUE);
 
--- name: keep_requests_out
--- Keep exemplars, labels, jobs that ask for what is stored with them, and other removals from coming for a classifier
--- until this transaction ends, once those that came before are over.
-SELECT pg_advisory_xact_lock(1, :classifier_id);
-
 -- name: in_turn
 -- Restore the timeouts with which the session began.
 SELECT set_config(name, reset_val, TRUE)

@@ -106,12 +106,11 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class StandingAlarm:
-    """An alarm, or a notice, that stands. created_at: when it was seen. notified: whether a webhook took it."""
+    """An alarm, or a notice, that stands. created_at: when it was seen."""
 
     id: int
     about: Watched
     created_at: datetime
-    notified: bool
 
 
 def readings(plan: MonitorPlan, state: MonitorState, *, level: float = LEVEL) -> list[Reading]:
