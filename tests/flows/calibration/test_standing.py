@@ -461,6 +461,25 @@ def test_an_alarm_withdraws_the_class_of_an_earlier_chain_too(begun: Bench) -> N
     assert not begun.rows(REQUEST)
 
 
+def test_only_labels_since_an_alarm_count_for_the_first_chain(bench: Bench) -> None:
+    """Those before it are of traffic as it was, and would certify the class at once."""
+    make(bench)
+    bench.ingest(NAME, bench.write("held-out.npz", exemplars("held-out", 800, seed=1)), "held-out")
+    calibrated(bench, certify="predicted", score="network", alpha="0.2")
+    bench.score(NAME, bench.write("new.npz", {name: of for name, of in NEW.items() if name != "y"}), weighted=None)
+    predicted = NEW["f"].argmax(axis=1)
+    give(bench, 0, 400, **{f"row{row}": 1 for row in range(400) if predicted[row] == 0})
+    (alarm,) = [one.about for one in update_monitor(bench.engine, NAME).alarms if one.about.lamp == "promise"]
+    give(bench, 400, 460)
+    calibrated(bench, **STANDING)
+    found = certificate(bench)
+    raised = bench.value("SELECT label_event_id FROM monitor_alarm WHERE lamp = 'promise'")
+    since = "SELECT count(*) FROM label_event WHERE id > :raised AND selection = 'random'"
+    assert alarm.number == 0
+    assert 0 < found.points < bench.value(since, raised=raised) < 460
+    assert not certified(bench)[0]
+
+
 def test_labels_since_an_alarm_fix_the_next_chain_if_they_are_enough(begun: Bench) -> None:
     """They are those of traffic as it has become."""
     predicted = NEW["f"].argmax(axis=1)

@@ -10,6 +10,7 @@ from tests.running import Bench, Golden
 from venn_admit.core.monitoring.anytime.plan import OF_SAMPLE
 from venn_admit.errors import Code, JobError, NotFoundError
 from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.data.audits import set_audits
 from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score import count_scores, read_scores, require_finished_scores, write_scores
@@ -199,6 +200,15 @@ class TestAge:
             connection.exec_driver_sql("UPDATE idempotent_request SET expires_at = now() - interval '1 second'")
         assert self.prune(unlabelled).decisions == ROWS
 
+    def test_one_whose_label_deadline_has_not_passed_stays(self, unlabelled: Bench) -> None:
+        """If errors are labelled sooner, they would be all that had a label when it was removed."""
+        update_monitor(unlabelled.engine, "edge", label_deadline=100 * DAY)
+        old = score(unlabelled)
+        age(unlabelled, old, 91)
+        assert self.prune(unlabelled) == Removed()
+        age(unlabelled, old, 10)
+        assert self.prune(unlabelled).decisions == ROWS
+
     def test_its_time_is_limited(self, unlabelled: Bench) -> None:
         age(unlabelled, score(unlabelled), 91)
         assert self.prune(unlabelled, seconds=0.0) == Removed()
@@ -237,6 +247,21 @@ class TestLabelled:
             label(unlabelled.engine, "edge", LabelFile(path), selection="random", retract=retract)
         assert update_monitor(unlabelled.engine, "edge", restart=False).documents == 50
         assert report(unlabelled.workspace(), "edge", calibration_id=None).traffic is None
+
+    def test_decisions_on_drawn_points_stay_and_a_selected_label_keeps_none(
+        self, unlabelled: Bench, tmp_path: Path
+    ) -> None:
+        """Otherwise points of which somebody complained would be all that is left to reviewers and monitors."""
+        set_audits(unlabelled.engine, "edge", rate=0.2, rejected=0.2)
+        age(unlabelled, score(unlabelled), 91)
+        path = tmp_path / "labels.csv"
+        path.write_text("external_id,label\n" + "".join(f"score-{row},{row % 3}\n" for row in range(50)))
+        label(unlabelled.engine, "edge", LabelFile(path), selection="selected", retract=False)
+        drawn = unlabelled.rows("SELECT external_id FROM report.audit_draw_v1 WHERE is_drawn ORDER BY 1")
+        assert 0 < len(drawn) < ROWS / 2
+        assert prune(unlabelled.engine, 90 * DAY, origin=Origin.SCHEDULE).decisions == ROWS - len(drawn)
+        left_over = "SELECT external_id FROM decision INNER JOIN exemplar ON exemplar_id = exemplar.id ORDER BY 1"
+        assert unlabelled.rows(left_over) == drawn
 
     def figures(self, bench: Bench) -> tuple[object, ...]:
         found = update_monitor(bench.engine, "edge", restart=False)

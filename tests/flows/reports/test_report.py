@@ -246,6 +246,22 @@ class TestRecentTraffic:
         assert (found.traffic.accuracy[0].right, found.traffic.accuracy[0].points) == (0, len(admitted))
         assert advice(found, command)[0].startswith("Admitted predictions are wrong too often")
 
+    def test_a_random_label_that_somebody_corrects_counts_as_random(self, few_reviews: Bench) -> None:
+        """Without it, errors that are found later would be left out."""
+        scores = few_reviews.score("reviews", few_reviews.write("tweets.npz", tweets() | {"y": np.full(COUNT, -1)}))
+        admitted = np.flatnonzero(np.isfinite(scores.column("decision")))
+        counted = []
+        for selection, flips, rows in (("random", 0, admitted), ("selected", 1, admitted[:4])):
+            lines = [f"{IDS[row]},{abs(flips - int(scores.column('decision')[row]))}" for row in rows]
+            path = few_reviews.folder / "given.csv"
+            path.write_text("\n".join(["external_id,label", *lines]) + "\n")
+            label(few_reviews.engine, "reviews", LabelFile(path), selection=selection, retract=False)
+            found = report(few_reviews)
+            assert found.traffic is not None
+            counted.append((found.traffic.accuracy[0].right, found.traffic.accuracy[0].points))
+            assert [one.exemplars for one in found.inventory.selections] == [4_000 + len(admitted)]
+        assert counted == [(len(admitted), len(admitted)), (len(admitted) - 4, len(admitted))]
+
     def test_only_so_many_points_are_read_evenly(self, scored: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(reports, "RECENT", 400)
         found = report(scored).traffic

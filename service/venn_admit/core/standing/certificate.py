@@ -40,7 +40,7 @@ def standing_certificate(
     Args:
         number: 1, 2, ..., that of the chain.
         alpha: In (0, 1), as it was asked for.
-        confidence: That of all chains together.
+        confidence: That of all chains together, if they were asked for with the same.
         documents: The number of documents that count.
         points: The number of points in them.
         proposing: The number of points that fixed the chain.

@@ -63,7 +63,8 @@ def begin_chain(
 
     The first of a generation is fixed by what proposes a certificate, and all other labels count, in the order in which
     they came. Why a later one begins, and under which settings, may depend on all labels before it, so that these fix
-    it and do not count. As long as an alarm stands, only those since the alarm fix it, if there are enough of them.
+    it and do not count. As long as an alarm stands, only labels since the alarm count for a first one, and fix a later
+    one, if there are enough of them.
     """
     assert settings.certification is not None, "a certificate of predicted classes is asked for"
     begun, cells = chains.begun(connection, classifier), splits.cells(kind)
@@ -73,9 +74,11 @@ def begin_chain(
     places = order[np.minimum(np.searchsorted(exemplar_ids, labels.exemplar_ids, sorter=order), len(order) - 1)]
     known = exemplar_ids[places] == labels.exemplar_ids
     counts = known & ~proposing[places]
-    if begun.is_begun and (alarm := chains.event_of_alarm(connection, classifier)) is not None:
+    if (alarm := chains.event_of_alarm(connection, classifier)) is not None:
         since = known & (labels.events > alarm)
-        if len(np.unique(labels.document[since])) >= LEAST_POINTS:
+        if not begun.is_begun:
+            counts &= since
+        elif len(np.unique(labels.document[since])) >= LEAST_POINTS:
             # What traffic was like before would foretell too much of where it is right.
             proposing = np.isin(np.arange(len(proposing)), places[since])
     if not begun.is_begun:

@@ -38,11 +38,13 @@ FROM decision_removal
 WHERE decisions @> CAST(:decision_id AS bigint);
 
 -- name: age_limit
--- The time before which a job must have ended to be old: it lies that far back, and before everything that an answer
--- kept under an Idempotency-Key may name, since that answer may be given again.
+-- The time before which a job must have ended to be old: it lies that far back, and so far that the longest label
+-- deadline of a monitor has passed, and before everything that an answer kept under an Idempotency-Key may name, since
+-- that answer may be given again.
 SELECT
     least(
         now() - CAST(:kept_for AS interval),
+        (SELECT now() - max(monitor.label_deadline) FROM monitor),
         (
             SELECT min(request.created_at)
             FROM idempotent_request AS request
@@ -133,8 +135,10 @@ RETURNING
     exemplar_id;
 
 -- name: unneeded
--- The decisions of a removed job on some exemplars, except those that another job asks for, and those on exemplars that
--- have ever been labelled: monitors and measured accuracies rest on these. Look-ups, so that no table is read whole.
+-- The decisions of a removed job on some exemplars, except those that another job asks for, those on exemplars that
+-- ever had a label which was not selected, and those on drawn ones: monitors, chains and measured accuracies rest on
+-- these. If a selected label kept them, points of which somebody complains would be the only ones that count by a later
+-- label. Look-ups, so that no table is read whole.
 SELECT stored.id
 FROM unnest(:exemplar_ids ::bigint[]) AS asked (exemplar_id)
 CROSS JOIN
@@ -154,11 +158,17 @@ LEFT JOIN
     LATERAL (
         SELECT event.id
         FROM label_event AS event
-        WHERE event.exemplar_id = asked.exemplar_id
+        WHERE
+            event.exemplar_id = asked.exemplar_id
+            AND event.selection <> 'selected'
         ORDER BY event.id
         LIMIT 1
     ) AS labelled
     ON TRUE
+LEFT JOIN audit_draw AS draw
+    ON
+        asked.exemplar_id = draw.exemplar_id
+        AND draw.is_drawn
 LEFT JOIN
     LATERAL (
         SELECT other.job_id
@@ -186,6 +196,7 @@ LEFT JOIN
     ON TRUE
 WHERE
     labelled.id IS NULL
+    AND draw.exemplar_id IS NULL
     AND needed.job_id IS NULL;
 
 -- name: empty

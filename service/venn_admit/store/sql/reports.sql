@@ -68,8 +68,8 @@ WHERE
     AND abs(of_exemplar.logit_sum - 1) <= :tolerance;
 
 -- name: label_selections
--- How the current labels were chosen, by the latest event of each exemplar, and those of a review by the rule that drew
--- the point. Training labels are not chosen.
+-- How the current labels were chosen, by the latest event of each exemplar that is no selected correction, and those of
+-- a review by the rule that drew the point. Training labels are not chosen.
 SELECT
     latest.selection,
     draw.audit_rule_id AS rule,
@@ -87,7 +87,7 @@ CROSS JOIN
             event.created_at
         FROM label_event AS event
         WHERE event.exemplar_id = exemplar.id
-        ORDER BY event.id DESC
+        ORDER BY event.selection = 'selected' ASC, event.id DESC
         LIMIT 1
     ) AS latest
 LEFT JOIN audit_draw AS draw
@@ -349,8 +349,17 @@ LEFT JOIN
     LATERAL (
         SELECT event.selection
         FROM label_event AS event
-        WHERE event.exemplar_id = wanted.exemplar_id
-        ORDER BY event.id DESC
+        WHERE
+            event.exemplar_id = wanted.exemplar_id
+            AND event.id > (
+                SELECT coalesce(max(retraction.id), 0)
+                FROM label_event AS retraction
+                WHERE
+                    retraction.exemplar_id = wanted.exemplar_id
+                    AND retraction.label IS NULL
+            )
+        -- A correction by anybody changes the label, and not how the point was chosen.
+        ORDER BY event.selection = 'selected' ASC, event.id DESC
         LIMIT 1
     ) AS latest
     ON TRUE
