@@ -35,7 +35,7 @@ TEST_PREFIX = f"{PREFIX}TEST_"
 administrators: dict[str, Engine] = {}
 
 # Whatever room asks for a database of the program, one is made for all.
-pytest_plugins = ("tests.cli.databases",)
+pytest_plugins = ("tests.cli.databases", "tests.templates")
 
 # More than the servers of a few processes write.
 SERVERS_BYTES = 4 * 2**30

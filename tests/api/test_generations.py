@@ -12,18 +12,20 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 
+from tests.api.conftest import serving
 from tests.api.service import OWN, Service, check_problem
 from tests.api.test_decide import points
 from tests.cli import samples
-from tests.cli.databases import CALIBRATION
+from tests.cli.databases import CALIBRATION, copied
 from tests.cli.program import Program
 from tests.cli.samples import DIMENSION, NAME
 from tests.files.samples import Columns
 from tests.patience import PATIENCE_SECONDS
-from venn_admit.flows.calibration.generations import switch
+from venn_admit.flows.calibration.generations import create_generation, switch
 from venn_admit.flows.keys.keys import create
 from venn_admit.http.uploads import PARQUET
 from venn_admit.store.access.keys import Scope
+from venn_admit.store.database.engine import create_engine
 
 FIRST, SECOND = (f"/v1/classifiers/{NAME}@{number}" for number in (1, 2))
 SWITCHES, CLIENTS = 10, 4
@@ -50,13 +52,29 @@ def fill(program: Program, folder: Path, extractor: str | None = None) -> None:
     assert program("calibrate", name, *CALIBRATION).code == 0
 
 
+@pytest.fixture(scope="module")
+def with_two(calibrated: Program, server_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    """The program with two calibrated generations; to be left as it is."""
+    folder = tmp_path_factory.mktemp("two")
+    with copied(calibrated, server_url, folder) as program:
+        engine = create_engine(program.url)
+        create_generation(engine, NAME)
+        engine.dispose()
+        fill(program, folder)
+        yield program
+
+
 @pytest.fixture
-def two(service: Service, own_calibrated: Program, tmp_path: Path) -> Service:
+def own_two(with_two: Program, server_url: str, tmp_path: Path) -> Iterator[Program]:
+    with copied(with_two, server_url, tmp_path) as program:
+        yield program
+
+
+@pytest.fixture
+def two(own_two: Program) -> Iterator[Service]:
     """The application with two calibrated generations."""
-    made = service.post(f"{OWN}/generations", {})
-    assert made.status_code == 201, made.text
-    fill(own_calibrated, tmp_path)
-    return service
+    with serving(own_two) as made:
+        yield made
 
 
 def put(service: Service, path: str, body: object, *, key: Scope = Scope.ADMIN) -> Any:
@@ -214,11 +232,9 @@ class TestGenerations:
         ]
         assert events[0]["key"] == events[1]["key"]
 
-    def test_a_decision_made_before_is_shown_and_replayed(
-        self, two: Service, own_calibrated: Program, files: Path
-    ) -> None:
+    def test_a_decision_made_before_is_shown_and_replayed(self, two: Service, own_two: Program, files: Path) -> None:
         out = files / "before.parquet"
-        assert own_calibrated("score", NAME, files / "scored.npz", "--out", out).code == 0
+        assert own_two("score", NAME, files / "scored.npz", "--out", out).code == 0
         decision = two.get(f"{OWN}/decisions", params={"limit": 1}).json()["decisions"][0]["decision"]
         to(two, 2)
         replayed = two.post(f"{OWN}/decisions/{decision}/replay", None, key=Scope.READ)

@@ -79,9 +79,20 @@ def own_calibrated(calibrated: Program, server_url: str, tmp_path: Path) -> Iter
         yield program
 
 
+@pytest.fixture(scope="session")
+def scored_once(
+    calibrated: Program, server_url: str, session_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Program]:
+    """The program after a file without labels was scored; to be left as it is."""
+    folder = tmp_path_factory.mktemp("scored")
+    path = samples.save(folder, "scored.npz", samples.scored() | {"label": np.full(SCORED_ROWS, -1)})
+    with copied(calibrated, server_url, session_folder / "cli") as program:
+        assert program("score", NAME, path, "--out", folder / "scores.parquet").code == 0
+        yield program
+
+
 @pytest.fixture
-def scored(own_calibrated: Program, tmp_path: Path) -> Program:
-    """The program after a file without labels was scored."""
-    path = samples.save(tmp_path, "scored.npz", samples.scored() | {"label": np.full(SCORED_ROWS, -1)})
-    assert own_calibrated("score", NAME, path, "--out", tmp_path / "scores.parquet").code == 0
-    return own_calibrated
+def scored(scored_once: Program, server_url: str, tmp_path: Path) -> Iterator[Program]:
+    """As `scored_once`, to be changed."""
+    with copied(scored_once, server_url, tmp_path) as program:
+        yield program

@@ -15,6 +15,7 @@ from tests.core.calibrators.venn_abers.isotonic import bounds_of
 from tests.counting import traffic
 from tests.flows.logits import ALPHA, CLASSES, NAME, calibrated, exemplars, make, prepared
 from tests.running import ADDED_TO_ABERS, Bench
+from tests.templates import CopyOf, Filled
 from venn_admit.core.approximation.knn import softmax
 from venn_admit.core.types import KnnParameters
 from venn_admit.errors import Code, InvalidInputError, NotReadyError
@@ -45,11 +46,15 @@ ORDER BY row_number
 """
 
 
+@pytest.fixture(scope="module")
+def template(filled: Filled) -> str:
+    return filled(prepared)
+
+
 @pytest.fixture
-def logits(bench: Bench) -> Bench:
+def logits(copy_of: CopyOf, template: str) -> Bench:
     """The classifier, calibrated."""
-    prepared(bench)
-    return bench
+    return copy_of(template)
 
 
 class TestData:
@@ -203,7 +208,8 @@ class TestDecisions:
 
 
 def _scored(bench: Bench, **options: Any) -> object:
-    return bench.request_score(NAME, bench.folder / "held-out.npz", **({"weighted": None} | options))
+    path = bench.write("new.npz", exemplars("new", 9, seed=2))
+    return bench.request_score(NAME, path, **({"weighted": None} | options))
 
 
 def _decided(bench: Bench, **options: Any) -> object:

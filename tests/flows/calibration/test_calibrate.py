@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from tests.plans.plans import explain, kinds, scans
 from tests.running import Bench, Golden
+from tests.templates import CopyOf, Filled
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.snapshot_rows import join_rows, rows_of_split
 from venn_admit.core.split_names import Split
@@ -32,11 +33,19 @@ EDGE = Golden("edge")
 POINTS = 1000  # of mc and vp together
 
 
-@pytest.fixture
-def edge(bench: Bench) -> Bench:
-    """The classifier `edge` of the golden file, not calibrated yet."""
+def prepare(bench: Bench) -> None:
     EDGE.prepare(bench, "edge")
-    return bench
+
+
+@pytest.fixture(scope="module")
+def prepared(filled: Filled) -> str:
+    return filled(prepare)
+
+
+@pytest.fixture
+def edge(copy_of: CopyOf, prepared: str) -> Bench:
+    """The classifier `edge` of the golden file, not calibrated yet."""
+    return copy_of(prepared)
 
 
 def calibrated(bench: Bench, **changed: Any) -> tuple[Calibration, ChangedRows]:

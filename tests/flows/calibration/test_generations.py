@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.running import Arrays, Bench, Golden
+from tests.templates import CopyOf, Filled
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError, NotReadyError
 from venn_admit.flows.calibration.generations import (
@@ -38,22 +39,26 @@ def seen_anew(part: str) -> Arrays:
     return arrays | {"r": np.concatenate([r[:, ::-1] * np.float32(1.5), r[:, :1] ** 2], axis=1)}
 
 
-def fill(bench: Bench, name: str) -> None:
-    """Give a second generation of `edge` its exemplars and parameters, and calibrate it."""
-    bench.ingest(name, bench.write("train-2.npz", seen_anew("train")), "train")
+def add_generation(bench: Bench) -> None:
+    create_generation(bench.engine, "edge", dimension=EDGE.dimension + 1)
+    bench.ingest("edge@2", bench.write("train-2.npz", seen_anew("train")), "train")
     for split in ("mc", "vp"):
-        bench.ingest(name, bench.write(f"{split}-2.npz", seen_anew(split)), split)
-    bench.adopt(name, EDGE.parameters, float(EDGE["eta_loc"]))
-    bench.calibrate(name, **EDGE.settings)
+        bench.ingest("edge@2", bench.write(f"{split}-2.npz", seen_anew(split)), split)
+    bench.adopt("edge@2", EDGE.parameters, float(EDGE["eta_loc"]))
+    bench.calibrate("edge@2", **EDGE.settings)
+
+
+@pytest.fixture(scope="module")
+def two_template(filled: Filled, edge_template: tuple[str, Golden]) -> str:
+    return filled(add_generation, edge_template[0])
 
 
 @pytest.fixture
-def two(edge: Bench) -> Bench:
-    """`edge` and its second generation, both calibrated; `score.npz` and `score-2.npz` to score."""
-    create_generation(edge.engine, "edge", dimension=EDGE.dimension + 1)
-    fill(edge, "edge@2")
-    edge.write("score-2.npz", seen_anew("score"))
-    return edge
+def two(copy_of: CopyOf, two_template: str) -> Bench:
+    """`edge` and its second generation, both calibrated; `score.npz` to score."""
+    bench = copy_of(two_template)
+    bench.write("score.npz", EDGE.exemplars("score"))
+    return bench
 
 
 def decide(bench: Bench, name: str, scorer: PointScorer | None = None) -> dict[str, Any]:

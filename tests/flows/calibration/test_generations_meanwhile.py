@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from tests.flows.calibration.test_generations import EDGE, fill
+from tests.flows.calibration.test_generations import EDGE, add_generation
 from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.running import Arrays, Bench
 from venn_admit.files.sources import FileSource
@@ -41,8 +41,7 @@ def more_training() -> Arrays:
 def test_training_data_that_arrive_are_stored(
     edge: Bench, change: Callable[[Engine], object], names: list[str]
 ) -> None:
-    create_generation(edge.engine, "edge", dimension=EDGE.dimension + 1)
-    fill(edge, "edge@2")
+    add_generation(edge)
     path = edge.write("more.npz", more_training())
     changing: list[Future[object]] = []
 

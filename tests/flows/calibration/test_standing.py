@@ -13,6 +13,7 @@ import pytest
 from tests.flows.logits import CLASSES, NAME, calibrated, exemplars, make, with_vectors
 from tests.flows.recalibration import REQUEST, Computing, NoShell
 from tests.running import Bench
+from tests.templates import CopyOf, Filled
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.standing.state import initial_state, start
 from venn_admit.core.types import KnnParameters
@@ -109,10 +110,14 @@ def count(bench: Bench, table: str) -> int:
     return found
 
 
+@pytest.fixture(scope="module")
+def begun_template(filled: Filled) -> str:
+    return filled(begin)
+
+
 @pytest.fixture
-def begun(bench: Bench) -> Bench:
-    begin(bench)
-    return bench
+def begun(copy_of: CopyOf, begun_template: str) -> Bench:
+    return copy_of(begun_template)
 
 
 def test_it_begins_with_the_labels_that_a_certificate_made_once_tests(begun: Bench) -> None:

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from tests.running import EXAMPLES, Arrays, Bench
+from tests.templates import CopyOf, Filled
 from venn_admit.core.splits import assign_splits
 from venn_admit.errors import InvalidInputError, NotFoundError
 from venn_admit.files.label_sources import LabelFile
@@ -47,11 +48,19 @@ def labels_of(rows: range) -> dict[str, int]:
     return {IDS[row]: int(truth[row]) for row in rows}
 
 
+def score_tweets(bench: Bench) -> None:
+    bench.score("reviews", bench.write("tweets.npz", tweets() | {"y": np.full(len(IDS), -1)}))
+
+
+@pytest.fixture(scope="module")
+def scored_template(filled: Filled, few_reviews_template: str) -> str:
+    return filled(score_tweets, few_reviews_template)
+
+
 @pytest.fixture
-def scored(few_reviews: Bench) -> Bench:
+def scored(copy_of: CopyOf, scored_template: str) -> Bench:
     """Tweets that were scored, without labels, beside the calibrated reviews."""
-    few_reviews.score("reviews", few_reviews.write("tweets.npz", tweets() | {"y": np.full(len(IDS), -1)}))
-    return few_reviews
+    return copy_of(scored_template)
 
 
 def give(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.running import EXAMPLES, Bench, Golden
+from tests.templates import CopyOf, Filled
 from venn_admit.errors import NotFoundError
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.store.database.engine import transaction
@@ -56,15 +57,20 @@ def test_every_kind_of_decision_on_real_data(few_reviews: Bench) -> None:
     assert_replayed(few_reviews, decision_ids(few_reviews, f"calibration_id = {later.request.calibration_id}", 5))
 
 
-@pytest.fixture
-def edge(bench: Bench) -> Bench:
-    """The classifier `edge` of the golden file, scored; three classes, equal distances, infinite thresholds."""
-    golden = Golden("edge")
-    golden.prepare(bench, "edge")
-    bench.calibrate("edge", **golden.settings)
+def score(bench: Bench) -> None:
     for weighted in (True, False):
-        bench.score("edge", bench.write("score.npz", golden.exemplars("score")), weighted=weighted)
-    return bench
+        bench.score("edge", bench.write("score.npz", Golden("edge").exemplars("score")), weighted=weighted)
+
+
+@pytest.fixture(scope="module")
+def scored(filled: Filled, edge_template: tuple[str, Golden]) -> str:
+    return filled(score, edge_template[0])
+
+
+@pytest.fixture
+def edge(copy_of: CopyOf, scored: str) -> Bench:
+    """The classifier `edge` of the golden file, scored; three classes, equal distances, infinite thresholds."""
+    return copy_of(scored)
 
 
 def test_every_decision_of_the_edge_cases(edge: Bench) -> None:

@@ -11,10 +11,12 @@ import pytest
 from tests.core.calibrators.venn_abers.isotonic import bounds_of
 from tests.flows.decisions.abers import STORED, with_reviews
 from tests.running import EXAMPLES, Bench, Golden
+from tests.templates import CopyOf, Filled
 from venn_admit.core.approximation.knn import softmax
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
 from venn_admit.core.evidence import ABERS, EVIDENCE
 from venn_admit.errors import InvalidInputError, NotReadyError
+from venn_admit.flows.calibration.calibrate import request_approximations
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import PointScorer
 from venn_admit.flows.reports.report import report
@@ -113,13 +115,22 @@ def test_a_vector_without_logits_is_refused(reviews: Bench) -> None:
         PointScorer(reviews.workspace()).score("reviews", np.zeros(128, dtype=np.float32))
 
 
-@pytest.fixture
-def edge(bench: Bench) -> Bench:
-    """The classifier `edge` of the golden file, not calibrated, with a reliability score."""
+def prepare(bench: Bench) -> None:
     golden = Golden("edge")
     golden.prepare(bench, "edge")
     bench.adopt("edge", golden.parameters, float(golden["eta_loc"]), RELIABILITY)
-    return bench
+    bench.run(request_approximations(bench.workspace(), "edge"))
+
+
+@pytest.fixture(scope="module")
+def prepared(filled: Filled) -> str:
+    return filled(prepare)
+
+
+@pytest.fixture
+def edge(copy_of: CopyOf, prepared: str) -> Bench:
+    """The classifier `edge` of the golden file, approximated but not calibrated, with a reliability score."""
+    return copy_of(prepared)
 
 
 @pytest.mark.parametrize("score", ["auto", "reliability"])

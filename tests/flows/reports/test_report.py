@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from tests.running import EXAMPLES, REVIEW_ETA_LOC, REVIEW_PARAMETERS, Arrays, Bench, Golden
+from tests.templates import CopyOf, Filled
 from venn_admit.cli.advice import command
 from venn_admit.core.comparison.divisions import DIVISIONS
 from venn_admit.core.monitoring.drift import discrepancies_of_documents, kolmogorov_smirnov
@@ -63,14 +64,22 @@ def adopt_as_fitted(bench: Bench, knn: KnnParameters, *, dev_count: int, dev_dis
         approximations.add_parameters(connection, classifier, knn, REVIEW_ETA_LOC, record)
 
 
-@pytest.fixture
-def scored(few_reviews: Bench) -> Bench:
-    """Tweets without labels, scored under the default options and in part under others."""
+def score_tweets(bench: Bench) -> None:
     arrays = tweets() | {"y": np.full(COUNT, -1)}
-    few_reviews.score("reviews", few_reviews.write("tweets.npz", arrays))
+    bench.score("reviews", bench.write("tweets.npz", arrays))
     part = {name: values[:200] for name, values in arrays.items()}
-    few_reviews.score("reviews", few_reviews.write("part.npz", part), weighted=False, require_full_match=True)
-    return few_reviews
+    bench.score("reviews", bench.write("part.npz", part), weighted=False, require_full_match=True)
+
+
+@pytest.fixture(scope="module")
+def scored_template(filled: Filled, few_reviews_template: str) -> str:
+    return filled(score_tweets, few_reviews_template)
+
+
+@pytest.fixture
+def scored(copy_of: CopyOf, scored_template: str) -> Bench:
+    """Tweets without labels, scored under the default options and in part under others."""
+    return copy_of(scored_template)
 
 
 def test_what_is_stored(scored: Bench) -> None:

@@ -1,5 +1,6 @@
 """The setting in use with one part of it varied: by mc alone, and nothing is stored."""
 
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -8,7 +9,8 @@ from sqlalchemy import text
 
 from tests.cli.program import versions
 from tests.flows.decisions.test_venn_abers import RELIABILITY
-from tests.running import Bench
+from tests.running import Bench, Golden
+from tests.templates import fresh_bench
 from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError, OutdatedError
 from venn_admit.flows.calibration.compare import compare_on_stored
@@ -108,6 +110,16 @@ def test_by_venn_abers_the_score_is_chosen_for_each_value(reviews: Bench) -> Non
         what_if(reviews, "alpha", ALPHAS)
 
 
+@pytest.fixture(scope="module")
+def small(
+    server_url: str, edge_template: tuple[str, Golden], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Bench]:
+    """Calibrated at alpha 0.1; to be left as it is."""
+    with fresh_bench(server_url, edge_template[0], tmp_path_factory.mktemp("small")) as bench:
+        bench.calibrate("edge", kappa=3)
+        yield bench
+
+
 @pytest.mark.parametrize(
     ("varied", "values", "message"),
     [
@@ -122,10 +134,9 @@ def test_by_venn_abers_the_score_is_chosen_for_each_value(reviews: Bench) -> Non
         ("thresholds", [Decimal("0.5")], r"must be at least 1 - alpha = 0\.9"),
     ],
 )
-def test_refused(edge: Bench, varied: str, values: list[Any], message: str) -> None:
-    edge.calibrate("edge", kappa=3)
+def test_refused(small: Bench, varied: str, values: list[Any], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
-        what_if_settings(edge.workspace(), "edge", varied, values)
+        what_if_settings(small.workspace(), "edge", varied, values)
 
 
 def test_refused_without_what_it_needs(bench: Bench, edge: Bench) -> None:

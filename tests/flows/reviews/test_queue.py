@@ -13,6 +13,7 @@ from sqlalchemy import Connection, text
 
 from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.running import EXAMPLES, Bench
+from tests.templates import CopyOf, Filled
 from venn_admit.errors import InvalidInputError, NotFoundError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.files.reviews.given import GivenLabels
@@ -44,11 +45,15 @@ EXPIRE = "UPDATE review_point SET lease_until = now() - interval '1 second' WHER
 UNFILL = "UPDATE review_queue SET filled_at = now() - interval '1 day'"
 
 
+@pytest.fixture(scope="module")
+def scored_template(filled: Filled, few_reviews_template: str) -> str:
+    return filled(score_tweets, few_reviews_template)
+
+
 @pytest.fixture
-def scored(few_reviews: Bench) -> Bench:
+def scored(copy_of: CopyOf, scored_template: str) -> Bench:
     """120 tweets that were scored, without labels, beside the calibrated reviews."""
-    score_tweets(few_reviews)
-    return few_reviews
+    return copy_of(scored_template)
 
 
 def score_tweets(bench: Bench) -> None:
@@ -318,12 +323,20 @@ WHERE is_drawn
 """
 
 
+def score_by_a_rule(bench: Bench) -> None:
+    set_audits(bench.engine, NAME, rate=0.5, rejected=0.5)
+    score_tweets(bench)
+
+
+@pytest.fixture(scope="module")
+def audited_template(filled: Filled, few_reviews_template: str) -> str:
+    return filled(score_by_a_rule, few_reviews_template)
+
+
 @pytest.fixture
-def audited(few_reviews: Bench) -> Bench:
+def audited(copy_of: CopyOf, audited_template: str) -> Bench:
     """As `scored`, while a rule draws half of the points."""
-    set_audits(few_reviews.engine, NAME, rate=0.5, rejected=0.5)
-    score_tweets(few_reviews)
-    return few_reviews
+    return copy_of(audited_template)
 
 
 def test_drawn_points_come_in_an_order_that_says_nothing_of_them_and_count(audited: Bench) -> None:
