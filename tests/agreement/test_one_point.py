@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tests.conftest import fresh_engine
-from tests.running import EXAMPLES, Bench, Golden, make_reviews
+from tests.running import EXAMPLES, Bench, Golden
+from tests.templates import Filled, fresh_bench, reviews_of
 from venn_admit.core.neighbours.search import exact_neighbours
 from venn_admit.flows.decisions.score_one import GivenPoint, PointScorer
 from venn_admit.methods.venn_admit import method
@@ -20,11 +20,9 @@ POINTS = 120
 
 
 @pytest.fixture(scope="module")
-def bench(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def bench(server_url: str, filled: Filled, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """A database with the calibrated classifiers `reviews`, of real data, and `edge`, of ties."""
-    with fresh_engine(server_url, template_database) as engine:
-        found = Bench(engine, tmp_path_factory.mktemp("agreement"))
-        make_reviews(found, held_out_rows=4000)
+    with fresh_bench(server_url, filled(reviews_of(4000)), tmp_path_factory.mktemp("agreement")) as found:
         for file in ("test", "ood"):
             with np.load(EXAMPLES / f"{file}.npz") as arrays:
                 found.write(f"{file}.npz", {name: values[:POINTS] for name, values in arrays.items()})

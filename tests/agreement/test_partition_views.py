@@ -1,7 +1,6 @@
 """The views of partitions count what the core and plain NumPy count: real data, and three classes with documents."""
 
 from collections import Counter
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,9 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from tests.conftest import fresh_engine
 from tests.flows import logits
-from tests.running import EXAMPLES, Bench, Golden, make_reviews
+from tests.running import EXAMPLES, Bench, Golden
+from tests.templates import CopyOf, Filled, reviews_of
 from venn_admit.core.approximation.knn import softmax
 from venn_admit.core.calibrators.bands import bin_of
 from venn_admit.core.calibrators.certified.policies import admit
@@ -25,7 +24,7 @@ from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.flows.reports.evaluate import compare_methods, request_evaluation_of_decisions
 from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration, SnapshotPoints
-from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars import classifiers
 
 PARTITIONS = "SELECT * FROM report.partition_v2 WHERE calibration = :calibration"
@@ -38,46 +37,6 @@ LEFT JOIN abers_evidence AS abers ON decision_id = decision.id
 WHERE calibration_id = :calibration
 ORDER BY decision.id
 """
-
-
-def make_documents(bench: Bench) -> None:
-    """Three classes in documents of four points, calibrated by bands before and after labels changed, and scored."""
-    golden = Golden("edge")
-    bench.create("documents", dimension=golden.dimension, class_count=3, neighbour_count=int(golden["K"]))
-    for part in ("train", "mc", "vp"):
-        arrays = golden.exemplars(part)
-        arrays["doc"] = np.array([f"{part}-{row // 4}" for row in range(len(arrays["y"]))])
-        bench.ingest("documents", bench.write(f"{part}.npz", arrays), part)
-    bench.adopt("documents", golden.parameters, float(golden["eta_loc"]))
-    bench.calibrate("documents", **golden.settings)
-    with transaction(bench.engine) as connection:
-        flip = "UPDATE exemplar SET label = 2 - label WHERE split IN ('mc', 'vp') AND mod(id, 9) = 0"
-        connection.exec_driver_sql(flip)
-    bench.calibrate("documents", **golden.settings)
-    scored = golden.exemplars("score")
-    scored["y"] = np.where(np.arange(len(scored["y"])) % 5 == 0, -1, scored["y"])
-    path = bench.write("score.npz", scored)
-    bench.score("documents", path, weighted=False)
-    bench.score("documents", path, weighted=True, require_full_match=True)
-    bench.calibrate_abers("documents", score="network", q_bins=(0, 1, 4))
-    bench.score("documents", path)
-
-
-def make_demo(bench: Bench) -> None:
-    make_reviews(bench, held_out_rows=6000)
-    bench.score("reviews", EXAMPLES / "test.npz", weighted=False)
-    bench.calibrate_abers("reviews", score="network")
-    bench.score("reviews", EXAMPLES / "test.npz")
-
-
-@pytest.fixture(scope="module", params=["reviews", "documents"])
-def classifier(
-    request: pytest.FixtureRequest, server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Bench, str]]:
-    with fresh_engine(server_url, template_database) as engine:
-        bench = Bench(engine, tmp_path_factory.mktemp("partitions"))
-        {"reviews": make_demo, "documents": make_documents}[request.param](bench)
-        yield bench, request.param
 
 
 def snapshots(bench: Bench, name: str, method: str) -> list[tuple[Calibration, SnapshotPoints, SnapshotPoints]]:
@@ -168,9 +127,8 @@ def test_partitions_of_cells(classifier: tuple[Bench, str]) -> None:
     assert 0 < admitted.sum() < len(admitted)
 
 
-def test_a_policy_admits_in_sql_what_it_admits(engine: Engine, tmp_path: Path) -> None:
-    bench = Bench(engine, tmp_path)
-    make_reviews(bench, held_out_rows=6000)
+def test_a_policy_admits_in_sql_what_it_admits(copy_of: CopyOf, filled: Filled) -> None:
+    bench = copy_of(filled(reviews_of(6000)))
     asked: dict[str, Any] = {"score": "network", "certify": ("predicted", "true"), "confidence": Decimal("0.9")}
     bench.calibrate_abers("reviews", **asked)
     bench.calibrate_abers("reviews", **asked, alpha=Decimal("0.001"))
@@ -262,9 +220,8 @@ def test_the_coarse_table(classifier: tuple[Bench, str], method: str) -> None:
             assert whole.admitted == sum(row.decision is not None for row in known)
 
 
-def test_the_coarse_table_is_that_of_evaluate(engine: Engine, tmp_path: Path) -> None:
-    bench = Bench(engine, tmp_path)
-    make_reviews(bench, held_out_rows=6000)
+def test_the_coarse_table_is_that_of_evaluate(copy_of: CopyOf, filled: Filled) -> None:
+    bench = copy_of(filled(reviews_of(6000)))
     bench.score("reviews", EXAMPLES / "test.npz", weighted=False)
     request = request_evaluation_of_decisions(bench.workspace(), "reviews", calibration_id=1)
     if request.job_id is not None:

@@ -1,7 +1,6 @@
 """The views and functions on traffic, labels, neighbours and snapshots against arrays: real data, and three classes."""
 
 from collections import Counter
-from collections.abc import Iterator
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from tests.agreement.test_partition_views import make_demo, make_documents, snapshots
-from tests.conftest import fresh_engine
+from tests.agreement.test_partition_views import snapshots
 from tests.running import Bench, Golden
 from venn_admit.core.calibrators.bands import bin_of
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
@@ -31,17 +29,6 @@ FROM neighbours
 INNER JOIN exemplar AS point ON point.id = exemplar_id
 LEFT JOIN approximation USING (exemplar_id)
 """
-MAKE = {"reviews": make_demo, "documents": make_documents}
-
-
-@pytest.fixture(scope="module", params=MAKE)
-def classifier(
-    request: pytest.FixtureRequest, server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Bench, str]]:
-    with fresh_engine(server_url, template_database) as engine:
-        bench = Bench(engine, tmp_path_factory.mktemp("views"))
-        MAKE[request.param](bench)
-        yield bench, request.param
 
 
 def index_of_stability(counts: Counter[Any], calibrated: Counter[Any]) -> float:

@@ -1,14 +1,12 @@
 """`report.selective_accuracy_v3` and `evaluate` count the same decisions and come to the same figures."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.conftest import fresh_engine
-from tests.running import EXAMPLES, Bench, make_reviews
+from tests.running import EXAMPLES, Bench
+from tests.templates import CopyOf, Filled, reviews_of
 from venn_admit.core.evaluation.tallies import Tally, Verdict, wilson_interval
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.data.label import label
@@ -32,19 +30,9 @@ WHERE
 """
 
 
-@pytest.fixture(scope="module")
-def made(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The name of a database with the calibrated classifier `reviews`, to which nobody is connected."""
-    with fresh_engine(server_url, template_database) as engine:
-        make_reviews(Bench(engine, tmp_path_factory.mktemp("made")), held_out_rows=6000)
-        engine.dispose()
-        yield engine.url.database or ""
-
-
 @pytest.fixture
-def bench(server_url: str, made: str, tmp_path: Path) -> Iterator[Bench]:
-    with fresh_engine(server_url, made) as engine:
-        yield Bench(engine, tmp_path)
+def bench(copy_of: CopyOf, filled: Filled) -> Bench:
+    return copy_of(filled(reviews_of(6000)))
 
 
 def report_of_decisions(bench: Bench) -> DatasetReport:

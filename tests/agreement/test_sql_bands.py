@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
-from tests.conftest import fresh_engine
 from tests.core.scenarios import Scenario, scenarios
-from tests.running import EXAMPLES, Bench, make_reviews
+from tests.running import EXAMPLES, Bench
+from tests.templates import Filled, fresh_bench, reviews_of
 from venn_admit.core.approximation.knn import softmax
 from venn_admit.core.calibrators.bands import BandRadius, bin_of
 from venn_admit.core.calibrators.snapshot_rows import join_rows, rows_of_split
@@ -134,11 +134,9 @@ def assert_agreement(connection: Connection, case: Case) -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def bench(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def bench(server_url: str, filled: Filled, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """A database with the calibrated classifier `reviews`, its test sets scored."""
-    with fresh_engine(server_url, template_database) as engine:
-        found = Bench(engine, tmp_path_factory.mktemp("agreement"))
-        make_reviews(found)
+    with fresh_bench(server_url, filled(reviews_of(16_000)), tmp_path_factory.mktemp("agreement")) as found:
         for file in ("test.npz", "ood.npz"):
             found.score("reviews", EXAMPLES / file, weighted=False)
         yield found

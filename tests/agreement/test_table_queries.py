@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import Engine, Row
+from sqlalchemy import Row
 
-from tests.conftest import fresh_engine
 from tests.report.pages.test_evaluation import Page
-from tests.running import EXAMPLES, Bench, make_reviews
+from tests.running import EXAMPLES, Bench
+from tests.templates import CopyOf, Filled, fresh_bench, reviews_of
 from venn_admit.cli.advice import command
 from venn_admit.core.split_names import Split
 from venn_admit.files.label_sources import LabelFile
@@ -58,11 +58,9 @@ def give_labels(bench: Bench, rows: range) -> None:
 
 
 @pytest.fixture(scope="module")
-def bench(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def bench(server_url: str, filled: Filled, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """Calibration 1 is by bands of each q, 2 by a few bins, 3 to 5 by Venn-Abers: 4 certified, 5 admitting nothing."""
-    with fresh_engine(server_url, template_database) as engine:
-        made = Bench(engine, tmp_path_factory.mktemp("offered"))
-        make_reviews(made, held_out_rows=6000)
+    with fresh_bench(server_url, filled(reviews_of(6000)), tmp_path_factory.mktemp("offered")) as made:
         made.score(NAME, traffic(made, slice(0, SCORED)), weighted=None)
         give_labels(made, range(100))
         made.calibrate(NAME, kappa=100, q_bins=(0, 1, 6, 16, 25), delta=2.0)
@@ -399,9 +397,8 @@ def test_each_query_gives_the_figures_of_its_table(bench: Bench, report: Calibra
         assert agree(found[name].rows, cells), (name, found[name].rows, cells)
 
 
-def test_labels_that_bands_lack(engine: Engine, tmp_path: Path) -> None:
-    own = Bench(engine, tmp_path)
-    make_reviews(own, held_out_rows=3000)
+def test_labels_that_bands_lack(copy_of: CopyOf, filled: Filled) -> None:
+    own = copy_of(filled(reviews_of(3000)))
     own.score(NAME, traffic(own, slice(0, SCORED)), weighted=None)
     found = flow(own.workspace(), NAME, calibration_id=None)
     *bins, _ = table_of(found, "band_budget").rows

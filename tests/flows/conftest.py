@@ -9,10 +9,10 @@ from celery import Celery
 from sqlalchemy import Engine
 from structlog.testing import capture_logs
 
-from tests.conftest import fresh_engine
 from tests.flows.logits import make_both
 from tests.flows.recalibration import QUIET, WAIT, Due
-from tests.running import Bench, Golden, make_reviews
+from tests.running import Bench, Golden
+from tests.templates import CopyOf, Filled, reviews_of
 from venn_admit import broker
 from venn_admit.core.comparison import strength
 from venn_admit.flows.calibration.recalibrate import RecalibrationStep, recalibrate_due
@@ -32,27 +32,24 @@ def bench(engine: Engine, tmp_path: Path) -> Bench:
 
 
 @pytest.fixture(scope="session")
-def edge_template(
-    server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[str, Golden]]:
+def edge_template(filled: Filled) -> tuple[str, Golden]:
     """The name of a database with the classifier `edge` of the golden file, calibrated, and that file."""
     golden = Golden("edge")
-    with fresh_engine(server_url, template_database) as engine:
-        bench = Bench(engine, tmp_path_factory.mktemp("edge"))
+
+    def fill(bench: Bench) -> None:
         golden.prepare(bench, "edge")
         bench.calibrate("edge", **golden.settings)
-        engine.dispose()
-        yield engine.url.database or "", golden
+
+    return filled(fill), golden
 
 
 @pytest.fixture
-def edge(server_url: str, edge_template: tuple[str, Golden], tmp_path: Path) -> Iterator[Bench]:
+def edge(copy_of: CopyOf, edge_template: tuple[str, Golden]) -> Bench:
     """The calibrated classifier `edge`, for the test alone, with `score.npz` to score."""
     template, golden = edge_template
-    with fresh_engine(server_url, template) as engine:
-        bench = Bench(engine, tmp_path)
-        bench.write("score.npz", golden.exemplars("score"))
-        yield bench
+    bench = copy_of(template)
+    bench.write("score.npz", golden.exemplars("score"))
+    return bench
 
 
 @pytest.fixture(scope="module")
@@ -64,39 +61,27 @@ def both(shared_engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Ben
 
 
 @pytest.fixture(scope="session")
-def reviews_template(
-    server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
+def reviews_template(filled: Filled) -> str:
     """The name of a database with the classifier `reviews`, that nobody is connected to."""
-    with fresh_engine(server_url, template_database) as engine:
-        make_reviews(Bench(engine, tmp_path_factory.mktemp("reviews")))
-        engine.dispose()
-        yield engine.url.database or ""
+    return filled(reviews_of(16_000))
 
 
 @pytest.fixture
-def reviews(server_url: str, reviews_template: str, tmp_path: Path) -> Iterator[Bench]:
+def reviews(copy_of: CopyOf, reviews_template: str) -> Bench:
     """The calibrated classifier `reviews`, for the test alone."""
-    with fresh_engine(server_url, reviews_template) as engine:
-        yield Bench(engine, tmp_path)
+    return copy_of(reviews_template)
 
 
 @pytest.fixture(scope="session")
-def few_reviews_template(
-    server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
+def few_reviews_template(filled: Filled) -> str:
     """As `reviews_template`, with a quarter of the held-out data."""
-    with fresh_engine(server_url, template_database) as engine:
-        make_reviews(Bench(engine, tmp_path_factory.mktemp("few-reviews")), held_out_rows=4000)
-        engine.dispose()
-        yield engine.url.database or ""
+    return filled(reviews_of(4000))
 
 
 @pytest.fixture
-def few_reviews(server_url: str, few_reviews_template: str, tmp_path: Path) -> Iterator[Bench]:
+def few_reviews(copy_of: CopyOf, few_reviews_template: str) -> Bench:
     """As `reviews`, with a quarter of the held-out data."""
-    with fresh_engine(server_url, few_reviews_template) as engine:
-        yield Bench(engine, tmp_path)
+    return copy_of(few_reviews_template)
 
 
 @pytest.fixture

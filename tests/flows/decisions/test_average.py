@@ -7,9 +7,10 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from tests.flows.decisions.abers import STORED, with_reviews
+from tests.flows.decisions.abers import STORED
 from tests.flows.decisions.test_certified import CLASSES, POINTS, cells_of
 from tests.running import EXAMPLES, Bench
+from tests.templates import fresh_bench
 from venn_admit.core.calibrators.average.policy import (
     NO_TRAFFIC,
     AveragePolicy,
@@ -38,9 +39,9 @@ WHERE id IN (SELECT exemplar_id FROM job_row) AND split = 'scored'
 
 
 @pytest.fixture(scope="module")
-def reviews(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def reviews(server_url: str, few_reviews_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """Real data, not yet calibrated."""
-    with with_reviews(server_url, template_database, tmp_path_factory.mktemp("average")) as bench:
+    with fresh_bench(server_url, few_reviews_template, tmp_path_factory.mktemp("average")) as bench:
         yield bench
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from sqlalchemy import Row
 
-from tests.flows.decisions.abers import STORED, with_reviews
+from tests.flows.decisions.abers import STORED
 from tests.running import EXAMPLES, Bench, certificate_of
+from tests.templates import fresh_bench
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.policies import admit
@@ -43,9 +44,9 @@ WHERE split = 'knn' AND label IS NOT NULL
 
 
 @pytest.fixture(scope="module")
-def reviews(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def reviews(server_url: str, few_reviews_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """Real data, not yet certified."""
-    with with_reviews(server_url, template_database, tmp_path_factory.mktemp("certified")) as bench:
+    with fresh_bench(server_url, few_reviews_template, tmp_path_factory.mktemp("certified")) as bench:
         yield bench
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tests.core.calibrators.venn_abers.isotonic import bounds_of
-from tests.flows.decisions.abers import STORED, with_reviews
+from tests.flows.decisions.abers import STORED
 from tests.running import EXAMPLES, Bench, Golden
-from tests.templates import CopyOf, Filled
+from tests.templates import CopyOf, Filled, fresh_bench
 from venn_admit.core.approximation.knn import softmax
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
 from venn_admit.core.evidence import ABERS, EVIDENCE
@@ -48,9 +48,9 @@ SELECT cell, score, lower, upper_at, upper_above FROM venn_abers_step WHERE vali
 
 
 @pytest.fixture(scope="module")
-def reviews(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def reviews(server_url: str, few_reviews_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """Real data, calibrated by Venn-Abers last, with the network's score."""
-    with with_reviews(server_url, template_database, tmp_path_factory.mktemp("abers")) as bench:
+    with fresh_bench(server_url, few_reviews_template, tmp_path_factory.mktemp("abers")) as bench:
         bench.calibrate_abers("reviews", score="network")
         yield bench
 

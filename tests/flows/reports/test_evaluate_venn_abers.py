@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import fresh_engine
-from tests.running import EXAMPLES, METHODS, Bench, make_reviews
+from tests.running import EXAMPLES, METHODS, Bench
+from tests.templates import fresh_bench
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.evaluation.tallies import Tally
 from venn_admit.files.sources import FileSource
@@ -20,11 +20,9 @@ NAME, OWN = "reviews", "Venn-Abers network"
 
 
 @pytest.fixture(scope="module")
-def reviews(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def reviews(server_url: str, few_reviews_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """Real data, calibrated by Venn-ADMIT at kappa 100 first, and then by Venn-Abers with the network's score."""
-    with fresh_engine(server_url, template_database) as engine:
-        bench = Bench(engine, tmp_path_factory.mktemp("abers"))
-        make_reviews(bench, held_out_rows=4000)
+    with fresh_bench(server_url, few_reviews_template, tmp_path_factory.mktemp("abers")) as bench:
         bench.calibrate_abers(NAME, score="network")
         yield bench
 

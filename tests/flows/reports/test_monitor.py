@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import fresh_database, fresh_engine
+from tests.conftest import fresh_engine
 from tests.flows import logits
 from tests.patience import wait_until
-from tests.running import EXAMPLES, Arrays, Bench, make_reviews
+from tests.running import EXAMPLES, Arrays, Bench
+from tests.templates import CopyOf, Filled, reviews_of
 from venn_admit.cli.advice import command
 from venn_admit.core.monitoring.anytime.plan import EARLY, OF_SAMPLE, Lamp, Watched
 from venn_admit.errors import DatabaseError, NotReadyError
@@ -38,7 +39,7 @@ from venn_admit.report.calibration.wording import sections
 from venn_admit.report.monitoring.payload import monitor_payload
 from venn_admit.report.monitoring.report import MonitorReport
 from venn_admit.report.monitoring.tables import verdict_lines
-from venn_admit.store.database.engine import create_engine, transaction
+from venn_admit.store.database.engine import transaction
 from venn_admit.store.decisions import alarms, counted, monitors
 from venn_admit.store.decisions.counted import CountedLabels
 
@@ -105,13 +106,9 @@ class Kind:
     calibrate: Callable[[Bench], object]
 
 
-def make_with_vectors(bench: Bench) -> None:
-    make_reviews(bench, held_out_rows=3000)
-
-
 KINDS = {
-    "venn-admit": Kind(make_with_vectors, lambda bench: bench.calibrate("reviews", kappa=100)),
-    "venn-abers": Kind(make_with_vectors, lambda bench: bench.calibrate_abers("reviews", score="network")),
+    "venn-admit": Kind(reviews_of(3000), lambda bench: bench.calibrate("reviews", kappa=100)),
+    "venn-abers": Kind(reviews_of(3000), lambda bench: bench.calibrate_abers("reviews", score="network")),
     "logits only": Kind(make_logits_only, lambda bench: logits.calibrated(bench, "reviews", alpha=Decimal("0.1"))),
 }
 KIND = """
@@ -132,20 +129,10 @@ without_vectors = pytest.mark.parametrize("template", ["logits only"], indirect=
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def template(
-    request: pytest.FixtureRequest, server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
+def template(request: pytest.FixtureRequest, filled: Filled) -> str:
     """The name of a database with scored films, of each kind."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
-        try:
-            bench = Bench(engine, tmp_path_factory.mktemp("scored"))
-            KINDS[request.param].make(bench)
-            KINDS[request.param].calibrate(bench)
-            score(bench)
-        finally:
-            engine.dispose()
-        yield str(engine.url.database)
+    kind = KINDS[request.param]
+    return filled(score, filled(kind.calibrate, filled(kind.make)))
 
 
 @pytest.fixture
@@ -787,8 +774,8 @@ def test_harm_after_good_labels_is_said_with_where_it_began(scored: Bench) -> No
     assert_as_from_scratch(scored)
 
 
-def test_a_certificate_says_which_lamps_are_alarms(bench: Bench) -> None:
-    make_reviews(bench, held_out_rows=3000)
+def test_a_certificate_says_which_lamps_are_alarms(copy_of: CopyOf, filled: Filled) -> None:
+    bench = copy_of(filled(reviews_of(3000)))
     bench.calibrate_abers("reviews", score="network", certify=("true",), confidence=Decimal("0.9"))
     score(bench)
     give(bench, flipped(range(300)))

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from tests.conftest import fresh_engine
 from tests.core.calibrators.certified.laws import graded_points
 from tests.report.pages.test_evaluation import Page
-from tests.running import EXAMPLES, Bench, make_reviews
+from tests.running import EXAMPLES, Bench
+from tests.templates import fresh_bench
 from venn_admit.cli.advice import command
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.loss import LossMatrix
@@ -49,11 +49,9 @@ ORDER BY exemplar.id
 
 
 @pytest.fixture(scope="module")
-def reviews(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def reviews(server_url: str, few_reviews_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """Calibrated by Venn-Abers with the network's score; tweets without labels are decided on by it."""
-    with fresh_engine(server_url, template_database) as engine:
-        bench = Bench(engine, tmp_path_factory.mktemp("abers"))
-        make_reviews(bench, held_out_rows=4000)
+    with fresh_bench(server_url, few_reviews_template, tmp_path_factory.mktemp("abers")) as bench:
         bench.calibrate_abers(NAME, score="network")
         with np.load(EXAMPLES / "ood.npz") as ood:
             tweets = {name: ood[name][:COUNT] for name in ("r", "f")} | {"y": np.full(COUNT, -1)}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from sqlalchemy import text
 
 from tests.cli.program import versions
 from tests.flows.decisions.test_venn_abers import RELIABILITY
-from tests.running import EXAMPLES, Bench, Golden, make_reviews, workspace
+from tests.running import EXAMPLES, Bench, Golden, workspace
+from tests.templates import CopyOf, Fill, Filled, reviews_of
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, changed_rows
 from venn_admit.core.types import Approximation, CalibrationPoints
 from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError, OutdatedError
@@ -117,8 +119,6 @@ def edge_case(bench: Bench, method: str = "venn-admit") -> Case:
 
 
 def reviews_case(bench: Bench, method: str) -> Case:
-    make_reviews(bench, held_out_rows=6000)
-    bench.adopt("reviews", reliability=RELIABILITY)
     calibrate = {
         "venn-admit": lambda: bench.calibrate("reviews", kappa=100).calibration_id,
         "venn-abers": lambda: (
@@ -140,20 +140,29 @@ CASES = [
 ]
 
 
-@pytest.fixture
-def case(request: pytest.FixtureRequest) -> Case:
-    """Small data with ties, or the bundled data, calibrated by either method and decided on with every option."""
-    data, method = request.param.split()
-    if request.param == "edge venn-admit":
-        made = edge_case(request.getfixturevalue("edge"))
-    else:
-        bench = request.getfixturevalue("bench")
+MADE = {"edge": edge_case, "reviews": reviews_case}
+
+
+@cache
+def decided(data: str, method: str) -> Fill:
+    def fill(bench: Bench) -> None:
         if data == "edge":
             Golden("edge").prepare(bench, "edge")
-        made = {"edge": edge_case, "reviews": reviews_case}[data](bench, method)
+        else:
+            bench.adopt("reviews", reliability=RELIABILITY)
+        made = MADE[data](bench, method)
         made.calibrate()
-    made.decide_all()
-    return made
+        made.decide_all()
+
+    return fill
+
+
+@pytest.fixture
+def case(request: pytest.FixtureRequest, copy_of: CopyOf, filled: Filled) -> Case:
+    """Small data with ties, or the bundled data, calibrated by either method and decided on with every option."""
+    data, method = request.param.split()
+    template = filled(decided(data, method), filled(reviews_of(6000)) if data == "reviews" else None)
+    return MADE[data](copy_of(template), method)
 
 
 def view_counts(before: list[Any], after: list[Any], split: str) -> tuple[int, int, int]:
