@@ -181,11 +181,19 @@ def test_of_a_prepared_statement_is_the_same(large: Filled) -> None:
     assert [node["Heap Fetches"] for node in reads] == [0, 0]
 
 
+@pytest.fixture(scope="module")
+def fresh(server_url: str, template_database: str) -> Iterator[Filled]:
+    """Points that were never vacuumed; the index needs statistics, though."""
+    with fresh_database(server_url, template_database) as url, filled(url, 20_000) as found:
+        with transaction(found.engine) as connection:
+            connection.exec_driver_sql("ANALYZE calibration_point")
+        yield found
+
+
 @pytest.mark.parametrize("omega", RADII)
-def test_before_the_first_vacuum_the_index_serves_too(database: str, omega: float) -> None:
-    """It needs statistics; then pages of the table that are looked at are those of the band."""
-    with filled(database, 20_000) as fresh, connect(fresh.engine) as connection:
-        connection.exec_driver_sql("ANALYZE calibration_point")
+def test_before_the_first_vacuum_the_index_serves_too(fresh: Filled, omega: float) -> None:
+    """Then pages of the table that are looked at are those of the band."""
+    with connect(fresh.engine) as connection:
         nodes = explain(connection, QUERY, fresh.parameters(omega), analyze=True)
         pages = connection.execute(text("SELECT pg_relation_size('calibration_point') / 8192")).scalar_one()
     reads = scans(nodes, "calibration_point")
