@@ -31,6 +31,7 @@ class Asked:
     template: str
     scope: Scope | None
     every_classifier: bool
+    remembers: bool
 
     @property
     def path(self) -> str:
@@ -48,8 +49,8 @@ def every_route() -> list[Asked]:
     for route in (route for router in ROUTERS for route in router.routes):
         assert isinstance(route, GuardedRoute)
         guard = guard_of(route)
-        scope, every = (None, False) if guard is None else (guard.scope, guard.every_classifier)
-        found += [Asked(method, route.path, scope, every) for method in sorted(route.methods or ())]
+        given = (None, False, False) if guard is None else (guard.scope, guard.every_classifier, guard.remembers)
+        found += [Asked(method, route.path, *given) for method in sorted(route.methods or ())]
     return found
 
 
@@ -83,22 +84,19 @@ def test_only_health_is_open() -> None:
 
 
 @each_route
-@pytest.mark.parametrize("scope", Scope)
-def test_a_scope_opens_what_it_includes(shared: Service, asked: Asked, scope: Scope) -> None:
+def test_a_scope_opens_what_it_includes(shared: Service, asked: Asked) -> None:
+    """The one that is needed does, and the one just below does not; which is below which, Scope.includes says alone."""
     assert asked.scope is not None
-    found = status(shared, asked, f"Bearer {shared.keys[scope]}")
-    if scope.includes(asked.scope):
-        assert found not in REFUSED
-        assert found < 500 or (found == 503 and asked.template in NEEDS_WORKER)
-    else:
-        assert found == 403
+    found = status(shared, asked, f"Bearer {shared.keys[asked.scope]}")
+    assert found not in REFUSED
+    assert found < 500 or (found == 503 and asked.template in NEEDS_WORKER)
+    for below in [scope for scope in Scope if not scope.includes(asked.scope)][-1:]:
+        assert status(shared, asked, f"Bearer {shared.keys[below]}") == 403
 
 
 @each_route
-@pytest.mark.parametrize("scope", Scope)
-def test_a_key_opens_no_other_classifier(shared: Service, other: dict[Scope, str], asked: Asked, scope: Scope) -> None:
-    assert asked.scope is not None
-    found = status(shared, asked, f"Bearer {other[scope]}")
+def test_a_key_opens_no_other_classifier(shared: Service, other: dict[Scope, str], asked: Asked) -> None:
+    found = status(shared, asked, f"Bearer {other[Scope.ADMIN]}")
     lists_own = asked.template == "/v1/classifiers" and asked.method == "GET"
     assert found == (200 if lists_own else 403)
 
@@ -111,7 +109,16 @@ def test_a_key_opens_its_own_classifier(shared: Service, asked: Asked) -> None:
 
 
 @each_route
-def test_without_a_valid_key_nothing_is_told(shared: Service, asked: Asked) -> None:
+def test_without_a_key_nothing_is_told(shared: Service, asked: Asked) -> None:
+    answer = shared.client.request(asked.method, asked.path)
+    check_problem(answer, 401, "unauthenticated")
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize("remembers", [False, True])
+def test_without_a_valid_key_nothing_is_told(shared: Service, *, remembers: bool) -> None:
+    """One function decides for every route which keys are valid; remembers: it may be spared for one just seen."""
+    asked = next(asked for asked in GUARDED if asked.remembers == remembers)
     engine, good = shared.runtime.engine, shared.keys[Scope.ADMIN]
     number = good.split("_")[1]
     expired, revoked = (create(engine, name, scope=Scope.ADMIN, days=1) for name in ("expired", "revoked"))
