@@ -1,10 +1,12 @@
 """Evaluation through the store: which points, whose decisions, and methods that do not depend on how data came."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.conftest import fresh_engine
 from tests.running import EXAMPLES, METHODS, Arrays, Bench
 from venn_admit.core.evaluation.tallies import Tally
 from venn_admit.errors import InvalidInputError, NotReadyError
@@ -54,22 +56,37 @@ def figures(report: DatasetReport) -> object:
     return finite_json({key: value for key, value in report_payload(report).items() if key != "calibration"})
 
 
-def test_venn_admit_rows_are_the_decisions_of_score(few_reviews: Bench) -> None:
-    path = few_reviews.write("tweets.npz", tweets())
-    report = run(few_reviews, request_file(few_reviews, path))
+@pytest.fixture(scope="module")
+def evaluated(
+    server_url: str, few_reviews_template: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Bench, Path, DatasetReport]]:
+    """A copy of `few_reviews`, a file of tweets, and the report on it; to be left as they are."""
+    with fresh_engine(server_url, few_reviews_template) as engine:
+        bench = Bench(engine, tmp_path_factory.mktemp("evaluated"))
+        path = bench.write("tweets.npz", tweets())
+        yield bench, path, run(bench, request_file(bench, path))
+
+
+@pytest.fixture
+def report(evaluated: tuple[Bench, Path, DatasetReport]) -> DatasetReport:
+    """That on tweets, by the calibration of `few_reviews`."""
+    return evaluated[-1]
+
+
+def test_venn_admit_rows_are_the_decisions_of_score(evaluated: tuple[Bench, Path, DatasetReport]) -> None:
+    bench, path, report = evaluated
     label = tweets()["y"]
     for name, weighted in (("Venn-ADMIT plain", False), ("Venn-ADMIT weighted", True)):
-        decision = few_reviews.score("reviews", path, weighted=weighted).column("decision")
+        decision = bench.score("reviews", path, weighted=weighted).column("decision")
         admitted = ~np.isnan(decision)
         assert admitted.any()
         assert report.method(name).overall == Tally(int((decision == label).sum()), int(admitted.sum()), 300)
-    sets = few_reviews.score("reviews", path).table.column("set").to_pylist()
+    sets = bench.score("reviews", path).table.column("set").to_pylist()
     single = [(classes[0], y) for classes, y in zip(sets, label, strict=True) if len(classes) == 1]
     assert report.method("ADMIT").overall == Tally(sum(c == y for c, y in single), len(single), 300)
 
 
-def test_all_methods_in_the_order_of_the_paper(few_reviews: Bench) -> None:
-    report = run(few_reviews, request_file(few_reviews, few_reviews.write("tweets.npz", tweets())))
+def test_all_methods_in_the_order_of_the_paper(report: DatasetReport) -> None:
     assert [method.name for method in report.methods] == METHODS
     assert [row.name for row in report.accuracy] == ["network", "KNN", "localizer"]
 
@@ -98,8 +115,9 @@ def test_methods_that_take_long_tell_how_many_points_are_done(few_reviews: Bench
     assert all(sum(done) == total and len(done) > 4 for _, total, done in watched.steps if total)
 
 
-def test_the_same_report_in_whatever_order_the_data_came(few_reviews: Bench, tmp_path: Path) -> None:
-    report = run(few_reviews, request_file(few_reviews, few_reviews.write("tweets.npz", tweets())))
+def test_the_same_report_in_whatever_order_the_data_came(
+    few_reviews: Bench, report: DatasetReport, tmp_path: Path
+) -> None:
     shuffled = np.random.default_rng(0).permutation(HELD_OUT_ROWS)
     in_another_order = {name: values[shuffled] for name, values in held_out().items()}
     (tmp_path / "other").mkdir()
@@ -121,31 +139,35 @@ def test_the_same_report_in_whatever_order_the_data_came(few_reviews: Bench, tmp
     assert figures(run(other, request)) == figures(report)
 
 
+def rows_of_job(reviews: Bench, request: EvaluationRequest) -> object:
+    return reviews.value("SELECT row_count FROM job WHERE id = :job", job=request.job_id)
+
+
 class TestWhichPoints:
+    """The comparison is of the points that are requested, which the reports above show."""
+
     def test_of_a_file_the_labelled_rows_each_once(self, few_reviews: Bench) -> None:
         arrays = tweets()
         arrays["y"] = np.where(np.arange(300) < 100, -1, arrays["y"])
         twice = {name: np.concatenate([values, values[150:160]]) for name, values in arrays.items()}
         request = request_file(few_reviews, few_reviews.write("tweets.npz", twice))
         assert (request.labelled.ids.size, request.labelled.seen_count) == (200, 0)
-        assert run(few_reviews, request).point_count == 200
+        assert rows_of_job(few_reviews, request) == 200
 
     def test_what_is_decided_is_not_decided_again(self, few_reviews: Bench) -> None:
         path = few_reviews.write("tweets.npz", tweets())
         few_reviews.score("reviews", path)
-        before = few_reviews.value("SELECT count(*) FROM decision")
         request = request_file(few_reviews, path)
+        assert request.labelled.ids.size == 300
         assert request.job_id is None
-        assert run(few_reviews, request).point_count == 300
-        assert few_reviews.value("SELECT count(*) FROM decision") == before
 
     def test_all_labelled_decisions_of_a_calibration(self, few_reviews: Bench) -> None:
         few_reviews.score("reviews", few_reviews.write("tweets.npz", tweets()))
         few_reviews.score("reviews", EXAMPLES / "test.npz", weighted=False)
         few_reviews.calibrate("reviews", kappa=60)
         of_first = request_evaluation_of_decisions(few_reviews.workspace(), "reviews", calibration_id=1)
-        assert few_reviews.value("SELECT row_count FROM job WHERE id = :job", job=of_first.job_id) == 488
-        assert run(few_reviews, of_first).point_count == 788
+        assert rows_of_job(few_reviews, of_first) == 488
+        assert of_first.labelled.ids.size == 788
         with pytest.raises(InvalidInputError, match="calibration 2 of 'reviews' has decided on no labelled exemplar"):
             request_evaluation_of_decisions(few_reviews.workspace(), "reviews", calibration_id=None)
 
@@ -156,8 +178,9 @@ class TestWhichPoints:
         arrays = tweets(stop=60)
         mixed = {name: np.concatenate([arrays[name], seen[name]]) for name in ("id", "r", "f", "y")}
         mixed["doc"] = np.concatenate([arrays["doc"].astype(str), seen["doc"].astype(str)])
-        report = run(few_reviews, request_file(few_reviews, few_reviews.write("mixed.npz", mixed)))
-        assert (report.point_count, report.left_out) == (60, 40)
+        request = request_file(few_reviews, few_reviews.write("mixed.npz", mixed))
+        assert (request.labelled.ids.size, request.labelled.seen_count) == (60, 40)
+        assert rows_of_job(few_reviews, request) == 60
 
     def test_labels_of_chosen_points_are_counted(self, few_reviews: Bench) -> None:
         arrays = tweets(stop=60)
@@ -192,13 +215,12 @@ class TestWhichPoints:
 IDS_OF_HELD_OUT = "SELECT external_id FROM exemplar WHERE split IN ('knn', 'mc', 'vp') ORDER BY id"
 
 
-def test_an_older_calibration_is_compared_with_its_own_data(few_reviews: Bench) -> None:
+def test_an_older_calibration_is_compared_with_its_own_data(few_reviews: Bench, report: DatasetReport) -> None:
     """Held-out data that come later change nothing in what a snapshot is compared with, but for split knn."""
     path = few_reviews.write("tweets.npz", tweets())
-    before = run(few_reviews, request_file(few_reviews, path))
     few_reviews.ingest("reviews", few_reviews.write("later.npz", tweets(300, 1300)), "vp")
     few_reviews.calibrate("reviews", kappa=100)
     after = run(few_reviews, request_file(few_reviews, path, calibration_id=1))
-    assert figures(after) == figures(before)
+    assert figures(after) == figures(report)
     current = run(few_reviews, request_file(few_reviews, path))
-    assert figures(current) != figures(before)
+    assert figures(current) != figures(report)

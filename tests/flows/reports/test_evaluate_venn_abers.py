@@ -40,8 +40,12 @@ def run(bench: Bench, path: Path = EXAMPLES / "test.npz", calibration_id: int | 
     return compare_methods(bench.workspace(), asked, "reviews")
 
 
-def test_its_own_row_holds_the_decisions_of_score(reviews: Bench) -> None:
-    report = run(reviews)
+@pytest.fixture(scope="module")
+def report(reviews: Bench) -> DatasetReport:
+    return run(reviews)
+
+
+def test_its_own_row_holds_the_decisions_of_score(reviews: Bench, report: DatasetReport) -> None:
     with np.load(EXAMPLES / "test.npz") as arrays:
         label, network = arrays["y"], arrays["f"].argmax(axis=1)
     decision = reviews.score(NAME, EXAMPLES / "test.npz", weighted=None).column("decision")
@@ -72,8 +76,7 @@ def test_the_rivals_are_those_of_the_other_method_on_the_same_data(
     assert "usable bands" in dict(report.parameters)["Venn-ADMIT"]
 
 
-def test_by_its_usual_settings_venn_admit_has_no_usable_band_here(reviews: Bench) -> None:
-    report = run(reviews)
+def test_by_its_usual_settings_venn_admit_has_no_usable_band_here(report: DatasetReport) -> None:
     assert not any("ADMIT" in row.name for row in report.methods)
     assert dict(report.parameters)["Venn-ADMIT"].startswith("left out: no band holds kappa = 1,000 points")
 
