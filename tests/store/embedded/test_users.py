@@ -19,6 +19,7 @@ import psutil
 import psycopg
 import pytest
 
+from tests.conftest import open_folder
 from tests.patience import PATIENCE_SECONDS, wait_until
 from venn_admit.errors import DatabaseError
 from venn_admit.store.embedded.access import SYSTEM_USER, server_user
@@ -51,6 +52,24 @@ if os.fork() == 0:
     print(os.getpid(), flush=True)
     sys.stdin.read()
 """
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Path]:
+    """A home folder in which a server has run, to be copied: making its data takes longer than all else of a start."""
+    with open_folder() as folder:
+        start_embedded(folder / "home")
+        stop_embedded(folder / "home")
+        yield folder / "home"
+
+
+@pytest.fixture
+def used_home(home: Path, cluster: Path) -> None:
+    """A server has run in `home` before."""
+    subprocess.run(["cp", "-a", cluster, home], check=True)  # with the owners of the files
+
+
+of_a_used_home = pytest.mark.usefixtures("used_home")
 
 
 @contextmanager
@@ -117,6 +136,7 @@ def refusal(home: Path) -> str:
     return str(caught.value)
 
 
+@of_a_used_home
 def test_data_survive_a_restart(home: Path) -> None:
     url = start_embedded(home)
     query(url, "CREATE TABLE kept AS SELECT 7 AS number")
@@ -139,6 +159,7 @@ def test_the_server_is_set_up_and_its_owner_may_change_that(home: Path) -> None:
 
 
 @pytest.mark.processes
+@of_a_used_home
 def test_two_processes_share_it_and_the_last_to_leave_stops_it(home: Path) -> None:
     url = start_embedded(home)
     with program(USE_UNTIL_CLOSED, home) as other:
@@ -165,6 +186,7 @@ def test_processes_that_start_it_together_get_one_server(home: Path) -> None:
 
 
 @pytest.mark.processes
+@of_a_used_home
 def test_a_killed_user_does_not_keep_it_running(home: Path) -> None:
     url = start_embedded(home)
     with program(USE_UNTIL_CLOSED, home) as other:
@@ -176,6 +198,7 @@ def test_a_killed_user_does_not_keep_it_running(home: Path) -> None:
 
 
 @pytest.mark.processes
+@of_a_used_home
 def test_a_server_whose_only_user_was_killed_is_taken_over(home: Path) -> None:
     with program(USE_UNTIL_CLOSED, home) as other:
         url = line_from(other)
@@ -189,6 +212,7 @@ def test_a_server_whose_only_user_was_killed_is_taken_over(home: Path) -> None:
 
 
 @pytest.mark.processes
+@of_a_used_home
 def test_a_forked_child_is_a_user_of_its_own(home: Path) -> None:
     with program(FORK, home) as parent:
         url = line_from(parent)
@@ -203,6 +227,7 @@ def test_a_forked_child_is_a_user_of_its_own(home: Path) -> None:
     wait_for_stop(home)
 
 
+@of_a_used_home
 def test_it_recovers_from_a_crash_without_loss(home: Path) -> None:
     url = start_embedded(home)
     query(url, "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS number")
@@ -211,11 +236,11 @@ def test_it_recovers_from_a_crash_without_loss(home: Path) -> None:
     assert stop_embedded(home)
 
 
+@of_a_used_home
 def test_a_server_that_died_is_started_again_for_its_users_only(
     home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     url = start_embedded(home)
-    caplog.clear()  # the first start says where data are kept
     start_embedded_again(home)
     assert caplog.messages == []
     crash(home)
@@ -240,6 +265,7 @@ def test_a_server_that_died_is_started_again_for_its_users_only(
     assert postmaster(home) is None, "this process had ended its use"
 
 
+@of_a_used_home
 def test_data_that_were_removed_are_not_made_again(home: Path) -> None:
     start_embedded(home)
     crash(home)
@@ -253,6 +279,7 @@ def test_data_that_were_removed_are_not_made_again(home: Path) -> None:
 
 
 @pytest.mark.parametrize("lines", [8, 3, 0])
+@of_a_used_home
 def test_the_trace_of_a_lost_server_is_no_obstacle(home: Path, lines: int) -> None:
     """Its number may be another process's by now, and it may have been cut short."""
     start_embedded(home)
@@ -291,6 +318,7 @@ def test_a_path_too_long_for_a_socket_will_do(home: Path) -> None:
         stop_embedded(deep)
 
 
+@of_a_used_home
 def test_a_server_whose_folder_was_removed_is_left_to_itself(home: Path) -> None:
     start_embedded(home)
     server = postmaster(home)
@@ -349,6 +377,7 @@ def test_data_of_another_version_are_left_alone(home: Path) -> None:
     assert [path.name for path in (home / "postgres").iterdir()] == ["PG_VERSION"]
 
 
+@of_a_used_home
 def test_a_start_that_fails_names_the_log_and_what_it_says(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
     start_embedded(home)
     stop_embedded(home)
@@ -380,6 +409,7 @@ def test_what_it_keeps_is_closed_to_other_users(home: Path) -> None:
     assert (mode(data), mode(data / "log")) == (0o700, 0o600)
 
 
+@of_a_used_home
 def test_a_log_that_has_grown_long_is_put_aside_at_the_next_start(home: Path) -> None:
     start_embedded(home)
     stop_embedded(home)
@@ -406,6 +436,7 @@ def test_a_command_that_waits_for_another_says_what_for(home: Path) -> None:
 
 
 @pytest.mark.processes
+@of_a_used_home
 def test_a_server_that_was_killed_is_no_trouble_at_the_end(home: Path) -> None:
     """Neither for its last user nor for the next one, and nothing of it outlives that."""
     with program(USE_UNTIL_CLOSED, home) as user:
