@@ -7,7 +7,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from tests.flows.decisions.abers import STORED
+from tests.flows.decisions.abers import agreeing_decisions
 from tests.flows.decisions.test_certified import CLASSES, POINTS, cells_of
 from tests.running import EXAMPLES, Bench
 from tests.templates import fresh_bench
@@ -25,8 +25,6 @@ from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
 from venn_admit.core.calibrators.venn_abers.scores import network_score
 from venn_admit.errors import InvalidInputError
 from venn_admit.flows.calibration.calibrate import Calibrated
-from venn_admit.flows.decisions.replay import replay
-from venn_admit.flows.decisions.score_one import PointScorer
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.store.calibrations import venn_abers
 from venn_admit.store.database.engine import connect
@@ -81,27 +79,16 @@ def test_one_point_is_that_of_a_job_and_replays(
     reviews: Bench, calibrated: Calibrated, *, require_full_match: bool
 ) -> None:
     policy = average_of(calibrated).policy
-    with np.load(EXAMPLES / "ood.npz") as arrays:
-        part = {name: arrays[name][:200] for name in ("r", "f", "y")}
-    scores = reviews.score(
-        "reviews", reviews.write("part.npz", part), weighted=None, require_full_match=require_full_match
-    )
-    stored = reviews.rows(STORED, job_id=scores.request.job_id)
+    scores, stored, alone = agreeing_decisions(reviews, require_full_match=require_full_match)
     reached = admit(scores.column("score"), scores.column("predicted").astype(int), policy)
     assert [row.reason != "score below threshold" for row in stored] == reached.tolist()
-    scorer = PointScorer(reviews.workspace())
-    for row, vector, logits in zip(stored, part["r"].astype(np.float32), part["f"].astype(np.float32), strict=True):
-        found = scorer.score("reviews", vector, logits=logits, require_full_match=require_full_match)
-        assert found.fields == {field: row._mapping[field] for field in found.fields}
+    for row, found in zip(stored, alone, strict=True):
         assert found.policy is not None
         assert not found.policy.is_certified
         assert (found.policy.promise, found.policy.threshold) == (Promised.AVERAGE, policy.thresholds[row.predicted])
     assert {row.reason for row in stored} == {None, "score below threshold"} | (
         {"q below K"} if require_full_match else set()
     )
-    for row in stored[::20]:
-        again = replay(reviews.workspace(), row.id)
-        assert (again.differing, again.policy is None) == ((), False)
 
 
 def test_more_is_admitted_than_pointwise_and_enough_is_right(reviews: Bench, calibrated: Calibrated) -> None:

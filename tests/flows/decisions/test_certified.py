@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Row
 
-from tests.flows.decisions.abers import STORED
+from tests.flows.decisions.abers import agreeing_decisions
 from tests.running import EXAMPLES, Bench, certificate_of
 from tests.templates import fresh_bench
 from venn_admit.core.calibrators.certified.certify import certify
@@ -19,7 +19,6 @@ from venn_admit.core.calibrators.venn_abers.scores import network_score
 from venn_admit.core.documents import document_codes
 from venn_admit.errors import InvalidInputError
 from venn_admit.flows.calibration.calibrate import Calibrated
-from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import PointScorer
 from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.database.engine import connect, transaction
@@ -138,16 +137,8 @@ def test_one_point_is_that_of_a_job_and_replays(
     reviews.calibrate_abers(
         "reviews", score="network", alpha=settings.alpha, certify=BOTH, confidence=certificate.confidence
     )
-    with np.load(EXAMPLES / "ood.npz") as arrays:
-        part = {name: arrays[name][:200] for name in ("r", "f", "y")}
-    scores = reviews.score(
-        "reviews", reviews.write("part.npz", part), weighted=None, require_full_match=require_full_match
-    )
-    stored = reviews.rows(STORED, job_id=scores.request.job_id)
-    scorer = PointScorer(reviews.workspace())
-    for row, vector, logits in zip(stored, part["r"].astype(np.float32), part["f"].astype(np.float32), strict=True):
-        found = scorer.score("reviews", vector, logits=logits, require_full_match=require_full_match)
-        assert found.fields == {field: row._mapping[field] for field in found.fields}
+    _, stored, alone = agreeing_decisions(reviews, require_full_match=require_full_match)
+    for row, found in zip(stored, alone, strict=True):
         assert found.policy is not None
         assert found.policy.is_certified == (certificate.policy is not None)
         if certificate.policy is not None:
@@ -159,9 +150,6 @@ def test_one_point_is_that_of_a_job_and_replays(
     else:
         expected = {None, "score below threshold"} | ({"q below K"} if require_full_match else set())
         assert reasons == expected
-    for row in stored[::20]:
-        again = replay(reviews.workspace(), row.id)
-        assert (again.differing, again.policy is None) == ((), False)
 
 
 def test_weights_are_refused_before_anything_is_stored(reviews: Bench, certified: Calibrated) -> None:
