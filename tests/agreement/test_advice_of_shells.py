@@ -11,12 +11,12 @@ from math import inf
 from typing import Any
 
 import pytest
-import typer
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 from starlette.routing import Match
 
 import venn_admit
+from tests.cli.program import get_command
 from venn_admit.advice import ADVICE, NO_WAY, Blank, Render, Step, Verb, advice_on
 from venn_admit.api.application import ROUTERS
 from venn_admit.cli.advice import COMMANDS, command
@@ -95,7 +95,7 @@ def test_advice_is_a_sentence(code: Code, render: Render, take: str) -> None:
 
 @EACH
 def test_commands_are_parsed(step: Step) -> None:
-    root = typer.main.get_group(app)
+    root: Any = get_command(app)
     words = [str(BLANKS.get(word, word)) for word in shlex.split(command(step))]
     if words[0].startswith("--"):
         every = [[*one.opts, *one.secondary_opts] for verb in verbs(root) for one in verb.params]

@@ -14,12 +14,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-import typer.main
 
 import venn_admit
 from tests.cli import samples
 from tests.cli.databases import CALIBRATION, copied
-from tests.cli.program import Program, check_refusal, contents, nothing_stored, wait_for
+from tests.cli.program import Program, check_refusal, contents, get_command, nothing_stored, wait_for
 from tests.cli.samples import NAME, SCORED_ROWS
 from tests.patience import PATIENCE_SECONDS
 from venn_admit.cli.program import app
@@ -30,7 +29,7 @@ from venn_admit.store.database import schema
 UNREACHABLE = DatabaseError.exit_code
 PASSWORD = "hunter2"
 
-OF_PROGRAM: Any = typer.main.get_command(app)
+OF_PROGRAM: Any = get_command(app)
 VERBS = [
     path
     for name, verb in OF_PROGRAM.commands.items()
@@ -103,10 +102,14 @@ def test_help_is_complete() -> None:
 
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
 def test_help_of_every_verb(verb: tuple[str, ...]) -> None:
-    for option in ("--help", "-h"):
-        outcome = Program({})(*verb, option)
-        assert (outcome.code, outcome.stderr) == (0, "")
-        assert f"Usage: venn-admit {' '.join(verb)} " in outcome.stdout
+    outcome = Program({})(*verb, "--help")
+    assert (outcome.code, outcome.stderr) == (0, "")
+    assert f"Usage: venn-admit {' '.join(verb)} " in outcome.stdout
+
+
+@pytest.mark.parametrize("verb", [("decide",), ("db", "status")], ids=" ".join)
+def test_help_has_a_short_name(verb: tuple[str, ...]) -> None:
+    assert Program({})(*verb, "-h") == Program({})(*verb, "--help")
 
 
 def test_help_shows_arguments_as_they_are_typed_and_no_value_of_a_flag() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import typer
 import yaml
 
+from tests.cli.program import get_command
 from venn_admit.cli.program import app
 from venn_admit.runtime.settings import FIELDS, PREFIX, read_settings
 
@@ -38,7 +39,7 @@ def check_command(command: list[str]) -> None:
             check_command(shlex.split(line))
         return
     assert command[0] == "venn-admit"
-    verb, arguments = typer.main.get_command(app), command[1:]
+    verb, arguments = get_command(app), command[1:]
     while isinstance(verb, typer.core.TyperGroup):
         assert arguments[0] in verb.commands, f"{' '.join(command)}: there is no verb {arguments[0]!r}"
         verb, arguments = verb.commands[arguments[0]], arguments[1:]
