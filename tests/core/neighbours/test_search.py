@@ -53,10 +53,14 @@ def sort_all(distances: np.ndarray, neighbour_count: int) -> Neighbours:
     ids=["bfloat16", "float32"],
 )
 def precision(request: pytest.FixtureRequest) -> Iterator[torch.dtype]:
-    """Each test runs with candidates selected in either precision."""
+    """Each test runs with candidates selected in either precision, unless it says otherwise."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(neighbour_index, "faster_precision", lambda: request.param)
         yield request.param
+
+
+# For what does not depend on how candidates are selected.
+in_one_precision = pytest.mark.parametrize("precision", [torch.float32], ids=["float32"], indirect=True)
 
 
 @pytest.fixture
@@ -211,6 +215,7 @@ def test_distances_are_accurate_to_float64(dimension: int) -> None:
             assert distance == pytest.approx(exact, rel=1e-15)
 
 
+@in_one_precision
 def test_distances_do_not_depend_on_the_memory_layout_of_the_vectors() -> None:
     queries, support = vectors(20, 33, 1), vectors(100, 33, 2)
     found = exact_neighbours(np.asfortranarray(queries), np.repeat(support, 2, axis=1)[:, ::2], 5)
@@ -270,6 +275,7 @@ def test_a_far_query_does_not_send_its_block_to_a_second_scan() -> None:
     assert_same(found, exact_neighbours(queries, support, 5, memory_budget=1))
 
 
+@in_one_precision
 @pytest.mark.parametrize(
     ("has_unit", "slow", "expected"),
     [
@@ -303,6 +309,7 @@ def test_a_lower_product_precision_changes_nothing() -> None:
     assert torch.get_float32_matmul_precision() == "medium"
 
 
+@in_one_precision
 def test_vectors_may_be_read_only_memory_maps(tmp_path: Path) -> None:
     queries, support = vectors(10, 5, 1), vectors(60, 5, 2)
     np.save(tmp_path / "support.npy", support)
@@ -311,11 +318,13 @@ def test_vectors_may_be_read_only_memory_maps(tmp_path: Path) -> None:
     assert_same(exact_neighbours(mapped, support, 4), exact_neighbours(support, support, 4))
 
 
+@in_one_precision
 def test_no_queries_have_no_neighbours() -> None:
     found = exact_neighbours(vectors(0, 5), vectors(60, 5), 4)
     assert found.indices.shape == found.distances.shape == (0, 4)
 
 
+@in_one_precision
 @given(seeds, st.integers(1, 12), st.lists(st.integers(0, 15), min_size=1, max_size=5))
 @settings(deadline=None)
 def test_merging_as_the_support_grows_equals_one_search(seed: int, neighbour_count: int, increments: list[int]) -> None:
@@ -337,6 +346,7 @@ def test_merging_as_the_support_grows_equals_one_search(seed: int, neighbour_cou
     assert_same(merged, exact_neighbours(queries, support, neighbour_count))
 
 
+@in_one_precision
 def test_short_lists_merge_to_the_width_asked_for() -> None:
     queries, support = vectors(4, 3, 1), vectors(30, 3, 2)
     halves = [exact_neighbours(queries, support[part], 15) for part in (slice(0, 15), slice(15, 30))]
@@ -345,6 +355,7 @@ def test_short_lists_merge_to_the_width_asked_for() -> None:
     assert_same(merged, exact_neighbours(queries, support, 25))
 
 
+@in_one_precision
 def test_lists_that_share_an_exemplar_or_differ_in_points_are_not_merged() -> None:
     queries, support = vectors(4, 3, 1), vectors(30, 3, 2)
     found = exact_neighbours(queries, support, 5)
@@ -354,11 +365,13 @@ def test_lists_that_share_an_exemplar_or_differ_in_points_are_not_merged() -> No
         merge_neighbours(found, exact_neighbours(queries[:3], support, 5))
 
 
+@in_one_precision
 def test_too_few_training_exemplars_are_named_with_the_number_needed() -> None:
     with pytest.raises(NotReadyError, match=r"at least 25 training exemplars.*got 24"):
         exact_neighbours(vectors(2, 3), vectors(24, 3), 25)
 
 
+@in_one_precision
 @pytest.mark.parametrize(
     ("queries", "support", "neighbour_count", "message"),
     [
@@ -377,6 +390,7 @@ def test_what_does_not_fit_is_refused(
         exact_neighbours(queries, support, neighbour_count)
 
 
+@in_one_precision
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("budget", [1, DEFAULT_MEMORY_BUDGET])
 def test_values_that_are_not_finite_are_refused_by_row_and_column(value: float, budget: int) -> None:
