@@ -1,6 +1,7 @@
 """Training: what it learns, that seeds decide it, and that it goes on where it was killed."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -40,6 +41,19 @@ def content(folder: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> StateShards:
     return write_states(tmp_path_factory.mktemp("states") / "states", draw_documents(300, background=0))
+
+
+@pytest.fixture(scope="module")
+def calm(shards: StateShards, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Trained]:
+    """What a training that nothing disturbs leaves, in a folder to be left as it is."""
+    folder = tmp_path_factory.mktemp("calm") / "model"
+    return folder, run(shards, folder)
+
+
+@pytest.fixture
+def finished(calm: tuple[Path, Trained], tmp_path: Path) -> Path:
+    """A copy of that folder."""
+    return Path(shutil.copytree(calm[0], tmp_path / "model"))
 
 
 @pytest.mark.parametrize(
@@ -110,10 +124,11 @@ def test_same_seed_gives_the_same_bits_and_another_does_not(form: MemoryForm, tm
     assert (other.filter_weight != first.model.filter_weight).any()
 
 
-def test_memory_budget_does_not_change_the_result(shards: StateShards, tmp_path: Path) -> None:
-    run(shards, tmp_path / "first")
+def test_memory_budget_does_not_change_the_result(
+    shards: StateShards, calm: tuple[Path, Trained], tmp_path: Path
+) -> None:
     train(shards, SMALL, tmp_path / "again", progress=lambda _: None, memory_budget=1 << 20)
-    assert content(tmp_path / "first") == content(tmp_path / "again")
+    assert content(tmp_path / "again") == content(calm[0])
 
 
 @pytest.mark.processes
@@ -146,8 +161,9 @@ def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
 
 @pytest.mark.processes
 @pytest.mark.slow
-def test_killed_training_goes_on_to_the_same_bits(shards: StateShards, tmp_path: Path) -> None:
-    run(shards, tmp_path / "calm")
+def test_killed_training_goes_on_to_the_same_bits(
+    shards: StateShards, calm: tuple[Path, Trained], tmp_path: Path
+) -> None:
     points = [("1", "0"), ("2", "1500"), ("2", "0"), ("3", "1000000000"), ("4", "2000")]
     for epoch, tokens in points:
         killed = subprocess.run(
@@ -168,14 +184,12 @@ def test_killed_training_goes_on_to_the_same_bits(shards: StateShards, tmp_path:
         memory_budget=BUDGET,
     )
     assert set(epochs) == {4}, "the three complete epochs are not repeated"
-    assert content(tmp_path / "killed") == content(tmp_path / "calm")
+    assert content(tmp_path / "killed") == content(calm[0])
 
 
 def test_training_killed_after_its_last_epoch_ends_without_another(
-    shards: StateShards, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shards: StateShards, calm: tuple[Path, Trained], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(shards, tmp_path / "calm")
-
     def die(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
@@ -186,14 +200,12 @@ def test_training_killed_after_its_last_epoch_ends_without_another(
     seen: list[TrainingProgress] = []
     train(shards, SMALL, tmp_path / "killed", progress=seen.append, memory_budget=BUDGET)
     assert not seen
-    assert content(tmp_path / "killed") == content(tmp_path / "calm")
+    assert content(tmp_path / "killed") == content(calm[0])
 
 
 def test_training_killed_as_it_ended_leaves_nothing_unfinished(
-    shards: StateShards, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shards: StateShards, calm: tuple[Path, Trained], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(shards, tmp_path / "calm")
-
     def save_and_die(*given: Any, **named: Any) -> None:
         save_model(*given, **named)
         raise KeyboardInterrupt
@@ -207,27 +219,25 @@ def test_training_killed_as_it_ended_leaves_nothing_unfinished(
         run(shards, tmp_path / "killed", seed=1)
     assert CHECKPOINT_NAME in content(tmp_path / "killed")
     run(shards, tmp_path / "killed")
-    assert content(tmp_path / "killed") == content(tmp_path / "calm")
+    assert content(tmp_path / "killed") == content(calm[0])
 
 
-def test_finished_training_is_read(shards: StateShards, tmp_path: Path) -> None:
-    first = run(shards, tmp_path / "model")
-    before = content(tmp_path / "model")
+def test_finished_training_is_read(shards: StateShards, calm: tuple[Path, Trained], finished: Path) -> None:
+    first, before = calm[1], content(finished)
     seen: list[TrainingProgress] = []
-    again = train(shards, SMALL, tmp_path / "model", progress=seen.append, memory_budget=BUDGET)
+    again = train(shards, SMALL, finished, progress=seen.append, memory_budget=BUDGET)
     assert (again.log, again.best_epoch) == (first.log, first.best_epoch)
     assert again.model.extractor_version == first.model.extractor_version
     assert not seen
-    assert content(tmp_path / "model") == before
+    assert content(finished) == before
     assert set(before) == {MODEL_NAME, WEIGHTS_NAME, LOG_NAME, "training.lock"}
 
 
-def test_folder_of_another_training_is_refused(shards: StateShards, tmp_path: Path) -> None:
-    run(shards, tmp_path / "model")
-    before = content(tmp_path / "model")
+def test_folder_of_another_training_is_refused(shards: StateShards, finished: Path) -> None:
+    before = content(finished)
     with pytest.raises(InvalidInputError, match="got one of other settings or data; choose another folder"):
-        run(shards, tmp_path / "model", seed=1)
-    assert content(tmp_path / "model") == before
+        run(shards, finished, seed=1)
+    assert content(finished) == before
 
 
 def test_unfinished_training_of_other_settings_is_refused(shards: StateShards, tmp_path: Path) -> None:
@@ -268,6 +278,14 @@ def test_stops_early_and_keeps_the_best_epoch(shards: StateShards, tmp_path: Pat
 TWO_PHASES = replace(SMALL, form=MemoryForm.TWO_LAYERS, max_epochs=2, min_max_epochs=2)
 
 
+@pytest.fixture(scope="module")
+def calm_phases(shards: StateShards, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What a training in two phases that nothing disturbs leaves."""
+    folder = tmp_path_factory.mktemp("phases") / "model"
+    run(shards, folder, TWO_PHASES)
+    return content(folder)
+
+
 def test_second_phase_goes_on_with_the_best_epoch_of_the_first(shards: StateShards, tmp_path: Path) -> None:
     """One mini-batch makes an epoch, so that it matters little which number the epoch has."""
     settings = replace(TWO_PHASES, max_epochs=40, patience=2, learning_rate=0.1, batch_tokens=1 << 14)
@@ -285,14 +303,15 @@ def test_second_phase_goes_on_with_the_best_epoch_of_the_first(shards: StateShar
 
 
 @pytest.mark.parametrize("epoch", [2, 3, 4])
-def test_interrupted_phase_goes_on_to_the_same_bits(epoch: int, shards: StateShards, tmp_path: Path) -> None:
+def test_interrupted_phase_goes_on_to_the_same_bits(
+    epoch: int, shards: StateShards, calm_phases: dict[str, bytes], tmp_path: Path
+) -> None:
     """In the first phase, between the two, and in the second."""
-    run(shards, tmp_path / "calm", TWO_PHASES)
     interrupt(shards, tmp_path / "stopped", TWO_PHASES, epoch=epoch)
     seen: list[TrainingProgress] = []
     train(shards, TWO_PHASES, tmp_path / "stopped", progress=seen.append, memory_budget=BUDGET)
     assert {progress.epoch for progress in seen} == set(range(epoch, 5))
-    assert content(tmp_path / "stopped") == content(tmp_path / "calm")
+    assert content(tmp_path / "stopped") == calm_phases
 
 
 def test_progress_tells_every_token(shards: StateShards, tmp_path: Path) -> None:
@@ -326,12 +345,12 @@ def test_copies_of_a_text_are_on_one_side_of_the_dev_split(tmp_path: Path) -> No
     assert 20 < len(dev) < 100
 
 
-def test_documents_without_a_label_are_left_out(shards: StateShards, tmp_path: Path) -> None:
+def test_documents_without_a_label_are_left_out(calm: tuple[Path, Trained], tmp_path: Path) -> None:
     documents = draw_documents(300, background=0)
     unlabelled = [replace(document, label=-1, external_id=f"u{row}") for row, document in enumerate(documents[:20])]
     more = write_states(tmp_path / "states", documents + unlabelled)
-    with_them, without = run(more, tmp_path / "with"), run(shards, tmp_path / "without")
-    assert (with_them.model.filter_weight == without.model.filter_weight).all()
+    with_them, without = run(more, tmp_path / "with").model, calm[1].model
+    assert (with_them.filter_weight == without.filter_weight).all()
 
 
 def test_class_weights_count_in_the_loss(shards: StateShards, tmp_path: Path) -> None:
@@ -383,8 +402,8 @@ def test_one_document_is_too_few(tmp_path: Path) -> None:
         run(write_states(tmp_path / "states", draw_documents(1)), tmp_path / "model")
 
 
-def test_model_is_loaded_as_it_was_trained(shards: StateShards, tmp_path: Path) -> None:
-    trained, loaded = run(shards, tmp_path / "model").model, load_model(tmp_path / "model")
+def test_model_is_loaded_as_it_was_trained(shards: StateShards, calm: tuple[Path, Trained]) -> None:
+    trained, loaded = calm[1].model, load_model(calm[0])
     assert loaded.extractor_version == trained.extractor_version
     assert (loaded.filter_weight == trained.filter_weight).all()
     assert (loaded.settings, loaded.class_names, loaded.encoder) == (SMALL, shards.class_names, shards.encoder)
