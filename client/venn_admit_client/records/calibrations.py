@@ -116,7 +116,7 @@ class Withheld:
     """Why a calibration is stored and not in use: it would admit less than half of what the one in use does.
 
     Attributes:
-        in_use: The calibration that stays in use.
+        in_use: The calibration that was in use, and stayed so.
         points: The calibration points that both judge; 0 if each was measured on its own.
         share: The share of them that it would admit, by plain probabilities.
         share_in_use: The share of them that the one in use would admit.
@@ -129,8 +129,8 @@ class Withheld:
 
     def __str__(self) -> str:
         return (
-            f"it would admit {self.share:.1%} of {_judged(self.points)} and calibration {self.in_use}, which stays in "
-            f"use, {self.share_in_use:.1%}"
+            f"it would admit {self.share:.1%} of {_judged(self.points)} and calibration {self.in_use}, which was in "
+            f"use then, {self.share_in_use:.1%}"
         )
 
 

@@ -73,8 +73,8 @@ class Labelling:
         kept_for_evaluation: Exemplars with a label new or corrected that are not in use.
         reviewed: Labels that count by the probability with which their points were drawn; some of these calibrate.
         not_drawn: Labels given for a review of points that were not drawn, which are selected ones.
-        selected_and_calibrating: Exemplars labelled as selected that still calibrate, because they were drawn at random
-            earlier.
+        selected_and_calibrating: Exemplars labelled as selected, or for a review without a draw, that still calibrate,
+            because they were drawn at random earlier.
         in_other_generations: Labels recorded for the same exemplars of other generations.
         recalibrations_due: How many settings should be recalibrated for it.
         ignored: Columns of the table that were not read; over HTTP it does not say.

@@ -105,6 +105,10 @@ def test_labels_of_drawn_points_count_by_their_probability_and_others_stay_selec
     assert (done.reviewed, done.not_drawn, done.calibrating) == (len(points), 1000 - len(points), {})
     assert done.recalibrations_due == 1
     assert done.kept_for_evaluation == 1000 - len(points)
+    random = reviewed.value("SELECT external_id FROM exemplar WHERE split = 'vp' ORDER BY id LIMIT 1")
+    (reviewed.folder / "random.csv").write_text(f"external_id,label\n{random},0\n")
+    again = label(reviewed.engine, NAME, LabelFile(reviewed.folder / "random.csv"), selection="review", retract=False)
+    assert (again.not_drawn, again.selected_and_calibrating) == (0, 1)
     (made,) = advance(reviewed)
     assert count(reviewed, "standing_evidence") == evidence + len(points)
     stored = reviewed.rows(

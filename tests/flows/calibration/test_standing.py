@@ -473,7 +473,8 @@ def test_only_labels_since_an_alarm_count_for_the_first_chain(bench: Bench) -> N
     calibrated(bench, certify="predicted", score="network", alpha="0.2")
     bench.score(NAME, bench.write("new.npz", {name: of for name, of in NEW.items() if name != "y"}), weighted=None)
     predicted = NEW["f"].argmax(axis=1)
-    give(bench, 0, 400, **{f"row{row}": 1 for row in range(400) if predicted[row] == 0})
+    wrong: dict[str, Any] = {f"row{row}": 1 for row in range(400) if predicted[row] == 0}
+    give(bench, 0, 400, **wrong)
     (alarm,) = [one.about for one in update_monitor(bench.engine, NAME).alarms if one.about.lamp == "promise"]
     give(bench, 400, 460)
     calibrated(bench, **STANDING)

@@ -193,6 +193,8 @@ class TestWhichPoints:
         found = request_evaluation_of_decisions(few_reviews.workspace(), "reviews", calibration_id=None).labelled
         assert (found.ids.size, found.seen_count) == (50, 0)
         assert found.chosen_count == 20, "what was drawn at random goes on being so"
+        of_file = request_file(few_reviews, few_reviews.write("again.npz", arrays)).labelled
+        assert (of_file.ids.size, of_file.chosen_count) == (60, 0), "a file is what its shares are of"
 
     def test_nothing_but_calibration_data(self, few_reviews: Bench) -> None:
         with pytest.raises(InvalidInputError, match=r"all 4,000 labelled rows .* calibration 1, and say nothing"):

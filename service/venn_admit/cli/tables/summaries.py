@@ -105,9 +105,9 @@ def label_lines(file: Path, done: Labelling) -> list[str]:
         (done.not_drawn, "Labels of points that were not drawn, which are kept as selected: {}."),
         (
             done.selected_and_calibrating,
-            "Exemplars labelled as selected that still calibrate, because they were drawn at random earlier: {}. To "
-            "take them out, run `venn-admit label NAME FILE --retract` with an empty label for each, then label "
-            "them as selected.",
+            "Exemplars labelled as selected, or for a review without a draw, that still calibrate, because they were "
+            "drawn at random earlier: {}. To take them out, run `venn-admit label NAME FILE --retract` with an empty "
+            "label for each, then label them as selected.",
         ),
         (done.in_other_generations, "Labels recorded for other generations of the classifier: {}."),
     ]

@@ -265,6 +265,14 @@ def _counts(rows: LabelRows, primary: _Changes, requests: int, recorded: int) ->
     joined: Counter[Split] = Counter(
         event.split for was, event in pairs if was.split == Split.SCORED and event.split != Split.SCORED
     )
+    columns = zip(rows.external_ids, rows.labels.tolist(), rows.selections, strict=True)
+    stated = [(primary.stored[external_id], selection) for external_id, number, selection in columns if number >= 0]
+    # A review of a point that was not drawn says no more than a label that was selected.
+    chosen = [
+        (was, selection == "review")
+        for was, selection in stated
+        if selection == "selected" or (selection == "review" and not was.is_drawn)
+    ]
     return Labelling(
         rows=len(rows.external_ids),
         new=sum(was.label is None for was, _ in pairs),
@@ -279,18 +287,8 @@ def _counts(rows: LabelRows, primary: _Changes, requests: int, recorded: int) ->
             for event in primary.events.values()
         ),
         reviewed=sum(event.label is not None and event.selection == "review" for event in primary.events.values()),
-        not_drawn=sum(
-            selection == "review" and number >= 0 and not primary.stored[external_id].is_drawn
-            for external_id, number, selection in zip(
-                rows.external_ids, rows.labels.tolist(), rows.selections, strict=True
-            )
-        ),
-        selected_and_calibrating=sum(
-            selection == "selected" and number >= 0 and primary.stored[external_id].split in HELD_OUT_SPLITS
-            for external_id, number, selection in zip(
-                rows.external_ids, rows.labels.tolist(), rows.selections, strict=True
-            )
-        ),
+        not_drawn=sum(is_review and was.split not in HELD_OUT_SPLITS for was, is_review in chosen),
+        selected_and_calibrating=sum(was.split in HELD_OUT_SPLITS for was, _ in chosen),
         in_other_generations=recorded - len(pairs),
         recalibrations_due=requests,
         ignored=tuple(rows.ignored),

@@ -1,7 +1,7 @@
 """Labelled, scored points put side by side: what each method admits, and how often it is right."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -69,7 +69,8 @@ def request_evaluation_of_source(
         labelled = evaluations.labelled(connection, calibration, exemplar_ids)
         if not labelled.ids.size and not labelled.seen_count:
             raise InvalidInputError(f"{source}: expected labelled rows to evaluate on, got none; add the labels")
-        return _request(submission, classifier, calibration, labelled, str(source))
+        # What a caller names is what the shares are of, however its labels were chosen.
+        return _request(submission, classifier, calibration, replace(labelled, chosen_count=0), str(source))
 
 
 def request_evaluation_of_decisions(
