@@ -224,6 +224,9 @@ class Life(RuleBasedStateMachine):
             connection.exec_driver_sql("UPDATE classifier SET name = name || id WHERE name = %s", (name,))
 
     def teardown(self) -> None:
+        # What is drawn hangs on the numbers in all modules that were imported, and may have no recalibration.
+        self.more_held_out_data(0, 3)
+        self.recalibrate()
         decided = self.bench.rows(
             "SELECT decision.id FROM decision INNER JOIN exemplar ON exemplar.id = exemplar_id "
             "INNER JOIN classifier ON classifier.id = classifier_id WHERE name = :name",
