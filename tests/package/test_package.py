@@ -24,6 +24,7 @@ from tests.holding import hold_training
 from tests.package.conftest import filled
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.files.output.exports import finite_json
+from venn_admit.logger import log
 
 SETTINGS: dict[str, Any] = {"method": "venn-admit", "alpha": "0.2", "kappa": 10, "q_bins": (0, 1)}
 
@@ -246,6 +247,15 @@ def test_nothing_is_printed(
     assert capfd.readouterr() == ("", "")
     assert "Scoring arrays" in caplog.text
     assert "chunk is done (job" in caplog.text
+
+
+def test_flows_print_nothing(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("structlog.is_configured", lambda: False)
+    log.warning("message not passed on", job=1)
+    assert capfd.readouterr() == ("", "")
+    assert caplog.record_tuples == [("venn_admit", logging.WARNING, "message not passed on (job 1)")]
 
 
 def test_what_is_stored_can_be_exported(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:

@@ -4,15 +4,13 @@ import logging
 import os
 import socket
 from collections.abc import Callable
-from typing import Any, Self
-
-import structlog
-from structlog.typing import EventDict
+from typing import Self
 
 from venn_admit.flows.jobs.chunks import compute_job
 from venn_admit.flows.jobs.control import await_job
 from venn_admit.flows.jobs.leases import LEAST_PART_LEFT
 from venn_admit.flows.jobs.listing import live_workers
+from venn_admit.logger import in_process
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.work.jobs import Progress as Job
 from venn_admit_client.interface import Progress
@@ -71,10 +69,7 @@ class ProcessShell:
                 log.warning("no worker takes messages any more: job %d is computed in this process", job_id)
             else:
                 return
-        # The flows log by structlog, which prints to standard output unless a program configures it.
-        runner = self._runtime.chunk_runner(
-            f"{socket.gethostname()}:{os.getpid()}", log=structlog.wrap_logger(log, processors=[_as_message])
-        )
+        runner = self._runtime.chunk_runner(f"{socket.gethostname()}:{os.getpid()}", log=in_process)
         compute_job(self._runtime.engine, runner, job_id, on_progress=self._follow)
 
     def _await(self, job_id: int) -> None:
@@ -92,10 +87,3 @@ class ProcessShell:
     def _require_workers(self) -> None:
         if not live_workers(self._runtime.engine):
             raise _WorkersGoneError
-
-
-def _as_message(_: object, __: str, event: EventDict) -> tuple[tuple[str], dict[str, Any]]:
-    """The arguments for the standard library's logging: the event with what belongs to it, and its traceback."""
-    shown, trace = event.pop("event"), event.pop("exc_info", None)
-    rest = ", ".join(f"{name} {value}" for name, value in event.items())
-    return (f"{shown} ({rest})",), {"exc_info": trace}

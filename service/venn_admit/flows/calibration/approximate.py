@@ -7,7 +7,6 @@ is merged with them; a list that holds an exemplar that was removed is searched 
 from dataclasses import dataclass
 
 import numpy as np
-import structlog
 from sqlalchemy import Connection, Engine
 
 from venn_admit.core.approximation.knn import approximate
@@ -15,6 +14,7 @@ from venn_admit.core.split_names import Split
 from venn_admit.core.types import Approximation, BoolArray, Float32Array, IntArray, Neighbours, join_approximations
 from venn_admit.errors import Code, ConflictError, DatabaseError, NotFoundError, NotReadyError
 from venn_admit.flows.jobs.chunks import ChunkWork
+from venn_admit.logger import log
 from venn_admit.store.database.engine import connect, consistent_view, transaction
 from venn_admit.store.exemplars import approximations, classifiers, exemplars, neighbours, support, support_changes
 from venn_admit.store.exemplars.approximations import StoredParameters, positions
@@ -24,8 +24,6 @@ from venn_admit.store.exemplars.support_changes import SupportChanges
 from venn_admit.store.search.support_files import CachedSupport
 from venn_admit.store.work import recalibrations
 from venn_admit.store.workspace import Workspace
-
-log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,16 +75,16 @@ def require_support(connection: Connection, classifier: Classifier) -> None:
 def take_in_waiting(engine: Engine, name: str | None = None) -> None:
     """Let the training exemplars that wait join, of one classifier or of all, if they may.
 
-    It is a transaction of its own, so that the rows that it locks are free at once. If it fails, the error is logged,
-    and they join at the next occasion: what the caller did is done, and what it does next needs none of them.
+    It is a transaction of its own, so that the rows that it locks are free at once. If the database fails, that is
+    logged, and they join at the next occasion: what the caller did is done, and what it does next needs none of them.
     """
     try:
         with transaction(engine) as connection:
             classifier = None if name is None else classifiers.by_name(connection, name)
             recalibrations.take_in_waiting(connection, classifier)
-    except NotFoundError:  # nothing waits; what follows says so
+    except (NotFoundError, ConflictError):  # nothing waits, or all is being deleted; what follows says so
         return
-    except (ConflictError, DatabaseError):
+    except DatabaseError:
         log.exception("training exemplars that wait could not join", classifier=name)
 
 

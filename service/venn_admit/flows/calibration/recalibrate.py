@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-import structlog
 from celery import Celery
 from sqlalchemy import Engine
+from structlog.typing import FilteringBoundLogger
 
 from venn_admit.errors import ConflictError, DatabaseError, JobError, NotFoundError, NotReadyError, OutdatedError
 from venn_admit.flows.calibration.approximate import held_classifier, take_in_waiting
@@ -22,6 +22,7 @@ from venn_admit.flows.jobs.control import relay
 from venn_admit.flows.jobs.submit import Send, Submission, submit_job
 from venn_admit.flows.keys.keys import Caller, asked_by
 from venn_admit.flows.shell import Shell
+from venn_admit.logger import log
 from venn_admit.store.access.audit import Origin
 from venn_admit.store.calibrations import calibrators
 from venn_admit.store.database.engine import connect, transaction
@@ -29,8 +30,6 @@ from venn_admit.store.exemplars import classifiers, generations
 from venn_admit.store.work import recalibrations
 from venn_admit.store.work.recalibrations import RecalibrationRequest
 from venn_admit.store.workspace import Workspace
-
-log = structlog.get_logger()
 
 
 class RecalibrationOutcome(StrEnum):
@@ -227,7 +226,7 @@ def _search_or_snapshot(
     return RecalibrationStep(request, RecalibrationOutcome.RECALIBRATED, calibrated=calibrated)
 
 
-def _log(request_log: structlog.stdlib.BoundLogger, step: RecalibrationStep) -> None:
+def _log(request_log: FilteringBoundLogger, step: RecalibrationStep) -> None:
     if step.calibrated is not None:
         changed, withheld = step.calibrated.changed, step.calibrated.withheld
         if withheld is not None:

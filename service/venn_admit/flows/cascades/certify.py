@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import structlog
 from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.arguments import ALL_DECLARED
@@ -31,6 +30,7 @@ from venn_admit.flows.cascades.manage import show
 from venn_admit.flows.jobs.chunks import ChunkWork
 from venn_admit.flows.jobs.submit import Requester, Send, Submission, submit_job
 from venn_admit.flows.shell import Shell
+from venn_admit.logger import log
 from venn_admit.methods.venn_abers.held_out import RankedHeldOut, held_out_points, require_fixed_score
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
@@ -43,7 +43,6 @@ from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace
 from venn_admit_client.records import CascadeReport
 
-log = structlog.get_logger()
 _HELD_OUT = (Split.KNN, Split.MC, Split.VP)
 
 

@@ -13,11 +13,11 @@ from threading import Lock, Thread
 from uuid import UUID
 
 import numpy as np
-import structlog
 from sqlalchemy import Connection, Engine
 
 from venn_admit.core.neighbours.one_pass import MOST_QUERIES, OnePassSupport
 from venn_admit.core.types import Float32Array
+from venn_admit.logger import log
 from venn_admit.methods.method import NotKeptError
 from venn_admit.methods.shared_passes import SharedPasses
 from venn_admit.store.database.engine import connect, unpooled
@@ -40,8 +40,6 @@ _TRIED = 16
 
 # For each point, or None if a pass is not certain of its neighbours.
 _Passes = SharedPasses[Float32Array, list[NearestExemplars | None]]
-
-log = structlog.get_logger()
 
 
 @dataclass(slots=True, eq=False)

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-import structlog
 from sqlalchemy import Connection, Engine
 from structlog.typing import FilteringBoundLogger
 
+from venn_admit import logger
 from venn_admit.core.types import IntArray
 from venn_admit.errors import ConflictError, DatabaseError, JobError, NotFoundError
 from venn_admit.flows.jobs.control import POLL_SECONDS, require_done
@@ -86,7 +86,7 @@ class ChunkRunner:
         self._kinds = kinds
         self._settings = settings
         self._worker = worker
-        self._log = structlog.get_logger() if log is None else log
+        self._log = logger.log if log is None else log
         self._overtaking = 0
 
     def claim(self, job_id: int, ordinal: int) -> leases.Claim | None:

@@ -31,7 +31,6 @@ OnProgress = Callable[[jobs.Progress], None]
 # Called with what a job waits for; None while it advances.
 OnWait = Callable[[str | None], None]
 
-# Not structlog, which prints to standard output unless a program configures it, and this runs in commands too.
 log = logging.getLogger(__name__)
 
 

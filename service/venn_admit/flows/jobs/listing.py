@@ -128,9 +128,9 @@ class JobWatch:
                         elif self._is_over():
                             return
             except DatabaseError as error:
-                import structlog  # only here: what shows jobs starts sooner without
+                from venn_admit.logger import log  # only here: what shows jobs starts sooner without structlog
 
-                structlog.get_logger().warning("jobs cannot be watched", reason=str(error))
+                log.warning("jobs cannot be watched", reason=str(error))
                 if self._is_over():
                     return
                 time.sleep(RETRY_SECONDS)

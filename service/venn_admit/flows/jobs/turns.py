@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import structlog
 from celery import Celery
 from sqlalchemy import Engine
 
@@ -10,10 +9,9 @@ from venn_admit import broker, telemetry
 from venn_admit.errors import BrokerError
 from venn_admit.flows.jobs.chunks import ChunkRunner
 from venn_admit.flows.jobs.control import relay
+from venn_admit.logger import log
 from venn_admit.store.database.engine import connect
 from venn_admit.store.work import jobs
-
-log = structlog.get_logger()
 
 
 def compute_next(

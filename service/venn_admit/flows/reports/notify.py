@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import structlog
 from sqlalchemy import Engine
 
 from venn_admit.errors import InvalidInputError, VennAdmitError
 from venn_admit.files.output.atomic import check_output, replacing, writing
 from venn_admit.files.output.exports import finite_json
 from venn_admit.flows.reports.monitor import update_monitor
+from venn_admit.logger import log
 from venn_admit.report.monitoring.payload import alarm_payload
 from venn_admit.report.monitoring.report import MonitorReport, metrics_text
 from venn_admit.store.database.engine import connect, transaction
@@ -24,7 +24,6 @@ ANSWER_SECONDS = 10.0
 """A webhook must answer within this time."""
 METRICS_ENDING = ".prom"
 """The ending of the files that node_exporter's textfile collector reads."""
-log = structlog.get_logger()
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
