@@ -6,6 +6,8 @@ import re
 import signal
 import socket
 import stat
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,6 +66,17 @@ def test_what_a_terminal_cannot_show_ends_nothing(own_calibrated: Program, encod
     assert listed.code == 0, listed.stderr
     assert r"colours \U0001f3a8" in listed.stdout
     assert shell.apart("show", "🎨").code == NotFoundError.exit_code
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(("where", "code", "said"), [("&-", 0, ""), ("/dev/full", 1, "the output cannot be written: ")])
+def test_nobody_takes_the_output(own_calibrated: Program, where: str, code: int, said: str) -> None:
+    command = ["bash", "-c", f'"$0" -m venn_admit.cli list --json >{where}', sys.executable]
+    environment = os.environ | own_calibrated.environment
+    done = subprocess.run(command, check=False, env=environment, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert done.stderr.count("\n") <= 1
 
 
 def requests(files: Path, out: Path) -> list[tuple[object, ...]]:

@@ -65,7 +65,7 @@ class _Terminal(Console):
 LARGEST_LIMIT = 2**31 - 1
 
 # If there is no terminal whose width could be asked for, tables get 120 columns.
-output = _Terminal(width=None if sys.stdout.isatty() else 120)
+output = _Terminal(width=None if sys.stdout and sys.stdout.isatty() else 120)
 messages = _Terminal(stderr=True)
 
 

@@ -201,11 +201,22 @@ def run(arguments: list[str] | None) -> None:
         _show_traceback()
         typer.secho(f"error: {shown_lines(advised(error))}", err=True, fg=typer.colors.RED)
         sys.exit(error.exit_code)
-    except Exception as error:  # a fault of the program
+    except Exception as error:  # a fault of the program, unless nobody takes what it writes
         _show_traceback()
-        said = shown_lines(_masked(f"{type(error).__name__}: {error}"))
-        typer.secho(f"error: {said}; this is a fault of the program: --debug before the verb shows where", err=True)
+        if _is_of_output(error):
+            said = f"the output cannot be written: {error}; check where it goes"
+            sys.stdout = None  # or Python tries again at its end, and says so
+        else:
+            said = shown_lines(_masked(f"{type(error).__name__}: {error}"))
+            said += "; this is a fault of the program: --debug before the verb shows where"
+        typer.secho(f"error: {said}", err=True)
         sys.exit(VennAdmitError.exit_code)
+
+
+def _is_of_output(error: Exception) -> bool:
+    """Whether what these libraries write for the program to standard output or standard error could not be written."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return isinstance(error, OSError) and frame.f_globals["__name__"].startswith(("click.", "rich.", "typer."))
 
 
 def _show_traceback() -> None:
