@@ -98,7 +98,10 @@ def _reader(data: Any) -> Any:
     if isinstance(data, pa.RecordBatchReader):
         return data
     if hasattr(data, "__arrow_c_stream__"):  # polars, pandas and others
-        return pa.RecordBatchReader.from_stream(data)
+        try:
+            return pa.RecordBatchReader.from_stream(data)
+        except (pa.ArrowException, ValueError) as error:
+            raise InvalidInputError(f"the {type(data).__name__} cannot be read as a table: {error}") from error
     raise InvalidInputError(f"expected a path, a pyarrow Table or a DataFrame, got a {type(data).__name__}")
 
 

@@ -61,6 +61,7 @@ def classifier() -> Classifier:
         ),
         (lambda made: made.decide_many(np.eye(3), ids="abc"), "ids: expected a list or an array of values, got a str"),
         (lambda made: made.label({1.5: 0}), "row 0, ids: expected a text or an integer, got 1.5"),
+        (lambda made: made.label(pd.Series([1], index=["n10"])), "the Series cannot be read as a table: "),
         (lambda made: made.audit(float("nan")), "rate: expected what JSON can hold"),
         (lambda made: made.decide_many(), "expected columns of one length, got none"),
         (lambda made: made.decide_many(np.zeros((0, 3))), "points: expected at least one row"),
