@@ -154,7 +154,7 @@ REFUSED: dict[str, tuple[str, str | bytes, str]] = {
     "an id twice": ("t.csv", "id,text\nx,a\nx,b\n", "row 0 and row 1, id: expected every id once, got 'x' twice"),
     "an id that is missing": ("t.csv", "id,text\n,a\n", "row 0, id: expected text or an integer, got nothing"),
     "another encoding": ("t.csv", "text\nschön\n".encode("latin-1"), "expected text in UTF-8, got bytes that are not"),
-    "UTF-16": ("t.csv", "text\nhello\n".encode("utf-16"), "expected text in UTF-8, got UTF-16; save the file as UTF-8"),
+    "UTF-16": ("t.csv", "text\nhello\n".encode("utf-16"), "in UTF-8, got UTF-16; save .* `iconv --from-code UTF-16 "),
     "UTF-32": ("t.csv", "text\nhello\n".encode("utf-32"), "expected text in UTF-8, got UTF-32"),
     "a NUL": ("t.csv", "text\na\0b\n", "row 0, text: expected text without NUL characters"),
     "too few values": ("t.csv", "text,label\na\n", "row 0: expected 2 values, got 1"),

@@ -215,7 +215,7 @@ def read_lines(path: Path) -> Iterator[str]:
         start = file.read(4)
     for mark, encoding in _OTHER_ENCODINGS.items():
         if start.startswith(mark):
-            raise _other_encoding(path, 1, encoding)
+            raise _other_encoding(path, 1, encoding, encoding)
     number = 0
     with reading(path, "text file"), path.open(encoding="utf-8-sig", newline="") as file:
         while True:
@@ -232,6 +232,6 @@ def read_lines(path: Path) -> Iterator[str]:
             yield line
 
 
-def _other_encoding(path: Path, line: int, got: str) -> InvalidInputError:
-    advice = "save the file as UTF-8, for example by `iconv --from-code WINDOWS-1252 --to-code UTF-8`"
+def _other_encoding(path: Path, line: int, got: str, code: str = "WINDOWS-1252") -> InvalidInputError:
+    advice = f"save the file as UTF-8, for example by `iconv --from-code {code} --to-code UTF-8`"
     return input_error(path, f"line {line} or soon after", "text in UTF-8", got, advice)
