@@ -301,6 +301,7 @@ def test_a_megabyte_of_text_is_cut_to_what_the_encoder_takes(program: Program, f
             ("--classes", "bad,good", "--background", "b"),
             "background: expected one of the classes 'bad', 'good'",
         ),
+        (("--test", "nope.csv"), "nope.csv: expected a file, got no such file; check the path"),
         (("--task", "token", "--background", "bad"), "background: expected with documents alone, because tokens have"),
     ],
 )

@@ -11,6 +11,7 @@ from venn_admit.core.calibrators.settings import check_alpha
 from venn_admit.core.method_names import DEFAULT_METHOD
 from venn_admit.core.types import TrainingEpoch
 from venn_admit.errors import ConflictError, InvalidInputError, NotFoundError
+from venn_admit.files.inputs import check_is_file
 from venn_admit.files.output.atomic import check_output, make_folder
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.calibrate import Calibrated, calibrate, settings_for
@@ -121,9 +122,7 @@ def start(
     check_alpha(alpha)
     inputs = files.inputs()
     check_options(options, *inputs.values())
-    make_folder(files.folder, *inputs.values())
-    for part in inputs:
-        check_output(files.exemplars(part), (".parquet",), *inputs.values())
+    _check_files(files)
     budget = workspace.memory_budget
     used = Resources(kept_in, budget, shell)
     yield Stage.READ
@@ -180,6 +179,17 @@ def start(
         shell.show("Drawing the evaluation")
         yield Reported(evaluation, write_evaluation(files.folder / "evaluation", name, test_title, evaluation))
     yield Reported(state, write_calibration_report(files.folder / "report", state, render))
+
+
+def _check_files(files: StartFiles) -> None:
+    """Raise InvalidInputError if one to read does not exist, or one to write cannot be written."""
+    inputs = files.inputs()
+    for path in inputs.values():
+        if not path.is_dir():
+            check_is_file(path)
+    make_folder(files.folder, *inputs.values())
+    for part in inputs:
+        check_output(files.exemplars(part), (".parquet",), *inputs.values())
 
 
 def _make(workspace: Workspace, name: str, model: MemoryModel) -> None:
