@@ -67,11 +67,11 @@ def test_label_tells_people(scored: Program, tmp_path: Path) -> None:
 def test_class_names_and_other_columns_are_taken(scored: Program, tmp_path: Path) -> None:
     truth = samples.scored()["label"]
     path = tmp_path / "named.csv"
-    lines = [f"{samples.CLASS_NAMES[truth[row]]},somebody,scored-{row}" for row in range(5)]
-    path.write_text("\n".join(["label,who,external_id", *lines]) + "\n")
+    lines = [f"{samples.CLASS_NAMES[truth[row]]},somebody,{row},scored-{row}" for row in range(5)]
+    path.write_text("\n".join(["label,who,,external_id", *lines]) + "\n")
     told = scored("label", NAME, path)
     assert "5 new" in told.stdout
-    assert "warning: named.csv: these columns are ignored: who." in told.stderr
+    assert "warning: named.csv: these columns are ignored: who, a column without a name." in told.stderr
     with nothing_stored(scored):
         assert "5 unchanged" in scored("label", NAME, labels(tmp_path, range(5))).stdout
 

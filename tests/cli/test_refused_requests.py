@@ -73,7 +73,7 @@ def test_an_unknown_split(calibrated: Program, files: Path) -> None:
 def test_a_classifier_that_cannot_be(ingested: Program) -> None:
     with nothing_stored(ingested):
         refused = ingested("create", "other", "--classes", "red,,blue", "--dim", DIMENSION)
-        check_refusal(refused, INVALID, "classes: expected at least two names, got 2")
+        check_refusal(refused, INVALID, "classes: expected a name for each class, got an empty one")
         outcome = ingested("create", NAME, "--classes", "red,green", "--dim", DIMENSION)
         check_refusal(outcome, ConflictError.exit_code, f"a classifier named '{NAME}' exists already")
 

@@ -217,5 +217,5 @@ def test_a_file_of_another_form_is_refused(tmp_path: Path, wanted: str, content:
 
 def test_the_format_follows_from_a_csv_file_alone() -> None:
     assert format_of(None, Path("points.CSV")) is ReviewFormat.CSV
-    with pytest.raises(InvalidInputError, match="format: expected csv, label-studio, argilla"):
+    with pytest.raises(InvalidInputError, match="format: expected csv, label-studio, argilla, got none, "):
         format_of(None, Path("points.json"))

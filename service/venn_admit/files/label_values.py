@@ -15,10 +15,10 @@ _SHOWN_NAMES = 5
 
 def check_class_names(class_names: Sequence[str]) -> None:
     """Raise InvalidInputError unless these can be the names of a classifier's classes."""
-    if len(class_names) < 2 or not all(class_names):
-        raise InvalidInputError(
-            f"classes: expected at least two names, got {len([known for known in class_names if known])}"
-        )
+    if len(class_names) < 2:
+        raise InvalidInputError(f"classes: expected at least two names, got {len(class_names)}")
+    if not all(class_names):
+        raise InvalidInputError("classes: expected a name for each class, got an empty one")
     unprintable = [known for known in class_names if not known.isprintable()]
     if unprintable:
         raise InvalidInputError(f"classes: expected printable characters, got {unprintable[0]!a}")

@@ -20,7 +20,7 @@ def make(name: str = "other", classes: tuple[str, ...] = ("red", "green"), **cha
     [
         ({"classes": ("red",)}, "classes: expected at least two names, got 1"),
         ({"classes": ()}, "classes: expected at least two names, got 0"),
-        ({"classes": ("red", "", "blue")}, "classes: expected at least two names, got 2"),
+        ({"classes": ("red", "", "blue")}, "classes: expected a name for each class, got an empty one"),
         ({"classes": ("red", "blue", "red")}, "classes: expected each name once, got red more than once"),
         ({"classes": ("red", "bl\x01ue")}, r"classes: expected printable characters, got 'bl\\x01ue'"),
         ({"classes": ("red", "bl\udcffue")}, r"classes: expected printable characters, got 'bl\\udcffue'"),

@@ -35,7 +35,8 @@ def format_of(name: str | None, path: Path) -> ReviewFormat:
     if name is None and path.suffix.lower() == ReviewFormat.CSV.ending:
         return ReviewFormat.CSV
     if name not in list(ReviewFormat):
-        raise InvalidInputError(f"format: expected {', '.join(ReviewFormat)}, got {name!r}")
+        got = "none, which serves .csv alone" if name is None else repr(name)
+        raise InvalidInputError(f"format: expected {', '.join(ReviewFormat)}, got {got}")
     return ReviewFormat(name)
 
 

@@ -145,7 +145,8 @@ def label(
         join_train=join_train,
     )
     if done.ignored:
-        warn(f"{file.name}: these columns are ignored: {', '.join(map(shown, done.ignored))}.")
+        ignored = ", ".join(shown(column) or "a column without a name" for column in done.ignored)
+        warn(f"{file.name}: these columns are ignored: {ignored}.")
     print_result(
         as_json,
         json_of(done),
