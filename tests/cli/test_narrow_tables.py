@@ -107,7 +107,7 @@ class TestNarrow:
         assert sum(cell(NOW) in line for line in made) == 5
         starts = [place for place, line in enumerate(settings) if line[1:2].isdecimal()]
         told = [
-            " ".join(" ".join(line[55:] for line in settings[start:end]).split())
+            " ".join(" ".join(line[settings[2].index("settings") :] for line in settings[start:end]).split())
             for start, end in zip(starts, [*starts[1:], None], strict=True)
         ]
         assert told == [

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import RenderableType
 
 from venn_admit.cli.output import counted, shown
-from venn_admit.cli.tables.rows import table
+from venn_admit.cli.tables.rows import cell, table
 from venn_admit.core.groups import attribute_text
 from venn_admit_client.records import Claims, Disagreement, Reviewed, ReviewPoint, ReviewQueue
 
@@ -34,8 +34,7 @@ def _point_lines(point: ReviewPoint) -> list[RenderableType]:
     for one in point.precedents:
         said = "; ".join(f"{name}: {value}" for name, value in _attributes(one.attributes))
         rows.append((f"near, {one.label}", f"{one.id}{': ' if said else ''}{said}"))
-    until = f"{point.lease_until.astimezone():%Y-%m-%d %H:%M}"
-    title = f"{shown(point.id)}{due}, yours until {until}"
+    title = f"{shown(point.id)}{due}, yours until {cell(point.lease_until)}"
     return [table(("", "what is known"), rows, title=title)]
 
 

@@ -20,7 +20,7 @@ _LONG_WORD = 20  # which is a name, and may be broken before others
 
 
 def cell(value: Any) -> str:
-    """Return a value for people: times in local time, counts with separators, nothing for None.
+    """Return a value for people: times in local time with its zone, counts with separators, nothing for None.
 
     A number that names something, such as a job, must be given as text, because people copy it.
     """
@@ -28,7 +28,7 @@ def cell(value: Any) -> str:
         case None:
             return ""
         case datetime():
-            return f"{value.astimezone():%Y-%m-%d %H:%M}"
+            return f"{value.astimezone():%Y-%m-%d %H:%M %Z}"
         case int():
             return f"{value:,}"
         case _:
