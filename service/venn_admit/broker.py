@@ -239,7 +239,8 @@ def _reachable(app: Celery) -> Iterator[None]:
         ) from None
     except Exception as error:  # transports raise different errors, without a common root
         raise BrokerError(
-            f"the broker {_named(url)} cannot be reached: {mask(str(error), url) or type(error).__name__}; "
+            f"the broker {_named(url)} cannot be reached: "
+            f"{mask(str(error), url).removesuffix('.') or type(error).__name__}; "
             "check that it runs, and the user and password in VENN_ADMIT_BROKER_URL"
         ) from error
 

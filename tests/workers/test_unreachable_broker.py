@@ -59,7 +59,7 @@ def application(url: str) -> Celery:
     ("url", "said"),
     [
         ("amqp://guest:secret@127.0.0.1:9//", r"amqp://guest:\*\*\*@127.0.0.1:9// cannot be reached"),
-        ("redis://:secret@127.0.0.1:9/0", r"redis://:\*\*\*@127.0.0.1:9/0 cannot be reached"),
+        ("redis://:secret@127.0.0.1:9/0", r"redis://:\*\*\*@127.0.0.1:9/0 cannot be reached: .*refused; check"),
         ("redis://127.0.0.1:9/0?password=secret", "redis://127.0.0.1:9/0 cannot be reached"),
         ("carrier-pigeon://bob:secret@127.0.0.1", "expected redis://.* or amqp://.*correct VENN_ADMIT_BROKER_URL"),
         ("amqp://guest:secret@127.0.0.1:port//", "expected redis://.* or amqp://.*correct VENN_ADMIT_BROKER_URL"),
