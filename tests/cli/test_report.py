@@ -83,7 +83,7 @@ def test_page(calibrated: Program, tmp_path: Path) -> None:
     assert f"{NAME}: calibration 1" in (folder / "index.html").read_text(encoding="utf-8")
     refused = calibrated("report", NAME, "--json", "--out", folder / "report.json")
     assert refused.code == 2
-    assert "expected a folder for the report" in refused.stderr
+    assert "report.json: expected a folder for the report, got a file; choose another" in refused.stderr
 
 
 def test_refusals(calibrated: Program, ingested: Program) -> None:

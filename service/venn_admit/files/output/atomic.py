@@ -53,7 +53,8 @@ def make_folder(folder: Path, *inputs: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise InvalidInputError(f"{folder}: expected a folder for the report, got {error}; choose another") from error
+        got = "a file" if isinstance(error, FileExistsError) else error
+        raise InvalidInputError(f"{folder}: expected a folder for the report, got {got}; choose another") from error
     for file in files:
         _check_differs(file, inputs)
 
