@@ -129,7 +129,7 @@ def test_what_was_made_under_it_stays(tried: Bench) -> None:
 def test_refusals(tried: Bench) -> None:
     with pytest.raises(ConflictError, match=r"setting 2 of 'edge' is in use.*calibrating under it"):
         retire(tried.engine, "edge", IN_USE)
-    with pytest.raises(NotFoundError, match="'edge' has no setting 3; known: 2, 1"):
+    with pytest.raises(NotFoundError, match="'edge' has no setting 3; known: 1, 2"):
         retire(tried.engine, "edge", 3)
     EDGE.prepare(tried, "other")
     with pytest.raises(NotFoundError, match="'other' has no setting 1; known: none yet; calibrate it first"):

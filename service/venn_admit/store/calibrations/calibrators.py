@@ -131,7 +131,7 @@ def by_id(connection: Connection, classifier: Classifier, calibrator_id: int) ->
     for one in found:
         if one.id == calibrator_id:
             return one
-    known = ", ".join(str(one.id) for one in found) or "none yet; calibrate it first"
+    known = ", ".join(map(str, sorted(one.id for one in found))) or "none yet; calibrate it first"
     raise NotFoundError(
         f"classifier {classifier.name!r} has no setting {calibrator_id}; known: {known}",
         code=Code.UNKNOWN_SETTING if found else Code.NO_SETTING,
