@@ -148,7 +148,7 @@ def test_people_read_what_is_known(shells: Shells) -> None:
     assert "1 label by anna: 1 new" in said
     shells.here.reviewer("berta").label({point.id: "blue"})
     said = " ".join(shells.program("review", "status", NAME).stdout.split())
-    assert "are overdue" in said
+    assert "; overdue: " in said
     assert "Reviewers disagree about 1 point" in said
     assert "berta" in shells.program("review", "disagreements", NAME).stdout
 

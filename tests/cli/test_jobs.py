@@ -227,7 +227,7 @@ def test_old_jobs_are_removed(own_calibrated: Program, scored_file: Path, tmp_pa
     assert kept("jobs", "prune", "--json").result["jobs"] == 0
     counted = kept("jobs", "prune", "--older-than", "90d", "--dry-run", "--json").result
     assert (counted["jobs"], counted["rows"]) == (1, SCORED_ROWS)
-    assert "To be removed: 1 jobs" in kept("jobs", "prune", "--older-than", "90d", "--dry-run").stdout
+    assert "To be removed: 1 job," in kept("jobs", "prune", "--older-than", "90d", "--dry-run").stdout
     removed = kept("jobs", "prune", "--older-than", "90d", "--json").result
     assert (removed["jobs"], removed["rows"]) == (1, SCORED_ROWS)
     assert removed["ended_before"] >= counted["ended_before"]

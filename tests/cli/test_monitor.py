@@ -73,7 +73,7 @@ def test_an_alarm_has_an_exit_code_of_its_own(scored: Program, tmp_path: Path) -
     told = scored("monitor", NAME)
     assert told.code == ALARM
     assert "ALARM: of what is admitted as '" in told.stdout
-    assert re.search(r"^error: (an alarm stands|\d+ alarms stand) of classifier 'colours'", told.stderr, re.M)
+    assert re.search(r"^error: (an alarm stands|\d+ alarms stand) for classifier 'colours'", told.stderr, re.M)
     found = parsed(scored("monitor", NAME, "--json"))
     assert found["alarm"]
     assert {alarm["lamp"] for alarm in found["alarms"]} >= {"promise", "true_classes", "early_promise"}

@@ -17,7 +17,7 @@ def test_forget_counts_then_removes_and_says_so(own_calibrated: Program, tmp_pat
     again = program("forget", NAME, "--file", ids, "--yes")
     assert again.code == 0
     assert "Forgot 0 exemplars" in again.stdout
-    assert "2 of the ids were forgotten before" in again.stdout
+    assert "Ids that were forgotten before: 2." in again.stdout
     assert "held-out-3" not in again.stdout
 
 

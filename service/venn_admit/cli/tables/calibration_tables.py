@@ -9,7 +9,7 @@ from rich.console import RenderableType
 
 from venn_admit.advice import Step, Verb
 from venn_admit.cli.advice import command
-from venn_admit.cli.output import output, print_result
+from venn_admit.cli.output import counted, output, print_result
 from venn_admit.cli.tables.rows import facts, table
 from venn_admit.core.approximation.neighbour_counts import TriedCount
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING, UsableShares
@@ -75,7 +75,7 @@ def print_cells(done: Calibrated, made: MadeByAbers, as_json: bool) -> None:
     points = f"{done.mc_count:,} mc" + (f", {done.vp_count:,} vp" if asked.has_policy else "")
     lines = [
         f"{standing_text(done)}: method venn-abers, alpha {asked.alpha}, score {choice.kind}; "
-        f"points: {points}; {done.changed.opened:,} rows written."
+        f"points: {points}; {counted(done.changed.opened, 'row')} written."
     ]
     if done.classifier.knn is None:
         lines.append("The classifier has logits only, so the score is the network's: there is no other.")

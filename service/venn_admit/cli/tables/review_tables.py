@@ -52,9 +52,9 @@ def reviewed_lines(done: Reviewed) -> list[RenderableType]:
 
 def queue_lines(name: str, found: ReviewQueue) -> list[RenderableType]:
     """Return how the queue stands."""
-    due = "" if found.first_due is None else f" The first is due on {found.first_due}; {found.overdue:,} are overdue."
+    due = "" if found.first_due is None else f" The first is due on {found.first_due}; overdue: {found.overdue:,}."
     later = "What was decided on since somebody last claimed joins with the next claim."
-    lines: list[RenderableType] = [f"{found.waiting:,} points wait, {found.claimed:,} are claimed.{due} {later}"]
+    lines: list[RenderableType] = [f"Points that wait: {found.waiting:,}; claimed: {found.claimed:,}.{due} {later}"]
     if found.reviewers:
         columns = ("reviewer", "labelled", "holds")
         lines.append(table(columns, [(one.reviewer, one.labelled, one.claimed) for one in found.reviewers]))

@@ -13,7 +13,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from venn_admit.cli.output import shown
+from venn_admit.cli.output import counted, shown
 from venn_admit.flows.jobs.listing import ChunkRow, JobRow
 
 _LONG_WORD = 20  # which is a name, and may be broken before others
@@ -142,7 +142,7 @@ def headline(summary: JobRow) -> str:
     by = "" if summary.calibration is None else f" by calibration {summary.calibration}"
     return (
         f"Job {summary.job}, {summary.kind} {summary.classifier}{by}: {summary.state}, "
-        f"{summary.rows_done:,} of {summary.rows:,} rows in {summary.chunks:,} chunks, "
+        f"{summary.rows_done:,} of {counted(summary.rows, 'row')} in {counted(summary.chunks, 'chunk')}, "
         f"{summary.chunks_failed:,} failed."
     )
 

@@ -112,7 +112,7 @@ def label_lines(file: Path, done: Labelling) -> list[str]:
         (done.in_other_generations, "Labels recorded for other generations of the classifier: {}."),
     ]
     return [
-        f"{file.name}: {done.rows:,} labels, {', '.join(said_first)}.",
+        f"{file.name}: {counted(done.rows, 'label')}, {', '.join(said_first)}.",
         *(text.format(f"{count:,}") for count, text in said if count),
     ]
 

@@ -8,7 +8,7 @@ import typer
 
 from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Json, Name
-from venn_admit.cli.output import messages, print_result, warn
+from venn_admit.cli.output import counted, messages, print_result, warn
 from venn_admit.cli.setting_options import option_name, read_options, with_files, with_setting_options
 from venn_admit.cli.waiting import Waiting
 from venn_admit.core.calibrators.promises import Promised
@@ -122,7 +122,8 @@ def _print_bands(done: "Calibrated", made: "MadeByAdmit", as_json: bool) -> None
         f"{standing_text(done)}: alpha {done.settings.alpha}, kappa {done.settings.kappa}, omega "
         f"{made.radius.omega:.4g}; points: {points}.",
         f"{where}, {made.usable_count / done.vp_count:.1%} lie in bands with enough points, "
-        f"{made.singleton_count / done.vp_count:.1%} have a singleton set; {done.changed.opened:,} rows written.",
+        f"{made.singleton_count / done.vp_count:.1%} have a singleton set; "
+        f"{counted(done.changed.opened, 'row')} written.",
         "A prediction with a singleton set is admitted if its lower probability also reaches the threshold, so fewer "
         "will be; `report` and `score` say how many.",
         *far_less_lines(done),

@@ -8,7 +8,7 @@ import typer
 from venn_admit.cli.advice import due_lines
 from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import AllowTrainingRows, Json, Name, OwnExtractor, Stating, with_records
-from venn_admit.cli.output import print_result, shown, warn
+from venn_admit.cli.output import counted, print_result, shown, warn
 from venn_admit.cli.waiting import Waiting
 from venn_admit.errors import InvalidInputError
 from venn_admit_client.members import as_json as json_of
@@ -90,16 +90,12 @@ def ingest(
     print_result(
         as_json,
         json_of(done),
-        f"{file.name}: {done.rows:,} rows, {done.new:,} new"
+        f"{file.name}: {counted(done.rows, 'row')}, {done.new:,} new"
         + (f" ({', '.join(f'{key} {value:,}' for key, value in per_split.items())})" if per_split else "")
         + (f", {known:,} already stored." if known else "."),
         *([copies_text(done.copies)] if done.copies else []),
         *([training_copies_text(done.training_copies)] if done.training_copies else []),
-        *(
-            [f"Labels carried over from other generations: {done.labels_carried:,} exemplars."]
-            if done.labels_carried
-            else []
-        ),
+        *([f"Labels carried over from other generations: {done.labels_carried:,}."] if done.labels_carried else []),
         *([waiting_text(done.training_waiting)] if done.training_waiting else []),
         *due_lines(name, done.recalibrations_due),
     )
@@ -255,6 +251,8 @@ def export(
     if kind is Export.UNLABELLED and not done.rows:
         notes.append("No stored decision on recent traffic is on a point without a label: score newer traffic.")
     if done.forgotten:
-        notes.append(f"{done.forgotten:,} points of the calibration were forgotten since, and are not among them.")
+        notes.append(
+            f"Points of the calibration that were forgotten since, and are not among them: {done.forgotten:,}."
+        )
     payload = {"rows": done.rows, "forgotten": done.forgotten, "out": str(out)}
-    print_result(as_json, payload, f"Wrote {what} to {out}: {done.rows:,} rows.", *notes)
+    print_result(as_json, payload, f"Wrote {what} to {out}: {counted(done.rows, 'row')}.", *notes)

@@ -8,7 +8,7 @@ from venn_admit.advice import Step, Verb
 from venn_admit.cli.advice import command
 from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Json
-from venn_admit.cli.output import print_result
+from venn_admit.cli.output import counted, print_result
 from venn_admit.cli.waiting import Waiting
 from venn_admit.errors import NotReadyError
 
@@ -80,7 +80,7 @@ def _line(request: "RecalibrationRequest", step: "RecalibrationStep | None", res
         return f"{of}: calibration {result['calibration']} {is_new}. {said}"
     return (
         f"{of}: calibration {result['calibration']} {_standing(request, result)}; "
-        f"for {result['reason']}, {result['rows_closed']:,} rows "
+        f"for {result['reason']}, {counted(result['rows_closed'], 'row')} "
         f"closed and {result['rows_opened']:,} opened; points: {result['mc']:,} mc, {result['vp']:,} vp"
         f"{_certified(made)}."
     )

@@ -8,7 +8,7 @@ import typer
 
 from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import NOTHING_STATED, Calibration, Deciding, Json, Name, Stating, with_records
-from venn_admit.cli.output import print_result, shown
+from venn_admit.cli.output import counted, print_result, shown
 from venn_admit.cli.waiting import Showing, Waiting
 from venn_admit.errors import InvalidInputError, VennAdmitError
 
@@ -62,7 +62,7 @@ def score(
             **summary.payload(),
             "out": str(out),
         },
-        f"{file.name}: {request.rows:,} rows, {total:,} admitted ({total / request.rows:.1%}), by calibration "
+        f"{file.name}: {counted(request.rows, 'row')}, {total:,} admitted ({total / request.rows:.1%}), by calibration "
         f"{request.calibration_id}; decisions are in {out}.",
         *summary.lines(),
     )

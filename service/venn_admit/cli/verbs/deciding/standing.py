@@ -87,7 +87,7 @@ def monitor(
     print_result(as_json, monitor_payload(found), monitor_tables(found))
     if found.harmful:
         raise AlarmError(
-            f"{_alarms(len(found.harmful))} of classifier {name!r}: look into the newest labels and inputs"
+            f"{_alarms(len(found.harmful))} for classifier {name!r}: look into the newest labels and inputs"
         )
 
 

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 
 from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Json
-from venn_admit.cli.output import LARGEST_LIMIT, print_result, progress
+from venn_admit.cli.output import LARGEST_LIMIT, counted, print_result, progress
 from venn_admit_client.members import as_json as json_of
 
 JobId = Annotated[int, typer.Argument(help="Id of a job, from `venn-admit jobs list`.")]
@@ -105,7 +105,7 @@ def delete(job: JobId, as_json: Json = False) -> None:
     print_result(
         as_json,
         {"job": job, "rows": removed.rows, "decisions": removed.decisions},
-        f"Job {job} is removed: {removed.rows:,} rows and {removed.decisions:,} decisions.",
+        f"Job {job} is removed: {counted(removed.rows, 'row')} and {counted(removed.decisions, 'decision')}.",
     )
 
 
@@ -138,14 +138,17 @@ def prune(
     limit = f"that ended before {ended_before:%Y-%m-%d %H:%M %Z}"
     payload = {"ended_before": ended_before.isoformat(), "jobs": old.jobs, "rows": old.rows}
     if dry_run:
-        print_result(as_json, payload, f"To be removed: {old.jobs:,} jobs, of {old.rows:,} rows, {limit}.")
+        print_result(
+            as_json, payload, f"To be removed: {counted(old.jobs, 'job')}, of {counted(old.rows, 'row')}, {limit}."
+        )
         return
-    with progress(f"Removing {old.jobs:,} jobs", old.rows) as advance:
+    with progress(f"Removing {counted(old.jobs, 'job')}", old.rows) as advance:
         removed = flow(session.engine, kept_for, origin=Origin.COMMAND_LINE, on_rows=advance)
     if removed.rows:
         vacuum(session.engine)
     print_result(
         as_json,
         {**payload, "jobs": removed.jobs, "rows": removed.rows, "decisions": removed.decisions},
-        f"Removed {removed.jobs:,} jobs {limit}: {removed.rows:,} rows and {removed.decisions:,} decisions.",
+        f"Removed {counted(removed.jobs, 'job')} {limit}: {counted(removed.rows, 'row')} and "
+        f"{counted(removed.decisions, 'decision')}.",
     )

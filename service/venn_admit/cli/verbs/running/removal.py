@@ -10,7 +10,7 @@ import typer
 from venn_admit.cli.advice import due_lines
 from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Json, Name
-from venn_admit.cli.output import print_result
+from venn_admit.cli.output import counted, print_result
 from venn_admit.cli.waiting import Showing, Waiting
 from venn_admit.errors import InvalidInputError
 from venn_admit_client.members import as_json as json_of
@@ -58,7 +58,7 @@ def forget(
     if not asked and not documents:
         raise InvalidInputError("expected --id, --document or --file, got none of them")
     count = len(set(asked)) + len(set(documents or []))
-    what = f"{count:,} ids of {name}"
+    what = f"{counted(count, 'id')} of {name}"
     if not dry_run:
         _confirm(f"Remove all that is stored of {what}? It cannot be taken back.", yes=yes)
     session = open_session()
@@ -75,13 +75,13 @@ def forget(
 def _forgotten_lines(done: "Forgetting") -> list[str]:
     name = done.classifier
     verb = "Forgot" if done.is_done else "Would forget"
-    lines = [f"{verb} {done.exemplars:,} exemplars of {name}, in all its generations{_rows(done.rows)}."]
+    lines = [f"{verb} {counted(done.exemplars, 'exemplar')} of {name}, in all its generations{_rows(done.rows)}."]
     if done.forgotten_before:
-        lines.append(f"{done.forgotten_before:,} of the ids were forgotten before.")
+        lines.append(f"Ids that were forgotten before: {done.forgotten_before:,}.")
     if done.unknown:
-        lines.append(f"{done.unknown:,} of the ids are unknown.")
+        lines.append(f"Ids that are unknown: {done.unknown:,}.")
     if done.calibrations_renewed:
-        lines.append(f"Calibrations that counted them are followed by {done.calibrations_renewed:,} that do not.")
+        lines.append(f"Calibrations that replace those that counted them: {done.calibrations_renewed:,}.")
     return [*lines, *due_lines(name, done.recalibrations_due)]
 
 
