@@ -44,7 +44,7 @@ POINTS = [
 
 def test_a_sheet_may_hold_pictures() -> None:
     point = replace(POINTS[0], attributes={"image": "data:image/png;base64," + "iVBOR" * 60_000})
-    text = sheet.written([point]).replace("review-1,,", "review-1,negative,")
+    text = sheet.written([point], "anna").replace("review-1,,", "review-1,negative,")
     (found,) = sheet.labels_in("sheet", text)
     assert found.labels == {"review-1": "negative"}
 
@@ -94,11 +94,11 @@ def saved(folder: Path, content: object, name: str = "labels.json") -> Path:
 
 def test_a_sheet_leaves_and_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "points.csv"
-    write_points(path, ReviewFormat.CSV, POINTS)
+    write_points(path, ReviewFormat.CSV, POINTS, "carla")
     rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8"), newline="")))
     assert rows[0]["attribute.text"] == 'A "film",\nof two lines'
     assert (rows[0]["attribute.length"], rows[0]["possible"]) == ("7", "negative | positive")
-    assert [row["label"] for row in rows] == ["", ""]
+    assert [(row["label"], row["reviewer"]) for row in rows] == [("", "carla")] * 2
     with pytest.raises(InvalidInputError, match="at least one label"):
         read_labels_of_reviewers(path, ReviewFormat.CSV)
     filled = "external_id,label,reviewer\nreview-1,positive,\nreview-2, ,anna\nreview-2,negative,berta\n"
@@ -110,7 +110,7 @@ def test_a_sheet_leaves_and_comes_back(tmp_path: Path) -> None:
 
 
 def test_label_studio_takes_tasks_and_gives_annotations_back(tmp_path: Path) -> None:
-    write_points(tmp_path / "tasks.json", ReviewFormat.LABEL_STUDIO, POINTS)
+    write_points(tmp_path / "tasks.json", ReviewFormat.LABEL_STUDIO, POINTS, "carla")
     first, second = json.loads((tmp_path / "tasks.json").read_text("utf-8"))
     assert first == {
         "data": {
@@ -165,7 +165,7 @@ def test_what_several_reviewers_gave_of_a_point_comes_in_the_order_in_which_they
 
 
 def test_argilla_takes_records_and_gives_responses_back(tmp_path: Path) -> None:
-    write_points(tmp_path / "records.json", ReviewFormat.ARGILLA, POINTS)
+    write_points(tmp_path / "records.json", ReviewFormat.ARGILLA, POINTS, "carla")
     first, second = json.loads((tmp_path / "records.json").read_text("utf-8"))
     assert first == {
         "id": "review-1",

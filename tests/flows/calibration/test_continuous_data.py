@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,12 @@ from tests.flows.recalibration import EDGE, QUIET, REQUEST, Due, age, more, only
 from tests.from_scratch import current_points, store_again
 from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.running import Bench, ChunkLimits, run_chunk, workspace
+from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.split_names import Split
 from venn_admit.errors import DatabaseError, NotReadyError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration import recalibrate
-from venn_admit.flows.calibration.calibrate import add_approximation_job
+from venn_admit.flows.calibration.calibrate import add_approximation_job, calibrate_on_stored, request_approximations
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, retry_and_list
 from venn_admit.flows.computing import chunk_runner
 from venn_admit.flows.data.catalogue import show
@@ -143,6 +144,20 @@ class TestWaiting:
     def test_without_a_recalibration_none_waits(self, edge: Bench) -> None:
         arrived = training(edge, "at once")
         assert (arrived.training_waiting, arrived.recalibrations_due) == (0, 1)
+        assert version(edge) == edge.value(NEWEST)
+
+    @pytest.mark.parametrize("refused", [False, True])
+    def test_nothing_waits_for_a_calibration_that_came_to_nothing(self, edge: Bench, refused: bool) -> None:
+        """After a dry run, or one that is refused, its job had brought all neighbours up to date for nobody."""
+        settings = make_settings(3, int(EDGE["K"]), **EDGE.settings)
+        edge.run(request_approximations(edge.workspace(), "edge"))
+        assert training(edge, "meanwhile").training_waiting == 3
+        with pytest.raises(NotReadyError) if refused else nullcontext():
+            if refused:
+                with transaction(edge.engine) as connection:
+                    connection.exec_driver_sql("DELETE FROM approximation")
+            calibrate_on_stored(edge.workspace(), classifier_of(edge), settings, reason="test", dry_run=True)
+        assert show(edge.engine, "edge").waiting == 0
         assert version(edge) == edge.value(NEWEST)
 
     def test_decisions_meanwhile_rest_on_those_that_train(self, edge: Bench, due: Due) -> None:

@@ -45,11 +45,11 @@ def check_reviews_output(path: Path, wanted: ReviewFormat) -> None:
     check_output(path, (wanted.ending,))
 
 
-def write_points(path: Path, wanted: ReviewFormat, points: Sequence[ReviewPoint]) -> None:
-    """Write points; the file appears under its name once it is complete. Raises InvalidInputError."""
+def write_points(path: Path, wanted: ReviewFormat, points: Sequence[ReviewPoint], reviewer: str) -> None:
+    """Write points that a reviewer holds; the file appears once it is complete. Raises InvalidInputError."""
     match wanted:
         case ReviewFormat.CSV:
-            text = sheet.written(points)
+            text = sheet.written(points, reviewer)
         case ReviewFormat.LABEL_STUDIO:
             text = _json([label_studio.task(point) for point in points])
         case ReviewFormat.ARGILLA:

@@ -14,15 +14,18 @@ _COLUMNS = ("external_id", "label", "reviewer", "due", "why", "possible", "docum
 _ATTRIBUTE = "attribute."
 
 
-def written(points: Sequence[ReviewPoint]) -> str:
-    """Return points as CSV, with an empty column `label`, and their attributes in columns `attribute.NAME`."""
+def written(points: Sequence[ReviewPoint], reviewer: str) -> str:
+    """Return points as CSV, with an empty column `label`, and their attributes in columns `attribute.NAME`.
+
+    reviewer: who holds them, and gives the labels unless somebody writes another name.
+    """
     names = list(dict.fromkeys(name for point in points for name in point.attributes))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*_COLUMNS, *(f"{_ATTRIBUTE}{name}" for name in names)])
     for point in points:
         possible = "" if point.possible is None else " | ".join(point.possible)
-        own = (point.id, "", "", point.due or "", point.why, possible, point.document or "")
+        own = (point.id, "", reviewer, point.due or "", point.why, possible, point.document or "")
         writer.writerow([*own, *(_cell(point.attributes.get(name)) for name in names)])
     return text.getvalue()
 

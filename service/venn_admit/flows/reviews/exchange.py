@@ -50,7 +50,7 @@ def export_points(
     """
     check_reviews_output(path, wanted)
     found = claim(engine, name, reviewer, count=count, lease_seconds=lease_seconds)
-    write_points(path, wanted, found.points)
+    write_points(path, wanted, found.points, reviewer)
     return found
 
 

@@ -34,6 +34,11 @@ def renew(connection: Connection, classifier: Classifier, version: int) -> None:
     execute(connection, "support.renew", classifier_id=classifier.id, version=version)
 
 
+def let_go(connection: Connection, classifier: Classifier) -> None:
+    """Let no training exemplar wait for a calibration that came to nothing."""
+    execute(connection, "support.let_go", classifier_id=classifier.id)
+
+
 def join_waiting(connection: Connection, classifier: Classifier | None, *, wait: bool = False) -> list[int]:
     """Let training exemplars that wait train from now on, and return the ids of the classifiers that have such.
 

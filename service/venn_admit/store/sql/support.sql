@@ -143,6 +143,16 @@ WHERE
     )
 RETURNING classifier.id;
 
+-- name: let_go
+-- Let nobody wait for a calibration that came to nothing, for which jobs brought all neighbours up to date.
+UPDATE job
+SET support_version = NULL
+WHERE
+    classifier_id = :classifier_id
+    AND kind = 'approximate'
+    AND state = 'done'
+    AND support_version IS NOT NULL;
+
 -- name: waiting
 -- How many training exemplars of a classifier wait, which came after its support version.
 SELECT count(*) AS waiting

@@ -89,7 +89,7 @@ def post_review(request: Request, classifier: ClassifierName) -> Response:
         case "sheet":
             held = claim(engine, classifier, reviewer, count=FILE_POINTS, lease_seconds=FILE_LEASE)
             return Response(
-                sheet.written(held.points),
+                sheet.written(held.points, reviewer),
                 media_type="text/csv; charset=utf-8",
                 headers={"content-disposition": 'attachment; filename="review.csv"'},
             )
