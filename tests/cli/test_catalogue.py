@@ -169,7 +169,7 @@ class TestShow:
         assert "KNN parameters 1, fitted 20" in told
         assert "kept current" in told
         admitted, reason = shown["outcomes"]["admitted"], "set not a singleton"
-        assert f"Of the last 200 rows decided, admitted: {admitted}; rejected: " in told
+        assert f"Rows decided last: 200; admitted: {admitted}; rejected: " in told
         assert f"{reason} {shown['outcomes'][reason]}" in told
 
     def test_what_would_steer_the_terminal_is_escaped(

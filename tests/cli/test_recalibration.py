@@ -76,7 +76,7 @@ def test_training_exemplars_that_wait_are_counted_wherever_one_looks(own_calibra
 
     hold_training(own_calibrated.url)
     one, four = (
-        f"{they_wait} for jobs that are running, for ten minutes at most."
+        f"{they_wait} until what computes from the others is over, for ten minutes at most."
         for they_wait in ("1 training exemplar waits", "4 training exemplars wait")
     )
     assert one in ingest("one", 1).stdout

@@ -412,7 +412,10 @@ def test_evaluate_of_what_a_calibration_has_decided_on(own_calibrated: Program, 
     of_decisions = own_calibrated("evaluate", NAME, "--json").result
     assert of_decisions["name"] == "calibration 1"
     of_file = own_calibrated("evaluate", NAME, scored_file, "--json").result
-    assert of_decisions == of_file | {"name": "calibration 1"}
+    note = of_decisions["notes"][0]
+    assert note.startswith("200 of the labels were selected or given in a review.")
+    own = {"name": "calibration 1", "chosen": 200, "notes": [note, *of_file["notes"]]}
+    assert (of_decisions, of_file["chosen"]) == (of_file | own, 0)
     assert own_calibrated("calibrate", NAME, "--method", "venn-admit", "--alpha", "0.3", "--kappa", 5).code == 0
     with nothing_stored(own_calibrated):
         check_refusal(own_calibrated("evaluate", NAME), 2, "calibration 2 of 'colours' has decided on no labelled")

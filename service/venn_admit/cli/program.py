@@ -216,7 +216,7 @@ def run(arguments: list[str] | None) -> None:
 def _is_of_output(error: Exception) -> bool:
     """Whether what these libraries write for the program to standard output or standard error could not be written."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    return isinstance(error, OSError) and frame.f_globals["__name__"].startswith(("click.", "rich.", "typer."))
+    return isinstance(error, OSError) and frame.f_globals.get("__name__", "").startswith(("click.", "rich.", "typer."))
 
 
 def _show_traceback() -> None:

@@ -8,7 +8,6 @@ from rich.text import Text
 
 from venn_admit.advice import Step, Verb
 from venn_admit.cli.advice import command, run
-from venn_admit.cli.output import counted
 from venn_admit.cli.tables.rows import cell, table
 from venn_admit.core.calibrators.arguments import setting_words
 from venn_admit.core.calibrators.promises import AskedPromise
@@ -306,5 +305,5 @@ def _decisions(found: Shown) -> Iterator[RenderableType]:
     yield table(columns, rows, title="Last decisions")
     total = sum(found.outcomes.values())
     rejected = ", ".join(f"{reason} {rows:,}" for reason, rows in found.outcomes.most_common() if reason is not None)
-    said = f"Of the last {counted(total, 'row')} decided, admitted: {found.outcomes[None]:,}"
+    said = f"Rows decided last: {total:,}; admitted: {found.outcomes[None]:,}"
     yield Text(f"{said}; rejected: {rejected}." if rejected else f"{said}.")
