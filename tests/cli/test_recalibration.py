@@ -76,14 +76,15 @@ def test_training_exemplars_that_wait_are_counted_wherever_one_looks(own_calibra
 
     hold_training(own_calibrated.url)
     one, four = (
-        f"{they_wait} until what computes from the others is over, for ten minutes at most."
+        f"{they_wait} until a calibration or fit that has begun is over, for ten minutes at most."
         for they_wait in ("1 training exemplar waits", "4 training exemplars wait")
     )
     assert one in ingest("one", 1).stdout
     told = ingest("three", 3, "--json").result
     assert (told["new"], told["training_waiting"], told["recalibrations_due"]) == (3, 4, 0)
-    for verb in ("show", "report"):
+    for verb in ("show", "report", "recalibrate"):
         assert four in " ".join(own_calibrated(verb, NAME).stdout.split()), verb
+    assert own_calibrated("recalibrate").stdout.startswith("Nothing to do: 4 training exemplars wait until")
     assert own_calibrated("show", NAME, "--json").result["training_waiting"] == 4
     assert own_calibrated("report", NAME, "--json").result["stored"]["training_waiting"] == 4
     assert own_calibrated("report", NAME, "--out", tmp_path / "report").code == 0

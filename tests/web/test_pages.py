@@ -177,7 +177,7 @@ def test_days_have_what_was_decided_and_labelled(shared: Visitor) -> None:
 @pytest.mark.usefixtures("blank_charts")
 def test_a_classifier_says_how_many_training_exemplars_wait(own: Visitor, tmp_path: Path) -> None:
     own.sign_in(Scope.READ)
-    said = "2 training exemplars wait until what computes from the others is over, for ten minutes at most."
+    said = "2 training exemplars wait until a calibration or fit that has begun is over, for ten minutes at most."
     assert said not in own.open(OWN) + own.open(f"{OWN}/report")
     engine = own.runtime.engine
     hold_training(engine.url.render_as_string(hide_password=False))

@@ -37,10 +37,10 @@ def waiting_text(waiting: int) -> str:
     """Return what is said of training exemplars that wait.
 
     >>> waiting_text(1)
-    '1 training exemplar waits until what computes from the others is over, for ten minutes at most.'
+    '1 training exemplar waits until a calibration or fit that has begun is over, for ten minutes at most.'
     """
     they_wait = "1 training exemplar waits" if waiting == 1 else f"{waiting:,} training exemplars wait"
-    return f"{they_wait} until what computes from the others is over, for ten minutes at most."
+    return f"{they_wait} until a calibration or fit that has begun is over, for ten minutes at most."
 
 
 def held_out_accuracy_text(points: int, network: float, knn_points: int, knn: float | None) -> str:

@@ -3,23 +3,30 @@
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.flows.recalibration import EDGE, QUIET, REQUEST, Due, age, more, only_request, outcomes
+from tests.flows.recalibration import EDGE, QUIET, REQUEST, Computing, Due, age, more, only_request, outcomes
 from tests.from_scratch import current_points, store_again
 from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.running import Bench, ChunkLimits, run_chunk, workspace
-from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.split_names import Split
-from venn_admit.errors import DatabaseError, NotReadyError
+from venn_admit.errors import DatabaseError, NotReadyError, VennAdmitError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration import recalibrate
-from venn_admit.flows.calibration.calibrate import add_approximation_job, calibrate_on_stored, request_approximations
+from venn_admit.flows.calibration.calibrate import (
+    NearlyNothingUsable,
+    add_approximation_job,
+    calibrate,
+    settings_for,
+)
+from venn_admit.flows.calibration.compare import compare
+from venn_admit.flows.calibration.fit import fit
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, retry_and_list
 from venn_admit.flows.computing import chunk_runner
 from venn_admit.flows.data.catalogue import show
@@ -146,19 +153,41 @@ class TestWaiting:
         assert (arrived.training_waiting, arrived.recalibrations_due) == (0, 1)
         assert version(edge) == edge.value(NEWEST)
 
-    @pytest.mark.parametrize("refused", [False, True])
-    def test_nothing_waits_for_a_calibration_that_came_to_nothing(self, edge: Bench, refused: bool) -> None:
-        """After a dry run, or one that is refused, its job had brought all neighbours up to date for nobody."""
-        settings = make_settings(3, int(EDGE["K"]), **EDGE.settings)
-        edge.run(request_approximations(edge.workspace(), "edge"))
-        assert training(edge, "meanwhile").training_waiting == 3
-        with pytest.raises(NotReadyError) if refused else nullcontext():
-            if refused:
-                with transaction(edge.engine) as connection:
-                    connection.exec_driver_sql("DELETE FROM approximation")
-            calibrate_on_stored(edge.workspace(), classifier_of(edge), settings, reason="test", dry_run=True)
+    @pytest.mark.parametrize("end", ["dry run", "error", "nothing usable", "comparison", "fit"])
+    def test_nothing_waits_for_what_came_to_nothing(self, edge: Bench, end: str) -> None:
+        """What arrived before it ended joins at its end, and what arrives afterwards joins at once."""
+
+        class Meanwhile(Computing):
+            def run_job(self, job_id: int, what: str, then: Callable[[], None] | None = None) -> None:
+                super().run_job(job_id, what, then)
+                assert training(edge, "meanwhile").training_waiting == 3
+
+        def gives_up(*_: object) -> None:
+            raise NotReadyError("it gives up")
+
+        more(edge, "more", "knn")
+        edge.adopt("edge", EDGE.parameters, float(EDGE["eta_loc"]))
+        work, known, shell = edge.workspace(), classifier_of(edge), Meanwhile(edge)
+        asked: dict[str, Any] = {"shell": shell, "reason": "test"}
+        match end:
+            case "dry run":
+                settings = settings_for(known, "venn-admit", EDGE.settings)
+                calibrate(work, known, settings, even_if_nearly_nothing_is_usable=True, dry_run=True, **asked)
+            case "error":
+                settings = settings_for(known, "venn-abers", {"score": "network", "certify": "group:nope"})
+                with pytest.raises(VennAdmitError, match="nope"):
+                    calibrate(work, known, settings, even_if_nearly_nothing_is_usable=True, **asked)
+            case "nothing usable":
+                settings = settings_for(known, "venn-admit", {"kappa": 10_000})
+                done = calibrate(work, known, settings, even_if_nearly_nothing_is_usable=False, **asked)
+                assert isinstance(done, NearlyNothingUsable)
+            case "comparison":
+                compare(work, "edge", Decimal("0.1"), shell=shell)
+            case "fit":
+                with pytest.raises(NotReadyError, match="it gives up"):
+                    fit(work, "edge", shell=shell, on_epoch=gives_up)
         assert show(edge.engine, "edge").waiting == 0
-        assert version(edge) == edge.value(NEWEST)
+        assert training(edge, "afterwards").training_waiting == 0
 
     def test_decisions_meanwhile_rest_on_those_that_train(self, edge: Bench, due: Due) -> None:
         begin(edge, due)

@@ -15,7 +15,7 @@ from venn_admit.core.calibrators.usable_bands import UsableShares, usable_shares
 from venn_admit.core.method_names import VENN_ADMIT
 from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
 from venn_admit.core.types import IntArray
-from venn_admit.errors import Code, InvalidInputError, NotReadyError, OutdatedError
+from venn_admit.errors import Code, NotReadyError, OutdatedError
 from venn_admit.flows.calibration.approximate import (
     held_classifier,
     points_to_approximate,
@@ -41,7 +41,7 @@ from venn_admit.store.calibrations import calibrations, calibrators, chains, poi
 from venn_admit.store.calibrations.calibration_points import ChangedRows, Vacuum, rows_of, vacuum_points
 from venn_admit.store.calibrations.point_changes import View
 from venn_admit.store.database.engine import connect, transaction
-from venn_admit.store.exemplars import approximations, classifiers, exemplars, neighbours, support
+from venn_admit.store.exemplars import approximations, classifiers, exemplars, neighbours
 from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import recalibrations
@@ -237,18 +237,21 @@ def calibrate(
         even_if_nearly_nothing_is_usable: Whether a setting that leaves nearly nothing to admit is stored all the same.
         dry_run: Whether to store no snapshot, and only to return what it would be.
     """
-    if classifier.knn is not None:
-        shell.run_job(request_approximations(workspace, classifier.address), "Approximating")
-    if isinstance(settings, CalibratorSettings) and not even_if_nearly_nothing_is_usable:
-        shell.show("Counting usable bands")
-        shares = _usable_shares(workspace, classifier, settings)
-        if shares.nearly_nothing:
-            _let_go(workspace.engine, classifier)
-            return NearlyNothingUsable(classifier, shares)
-    shell.show("Calibrating")
-    return calibrate_on_stored(
-        workspace, classifier, settings, reason=reason, by=by, dry_run=dry_run, on_stored=on_stored
-    )
+    job_id = None if classifier.knn is None else request_approximations(workspace, classifier.address)
+    try:
+        if job_id is not None:
+            shell.run_job(job_id, "Approximating")
+        if isinstance(settings, CalibratorSettings) and not even_if_nearly_nothing_is_usable:
+            shell.show("Counting usable bands")
+            shares = _usable_shares(workspace, classifier, settings)
+            if shares.nearly_nothing:
+                return NearlyNothingUsable(classifier, shares)
+        shell.show("Calibrating")
+        return calibrate_on_stored(
+            workspace, classifier, settings, reason=reason, by=by, dry_run=dry_run, on_stored=on_stored
+        )
+    finally:
+        take_in_waiting(workspace.engine, classifier.address, ended=job_id)
 
 
 def _usable_shares(workspace: Workspace, classifier: Classifier, settings: CalibratorSettings) -> UsableShares:
@@ -293,36 +296,22 @@ def calibrate_on_stored(
         dry_run: As in `calibrate`.
         on_stored: Is called with the snapshot in the transaction that stores it, which is REPEATABLE READ.
     """
-    try:
-        with transaction(workspace.engine) as guard:
-            classifier = classifiers.by_id(guard, classifier.id)
-            calibrators.lock(guard, classifier, settings)
-            calibrated = take_snapshot(
-                workspace,
-                guard,
-                classifier,
-                settings,
-                reason=reason,
-                asked=asked_by(by),
-                dry_run=dry_run,
-                on_stored=on_stored,
-            )
-    except (InvalidInputError, NotReadyError):
-        _let_go(workspace.engine, classifier)
-        raise
-    if dry_run:
-        _let_go(workspace.engine, classifier)
-        return calibrated
+    with transaction(workspace.engine) as guard:
+        classifier = classifiers.by_id(guard, classifier.id)
+        calibrators.lock(guard, classifier, settings)
+        calibrated = take_snapshot(
+            workspace,
+            guard,
+            classifier,
+            settings,
+            reason=reason,
+            asked=asked_by(by),
+            dry_run=dry_run,
+            on_stored=on_stored,
+        )
     vacuum_changed(workspace.engine, calibrated)
     take_in_waiting(workspace.engine, classifier.address)
     return calibrated
-
-
-def _let_go(engine: Engine, classifier: Classifier) -> None:
-    """Let the training exemplars join that waited for a calibration which came to nothing."""
-    with transaction(engine) as connection:
-        support.let_go(connection, classifier)
-    take_in_waiting(engine, classifier.address)
 
 
 def take_snapshot(

@@ -69,10 +69,13 @@ def compare(workspace: Workspace, name: str, alpha: Decimal, *, shell: Shell) ->
     """Bring the approximations of knn and mc up to date, and show what settings of each method admit."""
     name = find(workspace.engine, name).address
     job_id = request_mc(workspace, name, alpha)
-    if job_id is not None:
-        shell.run_job(job_id, "Approximating")
-    shell.show("Comparing settings")
-    return compare_on_stored(workspace, name, alpha)
+    try:
+        if job_id is not None:
+            shell.run_job(job_id, "Approximating")
+        shell.show("Comparing settings")
+        return compare_on_stored(workspace, name, alpha)
+    finally:
+        take_in_waiting(workspace.engine, name, ended=job_id)
 
 
 def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> ComparedSettings:

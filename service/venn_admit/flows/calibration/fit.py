@@ -193,9 +193,13 @@ def fit(workspace: Workspace, name: str, *, shell: Shell, on_epoch: OnEpoch) -> 
         on_epoch: Is given the model (`knn`, `localizer`) and each line of its training log.
     """
     name = find(workspace.engine, name).address
-    shell.run_job(request_neighbours(workspace, name), "Searching neighbours")
-    shell.show("Fitting")
-    return fit_on_stored(workspace, name, on_epoch=on_epoch)
+    job_id = request_neighbours(workspace, name)
+    try:
+        shell.run_job(job_id, "Searching neighbours")
+        shell.show("Fitting")
+        return fit_on_stored(workspace, name, on_epoch=on_epoch)
+    finally:
+        take_in_waiting(workspace.engine, name, ended=job_id)
 
 
 def fit_on_stored(workspace: Workspace, name: str, *, on_epoch: OnEpoch) -> Fitted:

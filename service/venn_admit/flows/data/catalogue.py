@@ -100,10 +100,10 @@ def find(engine: Engine, name: str) -> Classifier:
         return classifiers.by_name(connection, name)
 
 
-def count_waiting(engine: Engine, name: str) -> int:
-    """Return how many training exemplars wait for jobs that are running. Raises NotFoundError."""
+def count_waiting(engine: Engine, name: str | None) -> int:
+    """Return how many training exemplars wait, of one classifier or of all. Raises NotFoundError."""
     with connect(engine) as connection:
-        return support.waiting(connection, classifiers.by_name(connection, name))
+        return support.waiting(connection, None if name is None else classifiers.by_name(connection, name))
 
 
 def show(engine: Engine, name: str) -> Shown:

@@ -34,11 +34,6 @@ def renew(connection: Connection, classifier: Classifier, version: int) -> None:
     execute(connection, "support.renew", classifier_id=classifier.id, version=version)
 
 
-def let_go(connection: Connection, classifier: Classifier) -> None:
-    """Let no training exemplar wait for a calibration that came to nothing."""
-    execute(connection, "support.let_go", classifier_id=classifier.id)
-
-
 def join_waiting(connection: Connection, classifier: Classifier | None, *, wait: bool = False) -> list[int]:
     """Let training exemplars that wait train from now on, and return the ids of the classifiers that have such.
 
@@ -60,9 +55,15 @@ def join_waiting(connection: Connection, classifier: Classifier | None, *, wait:
     return list(execute(connection, "support.join_waiting", classifier_ids=locked, most_wait=_MOST_WAIT).scalars())
 
 
-def waiting(connection: Connection, classifier: Classifier) -> int:
-    """Return how many training exemplars wait."""
-    return int(execute(connection, "support.waiting", classifier_id=classifier.id).scalar_one())
+def release(connection: Connection, job_id: int) -> None:
+    """Let no training exemplars wait any more for that for which a job that is done brought neighbours up to date."""
+    execute(connection, "support.release", job_id=job_id)
+
+
+def waiting(connection: Connection, classifier: Classifier | None) -> int:
+    """Return how many training exemplars wait, of one classifier or of all."""
+    asked = {"classifier_id": None if classifier is None else classifier.id}
+    return int(execute(connection, "support.waiting", **asked).scalar_one())
 
 
 def size(connection: Connection, classifier: Classifier) -> int:

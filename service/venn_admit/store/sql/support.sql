@@ -143,23 +143,22 @@ WHERE
     )
 RETURNING classifier.id;
 
--- name: let_go
--- Let nobody wait for a calibration that came to nothing, for which jobs brought all neighbours up to date.
+-- name: release
+-- Let nothing wait any more for a calibration or a fit, for which a job brought all neighbours up to date.
 UPDATE job
 SET support_version = NULL
 WHERE
-    classifier_id = :classifier_id
-    AND kind = 'approximate'
-    AND state = 'done'
-    AND support_version IS NOT NULL;
+    id = :job_id
+    AND state = 'done';
 
 -- name: waiting
--- How many training exemplars of a classifier wait, which came after its support version.
+-- How many training exemplars wait, which came after their classifier's support version, of one classifier or of all.
 SELECT count(*) AS waiting
 FROM classifier
 INNER JOIN exemplar ON classifier.id = exemplar.classifier_id
 WHERE
-    classifier.id = :classifier_id
+    (CAST(:classifier_id AS integer) IS NULL OR classifier.id = :classifier_id)
+    AND classifier.deleting_since IS NULL
     AND exemplar.split = 'train'
     AND exemplar.id > classifier.support_version;
 

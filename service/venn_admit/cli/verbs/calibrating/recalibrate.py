@@ -22,18 +22,22 @@ def recalibrate(
 ) -> None:
     """Recalibrate now, under every setting that is not retired, if labels or data have arrived."""
     from venn_admit.flows.calibration.recalibrate import recalibrate as flow
+    from venn_admit.flows.data.catalogue import count_waiting
+    from venn_admit.report.wording import waiting_text
     from venn_admit.results import recalibrated_json
 
     session = open_session()
     with Waiting(session) as shell:
         served = flow(session, name, shell=shell)
+    waiting = 0 if served else count_waiting(session.engine, name)
+    nothing = waiting_text(waiting) if waiting else "no labels or data have arrived since the last calibration."
     results = [recalibrated_json(request, step) for request, step in served]
     print_result(
         as_json,
         {"recalibrations": results},
         *(
             [_line(request, step, result) for (request, step), result in zip(served, results, strict=True)]
-            or ["Nothing to do: no labels or data have arrived since the last calibration."]
+            or [f"Nothing to do: {nothing}"]
         ),
     )
     failed = [result for result in results if result["error"]]
