@@ -35,7 +35,6 @@ from venn_admit.flows.decisions.score_one import PointScorer
 from venn_admit.flows.jobs.chunks import compute_job
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import connect
-from venn_admit.store.database.statements import statement
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search import hnsw
@@ -45,6 +44,10 @@ _DIMENSION, _CLASS_COUNT, _NEIGHBOUR_COUNT = 128, 3, 25
 _HELD_OUT, _WARM_UP, _POINTS = 10_000, 50, 400
 _EF_SEARCH = 100
 _NAME = "bench"
+_STEP = text(
+    "SELECT lower, upper_at, upper_above FROM venn_abers_step WHERE calibrator_id = :calibrator_id"
+    " AND cell = :cell AND score <= :score AND valid_until IS NULL ORDER BY score DESC LIMIT 1"
+)
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,7 @@ class _SideBySide:
             if ef_search is not None:
                 connection.exec_driver_sql(f"SET LOCAL hnsw.ef_search = {ef_search}")
             connection.execute(nearest, {"vector": json.dumps(vector.tolist())}).all()
-            connection.execute(statement("steps.step_at"), step).all()
+            connection.execute(_STEP, step).all()
 
     def _calibrator_id(self) -> int:
         with connect(self.engine) as connection:

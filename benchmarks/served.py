@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
+from http import HTTPStatus
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx2
 import numpy as np
@@ -19,9 +22,10 @@ from sqlalchemy import Engine
 from benchmarks.data import draw_network, draw_vectors
 from tests.running import workspace
 from venn_admit.core.calibrators.settings import CalibratorSettings, make_settings
+from venn_admit.core.method_names import VENN_ABERS
 from venn_admit.core.types import Float32Array, KnnParameters
 from venn_admit.files.sources import FileSource
-from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_approximations
+from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_approximations, settings_for
 from venn_admit.flows.calibration.fit import adopt_parameters
 from venn_admit.flows.computing import chunk_runner
 from venn_admit.flows.data.catalogue import find
@@ -62,6 +66,26 @@ class Served:
         """The processor time that the service has taken so far."""
         taken = self.process.cpu_times()
         return taken.user + taken.system
+
+    def connect(self) -> HTTPConnection:
+        """A connection of the standard library's client, of which others take several times the processor time."""
+        where = urlsplit(self.url)
+        return HTTPConnection(str(where.hostname), where.port)
+
+    def post(self, connection: HTTPConnection, path: str, body: str) -> bytes:
+        """What the service answers to JSON; a connection that it closed, since nobody used it, is opened again."""
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        try:
+            connection.request("POST", path, body, headers)
+            answer = connection.getresponse()
+        except ConnectionError:
+            connection.close()
+            connection.request("POST", path, body, headers)
+            answer = connection.getresponse()
+        content = answer.read()
+        if answer.status != HTTPStatus.OK:
+            raise RuntimeError(f"{path}: {answer.status}: {content[:500]!r}")
+        return content
 
     def client(self) -> httpx2.Client:
         """A client with a connection that it keeps."""
@@ -108,6 +132,18 @@ def calibrated(
     with connect(engine) as connection:
         classifier = classifiers.by_name(connection, NAME)
     return classifier, vectors[parts[2]], logits[parts[2]]
+
+
+def add_logits_only(engine: Engine, files: Path, held_out: int) -> str:
+    """The name of another classifier, which has logits only, calibrated by Venn-Abers."""
+    name = f"{NAME}-logits"
+    create(engine, name, tuple(map(str, range(_CLASS_COUNT))), seed=0, logits_only=True)
+    logits, labels = draw_network(draw_vectors(held_out, _CLASS_COUNT), _CLASS_COUNT)
+    np.savez(files / "logits.npz", f=logits, y=labels)
+    ingest(engine, name, FileSource(files / "logits.npz"), HELD_OUT)
+    known = find(engine, name)
+    calibrate_on_stored(workspace(engine), known, settings_for(known, VENN_ABERS, {}), reason="benchmark")
+    return name
 
 
 @contextmanager

@@ -6,6 +6,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from venn_admit.store.database.statements import statement
+
 ROOT = Path(__file__).parents[1]
 # Distributions whose modules have other names.
 MODULES = {"faiss-cpu": "faiss", "venn-abers": "venn_abers"}
@@ -28,6 +30,14 @@ def test_every_import_of_a_benchmark_is_installed_for_it() -> None:
         if module not in installed and module not in sys.stdlib_module_names
     }
     assert missing == set()
+
+
+def test_every_statement_of_a_benchmark_exists() -> None:
+    called = re.compile(r'\b(?:statement|execute|stream)\((?:connection, )?"(\w+\.\w+)"')
+    found = {name for path in (ROOT / "benchmarks").glob("*.py") for name in called.findall(path.read_text("utf-8"))}
+    assert found
+    for name in found:
+        assert str(statement(name))
 
 
 def imported(node: ast.AST) -> list[str]:

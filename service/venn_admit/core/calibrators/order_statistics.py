@@ -15,6 +15,9 @@ import numpy.typing as npt
 from venn_admit.core.types import FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 
+# So few windows are walked through faster one by one than all at once.
+_FEW = 16
+
 
 class OrderStatistics:
     """Order statistics of the windows [low, high) of a float64 array.
@@ -52,6 +55,9 @@ class OrderStatistics:
         """
         self._check_windows(low, high, rank)
         index = rank - 1  # the number of values in the window below the one sought
+        if len(low) <= _FEW:
+            windows = zip(low.tolist(), high.tolist(), index.tolist(), strict=True)
+            return self._distinct[[self._dense_rank(*window) for window in windows]]
         found = np.zeros(len(low), dtype=np.int64)
         for zeros_before in self._levels:
             zeros_low, zeros_high = zeros_before[low], zeros_before[high]
@@ -64,6 +70,20 @@ class OrderStatistics:
             index = np.where(is_one, index - zeros, index)
             found = 2 * found + is_one
         return self._distinct[found]
+
+    def _dense_rank(self, low: int, high: int, index: int) -> int:
+        """The same of one window, as an index of the distinct values."""
+        found = 0
+        for zeros_before in self._levels:
+            zeros_low, zeros_high = zeros_before.item(low), zeros_before.item(high)
+            zeros = zeros_high - zeros_low
+            if index < zeros:
+                low, high, found = zeros_low, zeros_high, 2 * found
+            else:
+                zeros_total = zeros_before.item(-1)
+                low, high = low - zeros_low + zeros_total, high - zeros_high + zeros_total
+                index, found = index - zeros, 2 * found + 1
+        return found
 
     def count_above(self, low: IntArray, high: IntArray, value: FloatArray) -> IntArray:
         """Return how many values of each window are greater than a value, in O(m log n).

@@ -264,7 +264,7 @@ class PointScorer:
         ids, key_ids = looked_up.ids(asked), {one.key_id for one in asked if one.key_id is not None}
         revision = current.classifier.id, current.classifier.support_revision
         descriptions = self._descriptions.get(revision, _Descriptions)
-        unknown = list({one for some in ids for one in some} - descriptions.known.keys())
+        unknown = list({one for some in ids for one in some if one not in descriptions.known})
         latest = calibrations.latest_with(self._engine, name, unknown, list(key_ids))
         if latest.key != current.key or len(latest.described) < len(unknown):
             return [None] * len(together)
