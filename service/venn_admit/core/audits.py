@@ -2,8 +2,9 @@
 
 What was rejected is drawn with one rate, and what was admitted with another, which may differ by predicted class. As
 the draw hangs on the key and on what a point holds, nobody can foretell or choose it, a repeat gives the same draw, and
-copies share theirs. Source of the weights: Horvitz & Thompson (1952), *A generalization of sampling without replacement
-from a finite universe*.
+copies share theirs. Each generation of a classifier has a key of its own, since its policy may follow from what the one
+before drew. Source of the weights: Horvitz & Thompson (1952), *A generalization of sampling without replacement from a
+finite universe*.
 """
 
 from collections.abc import Sequence
@@ -75,7 +76,7 @@ def drawn(key: bytes, contents: Sequence[bytes], probabilities: FloatArray) -> B
     """Return which of n points are drawn, (n,) bool.
 
     Args:
-        key: 16 bytes, the classifier's.
+        key: 16 bytes, the generation's.
         contents: What each point holds, or is called.
         probabilities: (n,) float64 in [0, 1].
 

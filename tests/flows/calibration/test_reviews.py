@@ -265,8 +265,11 @@ def test_a_label_counts_in_each_generation_that_drew_the_point(bench: Bench) -> 
     calibrated(bench, other, **STANDING)
     draw(bench, other, rejected=0.5, columns=("id", "f"))
     of_first, of_second = drawn(bench), drawn(bench, other)
+    names = np.array(list(of_first))
+    sampled = set(names[drawn_at(KEY, [one.encode() for one in of_first], np.full(len(names), RATE))])
     both = [one for one in of_first if one in of_second]
-    assert 0 < len(both) < len(of_first)
+    assert sampled < set(both)
+    assert len(both) < len(of_first)
     done = review(bench, list(of_first))
     assert done.in_other_generations == len(of_first)
     query = (
@@ -275,10 +278,46 @@ def test_a_label_counts_in_each_generation_that_drew_the_point(bench: Bench) -> 
         "GROUP BY selection ORDER BY selection"
     )
     found = [tuple(row) for row in bench.rows(query, name=other)]
-    assert found == [("review", len(both)), ("selected", len(of_first) - len(both))]
+    assert found == [
+        ("random", len(sampled)),
+        ("review", len(both) - len(sampled)),
+        ("selected", len(of_first) - len(both)),
+    ], "what the smallest rate draws is a random sample for any generation"
     before = certificate(bench, other).points
     advance(bench, other)
     assert certificate(bench, other).points == before + len(both)
+
+
+@pytest.mark.parametrize("rejected", [1.0, 0.5])
+def test_each_generation_draws_by_itself_so_that_what_comes_again_weighs_as_any_other_point(
+    bench: Bench, rejected: float
+) -> None:
+    """What was drawn before has labels, which the next policy may follow from, and some of it calibrates.
+
+    The same draws would take none of the rest that is admitted, and too many of those that are rejected.
+    """
+    audited(bench, alone=True, rejected=rejected)
+    of_first = drawn(bench)
+    review(bench, list(of_first))
+    create_generation(bench.engine, NAME)
+    other = f"{NAME}@2"
+    (key,) = bench.rows("SELECT key FROM audit_rule ORDER BY id DESC LIMIT 1")
+    assert bytes(key.key) != KEY
+    bench.ingest(other, bench.write("held-out.npz", exemplars("held-out", 800, seed=1)), "held-out")
+    calibrated(bench, other, **STANDING)
+    bench.score(other, bench.write("later.npz", {one: LATER[one] for one in ("id", "f")}), weighted=None)
+    query = "SELECT * FROM report.audit_draw_v1 WHERE classifier = :name"
+    again = bench.rows(query, name=other)
+    assert len(of_first) < len(again) + RATE * len(TRUTH) < len(TRUTH) + len(of_first)
+    for is_admitted in (True, False):
+        points = [row for row in again if row.is_admitted is is_admitted]
+        least = np.array([row.least_probability for row in points])
+        weights = least * [row.is_drawn / row.probability for row in points]
+        error = np.sqrt(np.sum(least**2 * [1 / row.probability - 1 for row in points])) / len(points)
+        assert abs(np.mean(weights - least)) <= 3 * error, is_admitted
+    set_audits(bench.engine, other, rate=RATE)
+    keys = bench.rows("SELECT classifier_id, count(DISTINCT key) AS keys FROM audit_rule GROUP BY classifier_id")
+    assert [row.keys for row in keys] == [1, 1], "it stays that of the generation"
 
 
 def test_reviewed_points_that_were_decided_on_before_a_fit_count_after_it(bench: Bench) -> None:

@@ -67,14 +67,16 @@ def label(
         every = [one for one in every if one.deleting_since is None]
         rows = completed(connection, classifier, rows)
         placements = [Placement(connection, one, Split.TRAIN if join_train else None) for one in every]
+        stored = {one.id: labels.by_external_id(connection, one, rows.external_ids) for one in every}
         changes = [
             _changes(
                 one,
                 rows,
-                labels.by_external_id(connection, one, rows.external_ids),
+                stored[one.id],
                 source,
                 placement,
                 join_train=join_train,
+                named=stored[classifier.id],
                 is_named=one.id == classifier.id,
             )
             for one, placement in zip(every, placements, strict=True)
@@ -105,14 +107,15 @@ def _changes(
     placement: Placement,
     *,
     join_train: bool,
+    named: dict[str, LabelledExemplar],
     is_named: bool,
 ) -> _Changes:
-    """What labels change in a generation that has these exemplars."""
+    """What labels change in a generation that has these exemplars; named: those of the one that they were given to."""
     given = {
         external_id: (
             row,
             None if number < 0 else number,
-            _selection(selection, stored[external_id], is_named=is_named),
+            _selection(selection, stored[external_id], named.get(external_id), is_named=is_named),
         )
         for row, (external_id, number, selection) in enumerate(
             zip(rows.external_ids, rows.labels.tolist(), rows.selections, strict=True)
@@ -147,11 +150,14 @@ def _changes(
     return _Changes(classifier, stored, events)
 
 
-def _selection(selection: str, exemplar: LabelledExemplar, *, is_named: bool) -> str:
+def _selection(selection: str, exemplar: LabelledExemplar, named: LabelledExemplar | None, *, is_named: bool) -> str:
     """How a label was chosen in a generation: only a point that was drawn there can be reviewed.
 
-    Drawn points of a document are labelled together, which only who names a generation can see to.
+    Drawn points of a document are labelled together, which only who names a generation can see to. What the smallest
+    rate of the named one draws is a random sample for the others, as it is when they take its labels over.
     """
+    if selection == "review" and not is_named and named is not None and named.is_sampled:
+        return "random"
     can_be_reviewed = exemplar.is_drawn and (is_named or exemplar.document_id is None)
     return "selected" if selection == "review" and not can_be_reviewed else selection
 

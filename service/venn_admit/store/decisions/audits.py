@@ -59,7 +59,7 @@ def add_rule(connection: Connection, generations: Sequence[Classifier], rates: A
 
 
 def carry_rule(connection: Connection, classifier_id: int, new_id: int) -> None:
-    """Let a new generation have the rule of another one, if that has any."""
+    """Let a new generation draw at the rates of another one, if that has a rule."""
     execute(connection, "audits.carry_rule", classifier_id=classifier_id, new_id=new_id)
 
 

@@ -1,35 +1,40 @@
 -- name: add_rule
--- State by which rule the points of some generations of a classifier are drawn from now on, under the key that the
--- classifier has had since its first rule.
-WITH known AS MATERIALIZED (
-    SELECT
-        coalesce(
-            (
-                SELECT rule.key
-                FROM audit_rule AS rule
-                WHERE rule.classifier_id = ANY(:classifier_ids ::integer[])
-                ORDER BY rule.id
-                LIMIT 1
-            ),
-            uuid_send(gen_random_uuid())
-        ) AS key
-)
-
+-- State by which rule the points of some generations of a classifier are drawn from now on, each generation under the
+-- key that it has had since its first rule. If a generation before it has the same, as they once had, it gets its own.
 INSERT INTO audit_rule (classifier_id, key, admitted_rates, rejected_rate)
 SELECT
     generation.id,
-    known.key,
+    coalesce(
+        (
+            SELECT rule.key
+            FROM audit_rule AS rule
+            WHERE
+                rule.classifier_id = generation.id
+                AND NOT EXISTS (
+                    SELECT
+                    FROM audit_rule AS earlier
+                    WHERE
+                        earlier.classifier_id = ANY(:classifier_ids ::integer[])
+                        AND earlier.classifier_id < rule.classifier_id
+                        AND earlier.key = rule.key
+                )
+            ORDER BY rule.id DESC
+            LIMIT 1
+        ),
+        uuid_send(gen_random_uuid())
+    ) AS key,
     :admitted_rates ::double precision[],
     :rejected_rate
-FROM unnest(:classifier_ids ::integer[]) AS generation (id)
-CROSS JOIN known;
+FROM unnest(:classifier_ids ::integer[]) AS generation (id);
 
 -- name: carry_rule
--- Let a new generation of a classifier have the rule of another one.
+-- Let a new generation of a classifier have the rates of another one, under a key of its own: its policy, and which
+-- points it decides on, may follow from what that one drew. The key follows from the other one, so that a year can be
+-- played again.
 INSERT INTO audit_rule (classifier_id, key, admitted_rates, rejected_rate)
 SELECT
     :new_id,
-    key,
+    substring(sha256(key || int4send(:new_id ::integer)) FROM 1 FOR 16) AS key,
     admitted_rates,
     rejected_rate
 FROM audit_rule
