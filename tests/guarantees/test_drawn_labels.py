@@ -172,8 +172,12 @@ def test_points_of_a_document_that_were_likelier_to_be_drawn_crowd_out_no_others
     assert share_lit(found, Lamp.PROMISE, 0.2) <= 0.2 + 3 * sqrt(0.2 * 0.8 / 40)
 
 
-@pytest.mark.parametrize(("rate", "least", "most"), [(0.2, 0.1, 0.3), (1.0, 0.0, 0.02)])
-def test_copies_share_a_draw_so_that_a_lamp_is_lit_by_chance_more_often(rate: float, least: float, most: float) -> None:
+@pytest.mark.parametrize(
+    ("rate", "is_shared", "least", "most"), [(0.2, False, 0.0, 0.01), (0.05, False, 0.0, 0.01), (0.2, True, 0.1, 0.3)]
+)
+def test_copies_are_drawn_apart_or_a_lamp_would_be_lit_by_chance(
+    rate: float, is_shared: bool, least: float, most: float
+) -> None:
     """A twentieth of the points are copies of one, which is always wrong; all others are right."""
     count, streams, lit = 3_000, 200, 0
     calibration = of_one_class(np.zeros(200, dtype=np.int64))
@@ -181,7 +185,8 @@ def test_copies_share_a_draw_so_that_a_lamp_is_lit_by_chance_more_often(rate: fl
     for stream in range(streams):
         rng = np.random.default_rng(stream)
         is_copy = rng.random(count) < 0.05
-        contents = [b"copy" if one else str(row).encode() for row, one in enumerate(is_copy.tolist())]
+        of_copy = [b"copy"] * count if is_shared else [f"copy {row}".encode() for row in range(count)]
+        contents = [of_copy[row] if one else str(row).encode() for row, one in enumerate(is_copy.tolist())]
         chosen = are_drawn(rng.bytes(16), contents, np.full(count, rate))
         state = initial_state(plan)
         advance(plan, state, of_one_class(is_copy[chosen].astype(np.int64)), LEVEL)

@@ -26,6 +26,20 @@ SELECT
     CASE WHEN n < {10_000 - OPEN_CHUNKS} THEN 'done' ELSE 'pending' END
 FROM generate_series(0, 9999) AS n
 """
+# Each scored point was drawn, and what is held out counts for a chain; the label of one in a hundred was taken back.
+COUNTED = f"""
+INSERT INTO audit_rule (classifier_id, key, admitted_rates, rejected_rate)
+VALUES (1, decode(md5(''), 'hex'), '{{1,1}}', 1);
+INSERT INTO audit_draw (
+    exemplar_id, audit_rule_id, predicted, is_admitted, probability, least_probability, is_drawn, content
+)
+SELECT id, 1, 0, TRUE, 1, 1, TRUE, decode(md5(id::text), 'hex') || convert_to(external_id, 'UTF8')
+FROM exemplar WHERE split = 'scored';
+INSERT INTO standing_chain (calibrator_id, number, score, proposing, chain) VALUES (2, 1, 'network', 1, '{{}}');
+INSERT INTO standing_evidence (chain_id, exemplar_id, document, predicted, score, label)
+SELECT 1, id, id, 0, 0.5, CASE WHEN mod(id, {CALIBRATING // FEW}) > 0 THEN 1 END
+FROM exemplar WHERE split IN ('mc', 'vp')
+"""
 TABLES = (
     "exemplar",
     "label_event",
@@ -127,6 +141,18 @@ def test_a_few_rows_are_looked_up(engine: Engine, name: str) -> None:
     looked_at = {table: read(nodes, table) for table in TABLES}
     assert max(looked_at.values()) > 0
     assert max(looked_at.values()) <= 2 * FEW, looked_at
+
+
+def test_what_counts_for_a_chain_is_found_by_what_it_holds(engine: Engine) -> None:
+    """Among points that were drawn, and held out, and those whose label was taken back."""
+    with connect(engine) as connection:
+        for each in COUNTED.split(";\n"):
+            connection.exec_driver_sql(each)
+        given = {"classifier_id": 1, "chain_id": 1, "event": 0, "digests": [bytes([n]) * 16 for n in range(FEW)]}
+        nodes = explain(connection, str(statement("chains.known_contents")), given, analyze=True)
+        connection.rollback()
+    looked_at = {table: read(nodes, table) for table in ("exemplar", "audit_draw", "standing_evidence")}
+    assert 0 < max(looked_at.values()) <= 2 * FEW, looked_at
 
 
 @pytest.mark.parametrize("name", WHOLE)

@@ -1,6 +1,7 @@
 """Labels of drawn points advance a certificate that stands, each by the probability with which its point was drawn."""
 
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from venn_admit.flows.calibration.recalibrate import recalibrate
 from venn_admit.flows.data.audits import set_audits, show_audits
 from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.replay import replay
+from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.flows.reports.report import report
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.report.calibration.payload import calibration_payload
@@ -318,6 +320,49 @@ def test_each_generation_draws_by_itself_so_that_what_comes_again_weighs_as_any_
     set_audits(bench.engine, other, rate=RATE)
     keys = bench.rows("SELECT classifier_id, count(DISTINCT key) AS keys FROM audit_rule GROUP BY classifier_id")
     assert [row.keys for row in keys] == [1, 1], "it stays that of the generation"
+
+
+COPIES = 60
+
+
+@pytest.mark.parametrize(("first", "then"), list(product(["drawn", "left"], repeat=2)))
+def test_copies_are_drawn_apart_and_the_first_that_is_labelled_counts_for_the_chain(
+    bench: Bench, first: str, then: str
+) -> None:
+    """In whichever advance another one comes, also once its label was taken back; a monitor counts each."""
+
+    def give(key: str, number: object, *, retract: bool = False) -> int:
+        """How many points count for the chain once a point has a random label, or no longer."""
+        path = bench.folder / "labels.csv"
+        path.write_text(f"external_id,label\n{key},{number}\n")
+        label(bench.engine, NAME, LabelFile(path), selection="random", retract=retract)
+        served = recalibrate(bench.workspace(), NAME, shell=Computing(bench))
+        assert all(step is None or step.error is None for _, step in served)
+        return certificate(bench).points
+
+    bench.create(NAME, dimension=2, class_count=CLASSES, neighbour_count=3)
+    for split, number, seed in (("train", 40, 5), ("mc", 400, 1), ("vp", 400, 2)):
+        bench.ingest(NAME, with_vectors(bench, exemplars(split, number, seed), seed=seed), split)
+    bench.adopt(NAME, KnnParameters(np.zeros(CLASSES), np.ones(CLASSES), 1.0), 1.0)
+    bench.calibrate_abers(NAME, standing=True, certify=("predicted",), score="network", alpha=ALPHA)
+    set_audits(bench.engine, NAME, rate=0.3, rejected=0.6)
+    one = {column: np.repeat(LATER[column][:1], COPIES, axis=0) for column in ("id", "f")}
+    one["id"] = np.array([f"copy-{row}" for row in range(COPIES)])
+    one["r"] = np.ones((COPIES, 2), dtype=np.float32)
+    bench.score(NAME, bench.write("copies.npz", one), weighted=None)
+    copies = {
+        row.external_id: "drawn" if row.is_drawn else "left"
+        for row in bench.rows("SELECT external_id, is_drawn FROM report.audit_draw_v1 ORDER BY created_at, external_id")
+    }
+    assert 0 < sum(kind == "drawn" for kind in copies.values()) < COPIES
+    update_monitor(bench.engine, NAME)
+    points = certificate(bench).points
+    of_first, of_then = ([key for key, of in copies.items() if of == kind] for kind in (first, then))
+    for documents, key in enumerate((of_first[0], of_then[1], of_first[2]), 1):
+        assert give(key, LATER["y"][0]) == points + 1
+        assert update_monitor(bench.engine, NAME).documents == documents
+    assert give(of_first[0], "", retract=True) == points
+    assert give(of_then[3], LATER["y"][0]) == points
 
 
 def test_reviewed_points_that_were_decided_on_before_a_fit_count_after_it(bench: Bench) -> None:

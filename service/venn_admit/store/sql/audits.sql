@@ -56,14 +56,15 @@ ORDER BY id DESC
 LIMIT 1;
 
 -- name: undrawn
--- Those of some points that neither have a draw nor calibrate or train, with what each holds, or is called where equal
--- logits make no copy. What somebody chose to label is among them: without it, the others are no random sample.
+-- Those of some points that neither have a draw nor calibrate or train, with what each is called, after what it holds
+-- unless equal logits make no copy: copies are found by that, and drawn apart. What somebody chose to label is among
+-- them: without it, the others are no random sample.
 SELECT
     exemplar.id,
     CASE
-        WHEN classifier.dimension IS NULL THEN convert_to(exemplar.external_id, 'UTF8')
+        WHEN classifier.dimension IS NULL THEN CAST('' AS bytea)
         ELSE coalesce(exemplar.point_digest, exemplar.content_digest)
-    END AS content
+    END || convert_to(exemplar.external_id, 'UTF8') AS content
 FROM exemplar
 INNER JOIN classifier ON exemplar.classifier_id = classifier.id
 LEFT JOIN audit_draw AS draw ON exemplar.id = draw.exemplar_id

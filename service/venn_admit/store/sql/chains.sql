@@ -239,10 +239,22 @@ WITH holding AS (
         AND exemplar.split <> 'scored'
     UNION ALL
     SELECT draw.exemplar_id AS id
-    FROM audit_draw AS draw
+    FROM unnest(:digests ::bytea[]) AS given (digest)
+    INNER JOIN audit_draw AS draw
+        ON
+            -- No byte of an id, which may follow, is 255.
+            given.digest <= draw.content
+            AND draw.content < given.digest || decode('ff', 'hex')
+    WHERE draw.is_drawn
+    UNION ALL
+    -- Those that count no longer have left the held-out data.
+    SELECT taken_back.exemplar_id AS id
+    FROM standing_evidence AS taken_back
+    INNER JOIN exemplar ON taken_back.exemplar_id = exemplar.id
     WHERE
-        draw.content = ANY(:digests ::bytea[])
-        AND draw.is_drawn
+        taken_back.chain_id = :chain_id
+        AND taken_back.label IS NULL
+        AND coalesce(exemplar.point_digest, exemplar.content_digest) = ANY(:digests ::bytea[])
 ),
 
 holder AS (
@@ -285,9 +297,14 @@ INNER JOIN exemplar AS member
             )
         )
 LEFT JOIN audit_draw AS member_draw ON member.id = member_draw.exemplar_id
+LEFT JOIN standing_evidence AS member_evidence
+    ON
+        member.id = member_evidence.exemplar_id
+        AND member_evidence.chain_id = :chain_id
 WHERE
     member.split <> 'scored'
     OR member_draw.is_drawn
+    OR member_evidence.exemplar_id IS NOT NULL
 GROUP BY
     holder.document_id,
     holder.exemplar_id;
