@@ -230,9 +230,6 @@ class WindowIndex:
 def check_calibration_points(points: CalibrationPoints, class_count: int) -> None:
     """Check that labels and predictions are in [0, C), q >= 0, d >= 0, and d and scores are finite.
 
-    Args:
-        points: The points of one split.
-
     Raises:
         InvalidInputError: They are not, or the columns differ in length.
     """

@@ -91,11 +91,7 @@ def class_document(of: PromisedClass) -> dict[str, Any]:
 
 
 def class_from_document(document: Mapping[str, Any]) -> PromisedClass:
-    """Return the class that `class_document` made a document of; ValueError if it is of no kind.
-
-    Args:
-        document: It may hold more than the class.
-    """
+    """Return the class in a document that `class_document` made, among other things; ValueError if it is of no kind."""
     return PromisedClass(parse_kind(document["kind"]), document["class"], document.get("group"))
 
 

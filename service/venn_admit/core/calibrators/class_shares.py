@@ -103,12 +103,9 @@ def checked_class_shares(
     """Return the shares that are declared for a certificate, checked; None if there are none, or they are estimated.
 
     Args:
-        shares: (C,) the shares, or None.
         within: How much each may be off; None for 0.
         certification: None if something else is promised.
-        estimated: Whether they are estimated from traffic, so that none may be declared.
         by_loss: Whether it is about the mean loss.
-        standing: Whether it stands while labels arrive.
 
     Raises:
         InvalidInputError: They are none, `within` stands alone, or they are declared or estimated for something else

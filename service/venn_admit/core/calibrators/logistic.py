@@ -19,11 +19,7 @@ _RESOLUTION = 1e-12  # of objective and parameters, below which rounding decides
 
 
 def sigmoid(value: FloatArray) -> FloatArray:
-    """Return 1 / (1 + exp(-x)) without overflow, (n,) float64 in [0, 1].
-
-    Args:
-        value: (n,) float64.
-    """
+    """Return 1 / (1 + exp(-x)) without overflow, (n,) float64 in [0, 1]."""
     small = np.exp(-np.abs(value))
     found: FloatArray = np.where(value >= 0, 1.0, small) / (1.0 + small)
     return found

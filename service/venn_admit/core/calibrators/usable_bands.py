@@ -144,7 +144,6 @@ def smallest_in_band(
 
     Args:
         mc: The points that bands are made of.
-        points: The m points.
         apart: Whether the points are those of mc, each of which is left out of its own band.
 
     Returns:

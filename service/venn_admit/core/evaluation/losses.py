@@ -68,11 +68,7 @@ def group_losses(
     admitted: BoolArray,
     documents: Documents | None,
 ) -> tuple[MeanLoss, ...]:
-    """Return the mean loss of the admitted points of each group; arguments as in `mean_losses`.
-
-    Args:
-        group: (n,) int64 in [0, groups).
-    """
+    """Return the mean loss of the admitted points of each group; group: (n,) int64 in [0, groups)."""
 
     def members(_: IntArray, __: IntArray, of: IntArray) -> list[BoolArray]:
         return [of == place for place in range(groups)]

@@ -120,9 +120,7 @@ def standing_chain(proposing: CertificatePoints, *, class_count: int, alpha: flo
 def in_blocks(points: CertificatePoints, values: int) -> Iterator[CertificatePoints]:
     """Yield points by whole documents, in the order of their numbers, in parts whose arrays stay small.
 
-    Args:
-        points: Points with the numbers of their documents.
-        values: How many numbers are computed of each document.
+    values: how many numbers are computed of each document.
     """
     # Weights are added up in an order of their own, so that the order of rows does not show in a sum.
     keys = (points.document,) if points.weight is None else (points.weight, points.score, points.document)

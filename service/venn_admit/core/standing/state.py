@@ -65,10 +65,9 @@ def initial_state(chain: StandingChain) -> State:
 
 
 def initial_wealth(chain: ClassChain, *, with_start: bool) -> FloatArray:
-    """Return what each gambler has before the first label, (P, S); one who bets at the start gets it if the bet is won.
+    """Return what each gambler has before the first label, (P, S).
 
-    Args:
-        with_start: Whether there is such a gambler.
+    with_start: whether one bets at the start, who gets it if the bet is won.
     """
     count = len(GAMBLERS)
     wealth = np.ones((len(chain.scores), count))

@@ -63,12 +63,7 @@ class CascadeOrder(Order):
         return enters.ravel(), leaves.ravel()
 
     def served_by(self, step: int, points: CertificatePoints) -> BoolArray:
-        """Return which points a stage serves by a policy, (n,) bool.
-
-        Args:
-            step: The place of the policy.
-            points: Stacked, as in `steps`.
-        """
+        """Return which points, stacked as in `steps`, a stage serves by the policy at a place, (n,) bool."""
         enters, leaves = self.steps(points)
         return (enters <= step) & (step < leaves)
 

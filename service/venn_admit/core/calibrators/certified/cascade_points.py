@@ -47,13 +47,7 @@ class CascadePoints:
 
 
 def check_cascade_points(name: str, points: CascadePoints, class_count: int) -> None:
-    """Raise InvalidInputError unless the arrays fit together and every value is in its range.
-
-    Args:
-        name: What messages call the points.
-        points: The points.
-        class_count: C.
-    """
+    """Raise InvalidInputError unless the arrays fit together and every value is in its range; it calls them by name."""
     if points.score.shape != points.predicted.shape or points.score.shape[1:] != points.label.shape:
         raise InvalidInputError(
             f"{name}: expected a score and a predicted class for each stage and point, got {points.score.shape}, "

@@ -350,11 +350,7 @@ def _grids(forecast: Forecast, alpha: float) -> FloatArray:
 
 
 def nearly_best(chance: FloatArray) -> int:
-    """Return the place of the strictest policy whose chance to pass is nearly the best.
-
-    Args:
-        chance: (P,) float64 in [0, 1].
-    """
+    """Return the place of the strictest policy whose chance to pass, (P,) float64 in [0, 1], is nearly the best."""
     return int(np.argmax(chance >= NEARLY_BEST * chance.max()))
 
 

@@ -59,25 +59,14 @@ def estimate_shares(traffic: IntArray, confusion: IntArray, level: float) -> Est
 
 
 def foretell_confusion(proposing: CertificatePoints, points: int, class_count: int) -> IntArray:
-    """Return how many of some points are of each predicted and true class, as labels of others foretell.
-
-    Args:
-        points: Their number.
-
-    Returns:
-        (C, C) int64 > 0, by predicted and by true class.
-    """
+    """Foretell how many of some number of points are of each predicted and true class: (C, C) int64 > 0."""
     seen = confusion_counts(proposing.predicted, proposing.label, class_count) + 1 / class_count
     found: IntArray = np.maximum(np.rint(seen * points / seen.sum()), 1).astype(np.int64)
     return found
 
 
 def foretell_shares(declared: ClassShares | EstimatedShares, confusion: IntArray) -> ClassShares | EstimatedShares:
-    """Return the class shares that would be declared or estimated on such labels, with the same traffic.
-
-    Args:
-        confusion: (C, C) int64 > 0, as `foretell_confusion` returns it.
-    """
+    """Return the class shares that would be declared or estimated on the labels that `foretell_confusion` foretells."""
     if isinstance(declared, ClassShares):
         return declared
     traffic = np.array(declared.traffic)

@@ -72,19 +72,11 @@ class Forecast:
         return Forecast(self._of, curves, self._losses, self._alpha, self._evidence, coverage)
 
     def group_count(self, kind: GroupKind) -> int:
-        """Return the number of groups of an attribute.
-
-        Args:
-            kind: The groups of the attribute.
-        """
+        """Return the number of groups of an attribute."""
         return len(self._of.group(kind.attribute).values)
 
     def present(self, kind: Kind) -> list[int]:
-        """Return the numbers of the classes of a kind that have points to propose with.
-
-        Args:
-            kind: The kind of the classes.
-        """
+        """Return the numbers of the classes of a kind that have points to propose with."""
         classes = self._of.classes(kind)[self._covered]
         numbers: list[int] = np.unique(classes[classes >= 0]).tolist()
         return numbers
@@ -94,7 +86,6 @@ class Forecast:
 
         Args:
             shares: (P, C) float64, the thresholds on g.
-            columns: The h classes.
         """
         admitted, wrong = self.counts(shares)
         kinds = {
@@ -114,8 +105,6 @@ class Forecast:
 
         Args:
             shares: (P, C) float64, the thresholds on g.
-            columns: The h classes.
-            level: In (0, 1), that of the test of each.
         """
         admitted, loss = self.of_columns(shares, columns)
         mean = (np.array([self._error(column)[0] for column in columns]) + loss) / (1 + admitted)
@@ -139,8 +128,6 @@ class Forecast:
 
         Args:
             shares: (P, C) float64, the thresholds on g.
-            columns: The h classes.
-            level: In (0, 1), that of the test of each.
         """
         found = self.needed(shares, columns, level)
         most = {place: max(known) for place, row in enumerate(found) if (known := _all_known(row))}
@@ -152,8 +139,6 @@ class Forecast:
 
         Args:
             shares: (P, C) float64, the thresholds on g.
-            columns: The h classes.
-            level: In (0, 1), that of the test of each.
         """
         admitted, loss = self.of_columns(shares, columns)
         found = []
@@ -170,7 +155,6 @@ class Forecast:
 
         Args:
             shares: (P, C) float64, the thresholds on g.
-            number: The predicted class.
         """
         admitted, wrong = (of[:, number] for of in self.counts(shares))
         most = self._ranked.most[number][admitted.astype(np.int64)]
@@ -199,7 +183,6 @@ class Forecast:
 
         Args:
             standard_errors: >= 0.
-            kind: The kind of the classes.
             admitted: (C, ...) float64, the admitted points of each class.
         """
         of_kind = self._clustering(kind)
@@ -321,13 +304,7 @@ class _Clustering:
 
 
 def chance_of_points(count: int, mean: float, value: float, alpha: float, level: float) -> float:
-    """Return the chance that the binomial test of some points passes.
-
-    Args:
-        count: How many are admitted.
-        mean: What one costs on average, which is nothing or one value.
-        value: That value.
-    """
+    """Return the chance that the binomial test passes, if each of `count` admitted points costs nothing or `value`."""
     if value <= alpha:
         return 1.0 if count else 0.0
     allowed = largest_passing(count, alpha / value, level)
@@ -335,11 +312,7 @@ def chance_of_points(count: int, mean: float, value: float, alpha: float, level:
 
 
 def chance_of_standard_errors(errors: float, level: float) -> float:
-    """Return the chance that a test passes, by the normal approximation.
-
-    Args:
-        errors: The standard errors by which it is expected to.
-    """
+    """Return the chance that a test passes that is expected to by some standard errors, by the normal approximation."""
     return NormalDist().cdf(errors - NormalDist().inv_cdf(1 - level))
 
 

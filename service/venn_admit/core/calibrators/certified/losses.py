@@ -26,11 +26,7 @@ class Losses:
     declared: FloatArray | None = None
 
     def matrix_of(self, kind: Kind) -> FloatArray:
-        """Return what points cost that count in a kind of classes; in true classes it is the same under all shares.
-
-        Args:
-            kind: True classes, or any that is within predicted classes.
-        """
+        """Return what points cost that count in a kind of classes; in true classes it is the same under all shares."""
         return self.matrix if self.declared is None or kind is ClassKind.TRUE else self.declared
 
     def of(self, label: IntArray, predicted: IntArray, kind: Kind) -> FloatArray:
@@ -39,12 +35,7 @@ class Losses:
         return found
 
     def ranges(self, columns: Sequence[tuple[Kind, int]], points: CertificatePoints) -> "LossRanges":
-        """Return what an admitted point of each class can cost.
-
-        Args:
-            columns: Classes that are asked for, h of them: their kind and their number.
-            points: Points with the groups that there are.
-        """
+        """Return what an admitted point of each of h classes can cost, by points with the groups that there are."""
         values = [entries(self.matrix_of(column[0]), column, points) for column in columns]
         return LossRanges(
             least=np.array([of[of > 0].min(initial=np.inf) for of in values]),

@@ -215,9 +215,7 @@ Coverage = tuple[BoolArray, ...]
 def covers(coverage: Coverage, points: CertificatePoints) -> BoolArray:
     """Return which points are of groups that are admitted, (n,) bool.
 
-    Args:
-        coverage: In the order of the points' attributes; none covers all points.
-        points: The points; one without an attribute is of no group of it.
+    No coverage covers all points; one without an attribute is of no group of it.
     """
     found = np.ones(len(points.score), dtype=np.bool_)
     for mask, of in zip(coverage, points.groups, strict=True):

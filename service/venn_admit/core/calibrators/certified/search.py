@@ -73,13 +73,9 @@ class Options:
 
 
 def best_choice(options: Options, limits: Limits) -> IntArray | None:
-    """Return the best choice of options found.
+    """Return the best choice of options found, (C,) int64: the option of each predicted class.
 
-    Args:
-        limits: What the choice must keep.
-
-    Returns:
-        (C,) int64, the option of each predicted class, or None if no feasible choice was found that admits something.
+    It is None if no feasible choice was found that admits something.
     """
     excess, limit, allowed = _constraints(options, limits)
     if not allowed.any(axis=1).all():

@@ -151,9 +151,6 @@ def foretell(
     Each chain goes as far as its policies are more likely to pass than not. What a chain that passes to its end leaves
     to the others is not foretold.
 
-    Args:
-        points: The number of points in the documents.
-
     Raises:
         InvalidInputError: An argument or an array is out of range, or there are fewer than two documents.
     """
@@ -190,11 +187,7 @@ def foretell_strongest(
     by_softmax: int,
     confidence: Decimal = DEFAULT_CONFIDENCE,
 ) -> Foretold:
-    """Return what `certify_strongest` is expected to find, by its rule.
-
-    Args:
-        points: The number of points in the documents.
-    """
+    """Return what `certify_strongest` is expected to find, by its rule."""
     both, predicted = (
         foretell(
             proposing,

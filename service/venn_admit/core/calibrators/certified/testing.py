@@ -185,13 +185,7 @@ def tallies(
 def capped_documents(
     setting: ChainSetting, kinds: Sequence[Kind], admitted: Callable[[CertificatePoints], BoolArray]
 ) -> int:
-    """Return how many documents of evidence have more admitted points of a class than any proposing document has.
-
-    Args:
-        setting: What a policy was tested under.
-        kinds: Those of the classes that are promised something.
-        admitted: Says which of some points the policy admits, (n,) bool.
-    """
+    """Return how many documents of evidence have more admitted points of a class than any proposing document has."""
     if setting.shown.single_points:
         return 0
     capped = np.zeros(setting.shown.documents, dtype=np.bool_)

@@ -193,13 +193,7 @@ def _least_later_lines(
 
 
 def _touching_lines(points: CumulativePoints, minorant: Minorant, groups: IntArray) -> tuple[IntArray, IntArray]:
-    """R_j - R_i and N_j - N_i for some groups j and the vertex i that attains T_j with w = 1: two arrays (m,) int64.
-
-    Args:
-        points: The points of all groups.
-        minorant: The minorant of the points.
-        groups: (m,) int64, ascending.
-    """
+    """R_j - R_i and N_j - N_i for ascending groups j and the vertex i that attains T_j with w = 1: (m,) int64 each."""
     total, hits = points.total[groups + 1], points.hits[groups + 1]
     block_first = np.searchsorted(minorant.vertex, groups, side="right") - 1
     cell = np.searchsorted(points.start, groups, side="right") - 1

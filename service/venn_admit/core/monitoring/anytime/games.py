@@ -153,9 +153,6 @@ def still_to_start(counted: IntArray) -> FloatArray:
 
     It falls by a square root, so that a start after n documents has about n ** -1.5: good times cost the logarithm of
     their length. A square root is rounded alike by every processor.
-
-    Args:
-        counted: Documents, any shape.
     """
     weight: FloatArray = (1 - FIRST_START) * np.sqrt(EARLY_STARTS / (EARLY_STARTS + counted))
     return weight
@@ -241,11 +238,7 @@ class Further:
 
 
 def go_on_from_starts(several: Sequence[Further], before: int) -> None:
-    """Play on with the games of several lamps at once.
-
-    Args:
-        before: The number of documents so far.
-    """
+    """Play on with the games of several lamps at once; before: the number of documents so far."""
     wealth, joining, counted = [], [], []
     for of in several:
         counts = of.games.counted + np.cumsum(of.counts, axis=0)  # (n, g)

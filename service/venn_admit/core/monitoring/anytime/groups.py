@@ -71,11 +71,7 @@ class GroupPlan:
 
 
 def group_plan(calibration: LabelledPoints, kinds: Sequence[Kind], policy: Policy | None) -> GroupPlan | None:
-    """Return the plan of the lamp of groups; None if no kind is of groups.
-
-    Args:
-        calibration: The labelled points of a snapshot, with the groups of each attribute.
-    """
+    """Return the plan of the lamp of groups, by the labelled points of a snapshot; None if no kind is of groups."""
     classes: list[PromisedClass] = []
     largest, documents = [], []
     of_groups = [kind for kind in kinds if isinstance(kind, GroupKind)]
@@ -95,9 +91,5 @@ def group_plan(calibration: LabelledPoints, kinds: Sequence[Kind], policy: Polic
 
 
 def unknown_counts(groups: Sequence[PointGroups]) -> IntArray:
-    """Return how many points are in no known group of each attribute, (A,) int64.
-
-    Args:
-        groups: The groups of points by A attributes.
-    """
+    """Return how many points are in no known group of each of A attributes, (A,) int64."""
     return np.array([np.count_nonzero(of.codes < 0) for of in groups], dtype=np.int64)

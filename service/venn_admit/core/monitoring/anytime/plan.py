@@ -123,9 +123,7 @@ class MonitorPlan:
     def games(self, lamp: Lamp) -> int:
         """How many games share the level of a lamp, at least 1.
 
-        Args:
-            lamp: Its games; each partition of the mix has two, since it may become more and less frequent, and so has
-                each class of a sample.
+        Each partition of the mix has two, as it may become more and less frequent, and so has each class of a sample.
         """
         if lamp is Lamp.GROUPS:
             return max(0 if self.groups is None else int(self.groups.tested.sum()), 1)
