@@ -264,7 +264,7 @@ def _usable_shares(workspace: Workspace, classifier: Classifier, settings: Calib
         connection.execution_options(isolation_level="REPEATABLE READ")
         with connection.begin():
             classifier = classifiers.by_id(connection, classifier.id)
-            parameters = require_parameters(connection, classifier)
+            parameters = approximations.require_parameters(connection, classifier)
             _, mc = read_points(connection, classifier, Split.MC, parameters, memory_budget=workspace.memory_budget)
     return usable_shares(
         mc,
@@ -514,19 +514,8 @@ def usable_parameters(connection: Connection, classifier: Classifier) -> StoredP
     """Return the parameters to calibrate under, with enough training exemplars; None if there are logits only."""
     if classifier.knn is None:
         return None
-    parameters = require_parameters(connection, classifier)
+    parameters = approximations.require_parameters(connection, classifier)
     require_support(connection, classifier)
-    return parameters
-
-
-def require_parameters(connection: Connection, classifier: Classifier) -> StoredParameters:
-    parameters = approximations.current_parameters(connection, classifier)
-    if parameters is None:
-        raise NotReadyError(
-            f"classifier {classifier.name!r} has no KNN parameters yet: fit it first",
-            code=Code.NOT_FITTED,
-            classifier=classifier.name,
-        )
     return parameters
 
 

@@ -25,7 +25,6 @@ from venn_admit.flows.calibration.calibrate import (
     add_approximation_job,
     require_approximations,
     require_classes,
-    require_parameters,
     usable_parameters,
 )
 from venn_admit.flows.data.catalogue import find
@@ -36,7 +35,7 @@ from venn_admit.methods.venn_abers.split_points import read_knn, read_split
 from venn_admit.report.what_if.compared import ComparedSetting, ComparedSettings, ForetoldSetting
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import classifiers
-from venn_admit.store.exemplars.approximations import StoredParameters
+from venn_admit.store.exemplars.approximations import StoredParameters, require_parameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace
 

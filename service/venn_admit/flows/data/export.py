@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlalchemy import Connection, Engine, Row
 
 from venn_admit.core.calibrators.arguments import json_settings
-from venn_admit.errors import Code, InvalidInputError, NotReadyError
+from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.files.output.atomic import check_output
 from venn_admit.files.output.exports import (
     APPROXIMATIONS_SCHEMA,
@@ -139,13 +139,7 @@ def _parameters(connection: Connection, classifier: Classifier, calibration_id: 
     """
     if classifier.knn is None:
         return _settings(calibrations.latest_or_by_id(connection, classifier, calibration_id))
-    current = approximations.current_parameters(connection, classifier)
-    if current is None:
-        raise NotReadyError(
-            f"classifier {classifier.name!r} has no KNN parameters yet: fit it first",
-            code=Code.NOT_FITTED,
-            classifier=classifier.name,
-        )
+    current = approximations.require_parameters(connection, classifier)
     calibration: Calibration | None
     try:
         calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)

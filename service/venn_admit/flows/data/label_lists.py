@@ -12,7 +12,7 @@ from venn_admit.core.monitoring.drift import DecidedPoints
 from venn_admit.core.monitoring.traffic import RECENT
 from venn_admit.core.split_names import Split
 from venn_admit.core.types import IntArray
-from venn_admit.errors import Code, InvalidInputError, NotFoundError
+from venn_admit.errors import InvalidInputError
 from venn_admit.layer.contributions import without_prediction
 from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.database.engine import consistent_view
@@ -55,12 +55,7 @@ def known_label(engine: Engine, name: str, external_id: str) -> KnownLabel:
         classifier = classifiers.by_name(connection, name)
         stored = labels.by_external_id(connection, classifier, [external_id]).get(external_id)
         if stored is None:
-            raise NotFoundError(
-                f"classifier {name!r} has no exemplar {external_id!r}",
-                code=Code.UNKNOWN_EXEMPLAR,
-                classifier=name,
-                exemplar=external_id,
-            )
+            raise labels.unknown_exemplar(name, external_id)
         if stored.label is None:
             raise InvalidInputError(f"external_id: expected an exemplar with a label, got {external_id!r}, without one")
         event = labels.newest_event(connection, stored)

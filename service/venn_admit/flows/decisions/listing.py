@@ -132,12 +132,7 @@ def stored_point(engine: Engine, name: str, external_id: str) -> GivenPoint:
         classifier = classifiers.by_name(connection, name)
         found = labels.by_external_id(connection, classifier, [external_id]).get(external_id)
         if found is None:
-            raise NotFoundError(
-                f"classifier {classifier.name!r} has no exemplar {external_id!r}",
-                code=Code.UNKNOWN_EXEMPLAR,
-                classifier=classifier.name,
-                exemplar=external_id,
-            )
+            raise labels.unknown_exemplar(classifier.name, external_id)
         ids = np.array([found.id])
         (logits,) = exemplars.network_logits(connection, classifier, ids)
         vector = None if classifier.knn is None else exemplars.vectors(connection, classifier, ids)[0]

@@ -15,16 +15,15 @@ from venn_admit.core.budget import block_rows
 from venn_admit.core.neighbours.search import neighbours_without
 from venn_admit.core.split_names import Split
 from venn_admit.core.types import Approximation, IntArray, Neighbours, Support, join_approximations
-from venn_admit.errors import Code, InvalidInputError, NotFoundError, NotReadyError, OutdatedError
+from venn_admit.errors import Code, InvalidInputError, NotReadyError, OutdatedError
 from venn_admit.files.label_values import ClassNumbers
 from venn_admit.flows.calibration.approximate import neighbours_in_order
-from venn_admit.flows.calibration.calibrate import require_parameters
 from venn_admit.report.what_if.training import TrainingChange
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.decisions import what_if
 from venn_admit.store.exemplars import classifiers, exemplars, labels, neighbours
-from venn_admit.store.exemplars.approximations import Replacements, StoredParameters, positions
+from venn_admit.store.exemplars.approximations import Replacements, StoredParameters, positions, require_parameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.support_files import CachedSupport
 from venn_admit.store.work import recalibrations
@@ -110,12 +109,7 @@ def other_training(
     for external_id in asked:
         exemplar = stored.get(external_id)
         if exemplar is None:
-            raise NotFoundError(
-                f"classifier {classifier.name!r} has no exemplar {external_id!r}",
-                code=Code.UNKNOWN_EXEMPLAR,
-                classifier=classifier.name,
-                exemplar=external_id,
-            )
+            raise labels.unknown_exemplar(classifier.name, external_id)
         if exemplar.split != Split.TRAIN or exemplar.label is None:
             raise InvalidInputError(
                 f"exemplar {external_id!r} is in split {exemplar.split}, expected a training exemplar"

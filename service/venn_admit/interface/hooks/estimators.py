@@ -10,7 +10,7 @@ from venn_admit.files.inputs import input_error
 from venn_admit.files.sources import plain_list
 from venn_admit.interface.arrays import column_of
 from venn_admit.interface.hooks.arguments import Arguments
-from venn_admit.interface.hooks.model import Floats, Outputs, two_logits
+from venn_admit.interface.hooks.model import Floats, Model, Outputs, two_logits
 
 LEAST_PROBABILITY = 1e-30
 """What a probability of 0 is taken for, since its logarithm is not finite."""
@@ -23,10 +23,8 @@ _ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
 }
 
 
-class HookedEstimator:
+class HookedEstimator(Model):
     """An estimator, whose vectors are its last step's features, or what a step or transformer makes of its input."""
-
-    parameters = None
 
     def __init__(self, estimator: Any, layer: Any) -> None:
         """Check that it is fitted and has what logits can be made of; arguments and errors are those of `hook`."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.inputs import input_error
 from venn_admit.interface.arrays import array_of
-from venn_admit.interface.hooks.arguments import Arguments, Parameters, parameters_of
+from venn_admit.interface.hooks.arguments import Arguments, parameters_of
 from venn_admit.interface.hooks.columns import BatchColumns, attribute_choices
 from venn_admit.interface.hooks.estimators import HookedEstimator, is_estimator
 from venn_admit.interface.hooks.model import Model, Outputs
@@ -15,27 +15,14 @@ from venn_admit.interface.hooks.modules import HookedModule
 from venn_admit.interface.hooks.outputs import HookedBatches
 
 
-class HookedFunction:
+class HookedFunction(Model):
     """A function that takes a batch's inputs and returns a pair: vectors, or None, and logits."""
-
-    vector_name = "vectors"
 
     def __init__(self, function: Callable[..., Any]) -> None:
         """Use a function."""
         self.name = getattr(function, "__name__", type(function).__name__)
         self._function = function
-        self.parameters: Parameters = parameters_of(function)
-
-    def are_rows(self, data: Any) -> bool:
-        """Whether data are an array, a tensor or a DataFrame of rows."""
-        return hasattr(data, "shape")
-
-    def check_classes(self, class_names: Sequence[str]) -> None:
-        """Do nothing: a function does not know its classes."""
-
-    def class_numbers(self, labels: Sequence[Any], first_row: int) -> Sequence[Any]:  # noqa: ARG002 - as every model
-        """Return the labels as they are: a function does not know its classes."""
-        return labels
+        self.parameters = parameters_of(function)
 
     def outputs(self, arguments: Arguments, mask: Any) -> Outputs:  # noqa: ARG002 - as every model
         """Call it."""

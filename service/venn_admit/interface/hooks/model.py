@@ -1,7 +1,8 @@
 """What a hook needs of a model, whatever its kind."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,28 +20,20 @@ class Outputs(NamedTuple):
     logits: Floats
 
 
-class Model(Protocol):
-    """A model whose vectors and logits can be read."""
+class Model(ABC):
+    """A model whose vectors and logits can be read, and which does not know its classes, unless it says otherwise.
 
-    @property
-    def name(self) -> str:
-        """What messages call it."""
+    Attributes:
+        name: What messages call it.
+        vector_name: What messages call its vectors.
+        parameters: The names of what it takes; None if it takes one thing only.
+    """
 
-    @property
-    def vector_name(self) -> str:
-        """What messages call its vectors."""
+    name: str
+    vector_name = "vectors"
+    parameters: Parameters | None = None
 
-    @property
-    def parameters(self) -> Parameters | None:
-        """The names of what it takes; None if it takes one thing only."""
-
-    def are_rows(self, data: Any) -> bool:
-        """Whether data are rows, which are to be divided into batches, and not batches.
-
-        Raises:
-            InvalidInputError: They are neither.
-        """
-
+    @abstractmethod
     def outputs(self, arguments: Arguments, mask: Any) -> Outputs:
         """Run it on a batch; mask: which positions of a sequence count, or None.
 
@@ -48,14 +41,19 @@ class Model(Protocol):
             InvalidInputError: The output has no vectors or no logits.
         """
 
-    def class_numbers(self, labels: Sequence[Any], first_row: int) -> Sequence[Any]:
+    def are_rows(self, data: Any) -> bool:
+        """Whether data are rows, which are to be divided into batches, and not batches."""
+        return hasattr(data, "shape")
+
+    def class_numbers(self, labels: Sequence[Any], first_row: int) -> Sequence[Any]:  # noqa: ARG002 - estimators use it
         """Return the labels of the rows from `first_row` on as a classifier knows them.
 
         Raises:
             InvalidInputError: The model knows no such class.
         """
+        return labels
 
-    def check_classes(self, class_names: Sequence[str]) -> None:
+    def check_classes(self, class_names: Sequence[str]) -> None:  # noqa: B027 - nothing is known of classes
         """Raise InvalidInputError if its classes cannot be those of a classifier, in the same order."""
 
 

@@ -1,6 +1,6 @@
 """A torch module: what one of its layers takes or returns, and its output, while it runs on a batch."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import chain
@@ -11,8 +11,8 @@ import numpy as np
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.inputs import input_error
 from venn_admit.interface.arrays import array_of
-from venn_admit.interface.hooks.arguments import Arguments, Parameters, parameters_of
-from venn_admit.interface.hooks.model import Outputs, two_logits
+from venn_admit.interface.hooks.arguments import Arguments, parameters_of
+from venn_admit.interface.hooks.model import Model, Outputs, two_logits
 from venn_admit.interface.hooks.pooling import POOLINGS, flattened, pooled, shape_advice, states_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _LISTED = 8
 
 
-class HookedModule:
+class HookedModule(Model):
     """A module, and the layer whose states are the vectors."""
 
     def __init__(
@@ -47,24 +47,12 @@ class HookedModule:
         if not (logits is None or callable(logits) or isinstance(logits, (str, int))):
             raise InvalidInputError(f"logits: expected a name, a position or a function, got a {type(logits).__name__}")
         self._layer: Module | None = None
-        self.vector_name = "vectors"
         if layer is not None:
             name, self._layer = _find_layer(self._module, self.name, layer)
             self.vector_name = f"{take} of layer {name!r}"
         elif reduce is not None:
             raise InvalidInputError("reduce: expected a layer to reduce, got none; name it: hook(module, layer=...)")
-        self.parameters: Parameters = parameters_of(self._module.forward)
-
-    def are_rows(self, data: Any) -> bool:
-        """Whether data are an array or a tensor of rows."""
-        return hasattr(data, "shape")
-
-    def check_classes(self, class_names: Sequence[str]) -> None:
-        """Do nothing: a module does not know its classes."""
-
-    def class_numbers(self, labels: Sequence[Any], first_row: int) -> Sequence[Any]:  # noqa: ARG002 - as every model
-        """Return the labels as they are: a module does not know its classes."""
-        return labels
+        self.parameters = parameters_of(self._module.forward)
 
     def outputs(self, arguments: Arguments, mask: Any) -> Outputs:
         """Run the module, in evaluation mode and without gradients, and return what the hook saw and its logits.

@@ -12,6 +12,7 @@ from venn_admit.core.budget import block_rows
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
 from venn_admit.core.split_names import Split
 from venn_admit.core.types import Approximation, BoolArray, IntArray, KnnParameters, TrainingEpoch
+from venn_admit.errors import Code, NotReadyError
 from venn_admit.store.database.binary_copy import (
     BOOL,
     FLOAT8,
@@ -262,6 +263,15 @@ def current_parameters(connection: Connection, classifier: Classifier) -> Stored
     """Return the parameters that new work uses; None before the first fit."""
     row = execute(connection, "approximations.current_parameters", classifier_id=classifier.id).one_or_none()
     return _parameters(row)
+
+
+def require_parameters(connection: Connection, classifier: Classifier) -> StoredParameters:
+    """Return the parameters that new work uses. Raises NotReadyError before the first fit."""
+    parameters = current_parameters(connection, classifier)
+    if parameters is None:
+        message = f"classifier {classifier.name!r} has no KNN parameters yet: fit it first"
+        raise NotReadyError(message, code=Code.NOT_FITTED, classifier=classifier.name)
+    return parameters
 
 
 def parameters_by_id(connection: Connection, knn_parameters_id: int) -> StoredParameters:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row
 from venn_admit.core.audits import AuditRates, drawn
 from venn_admit.core.split_names import Split
 from venn_admit.core.types import IntArray
+from venn_admit.errors import Code, NotFoundError
 from venn_admit.store.database.binary_copy import INT4, INT8, TEXT, FilledColumns, copy_in
 from venn_admit.store.database.engine import driver_cursor
 from venn_admit.store.database.statements import execute
@@ -46,6 +47,12 @@ class LabelEvent:
     label: int | None
     selection: str
     split: Split
+
+
+def unknown_exemplar(name: str, external_id: str) -> NotFoundError:
+    """Return the error that a classifier has no exemplar of an id."""
+    message = f"classifier {name!r} has no exemplar {external_id!r}"
+    return NotFoundError(message, code=Code.UNKNOWN_EXEMPLAR, classifier=name, exemplar=external_id)
 
 
 def by_external_id(
