@@ -266,8 +266,18 @@ def _judged(tally: Tally, alpha: Decimal, beside: str = "") -> Cell:
     return Cell(cell.figure, cell.beside, verdict=verdict, few=cell.few, hint=cell.hint)
 
 
-def class_payload(tallies: tuple[Tally, ...], names: tuple[str, ...]) -> list[dict[str, object]]:
-    """Return how much is right of what is admitted of each class, as JSON has it."""
+def admission_payload(admission: Admission, names: tuple[str, ...]) -> dict[str, object]:
+    """Return how much is admitted, and how much of it is right in each class, as JSON has it."""
+    return {
+        "admitted": admission.admitted.correct,
+        "admitted_share": admission.admitted.share,
+        "admitted_interval": list(admission.admitted.interval),
+        "per_true_class": _class_payload(admission.right.per_true_class, names),
+        "per_predicted_class": _class_payload(admission.right.per_predicted_class, names),
+    }
+
+
+def _class_payload(tallies: tuple[Tally, ...], names: tuple[str, ...]) -> list[dict[str, object]]:
     return [
         {
             "label": number,

@@ -17,7 +17,7 @@ from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.core.comparison.divisions import DIVISIONS, mean_and_range
 from venn_admit.core.evaluation.measures import Admission
 from venn_admit.core.method_names import DEFAULT_METHOD
-from venn_admit.report.evaluation.glance import admission_cells, admission_columns, class_payload, intervals_text
+from venn_admit.report.evaluation.glance import admission_cells, admission_columns, admission_payload, intervals_text
 from venn_admit.report.evaluation.table import Cell, Column, EvaluationTable, Note, Row
 from venn_admit.report.evaluation.terminal import table_view
 from venn_admit.report.evaluation.wording import interval_text, note_text, share_text
@@ -194,7 +194,16 @@ def _hidden(count: int, rest: str | None) -> tuple[Note, ...]:
 
 def compared_payload(found: ComparedSettings, render: Render) -> dict[str, Any]:
     """The same for programs, with every setting and every class."""
-    names, proposed = found.class_names, found.proposal()
+    proposed = found.proposal()
+
+    def payload(one: ComparedSetting | ForetoldSetting) -> dict[str, Any]:
+        return {
+            **asked_json(one.settings),
+            "q_bins": list(one.settings.q_bins),
+            **admission_payload(one.admission, found.class_names),
+            "command": render(found.step(one.settings)),
+        }
+
     return {
         "classifier": found.classifier,
         "alpha": str(found.alpha),
@@ -203,34 +212,14 @@ def compared_payload(found: ComparedSettings, render: Render) -> dict[str, Any]:
         "documents": found.document_count,
         "settings": [
             {
-                **asked_json(one.settings),
-                "q_bins": list(one.settings.q_bins),
-                "admitted": one.admission.admitted.correct,
-                "admitted_share": one.admission.admitted.share,
-                "admitted_interval": list(one.admission.admitted.interval),
+                **payload(one),
                 "division_shares": list(one.division_shares),
-                "per_true_class": class_payload(one.admission.right.per_true_class, names),
-                "per_predicted_class": class_payload(one.admission.right.per_predicted_class, names),
                 "every_class_reaches": one.every_predicted_class_reaches(found.alpha),
-                "command": render(found.step(one.settings)),
             }
             for one in found.compared
         ],
         "proposing": found.proposing_count,
-        "foretold": [
-            {
-                **asked_json(one.settings),
-                "q_bins": list(one.settings.q_bins),
-                "promises": str(one.promised),
-                "admitted": one.admission.admitted.correct,
-                "admitted_share": one.admission.admitted.share,
-                "admitted_interval": list(one.admission.admitted.interval),
-                "per_true_class": class_payload(one.admission.right.per_true_class, names),
-                "per_predicted_class": class_payload(one.admission.right.per_predicted_class, names),
-                "command": render(found.step(one.settings)),
-            }
-            for one in found.foretold
-        ],
+        "foretold": [{**payload(one), "promises": str(one.promised)} for one in found.foretold],
         "left_out": [{"what": what, "why": why} for what, why in found.left_out],
         "command": None if proposed is None else render(found.step(proposed.settings)),
     }

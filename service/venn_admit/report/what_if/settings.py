@@ -6,7 +6,7 @@ from typing import Any
 from venn_admit.core.calibrators.arguments import called, json_settings
 from venn_admit.core.calibrators.settings import CalibratorSettings, VennAbersSettings
 from venn_admit.core.evaluation.measures import Admission
-from venn_admit.report.evaluation.glance import admission_cells, admission_columns, class_payload, intervals_text
+from venn_admit.report.evaluation.glance import admission_cells, admission_columns, admission_payload, intervals_text
 from venn_admit.report.evaluation.table import EvaluationTable, Row
 
 
@@ -94,11 +94,7 @@ def settings_payload(found: SettingsTried) -> dict[str, Any]:
                 "method": found.method,
                 **_setting(one),
                 "in_use": one.is_current,
-                "admitted": one.admission.admitted.correct,
-                "admitted_share": one.admission.admitted.share,
-                "admitted_interval": list(one.admission.admitted.interval),
-                "per_true_class": class_payload(one.admission.right.per_true_class, found.class_names),
-                "per_predicted_class": class_payload(one.admission.right.per_predicted_class, found.class_names),
+                **admission_payload(one.admission, found.class_names),
                 "every_class_reaches": one.every_class_reaches,
             }
             for one in found.tried
