@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field
 
 from venn_admit.api.models.calibration_settings import with_asked_settings, with_given_settings
 from venn_admit.api.models.common import (
@@ -11,6 +11,7 @@ from venn_admit.api.models.common import (
     LARGEST_KEY,
     WHOLE,
     AnswerPage,
+    ClassName,
     Extractor,
     Finite,
     Given,
@@ -31,8 +32,6 @@ from venn_admit_client.records import (
     Weaker,
     Withheld,
 )
-
-ClassName = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=PRINTABLE)]
 
 
 class NewClassifier(Given):

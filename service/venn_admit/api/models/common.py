@@ -25,12 +25,16 @@ Extractor = Annotated[str, StringConstraints(min_length=1, max_length=200, patte
 StoredId = Annotated[str, StringConstraints(min_length=1, max_length=ID_LENGTH_LIMIT, pattern=STORABLE)]
 ExternalId = Annotated[str, StringConstraints(min_length=1, max_length=ID_LENGTH_LIMIT, pattern=PRINTABLE)]
 
+ClassName = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=PRINTABLE)]
+
 PROBABILITIES = (
     "Whether what is given as logits are probabilities, whose logarithms are taken; false: they are logits, whatever "
     "they look like; null: refused if every row lies in [0, 1] and sums to 1."
 )
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Vector = Annotated[list[Finite], Field(fail_fast=True, min_length=1, max_length=16_000)]
+PerClass = Annotated[list[Finite], Field(fail_fast=True, min_length=2, max_length=100_000)]
 _Text = Annotated[str, StringConstraints(max_length=100_000, pattern=STORABLE)]
 _Scalar = bool | Annotated[int, Field(ge=-(2**63), le=2**63 - 1)] | Finite | _Text | None
 AttributesOfOne = Annotated[

@@ -10,13 +10,14 @@ from venn_admit.api.models.common import (
     AnswerPage,
     AttributesOfOne,
     ExternalId,
-    Finite,
     FromSource,
     Given,
     Key,
     Model,
     Number,
+    PerClass,
     StatedInRequest,
+    Vector,
     answer_of,
 )
 from venn_admit.core import evidence
@@ -26,18 +27,15 @@ from venn_admit_client.records import Neighbour, Replay, StoredDecision
 
 MOST_POINTS = 1000
 
-_Vector = Annotated[list[Finite], Field(fail_fast=True, min_length=1, max_length=16_000)]
-_Logits = Annotated[list[Finite], Field(fail_fast=True, min_length=2, max_length=100_000)]
-
 
 class Point(Given):
     """A point to decide on."""
 
     external_id: ExternalId | None = Field(default=None, description="What the answer calls it.", examples=["review-1"])
-    vector: _Vector | None = Field(
+    vector: Vector | None = Field(
         default=None, description="r, D numbers; null if the classifier has logits only.", examples=[[0.25, -1.5, 0.75]]
     )
-    logits: _Logits | None = Field(
+    logits: PerClass | None = Field(
         default=None,
         description="f(x), the network's, C numbers; a calibration by Venn-Abers needs them, one by Venn-ADMIT does "
         "not.",

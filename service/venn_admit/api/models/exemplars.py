@@ -1,27 +1,26 @@
 """Exemplars and labels that come in, and what is forgotten or deleted."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from venn_admit.api.models.common import (
     AttributesOfOne,
+    ClassName,
     ClassNumber,
     ExternalId,
-    Finite,
     FromSource,
     Given,
+    PerClass,
     StatedInRequest,
     StoredId,
+    Vector,
     answer_of,
 )
-from venn_admit.core.names import PRINTABLE
 from venn_admit_client.records import Deletion, Forgetting, Ingestion, Labelling
 
 MOST_EXEMPLARS = 1000
 MOST_LABELS = 5000
-
-_ClassName = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=PRINTABLE)]
 
 
 class NewExemplar(Given):
@@ -31,13 +30,11 @@ class NewExemplar(Given):
         default=None, description="Its id; null for all or none: then ids follow from the content.", examples=["a-1"]
     )
     document_id: ExternalId | None = Field(default=None, description="The document it is from.", examples=[None])
-    vector: Annotated[list[Finite], Field(fail_fast=True, min_length=1, max_length=16_000)] | None = Field(
+    vector: Vector | None = Field(
         default=None, description="r, D numbers; null if the classifier has logits only.", examples=[[0.25, -1.5, 0.75]]
     )
-    logits: Annotated[list[Finite], Field(fail_fast=True, min_length=2, max_length=100_000)] = Field(
-        description="f(x), the network's, C numbers.", examples=[[2.5, -1.5]]
-    )
-    label: ClassNumber | _ClassName = Field(description="Its class, by number or name.", examples=["positive"])
+    logits: PerClass = Field(description="f(x), the network's, C numbers.", examples=[[2.5, -1.5]])
+    label: ClassNumber | ClassName = Field(description="Its class, by number or name.", examples=["positive"])
     attributes: AttributesOfOne = Field(default_factory=dict, description="What else is known of it.")
 
 
@@ -67,7 +64,7 @@ class NewLabel(Given):
     """A label of a stored exemplar."""
 
     external_id: StoredId = Field(examples=["review-1"])
-    label: ClassNumber | _ClassName | None = Field(
+    label: ClassNumber | ClassName | None = Field(
         description="Its class, by number or name; null takes the stored label back, if `retract` is true.",
         examples=["positive"],
     )

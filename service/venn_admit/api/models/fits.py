@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, StringConstraints
 
 from venn_admit.api.models.calibration_settings import IGNORED, with_ignored_settings
-from venn_admit.api.models.common import LARGEST_KEY, WHOLE, Finite, Given, Model, Number, answer_of
+from venn_admit.api.models.common import LARGEST_KEY, WHOLE, Finite, Given, Model, Number, PerClass, answer_of
 from venn_admit.core.calibrators.venn_abers.scores import FEATURES
 from venn_admit_client.records import Fit
 
@@ -38,7 +38,6 @@ class ParametersAnswer(Model):
     )
 
 
-_PerClass = Annotated[list[Finite], Field(fail_fast=True, min_length=2, max_length=100_000)]
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _PerFeature = Annotated[list[Finite], Field(fail_fast=True, min_length=len(FEATURES), max_length=len(FEATURES))]
 
@@ -75,8 +74,8 @@ class NewReliability(Given):
 class NewParameters(Given):
     """Parameters that were fitted elsewhere, as `export` writes them; those of a calibration are ignored."""
 
-    beta: _PerClass = Field(description="The KNN's beta, C numbers.", examples=[[-0.16, -0.23]])
-    gamma: _PerClass = Field(description="The KNN's gamma, C numbers.", examples=[[0.25, 0.25]])
+    beta: PerClass = Field(description="The KNN's beta, C numbers.", examples=[[-0.16, -0.23]])
+    gamma: PerClass = Field(description="The KNN's gamma, C numbers.", examples=[[0.25, 0.25]])
     eta: _Positive = Field(description="Temperature of the KNN.", examples=[4.7])
     eta_loc: _Positive = Field(description="Temperature of the localizer.", examples=[0.6])
     reliability: NewReliability | None = Field(

@@ -2,17 +2,15 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import BaseModel, Field
 
-from venn_admit.api.models.common import WHOLE, ClassNumber, Given, Model, Name, StoredId, answer_of
+from venn_admit.api.models.common import WHOLE, ClassName, ClassNumber, Given, Model, Name, StoredId, answer_of
 from venn_admit.api.models.exemplars import MOST_LABELS
-from venn_admit.core.names import PRINTABLE
 from venn_admit.flows.reviews.claims import LEAST_LEASE, MOST_CLAIMS, MOST_LEASE
 from venn_admit_client.asked_reviews import LEASE_SECONDS
 from venn_admit_client.records import Claims, Disagreement, Reviewed, ReviewQueue
 
 Lease = Annotated[float, Field(ge=LEAST_LEASE, le=MOST_LEASE, allow_inf_nan=False)]
-_ClassName = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=PRINTABLE)]
 
 
 class OfReviewer(BaseModel):
@@ -59,7 +57,7 @@ class ReviewLabel(Given):
     """The label of a point."""
 
     external_id: StoredId = Field(examples=["review-1"])
-    label: ClassNumber | _ClassName = Field(description="Its class, by number or name.", examples=["positive"])
+    label: ClassNumber | ClassName = Field(description="Its class, by number or name.", examples=["positive"])
 
 
 class ReviewLabels(OfReviewer, Given):
