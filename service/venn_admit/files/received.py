@@ -48,8 +48,8 @@ class ReceivedFile:
             if self.path.suffix == STREAM_ENDING:
                 classes = ClassNumbers(class_count, class_names)
                 layout = Layout(self.called, dimension, class_count, classes, self.memory_budget, self.stated)
-                with open_stream(self.path, self.called, self.memory_budget) as stream:
-                    yield from exemplar_batches(layout, stream.schema, stream.batches)
+                with open_stream(self.path, self.called, self.memory_budget) as (schema, batches):
+                    yield from exemplar_batches(layout, schema, batches)
             else:
                 yield from FileSource(self.path, self.memory_budget, self.stated).batches(
                     dimension=dimension, class_count=class_count, class_names=class_names
@@ -59,8 +59,8 @@ class ReceivedFile:
         """Read all rows of a file of labels; errors are those of `read_labels`."""
         with self._named():
             if self.path.suffix == STREAM_ENDING:
-                with open_stream(self.path, self.called, self.memory_budget) as stream:
-                    return read_label_batches(self.called, stream.schema, stream.batches, rules, self.memory_budget)
+                with open_stream(self.path, self.called, self.memory_budget) as (schema, batches):
+                    return read_label_batches(self.called, schema, batches, rules, self.memory_budget)
             return read_labels(self.path, rules, self.memory_budget)
 
     @contextmanager

@@ -11,7 +11,6 @@ table begins with the distance to its list of fields, which has the place of eac
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,24 +30,16 @@ _BUFFER = struct.Struct("<qq")  # offset in the body, length
 _LENGTH = struct.Struct("<q")  # before each compressed buffer: its length once decompressed, -1 if it is not compressed
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ArrowStream:
-    """A stream that is open. batches: of valid arrays, to be read once; InvalidInputError at one that is not."""
-
-    schema: pa.Schema
-    batches: Iterator[pa.RecordBatch]
-
-
 @contextmanager
-def open_stream(path: Path, place: Place, memory_budget: int) -> Iterator[ArrowStream]:
-    """Open a file that holds an Arrow IPC stream.
+def open_stream(path: Path, place: Place, memory_budget: int) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
+    """Open a file that holds an Arrow IPC stream: its schema, and batches of valid arrays, to be read once.
 
     Args:
         place: What messages call it.
         memory_budget: Bytes that reading it may take.
 
     Raises:
-        InvalidInputError: The stream is damaged, has no end, or would take too much memory.
+        InvalidInputError: The stream is damaged, has no end, or would take too much memory; or so is a batch.
     """
     with reading(place, KIND, *DAMAGE):
         _check_end(path)
@@ -61,7 +52,7 @@ def open_stream(path: Path, place: Place, memory_budget: int) -> Iterator[ArrowS
             if columns > _COLUMN_LIMIT:
                 raise ValueError(f"it has {columns:,} columns, expected at most {_COLUMN_LIMIT:,}")
         with reader:
-            yield ArrowStream(reader.schema, valid_batches(place, KIND, iter(reader)))
+            yield reader.schema, valid_batches(place, KIND, iter(reader))
 
 
 def _check_end(path: Path) -> None:

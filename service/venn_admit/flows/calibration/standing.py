@@ -57,10 +57,10 @@ def advance_standing(
     """
     chain, before = _chain(connection, classifier, calibrator_id, of_current=of_current)
     has_ended = chains.has_ended(connection, classifier, chain)
-    found = advance_chain(connection, classifier, chain, settings, has_ended=has_ended)
+    certificate, left_out = advance_chain(connection, classifier, chain, settings, has_ended=has_ended)
     is_whole = not forgotten.lost_points(connection, before.id).total
     counts = (before.mc_count, before.vp_count)
-    if is_whole and found.certificate == venn_abers.certificate_of(connection, before.id):
+    if is_whole and certificate == venn_abers.certificate_of(connection, before.id):
         if has_ended and not of_current:
             raise NotReadyError(
                 f"chain {chain.number} of {classifier.name!r} has ended: its thresholds are on the reliability score "
@@ -72,7 +72,7 @@ def advance_standing(
                 confidence=str(settings.confidence),
                 score=settings.score or AUTO,
             )
-        return Advanced(before.id, found.certificate, *counts, found.left_out, is_new=False)
+        return Advanced(before.id, certificate, *counts, left_out, is_new=False)
     if in_use.current(connection, calibrator_id) != before.id:
         calibrations.open_again(connection, before, classifier.class_count)
     left = None if is_whole else rows_of(connection, calibrator_id, classifier.class_count)
@@ -81,8 +81,8 @@ def advance_standing(
     calibration_id = calibrations.store_again(connection, before, counts, reason=reason)
     if left is not None:
         venn_abers.add_steps(connection, calibration_id, _steps(left, classifier, before))
-    venn_abers.add_certificate(connection, calibration_id, found.certificate, None, chain_id=chain.id)
-    return Advanced(calibration_id, found.certificate, *counts, found.left_out, is_new=True)
+    venn_abers.add_certificate(connection, calibration_id, certificate, None, chain_id=chain.id)
+    return Advanced(calibration_id, certificate, *counts, left_out, is_new=True)
 
 
 def _chain(

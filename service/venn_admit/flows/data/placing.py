@@ -69,15 +69,15 @@ class Placement:
         keys = document_keys(external_ids, document_ids)
         if not self._has_vectors:
             return Placed(self._draw(keys), {})
-        stored = copies.stored_copies(self._connection, self._classifier, dict.fromkeys(digests))
-        others = stored.held_out if self._trains else stored.training
+        held_out, training = copies.stored_copies(self._connection, self._classifier, dict.fromkeys(digests))
+        others = held_out if self._trains else training
         opposed = {row: others[digest] for row, digest in enumerate(digests) if digest in others}
         if self._trains:
             return Placed(self._draw(keys), opposed)
         first: dict[bytes, str] = {}
         for key, digest in zip(keys, digests, strict=True):
             before = first.setdefault(digest, key)
-            other = stored.held_out.get(digest)
+            other = held_out.get(digest)
             if before != key or (other is not None and other.document_key != key):
                 self._suspects.add(key)
         self._find_documents(document_ids)

@@ -25,7 +25,7 @@ from venn_admit.store.calibrations import calibrators
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import approximations, classifiers, forgotten, support
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.exemplars.forgotten import AskedFor, TouchedSnapshot
+from venn_admit.store.exemplars.forgotten import AskedFor
 from venn_admit.store.work import recalibrations
 
 REASON = "forgotten exemplars"
@@ -89,13 +89,12 @@ def remove_from(submission: Submission, generation: Classifier, hits: Sequence[A
         total.recalibrations[generation.id] = recalibrations.request(connection, generation, REASON)
 
 
-def _renew(submission: Submission, generation: Classifier, touched: Sequence[TouchedSnapshot], total: Total) -> bool:
+def _renew(submission: Submission, generation: Classifier, touched: set[int], total: Total) -> bool:
     """Follow each current snapshot that lost points by one that never had them; return whether any could not be."""
     connection, memory_budget = submission.connection, submission.workspace.memory_budget
-    current = {one.calibrator_id for one in touched if one.is_current}
     unserved = False
     for calibrator in calibrators.of_classifier(connection, generation):
-        if calibrator.id not in current or calibrator.retired_at is not None:
+        if calibrator.id not in touched or calibrator.retired_at is not None:
             continue
         savepoint = connection.begin_nested()
         try:

@@ -135,19 +135,12 @@ def certificate_at(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AdvancedChain:
-    """How far a chain came. left_out: new points that wait, because they have no score that the thresholds are on."""
-
-    certificate: Certificate
-    left_out: int
-
-
 def advance_chain(
     connection: Connection, classifier: Classifier, chain: StoredChain, settings: VennAbersSettings, *, has_ended: bool
-) -> AdvancedChain:
+) -> tuple[Certificate, int]:
     """Let the labels since the last advance count, in time in proportion to them.
 
+    Return the certificate, and how many new points wait because they have no score that the thresholds are on.
     Labels that were corrected or taken back count as they are now, from the first of them on. has_ended: whether new
     points can have no score any more that the thresholds are on.
     """
@@ -171,7 +164,7 @@ def advance_chain(
     if not has_ended and chains.begun(connection, classifier).newest == chain.number:
         following = _following(connection, chain, state, at, settings, withdrawn)
     certificate = certificate_at(chain, state, at, settings, withdrawn, following)
-    return AdvancedChain(certificate, len(labels.label) - len(taken.label))
+    return certificate, len(labels.label) - len(taken.label)
 
 
 def _following(

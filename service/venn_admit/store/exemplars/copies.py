@@ -28,16 +28,10 @@ class StoredCopy:
     split: Split
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredCopies:
-    """Exemplars that are held out, and such that train, by the digest of their vector and logits, one for each."""
-
-    held_out: Mapping[bytes, StoredCopy]
-    training: Mapping[bytes, StoredCopy]
-
-
-def stored_copies(connection: Connection, classifier: Classifier, digests: Collection[bytes]) -> StoredCopies:
-    """Return what is stored under distinct digests of vector and logits, apart from what only was scored."""
+def stored_copies(
+    connection: Connection, classifier: Classifier, digests: Collection[bytes]
+) -> tuple[dict[bytes, StoredCopy], dict[bytes, StoredCopy]]:
+    """Return exemplars with these distinct digests of vector and logits: one for each that is held out, or trains."""
     each = list(digests)
     assert all(len(digest) == _DIGEST_BYTES for digest in each), "packed into one value"
     held_out: dict[bytes, StoredCopy] = {}
@@ -45,7 +39,7 @@ def stored_copies(connection: Connection, classifier: Classifier, digests: Colle
     for row in execute(connection, "copies.of_contents", classifier_id=classifier.id, digests=b"".join(each)):
         copy = StoredCopy(row.external_id, row.document_key, Split(row.split))
         (training if copy.split == Split.TRAIN else held_out)[each[row.position]] = copy
-    return StoredCopies(held_out, training)
+    return held_out, training
 
 
 def splits_of_documents(

@@ -57,22 +57,6 @@ class AskedFor:
 
 
 @dataclass(frozen=True, slots=True)
-class RunningJob:
-    """A job that is not over."""
-
-    id: int
-    kind: str
-
-
-@dataclass(frozen=True, slots=True)
-class TouchedSnapshot:
-    """A snapshot that counts a point that is forgotten."""
-
-    calibrator_id: int
-    is_current: bool
-
-
-@dataclass(frozen=True, slots=True)
 class LostPoints:
     """How many points of a snapshot were forgotten, in each split."""
 
@@ -140,10 +124,10 @@ def lock(connection: Connection, generations: Sequence[Classifier]) -> None:
     execute(connection, "forgotten.lock_classifiers", classifier_ids=_ids(generations)).all()
 
 
-def running_jobs(connection: Connection, generations: Sequence[Classifier], kinds: Sequence[str]) -> list[RunningJob]:
-    """Return the jobs of these generations that are not over, of some kinds."""
+def running_jobs(connection: Connection, generations: Sequence[Classifier], kinds: Sequence[str]) -> Sequence[Row[Any]]:
+    """Return id and kind of the jobs of these generations that are not over, of some kinds."""
     parameters = {"classifier_ids": _ids(generations), "kinds": list(kinds)}
-    return [RunningJob(**row._mapping) for row in execute(connection, "forgotten.running_jobs", **parameters)]
+    return execute(connection, "forgotten.running_jobs", **parameters).all()
 
 
 def training_now(connection: Connection, exemplar_ids: IntArray) -> IntArray:
@@ -168,15 +152,16 @@ def add_trainings(connection: Connection, exemplar_ids: IntArray, next_version: 
     execute(connection, "forgotten.add_trainings", exemplar_ids=exemplar_ids.tolist(), next_version=next_version)
 
 
-def add_points(connection: Connection, exemplar_ids: IntArray) -> list[TouchedSnapshot]:
+def add_points(connection: Connection, exemplar_ids: IntArray) -> set[int]:
     """Record which snapshots count points of these exemplars, and give these a new revision.
 
-    The caller holds the locks of their calibrators. Nobody reads such a snapshot as it was cached.
+    Return the calibrators of those that are current. The caller holds the locks of the calibrators. Nobody reads such a
+    snapshot as it was cached.
     """
     parameters = {"exemplar_ids": exemplar_ids.tolist()}
     execute(connection, "forgotten.add_points", **parameters)
     rows = execute(connection, "forgotten.renew_snapshots", **parameters)
-    return [TouchedSnapshot(**row._mapping) for row in rows]
+    return {row.calibrator_id for row in rows if row.is_current}
 
 
 def keep_evidence(connection: Connection, exemplar_ids: IntArray) -> None:
