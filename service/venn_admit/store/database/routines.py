@@ -15,7 +15,7 @@ from venn_admit.resources import bundled_folder
 _TABLE = re.compile(r"^CREATE (?:UNLOGGED )?TABLE (?P<name>\w+\.\w+) \(\n(?P<columns>.*?)^\)", re.MULTILINE | re.DOTALL)
 _VIEW = re.compile(r"^CREATE VIEW (?P<name>report\.\w+) AS$", re.MULTILINE)
 _FUNCTION = re.compile(
-    r"^CREATE FUNCTION (?P<name>report\.\w+)\((?P<arguments>[^)]*)\)\n"
+    r"^CREATE (?:OR REPLACE )?FUNCTION (?P<name>report\.\w+)\((?P<arguments>[^)]*)\)\n"
     r"RETURNS TABLE \(\n(?P<columns>.*?)^\)$",
     re.MULTILINE | re.DOTALL,
 )
