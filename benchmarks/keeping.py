@@ -39,7 +39,7 @@ _VIEWS = (
     "decision_v2 WHERE day = DATE '{day}'",
     "rejection_v1 WHERE day = DATE '{day}'",
     "rejection_v1 WHERE calibration = {calibration}",
-    "selective_accuracy_v3 WHERE calibration = {calibration}",
+    "selective_accuracy_v4 WHERE calibration = {calibration}",
     "traffic_v1 WHERE job = {job}",
 )
 _TABLES = ("decision", "admit_evidence", "abers_evidence", "job_row")

@@ -37,7 +37,7 @@ _QUERIES = (
     _Query("report.partition_v2 WHERE calibration = {calibration}", _POINTS),
     _Query("report.partition_summary_v1 WHERE calibration = {calibration} AND source = 'calibration'", _POINTS),
     _Query("report.partition_summary_v1 WHERE calibration = {calibration} AND source = 'scored'", _DECISIONS),
-    _Query("report.selective_accuracy_v3 WHERE calibration = {calibration}", _DECISIONS),
+    _Query("report.selective_accuracy_v4 WHERE calibration = {calibration}", _DECISIONS),
     _Query("report.rejection_v1 WHERE calibration = {calibration}", _DECISIONS),
     _Query("report.rejection_v1 WHERE day = DATE '2026-01-20'", _DAY),
     _Query("report.traffic_v1 WHERE job = {job}", _ROWS),

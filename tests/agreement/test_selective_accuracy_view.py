@@ -1,4 +1,4 @@
-"""`report.selective_accuracy_v3` and `evaluate` count the same decisions and come to the same figures."""
+"""`report.selective_accuracy_v4` and `evaluate` count the same decisions and come to the same figures."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ VARIANTS = {
 
 FIGURES = """
 SELECT correct, admitted, points, documents, share_correct, share_admitted, wilson_low, wilson_high, verdict
-FROM report.selective_accuracy_v3
+FROM report.selective_accuracy_v4
 WHERE
     classifier = 'reviews' AND calibration = 1
     AND weighted = :weighted AND q_equals_k = :q_equals_k AND per = :per AND class IS NOT DISTINCT FROM :class
@@ -95,7 +95,7 @@ def test_all_variants_on_all_labelled_decisions(bench: Bench) -> None:
 
 def test_decisions_made_with_q_equals_k_count_for_that_variant_alone(bench: Bench) -> None:
     bench.score("reviews", EXAMPLES / "test.npz", require_full_match=True, weighted=False)
-    kept = bench.rows("SELECT DISTINCT weighted, q_equals_k FROM report.selective_accuracy_v3")
+    kept = bench.rows("SELECT DISTINCT weighted, q_equals_k FROM report.selective_accuracy_v4")
     assert [tuple(row) for row in kept] == [(False, True)]
     check_agreement(bench, report_of_decisions(bench), {"Venn-ADMIT plain, q = K": (False, True)})
 
@@ -104,7 +104,7 @@ def test_each_classifier_and_calibration_counts_its_own(bench: Bench) -> None:
     bench.score("reviews", EXAMPLES / "test.npz")
     bench.calibrate("reviews", kappa=60)
     bench.score("reviews", EXAMPLES / "test.npz")
-    query = "SELECT calibration, points FROM report.selective_accuracy_v3 WHERE per = 'all' ORDER BY calibration"
+    query = "SELECT calibration, points FROM report.selective_accuracy_v4 WHERE per = 'all' ORDER BY calibration"
     assert [tuple(row) for row in bench.rows(query)] == [(1, 488), (1, 488), (2, 488), (2, 488)]
 
 
@@ -124,7 +124,7 @@ def test_labels_that_came_later_count_whichever_split_they_joined(bench: Bench) 
     update_monitor(bench.engine, "reviews")
 
     (said,) = bench.rows(
-        "SELECT points, admitted FROM report.selective_accuracy_v3 WHERE per = 'all' AND weighted AND NOT q_equals_k"
+        "SELECT points, admitted FROM report.selective_accuracy_v4 WHERE per = 'all' AND weighted AND NOT q_equals_k"
     )
     of_decisions = "SELECT count(*) FROM report.decision_v2 WHERE label IS NOT NULL{}"
     assert said.points == bench.value(of_decisions.format("")) == 488
@@ -137,5 +137,5 @@ def test_labels_that_came_later_count_whichever_split_they_joined(bench: Bench) 
     bench.adopt("reviews")
     bench.calibrate("reviews", kappa=100)
     bench.score("reviews", path)
-    newer = "SELECT coalesce(max(points), 0) FROM report.selective_accuracy_v3 WHERE per = 'all' AND calibration = 2"
+    newer = "SELECT coalesce(max(points), 0) FROM report.selective_accuracy_v4 WHERE per = 'all' AND calibration = 2"
     assert bench.value(newer) == 0

@@ -363,7 +363,7 @@ def test_views_show_nothing_where_there_is_nothing(logits: Bench) -> None:
     assert (calibration.knn_parameters, calibration.parameters_origin) == (None, None)
     assert sum(row.points for row in partitions) == calibration.mc_count
     (accuracy,) = logits.rows(
-        "SELECT admitted, correct, points FROM report.selective_accuracy_v3 WHERE per = 'all' AND NOT q_equals_k"
+        "SELECT admitted, correct, points FROM report.selective_accuracy_v4 WHERE per = 'all' AND NOT q_equals_k"
     )
     (truth,) = logits.rows(
         "SELECT count(decision) AS admitted, count(*) FILTER (WHERE decision = label) AS correct, count(*) AS points "

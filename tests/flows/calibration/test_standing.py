@@ -193,6 +193,20 @@ def test_a_report_counts_the_labels_that_an_advance_would_use(begun: Bench) -> N
     assert pending() == (0, 0, 0)
 
 
+def test_a_view_counts_the_labels_that_advance_it_apart(begun: Bench) -> None:
+    """Those of the calibration that decided are, too, since later ones of its chain rest on them."""
+    query = (
+        "SELECT points, certifying, admitted IS NOT NULL AND share_admitted IS NULL AS is_empty "
+        "FROM report.selective_accuracy_v4 WHERE per = 'all' AND NOT q_equals_k"
+    )
+    give(begun, 0, 300)
+    assert [tuple(row) for row in begun.rows(query)] == [(300, 0, False)]
+    advance(begun)
+    assert [tuple(row) for row in begun.rows(query)] == [(0, 300, True)]
+    give(begun, 300, 400)
+    assert [tuple(row) for row in begun.rows(query)] == [(100, 300, False)]
+
+
 def test_a_document_counts_once_by_the_labels_that_came_first(begun: Bench) -> None:
     before = certificate(begun).points
     give(begun, 0, 1)

@@ -265,5 +265,5 @@ class TestLabelled:
 
     def figures(self, bench: Bench) -> tuple[object, ...]:
         found = update_monitor(bench.engine, "edge", restart=False)
-        accuracy = bench.rows("SELECT * FROM report.selective_accuracy_v3 ORDER BY 1, 2, 3, 4, 5, 6, 7")
+        accuracy = bench.rows("SELECT * FROM report.selective_accuracy_v4 ORDER BY 1, 2, 3, 4, 5, 6, 7")
         return found.documents, [one for one in found.readings if one.about.lamp not in OF_SAMPLE], accuracy
