@@ -93,6 +93,7 @@ def test_weighted_and_not_at_once_is_refused(own_calibrated: Program, files: Pat
     assert "expected --weighted or --unweighted, got both" in " ".join(outcome.stderr.split())
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_report_says_method_score_and_counts(by_abers: Program, tmp_path: Path) -> None:
     result = by_abers("report", NAME, "--json").result
     assert (result["calibration"]["method"], result["calibration"]["asked_score"]) == ("venn-abers", "auto")

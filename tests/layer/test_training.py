@@ -80,13 +80,13 @@ def test_labels_of_documents_are_enough_to_find_tokens(how: dict[str, Any], tmp_
 
 
 def test_min_max_loss_makes_detections_precise(tmp_path: Path) -> None:
-    shards = write_states(tmp_path / "train", draw_documents(500, class_count=3, seed=1), class_count=3)
+    shards = write_states(tmp_path / "train", draw_documents(250, class_count=3, seed=1), class_count=3)
     tokens = write_states(tmp_path / "tokens", draw_documents(300, kind="token", class_count=3, seed=2), class_count=3)
     precision = {
         weight: [
             found.precision
             for found in evaluate_layer(
-                run(shards, tmp_path / f"model {weight}", max_epochs=30, min_max_weight=weight).model,
+                run(shards, tmp_path / f"model {weight}", max_epochs=20, min_max_weight=weight).model,
                 tokens,
                 level="token",
                 memory_budget=BUDGET,

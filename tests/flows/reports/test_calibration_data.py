@@ -49,11 +49,10 @@ def localized() -> list[int]:
     said = []
     for part in PARTS:
         for row, vector in enumerate(GOLDEN[f"{part}_r"].astype(np.float64)):
-            others = [j for j in range(len(names)) if part == "mc" or fold[j] != fold[row]]
-            distances = [math.dist(vector, vectors[j]) for j in others]
-            weights = [math.exp((min(distances) - one) / float(GOLDEN["eta_loc"])) for one in distances]
-            output = [sum(w * logits[j, c] for w, j in zip(weights, others, strict=True)) for c in range(C)]
-            said.append(output.index(max(output)))
+            others = np.flatnonzero([part == "mc" or one != fold[row] for one in fold])
+            distances = np.sqrt(((vectors[others] - vector) ** 2).sum(axis=1))
+            weights = np.exp((distances.min() - distances) / float(GOLDEN["eta_loc"]))
+            said.append(int((weights @ logits[others]).argmax()))
     return said
 
 
