@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from tests.conftest import fresh_database
-from tests.plans.plans import add_filled_classifier, buffers, explain, kinds, scans
+from tests.plans.plans import add_filled_classifier, buffers, explain, kinds, read, scans
 from venn_admit.store.database.engine import connect, create_engine, transaction
 from venn_admit.store.database.statements import statement
 
@@ -80,3 +80,13 @@ def test_cascades_that_are_up_to_date_are_found_without_a_point(engine: Engine) 
         nodes = explain(connection, query, {}, analyze=True)
         assert connection.execute(text(query)).all() == []
     assert sum(node["Actual Rows"] * node["Actual Loops"] for node in scans(nodes, "calibration_point")) == 0
+
+
+def test_what_reached_the_next_stage_is_looked_up(engine: Engine) -> None:
+    """Points that are labelled and those beside them are, and nothing that is held out."""
+    with connect(engine) as connection:
+        scored = "SELECT id FROM exemplar WHERE classifier_id = 1 AND split = 'scored' ORDER BY id"
+        ids = list(connection.execute(text(scored)).scalars())
+        given = {"classifier_id": 1, "exemplar_ids": ids[::2], "last_id": ids[-1], "most": len(ids)}
+        nodes = explain(connection, str(statement("cascades.reached")), given, analyze=True)
+    assert 0 < read(nodes, "exemplar") <= 3 * len(ids)

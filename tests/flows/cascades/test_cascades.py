@@ -247,6 +247,14 @@ def test_a_cascade_follows_data_that_arrive_at_its_stages(bench: Bench, data: Re
     assert follow() == []
 
 
+def give(bench: Bench, name: str, rows: Arrays, selection: str = "random") -> None:
+    """Record the labels of rows."""
+    path = bench.folder / "labels.csv"
+    given = zip(rows["id"], rows["y"], strict=True)
+    path.write_text("\n".join(["external_id,label", *(f"{key},{label}" for key, label in given)]) + "\n")
+    label_rows(bench.engine, name, LabelFile(path), selection=selection, retract=False)
+
+
 def test_labels_of_traffic_count_if_all_stages_scored_it(bench: Bench, data: Reviews) -> None:
     """The large network is mostly asked for what the small one does not serve, which is no random sample."""
 
@@ -254,10 +262,7 @@ def test_labels_of_traffic_count_if_all_stages_scored_it(bench: Bench, data: Rev
         """How many points certify once a stage has scored and got random labels of the first rows."""
         rows = {key: values[:count] for key, values in data.scored[name].items()}
         scores(bench, name, {key: values for key, values in rows.items() if key != "y"})
-        given = zip(rows["id"], rows["y"], strict=True)
-        path = bench.folder / "labels.csv"
-        path.write_text("\n".join(["external_id,label", *(f"{key},{label}" for key, label in given)]) + "\n")
-        label_rows(bench.engine, name, LabelFile(path), selection="random", retract=False)
+        give(bench, name, rows)
         calibrate(bench, name)
         return certify(bench, "reviews").points
 
@@ -268,6 +273,37 @@ def test_labels_of_traffic_count_if_all_stages_scored_it(bench: Bench, data: Rev
     after = certified("large", 400)
     assert after is not None
     assert after > before
+
+
+def test_labels_of_what_a_stage_passes_on_are_no_random_sample_of_what_it_decides_on(
+    bench: Bench, data: Reviews
+) -> None:
+    """Though they are one of what reaches the next stage."""
+    unlabelled = {
+        name: {key: values for key, values in rows.items() if key != "y"} for name, rows in data.scored.items()
+    }
+    found = served(bench.engine, "reviews", [scores(bench, "small", unlabelled["small"])])
+    passed_on = [one for one, stage in zip(found.ids, found.stage, strict=True) if stage == 2]
+    scores(bench, "large", take(unlabelled["large"], passed_on))
+    few, many = passed_on[:6], passed_on[6:106]
+    before = manage.show(bench.engine, "reviews").points
+    for name in ("small", "large"):
+        give(bench, name, take(data.scored[name], few))
+        calibrate(bench, name)
+    joined = "SELECT count(*) FROM exemplar WHERE split IN ('mc', 'vp') AND external_id = ANY(:ids)"
+    assert bench.value(joined, ids=few) > 0
+    assert certify(bench, "reviews").points == before, "of a cascade, they certify nothing, as few as they are"
+
+    rows = take(data.scored["small"], many)
+    with pytest.raises(ConflictError, match=r"got 100 of points that all reached 'large', as \d+ of \d+ others did"):
+        give(bench, "small", rows)
+    give(bench, "small", rows, selection="selected")
+    give(bench, "large", take(data.scored["large"], many))
+    # Where the next stage has all points, labels of these are as random as they are said to be.
+    scores(bench, "large", unlabelled["large"])
+    give(bench, "small", rows)
+    first = data.scored["small"]["id"][:200].tolist()
+    give(bench, "small", take(data.scored["small"], [one for one in first if one not in few + many]))
 
 
 def test_what_nobody_asked_for_is_withheld_if_it_serves_far_less(bench: Bench) -> None:

@@ -186,7 +186,7 @@ class CertifyChunks:
             request = cascades.request_of(connection, work.job.id)
             cascade = cascades.by_name(connection, request.cascade)
             own = [_read(connection, of, self.workspace.memory_budget) for of in cascade.classifiers]
-        points, proposing = _joined(cascade, own)
+            points, proposing = _joined(cascade, own, _is_whole(connection, cascade, own))
         asked, class_count = request.settings.asked, len(cascade.class_names)
         certificate = certify_cascade(
             points.take(proposing),
@@ -216,11 +216,11 @@ class CertifyChunks:
 class _Own:
     """What a stage has of its own: its points, the calibration in use, and the version of its score.
 
-    later: the ids of those points that came without a label, such as those that were scored.
+    later: those points that came without a label, such as those that were scored: their keys by their ids.
     """
 
     points: RankedHeldOut
-    later: set[str]
+    later: dict[str, int]
     calibration_id: int
     version: ScoreVersion
 
@@ -244,20 +244,34 @@ def _require_certifiable(connection: Connection, classifier: Classifier) -> tupl
 def _read(connection: Connection, classifier: Classifier, memory_budget: int) -> _Own:
     calibration, parameters = _require_certifiable(connection, classifier)
     points = held_out_points(connection, classifier, calibration, parameters, memory_budget)
-    later = {row.external_id for row in labels.labelled_later(connection, classifier, _HELD_OUT)}
+    later = {row.external_id: row.id for row in labels.labelled_later(connection, classifier, _HELD_OUT)}
     return _Own(points, later, calibration.id, ScoreVersion(points.kind, calibration.knn_parameters_id))
 
 
-def _joined(cascade: Cascade, stages: Sequence[_Own]) -> tuple[CascadePoints, BoolArray]:
+def _is_whole(connection: Connection, cascade: Cascade, stages: Sequence[_Own]) -> bool:
+    """Whether all stages have what the first one scored, with or without a label, up to the newest with a label.
+
+    Stages after the first are mostly asked for points that it does not serve, so labels of the traffic are a random
+    sample only then.
+    """
+    first, last_id = stages[0], max(stages[0].later.values(), default=0)
+    labelled = first.later.keys() & set(first.points.ids)
+    return all(
+        labelled <= set(one.points.ids)
+        and not cascades.passes_by(connection, cascade.classifiers[0], of, last_id=last_id)
+        for of, one in zip(cascade.classifiers[1:], stages[1:], strict=True)
+    )
+
+
+def _joined(cascade: Cascade, stages: Sequence[_Own], is_whole: bool) -> tuple[CascadePoints, BoolArray]:
     """The points that all stages hold out, by id, and which of them propose: all of a document if it does anywhere.
 
-    Stages after the first are mostly asked for points that it does not serve, so those of the traffic are a random
-    sample only if the first has no others.
+    is_whole: whether those of the traffic are a random sample.
     """
     own = [one.points for one in stages]
     rows_of = [{external_id: row for row, external_id in enumerate(one.ids)} for one in own]
     found = set(rows_of[0]).intersection(*rows_of[1:])
-    if not stages[0].later & rows_of[0].keys() <= found:
+    if not is_whole:
         found = found.difference(*(one.later for one in stages))
     shared = sorted(found)
     rows = [np.array([of[external_id] for external_id in shared], dtype=np.int64) for of in rows_of]

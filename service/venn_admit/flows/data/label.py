@@ -12,6 +12,7 @@ from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundEr
 from venn_admit.files.label_sources import LabelSource
 from venn_admit.files.labels import LabelRows, LabelRules
 from venn_admit.flows.data.placing import Placement, document_keys
+from venn_admit.flows.data.reached import require_sample
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers, exemplars, labels, support_changes
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -54,7 +55,8 @@ def label(
         InvalidInputError: The source is invalid, or exemplars are to train where there are no vectors.
         NotFoundError: An id is stored for no generation of the classifier.
         ConflictError: An exemplar, or a copy of it, calibrates and would train; or a label of a review comes without
-            those of the other drawn points of its document, which count together.
+            those of the other drawn points of its document, which count together; or random labels are of points alone
+            that a stage of a cascade passed on.
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
@@ -83,6 +85,7 @@ def label(
         ]
         for one in changes:
             _require_whole_documents(connection, one, source)
+            require_sample(connection, one.classifier, _joining_at_random(one), source)
         requests = sum(map(partial(_record, connection, source), changes, placements))
         primary = _primary(classifier, changes, rows, source)
         counts = _counts(rows, primary, requests, sum(len(one.events) for one in changes))
@@ -179,6 +182,15 @@ def _require_whole_documents(connection: Connection, changes: _Changes, source: 
                 f"{source}: exemplar {beside[0]!r} of document {beside[1]!r} was drawn too and has no label; a "
                 "document counts once, so give the labels of all its drawn points together"
             )
+
+
+def _joining_at_random(changes: _Changes) -> list[int]:
+    """The points that were scored and calibrate from now on, because their labels are random."""
+    return [
+        event.exemplar_id
+        for one, event in changes.events.items()
+        if event.selection == "random" and event.label is not None and changes.stored[one].split == Split.SCORED
+    ]
 
 
 def _primary(classifier: Classifier, changes: list[_Changes], rows: LabelRows, source: LabelSource) -> _Changes:

@@ -21,6 +21,9 @@ from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
 
+MOST_BESIDE = 1000
+"""How many points of a stage, at most, say which part of what it decides on reaches the next."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScoreVersion:
@@ -158,6 +161,36 @@ def _stage(row: Row[Any]) -> StoredStage:
 def delete(connection: Connection, name: str) -> None:
     """Delete a cascade with its certificates."""
     execute(connection, "cascades.delete_cascade", name=name)
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How many of some points of a classifier a later stage has.
+
+    stage: its name. reached: of these. beside: how many other points were looked at that have no label. beside_reached:
+    of those.
+    """
+
+    stage: str
+    reached: int
+    beside: int
+    beside_reached: int
+
+
+def reached(connection: Connection, classifier: Classifier, exemplar_ids: Sequence[int]) -> list[Reached]:
+    """Return which part of some points of a classifier reached the stages that follow it in cascades, if any do.
+
+    Beside them, the newest up to the last of them are looked at: later ones may not have reached a stage yet.
+    """
+    parameters = {"classifier_id": classifier.id, "exemplar_ids": list(exemplar_ids), "last_id": max(exemplar_ids)}
+    rows = execute(connection, "cascades.reached", **parameters, most=MOST_BESIDE)
+    return [Reached(row.name, row.reached, row.beside, row.beside_reached) for row in rows]
+
+
+def passes_by(connection: Connection, first: Classifier, later: Classifier, *, last_id: int) -> bool:
+    """Return whether the first stage scored a point, up to one of a key, that a later stage does not have."""
+    parameters = {"classifier_id": first.id, "later_id": later.id, "last_id": last_id}
+    return bool(execute(connection, "cascades.passes_by", **parameters).scalar_one())
 
 
 def require_none_of(connection: Connection, generations: Sequence[Classifier]) -> None:

@@ -66,6 +66,91 @@ WHERE stage.classifier_id = ANY(:classifier_ids ::integer[])
 ORDER BY cascade.name
 LIMIT 1;
 
+-- name: reached
+-- How many of some points of a classifier each stage has that follows it in a cascade, and how many of the newest
+-- points beside them, up to the last of them, that wait for a label.
+WITH following AS (
+    SELECT DISTINCT later.classifier_id
+    FROM cascade_stage AS own
+    INNER JOIN cascade_stage AS later
+        ON
+            own.cascade_id = later.cascade_id
+            AND own.place < later.place
+    WHERE
+        own.classifier_id = :classifier_id
+        AND later.classifier_id IS NOT NULL
+),
+
+looked_at AS (
+    SELECT
+        given.external_id,
+        TRUE AS is_given
+    FROM exemplar AS given
+    WHERE
+        given.id = ANY(:exemplar_ids ::bigint[])
+        -- While nothing follows, none is read.
+        AND EXISTS (SELECT FROM following)
+    UNION ALL
+    (
+        SELECT
+            beside.external_id,
+            FALSE AS is_given
+        FROM exemplar AS beside
+        WHERE
+            beside.classifier_id = :classifier_id
+            AND beside.split = 'scored'
+            AND beside.id < :last_id
+            AND beside.id <> all(:exemplar_ids ::bigint[])
+            AND EXISTS (SELECT FROM following)
+        ORDER BY beside.id DESC
+        LIMIT :most
+    )
+)
+
+SELECT
+    stage.name,
+    count(*) FILTER (WHERE looked_at.is_given AND at_stage.external_id IS NOT NULL) AS reached,
+    count(*) FILTER (WHERE NOT looked_at.is_given) AS beside,
+    count(*) FILTER (WHERE NOT looked_at.is_given AND at_stage.external_id IS NOT NULL) AS beside_reached
+FROM following
+INNER JOIN classifier AS stage ON following.classifier_id = stage.id
+CROSS JOIN looked_at
+LEFT JOIN
+    LATERAL (
+        SELECT exemplar.external_id
+        FROM exemplar
+        WHERE
+            exemplar.classifier_id = following.classifier_id
+            AND exemplar.external_id = looked_at.external_id
+        ORDER BY exemplar.id
+        -- There is one at most. The limit keeps this from becoming a join, which would read the whole classifier.
+        LIMIT 1
+    ) AS at_stage
+    ON TRUE
+GROUP BY stage.id
+ORDER BY stage.id;
+
+-- name: passes_by
+-- Whether a stage of a cascade does not have some point that another one scored, up to a given one.
+SELECT count(*) > 0 AS passes_by
+FROM (
+    SELECT scored.id
+    FROM exemplar AS scored
+    WHERE
+        scored.classifier_id = :classifier_id
+        AND scored.split = 'scored'
+        AND scored.id <= :last_id
+        AND NOT EXISTS (
+            SELECT
+            FROM exemplar AS at_stage
+            WHERE
+                at_stage.classifier_id = :later_id
+                AND at_stage.external_id = scored.external_id
+        )
+    ORDER BY scored.id
+    LIMIT 1
+) AS passed_by;
+
 -- name: delete_cascade
 -- Delete a cascade with its stages and certificates.
 DELETE FROM classifier_cascade
