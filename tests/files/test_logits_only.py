@@ -73,6 +73,12 @@ def test_vectors_are_refused(form: str, where: str, tmp_path: Path) -> None:
     assert refused.value.code == Code.VECTORS_UNWANTED
 
 
+def test_vectors_of_an_npz_under_the_name_of_a_table_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "rows.npz", f=sample()["logits"], vector=sample()["vector"])
+    with pytest.raises(InvalidInputError, match="array 'vector': expected none, because the classifier has logits"):
+        next(batches(FileSource(tmp_path / "rows.npz")))
+
+
 @pytest.mark.parametrize(
     ("form", "saying"),
     [

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.files.samples import DIMENSION, ROWS, Columns, read, read_one, sample, write_npz
+from tests.files.samples import DIMENSION, NPZ_NAMES, ROWS, Columns, read, read_one, sample, write_npz
 from venn_admit.errors import InvalidInputError
 from venn_admit.files import count_rows, read_exemplars
 
@@ -126,6 +126,18 @@ def test_documents_may_be_integers(path: Path) -> None:
 @pytest.mark.parametrize("values", [np.zeros(ROWS), np.array([b"bytes"] * ROWS), np.zeros(ROWS, dtype=bool)])
 def test_documents_of_other_types(path: Path, values: np.ndarray[Any, Any]) -> None:
     assert "array 'doc': expected texts (dtype U) or integers" in refusal(path, sample() | {"document_id": values})
+
+
+@pytest.mark.parametrize(
+    ("own", "other"), [("y", "label"), ("y", "labels"), ("id", "external_id"), ("doc", "document_id")]
+)
+def test_the_name_of_a_table_is_an_attribute_beside_the_own_one_alone(path: Path, own: str, other: str) -> None:
+    arrays = {NPZ_NAMES[name]: sample()[name] for name in NPZ_NAMES}
+    np.savez(path, **arrays, **{other: arrays[own]})
+    assert [row[other] for row in read_one(path).attributes] == arrays[own].tolist()
+    np.savez(path, **{other if name == own else name: values for name, values in arrays.items()})
+    with pytest.raises(InvalidInputError, match=f"array '{other}': expected the name '{own}', got '{other}'; rename"):
+        list(read(path))
 
 
 def test_attributes_are_plain_python(path: Path) -> None:

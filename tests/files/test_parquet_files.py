@@ -247,6 +247,17 @@ def test_other_columns_join_the_attributes(path: Path) -> None:
     assert batch.attributes == [{"group": row, "text": "x"} for row in range(ROWS)]
 
 
+@pytest.mark.parametrize(
+    ("own", "other"), [("label", "y"), ("external_id", "id"), ("external_id", "ids"), ("document_id", "doc")]
+)
+def test_the_name_of_an_array_is_an_attribute_beside_the_own_one_alone(path: Path, own: str, other: str) -> None:
+    columns = sample() | {other: sample()[own]}
+    assert read_one(write_parquet(path, columns)).attributes[1][other] == columns[own][1]
+    del columns[own]
+    saying = f"column '{other}': expected the name '{own}', got '{other}'; rename it, to something else if"
+    assert saying in refusal(path, columns)
+
+
 def test_a_column_with_the_name_of_an_attribute(path: Path) -> None:
     columns = sample() | {"attributes": ["{}"] * 3 + ['{"group": 1}'] * (ROWS - 3)}
     message = refusal(path, columns)

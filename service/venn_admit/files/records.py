@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time
 from decimal import Decimal
@@ -25,6 +25,12 @@ NESTING_LIMIT = 100
 VERSION_RULE = "1 to 200 printable characters, without spaces around them"
 _VERSION_LENGTH = 200
 Attributes = dict[str, Any]
+# What .npz files, tables and arguments call the same thing that data may lack.
+_CALLED = (
+    ("y", "label", "labels"),
+    ("id", "external_id", "ids"),
+    ("doc", "document_id", "documents"),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,6 +124,21 @@ def unwanted_vectors(place: Place, where: str, got: object) -> InvalidInputError
     """Return the error for vectors that a classifier with logits only was given, ready to be raised."""
     expected, advice = "none, because the classifier has logits only", "leave the vectors out"
     return input_error(place, where, expected, got, advice, Code.VECTORS_UNWANTED)
+
+
+def check_names(place: Place, kind: str, names: Iterable[str], own: Collection[str]) -> None:
+    """Raise InvalidInputError if labels, ids or documents have the name that another format has for them.
+
+    They would be kept as an attribute and lost without a word. A column of such a name beside the right one is an
+    attribute. kind: what the names are of. own: the names that this format has.
+    """
+    present = set(names)
+    for called in _CALLED:
+        expected = next(name for name in called if name in own)
+        others = [name for name in called if name in present]
+        if others and expected not in present:
+            advice = "rename it, to something else if it is an attribute"
+            raise input_error(place, f"{kind} {others[0]!r}", f"the name {expected!r}", repr(others[0]), advice)
 
 
 def stating(layout: Layout, where: str, extractor: str | None) -> Layout:

@@ -21,7 +21,15 @@ import pyarrow.compute as pc
 from venn_admit.core.types import UNKNOWN_LABEL
 from venn_admit.files.arrow.types import DAMAGE, OTHER_TYPES, TYPES, affordable_batches, is_text, to_list
 from venn_admit.files.inputs import batch_bytes, input_error, reading
-from venn_admit.files.records import Attributes, ExemplarBatch, Layout, make_batch, stating, unwanted_vectors
+from venn_admit.files.records import (
+    Attributes,
+    ExemplarBatch,
+    Layout,
+    check_names,
+    make_batch,
+    stating,
+    unwanted_vectors,
+)
 
 EXTRACTOR_KEY = b"venn_admit.extractor"
 _BATCH_ROWS = 8192
@@ -52,6 +60,7 @@ def check_schema(layout: Layout, schema: pa.Schema) -> None:
     for name in widths:
         if name not in schema.names:
             raise input_error(layout.place, "columns", f"one named {name!r}", ", ".join(map(ascii, schema.names)))
+    check_names(layout.place, "column", schema.names, TYPES)
     for field in schema:
         where = f"column {field.name!a}"
         accepts, expected = TYPES.get(field.name, OTHER_TYPES)

@@ -23,6 +23,7 @@ from venn_admit.files.records import (
     Attributes,
     ExemplarBatch,
     Layout,
+    check_names,
     make_batch,
     stating,
     unwanted_vectors,
@@ -86,10 +87,12 @@ def _check_present(place: Place, arrays: dict[str, StoredArray], *names: str) ->
 
 def _check_arrays(layout: Layout, arrays: dict[str, StoredArray]) -> None:
     """Raise InvalidInputError if a header shows that an array is not as the module describes it."""
-    if layout.dimension is None and "r" in arrays:
-        raise unwanted_vectors(layout.place, "array 'r'", f"one of shape {arrays['r'].shape}")
+    for name in ("r", "vector"):
+        if layout.dimension is None and name in arrays:
+            raise unwanted_vectors(layout.place, f"array {name!r}", f"one of shape {arrays[name].shape}")
     required = ("f",) if layout.dimension is None else ("r", "f")
     _check_present(layout.place, arrays, *required)
+    check_names(layout.place, "array", arrays, _TYPES)
     first = required[0]
     row_count = arrays[first].shape[0] if arrays[first].shape else 0
     for name, array in {first: arrays[first], **arrays}.items():  # first, because the others are compared with it
