@@ -70,7 +70,7 @@ def test_a_role_that_reads_reports_alone_can_read_the_view(engine: Engine) -> No
         connection.execute(text("GRANT USAGE ON SCHEMA report TO reader_of_reports"))
         connection.execute(text("GRANT SELECT ON ALL TABLES IN SCHEMA report TO reader_of_reports"))
         connection.execute(text("SET LOCAL ROLE reader_of_reports"))
-        assert connection.execute(text("SELECT * FROM report.selective_accuracy_v3")).all() == []
+        assert connection.execute(text("SELECT * FROM report.selective_accuracy_v4")).all() == []
         connection.rollback()
 
 
