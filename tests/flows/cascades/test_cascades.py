@@ -13,6 +13,7 @@ from celery import Celery
 from tests.conftest import fresh_engine
 from tests.counting import traffic
 from tests.flows.cascades.bundled import STAGES, Reviews, calibrate, certify, prepare, reviews
+from tests.flows.recalibration import NoShell
 from tests.running import Arrays, Bench
 from venn_admit.core.calibrators.settings import make_venn_abers_settings
 from venn_admit.core.calibrators.venn_abers.certified_cells import proposing_rows
@@ -30,7 +31,7 @@ from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.recalibrate import recalibrate_due
 from venn_admit.flows.cascades import manage
 from venn_admit.flows.cascades.certify import cascade_settings_for, certify_due, request_certificate
-from venn_admit.flows.cascades.serve import decide, served
+from venn_admit.flows.cascades.serve import decide, score, served
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.label import label as label_rows
 from venn_admit.flows.decisions.score import request_score
@@ -428,6 +429,14 @@ def test_jobs_that_do_not_belong_together_are_refused(bench: Bench, data: Review
     for place in (0, 3):
         with pytest.raises(InvalidInputError, match="stage: expected 1 to 2"):
             decide(bench.engine, scorer, "reviews", place, GivenPoint(None, few["f"][0]))
+
+
+def test_jobs_of_no_use_are_refused_before_anything_is_scored(bench: Bench, data: Reviews) -> None:
+    few = take(data.scored["large"], data.scored["large"]["id"].tolist()[:2])
+    source, other = FileSource(bench.write("more.npz", few)), scores(bench, "large", few)
+    for job, refused in ((999, NotFoundError), (other, InvalidInputError)):
+        with pytest.raises(refused, match=f"job {job}"):
+            score(bench.workspace(), "reviews", [source], earlier_jobs=[job], shell=NoShell())
 
 
 def test_what_is_forgotten_is_served_no_more(bench: Bench, data: Reviews) -> None:

@@ -103,8 +103,8 @@ def score(
         shell: Sees the jobs through.
 
     Raises:
-        NotFoundError: There is no such cascade.
-        NotReadyError: It has no certificate.
+        NotFoundError: There is no such cascade, or no such job.
+        NotReadyError: It has no certificate, or an earlier job is not done.
         InvalidInputError: There are more sources than stages, or as in `served`.
         OutdatedError: A classifier has another score than when the cascade was certified.
         JobError: A job failed.
@@ -116,6 +116,8 @@ def score(
         scoring = [found.asked[place - 1] for place in places]
         for one in scoring:
             one.require_same_score(connection, calibrations.latest(connection, one.classifier))
+    if earlier_jobs:
+        served(workspace.engine, name, earlier_jobs)  # refuses jobs of no use before anything is stored or scored
     done = list(earlier_jobs)
     for classifier, source in zip((one.classifier for one in scoring), sources, strict=True):
         shell.show(f"Storing {source.name}", source.count_rows())
