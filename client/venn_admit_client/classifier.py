@@ -7,7 +7,7 @@ from typing import Any
 
 from . import answers
 from .errors import InvalidInputError
-from .given import listed_ids
+from .given import attributes_by_name, listed_ids
 from .inputs import as_rows, bodies, floats, labels_of, texts
 from .interface import Progress, Rows
 from .jobs import await_job, check_out, decisions_of
@@ -105,7 +105,8 @@ class Classifier(StoredClassifier):
     def _decide(self, vector: Any, logits: Any, attributes: Mapping[str, Any], **how: Any) -> Decision:
         one, own = floats(vector, "vector", self.dimension, ndim=1), floats(logits, "logits", len(self.classes), ndim=1)
         point = {"vector": None if one is None else one[None], "logits": None if own is None else own[None]}
-        return next(self._decided(point, {name: [value] for name, value in attributes.items()}, how))
+        columns = {name: [value] for name, value in attributes_by_name(attributes, InvalidInputError).items()}
+        return next(self._decided(point, columns, how))
 
     def decide_many(
         self,

@@ -61,6 +61,13 @@ def whole_number(argument: str, value: int | None, refused: type[Exception]) -> 
     raise refused(f"{argument}: expected a whole number, got {value!r}")
 
 
+def attributes_by_name(given: Any, refused: type[Exception]) -> dict[str, Any]:
+    """Return the attributes of a point; refused is raised unless they are values by names."""
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise refused(f"attributes: expected values by name, such as {{'region': 'north'}}, got {given!r}")
+    return dict(given)
+
+
 def encoded(where: str, body: Mapping[str, Any], refused: type[Exception]) -> bytes:
     """Return an object as JSON, with numbers of NumPy as Python has them.
 

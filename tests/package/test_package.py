@@ -118,6 +118,22 @@ def test_one_at_a_time_decides_as_many_at_once(calibrated: venn_admit.Classifier
         assert [near.distance for near in one.neighbours] == sorted(near.distance for near in one.neighbours)
 
 
+@pytest.mark.parametrize(
+    ("unfit", "saying"),
+    [
+        ({"neighbours": -1}, "neighbours: expected 0 or more, got -1"),
+        ({"neighbours": 2.5}, "neighbours: expected a whole number, got 2.5"),
+        ({"attributes": "region"}, "attributes: expected values by name, .*, got 'region'"),
+        ({"attributes": {1: "north"}}, "attributes: expected values by name"),
+    ],
+)
+def test_one_at_a_time_is_refused_what_a_request_is(
+    calibrated: venn_admit.Classifier, unfit: dict[str, Any], saying: str
+) -> None:
+    with pytest.raises(venn_admit.InvalidInputError, match=saying):
+        calibrated.decide(samples.scored()["vector"][0], **unfit)
+
+
 def test_progress_is_told_and_fewer_neighbours_are_named(connection: venn_admit.Connection) -> None:
     classifier, told = create(connection), list[tuple[int, int]]()
 

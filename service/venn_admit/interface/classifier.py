@@ -41,7 +41,7 @@ from venn_admit.results import calibrated_json, decided_json, registered
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.exemplars import classifiers
 from venn_admit_client.answers import calibration_of, decision_of
-from venn_admit_client.given import listed_ids
+from venn_admit_client.given import attributes_by_name, listed_ids, whole_number
 from venn_admit_client.interface import ClassifierInterface, Progress, Rows
 from venn_admit_client.records import (
     Audits,
@@ -256,12 +256,15 @@ class Classifier(ClassifierInterface):
         probabilities: bool | None,
         **how: Any,
     ) -> Decision:
+        how["neighbours"] = whole_number("neighbours", how["neighbours"], InvalidInputError)
+        if how["neighbours"] is not None and how["neighbours"] < 0:
+            raise InvalidInputError(f"neighbours: expected 0 or more, got {how['neighbours']}")
         if extractor is not None:
             require_extractor(find(self._runtime.engine, self._stored.address), extractor, "the vector")
         given = GivenPoint(
             None if vector is None else vector_of(vector, self.dimension),
             None if logits is None else vector_of(logits, len(self.classes), "logits"),
-            attributes,
+            attributes_by_name(attributes, InvalidInputError),
         )
         points = as_logits([given], probabilities)
         (found,) = self._runtime.point_scorer.score_each(self._stored.address, points, **how)
