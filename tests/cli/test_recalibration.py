@@ -68,6 +68,14 @@ def test_people_are_told(own_calibrated: Program, tmp_path: Path) -> None:
     assert f"{NAME} (venn-admit, alpha 0.2, delta 1, kappa 10): calibration 2 is current; for held-out data, " in said
 
 
+def test_only_the_setting_in_use_is_said_to_be_current(own_calibrated: Program, tmp_path: Path) -> None:
+    assert own_calibrated("calibrate", NAME, "--method", "venn-admit", "--alpha", "0.1", "--kappa", 5).code == 0
+    labels(own_calibrated, tmp_path, range(50))
+    said = own_calibrated("recalibrate", NAME).stdout
+    assert "alpha 0.2, delta 1, kappa 10): calibration 3 keeps the setting current, which is not in use; " in said
+    assert "alpha 0.1, delta 1, kappa 5): calibration 4 is current; " in said
+
+
 @pytest.mark.usefixtures("blank_charts")
 def test_training_exemplars_that_wait_are_counted_wherever_one_looks(own_calibrated: Program, tmp_path: Path) -> None:
     def ingest(name: str, rows: int, *json: str) -> Outcome:

@@ -1,7 +1,7 @@
 """What is stored: every classifier at a glance, one in detail, and the calibrations of one."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -147,6 +147,13 @@ def show_calibration(engine: Engine, name: str, calibration_id: int | None) -> t
         (row,) = listing.summaries(connection, classifier, limit=1, calibration_id=found.id)
         settings = {setting.id: setting for setting in calibrators.of_classifier(connection, classifier)}
         return row, settings[row.setting]
+
+
+def settings_in_use(engine: Engine, names: Collection[str]) -> set[int]:
+    """Return the settings by which some classifiers decide, by number. Raises NotFoundError."""
+    with consistent_view(engine) as connection:
+        found = [calibrators.of_classifier(connection, classifiers.by_name(connection, name)) for name in names]
+    return {setting.id for settings in found for setting in settings if setting.is_in_use}
 
 
 def list_calibrations(engine: Engine, name: str, *, limit: int, before: int | None = None) -> ListedCalibrations:

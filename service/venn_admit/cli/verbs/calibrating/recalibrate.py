@@ -22,7 +22,7 @@ def recalibrate(
 ) -> None:
     """Recalibrate now, under every setting that is not retired, if labels or data have arrived."""
     from venn_admit.flows.calibration.recalibrate import recalibrate as flow
-    from venn_admit.flows.data.catalogue import count_waiting
+    from venn_admit.flows.data.catalogue import count_waiting, settings_in_use
     from venn_admit.report.wording import waiting_text
     from venn_admit.results import recalibrated_json
 
@@ -32,14 +32,12 @@ def recalibrate(
     waiting = 0 if served else count_waiting(session.engine, name)
     nothing = waiting_text(waiting) if waiting else "no labels or data have arrived since the last calibration."
     results = [recalibrated_json(request, step) for request, step in served]
-    print_result(
-        as_json,
-        {"recalibrations": results},
-        *(
-            [_line(request, step, result) for (request, step), result in zip(served, results, strict=True)]
-            or [f"Nothing to do: {nothing}"]
-        ),
-    )
+    in_use = settings_in_use(session.engine, {request.classifier.name for request, _ in served})
+    lines = [
+        _line(request, step, result, is_in_use=request.calibrator_id in in_use)
+        for (request, step), result in zip(served, results, strict=True)
+    ]
+    print_result(as_json, {"recalibrations": results}, *(lines or [f"Nothing to do: {nothing}"]))
     failed = [result for result in results if result["error"]]
     if failed:
         raise NotReadyError(
@@ -47,9 +45,11 @@ def recalibrate(
         )
 
 
-def _standing(request: "RecalibrationRequest", result: dict[str, Any]) -> str:
-    if result["withheld"] is None:
+def _standing(request: "RecalibrationRequest", result: dict[str, Any], *, is_in_use: bool) -> str:
+    if result["withheld"] is None and is_in_use:
         return "is current"
+    if result["withheld"] is None:
+        return "keeps the setting current, which is not in use"
     from venn_admit_client.records import Withheld
 
     how = command(Step(Verb.USE, classifier=request.classifier.name, calibration=result["calibration"]))
@@ -67,7 +67,9 @@ def _certified(made: object) -> str:
     return "; certified" if made.certificate.policy is not None else "; not certified, so that everything is rejected"
 
 
-def _line(request: "RecalibrationRequest", step: "RecalibrationStep | None", result: dict[str, Any]) -> str:
+def _line(
+    request: "RecalibrationRequest", step: "RecalibrationStep | None", result: dict[str, Any], *, is_in_use: bool
+) -> str:
     from venn_admit.cli.tables.catalogue_tables import setting_text
     from venn_admit.flows.calibration.standing import Advanced
     from venn_admit.report.standing import standing_text
@@ -78,12 +80,13 @@ def _line(request: "RecalibrationRequest", step: "RecalibrationStep | None", res
     if result["calibration"] is None:
         return f"{of}: another process recalibrated it meanwhile."
     made = None if step is None or step.calibrated is None else step.calibrated.made
+    standing = _standing(request, result, is_in_use=is_in_use)
     if isinstance(made, Advanced):
-        is_new = _standing(request, result) if made.is_new else "stays, as no label came that counts"
+        is_new = standing if made.is_new else "stays, as no label came that counts"
         said = standing_text(made.certificate, request.classifier.class_names)
         return f"{of}: calibration {result['calibration']} {is_new}. {said}"
     return (
-        f"{of}: calibration {result['calibration']} {_standing(request, result)}; "
+        f"{of}: calibration {result['calibration']} {standing}; "
         f"for {result['reason']}, {counted(result['rows_closed'], 'row')} "
         f"closed and {result['rows_opened']:,} opened; points: {result['mc']:,} mc, {result['vp']:,} vp"
         f"{_certified(made)}."
