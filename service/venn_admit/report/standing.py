@@ -4,9 +4,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.calibrators.certified.certificate import Certificate, Refutation
 from venn_admit_client.records import count_text
 
+REMEDY = (
+    " Begin the next chain once labels have come since, which fix it. If labels were wrong, correct them instead; if "
+    "it was chance, start the monitor again."
+)
+"""What to do if labels refute what is certified."""
 MOST_CLASSES = 20
 """At most this many classes of a certificate are shown; of both kinds, those with the largest p-values."""
 
@@ -25,7 +30,9 @@ def standing_text(certificate: Certificate, class_names: Sequence[str], *, has_e
     parts = []
     for of in standing.classes:
         name, come = class_names[of.number], f"{of.certified} of {of.thresholds} thresholds"
-        if of.is_withdrawn:
+        if of.refuted is not None:
+            parts.append(f"{name} withdrawn, as labels refute it ({come}; {_refuted(of.refuted, single=single)})")
+        elif of.is_withdrawn:
             parts.append(f"{name} withdrawn by an alarm ({come})")
         elif has_ended or of.documents is None:
             parts.append(f"{name} {come}")
@@ -35,8 +42,16 @@ def standing_text(certificate: Certificate, class_names: Sequence[str], *, has_e
             parts.append(f"{name} {come}, the next in about {number} further {what}{'' if number == '1' else 's'}")
     more = [f"{len(parts) - MOST_CLASSES} more classes"] if len(parts) > MOST_CLASSES else []
     ended = " It has ended, and nothing is promised of what it decides now." if has_ended else ""
-    come = f"{said}: {'; '.join([*parts[:MOST_CLASSES], *more]) or 'no class has thresholds to certify'}.{ended}"
+    remedy = "" if has_ended or all(of.refuted is None for of in standing.classes) else REMEDY
+    come = (
+        f"{said}: {'; '.join([*parts[:MOST_CLASSES], *more]) or 'no class has thresholds to certify'}.{ended}{remedy}"
+    )
     return come if has_ended or standing.following is None else f"{come} {following_text(certificate)}"
+
+
+def _refuted(of: Refutation, *, single: bool) -> str:
+    what = "" if single else f", in {of.documents:,} documents"
+    return f"{of.right:,} of {of.admitted:,} that it admitted are right{what}, too few since about number {of.since:,}"
 
 
 def following_text(certificate: Certificate) -> str:
@@ -68,6 +83,7 @@ def chain_payload(certificate: Certificate, *, has_ended: bool) -> dict[str, Any
                 "thresholds": of.thresholds,
                 "documents_needed": None if has_ended else of.documents,
                 "is_withdrawn": of.is_withdrawn,
+                "refuted": None if of.refuted is None else asdict(of.refuted),
             }
             for of in standing.classes
         ],

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,9 +10,21 @@ import pytest
 from tests.core.calibrators.certified.laws import graded_points
 from venn_admit.core.calibrators.certified.hypothesis_tests import binomial_tail
 from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.monitoring.anytime.plan import LEVEL as LEVEL_OF_LAMPS
+from venn_admit.core.standing.against import from_document, to_document
 from venn_admit.core.standing.certificate import standing_certificate
 from venn_admit.core.standing.chains import ClassChain, StandingChain, level_of_chain, standing_chain
-from venn_admit.core.standing.state import State, admitting, advance, certified_counts, initial_state, start
+from venn_admit.core.standing.state import (
+    ClassState,
+    State,
+    admitting,
+    advance,
+    certified_counts,
+    initial_state,
+    refuted,
+    restarted,
+    start,
+)
 from venn_admit.errors import InvalidInputError
 
 ALPHA, LEVEL = 0.1, 0.05
@@ -28,7 +41,15 @@ def numbered(points: CertificatePoints, first: int, end: int) -> CertificatePoin
 
 def same(one: State, other: State) -> bool:
     pairs = zip(one, other, strict=True)
-    return all(a.wealth.tobytes() == b.wealth.tobytes() and a.most.tobytes() == b.most.tobytes() for a, b in pairs)
+    return all(
+        a.wealth.tobytes() == b.wealth.tobytes() and a.most.tobytes() == b.most.tobytes() and written(a) == written(b)
+        for a, b in pairs
+    )
+
+
+def written(state: ClassState) -> Any:
+    """The game against what is certified, to the last bit."""
+    return None if state.against is None else to_document(state.against)
 
 
 @pytest.mark.parametrize("size", [1, 5])
@@ -160,6 +181,64 @@ def test_labels_of_one_class_leave_the_record_of_the_other_as_it_is() -> None:
     stream = graded_points(np.random.default_rng(6), 100)
     state = initial_state(chain)
     assert advance(chain, state, stream.take(stream.predicted == 0))[1] is state[1]
+
+
+def worse(seed: int, documents: int, size: int, first: int) -> CertificatePoints:
+    """A stream in which a third of what is predicted as class 0 is wrong from a document on."""
+    rng = np.random.default_rng(seed)
+    stream = graded_points(rng, documents, size=size)
+    wrong = (stream.document >= first) & (stream.predicted == 0) & (rng.random(len(stream.score)) < 1 / 3)
+    return replace(stream, label=np.where(wrong, 1, stream.label))
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_labels_are_held_against_the_threshold_that_was_certified_before_them(size: int) -> None:
+    """A plain loop has a game from each document on; the other class ends on the way and leaves its level."""
+    chain, stream = chain_of(16, size), worse(17, 2_400, size, 1_600)
+    strict = np.array([float(np.quantile(stream.score[stream.predicted == 1], 0.9))])
+    ends = ClassChain(np.array([0.95]), strict, np.array([size]), 0)
+    of_class = chain.classes[0]
+    chain = replace(chain, classes=(of_class, ends))
+    state, wealth, admitted, right, most, shared = initial_state(chain), np.empty((0, 9)), 0, 0, 1.0, set[int]()
+    for document in range(2_400):
+        counts, of_document = certified_counts(chain, state), numbered(stream, document, document + 1)
+        state = advance(chain, state, of_document)
+        if not counts[0]:
+            continue
+        shared.add(counts[1])
+        rows = (of_document.predicted == 0) & (of_document.score >= of_class.scores[counts[0] - 1])
+        points, largest = int(rows.sum()), int(of_class.largest[counts[0] - 1])
+        if not points:
+            continue
+        wrong = int((of_document.label[rows] != 0).sum())
+        admitted, right = admitted + points, right + points - wrong
+        gain = (wrong / ALPHA - points) * min(1, largest / points) / largest
+        wealth = np.vstack([wealth, np.ones(9)]) * (1 + gain * 0.8 / 2.0 ** np.arange(9))
+        to_come = 0.5 * np.sqrt(200 / (200 + np.arange(len(wealth) + 1)))
+        weights = to_come[:-1] - to_come[1:]
+        weights[0] += 0.5
+        most = max(most, float(weights @ wealth.mean(axis=1) + to_come[-1]))
+    assert shared == {0, 1}
+    assert same(state, advance(chain, initial_state(chain), stream))
+    against, found = state[0].against, state[0].refutation
+    assert against is not None
+    assert found is not None
+    assert (against.admitted, against.right, found.documents) == (admitted, right, len(wealth))
+    assert float(against.game.most[0]) == pytest.approx(most, rel=1e-9)
+    assert most > 2 / LEVEL_OF_LAMPS
+    assert refuted(state) == (0,)
+    assert found.documents // 3 < found.since < found.documents
+    assert to_document(from_document(to_document(against))) == to_document(against)
+
+
+def test_games_against_what_is_certified_start_again() -> None:
+    chain, stream = chain_of(16, 1), worse(17, 2_400, 1, 1_600)
+    state = restarted(advance(chain, initial_state(chain), stream))
+    assert refuted(state) == ()
+    assert same(restarted(state), state)
+    again = advance(chain, state, worse(18, 60, 1, 0))
+    assert again[0].against is not None
+    assert again[0].against.admitted < 60
 
 
 def test_good_labels_certify_more_and_more() -> None:

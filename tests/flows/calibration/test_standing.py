@@ -15,6 +15,8 @@ from tests.flows.recalibration import REQUEST, Computing, NoShell
 from tests.running import Bench
 from tests.templates import CopyOf, Filled
 from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.monitoring.anytime.plan import Lamp
+from venn_admit.core.standing.against import to_document
 from venn_admit.core.standing.state import initial_state, start
 from venn_admit.core.types import KnnParameters
 from venn_admit.errors import InvalidInputError
@@ -28,8 +30,11 @@ from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reports.monitor import update_monitor
+from venn_admit.flows.reports.notify import update_behind
 from venn_admit.flows.reports.report import report
 from venn_admit.methods.venn_abers.make import MadeByAbers
+from venn_admit.report.monitoring.tables import verdict_lines
+from venn_admit.report.standing import standing_text
 from venn_admit.store.calibrations import chains, listing, venn_abers
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers
@@ -101,6 +106,8 @@ def everything(bench: Bench, name: str = NAME) -> tuple[Any, ...]:
         at = chains.position(connection, chain)
         state = chains.state_at(connection, chain, at.documents)
     bits = [getattr(of, part).tobytes() for of in state for part in ("wealth", "most", "admitted", "right", "capped")]
+    assert all(of.against is not None for of in state), "something is certified, and labels came since"
+    bits += [to_document(of.against) for of in state if of.against is not None]
     found = certificate(bench, name)
     return found.policy, found.documents, found.points, found.classes, found.lacking, bits
 
@@ -247,6 +254,7 @@ def test_a_correction_withdraws_what_the_labels_no_longer_show(begun: Bench) -> 
     assert before.policy is not None
     give(begun, 0, 0, **{f"row{row}": (LABELS[f"new-{row}"] + 1) % CLASSES for row in range(600)})
     advance(begun)
+    update_behind(begun.engine, None)
     after = certificate(begun)
     assert (after.documents, after.points) == (before.documents, before.points)
     assert sum(of.admitted for of in after.classes) < sum(of.admitted for of in before.classes)
@@ -255,6 +263,11 @@ def test_a_correction_withdraws_what_the_labels_no_longer_show(begun: Bench) -> 
         "SELECT max(id) FROM calibration"
     )
     give(begun, 0, 0, **{f"row{row}": LABELS[f"new-{row}"] for row in range(600)})
+    advance(begun)
+    # They had refuted what is certified, and its alarm ends once the monitor looks again.
+    assert certificate(begun).withdrawn
+    assert not certificate(begun).refuted
+    assert update_behind(begun.engine, None) == [NAME]
     advance(begun)
     assert certificate(begun) == before
 
@@ -398,14 +411,12 @@ def test_an_alarm_withdraws_its_class_and_leaves_the_others(begun: Bench) -> Non
     predicted = NEW["f"].argmax(axis=1)
     wrong: dict[str, Any] = {f"row{row}": 1 for row in range(1200) if predicted[row] == 0}
     give(begun, 0, 1200, **wrong)
-    advance(begun)
-    latched = certificate(begun).policy
-    assert latched is not None
     assert update_monitor(begun.engine, NAME).alarms
     assert advance(begun) == [begun.value("SELECT calibration_id FROM calibration_in_use_v1")]
     found = certificate(begun)
     assert found.withdrawn == (0,)
     assert found.policy is not None
+    latched = replace(found.policy, thresholds=(before.thresholds[0], *found.policy.thresholds[1:]))
     assert found.policy.thresholds == (None, *latched.thresholds[1:])
     # Nothing more follows from the same alarm; ended by hand, it gives back what was certified.
     update_monitor(begun.engine, NAME)
@@ -434,6 +445,99 @@ def test_an_alarm_withdraws_its_class_and_leaves_the_others(begun: Bench) -> Non
     history = report(begun.workspace(), NAME, calibration_id=None).chains
     assert history is not None
     assert history.advances[-1].evidence[0] == 1
+
+
+def ingest(bench: Bench, prefix: str, count: int, *, wrong: float) -> None:
+    """Calibration data that are never decided; a part of what is predicted as class 0 is of another class."""
+    rows, rng = exemplars(prefix, count, seed=7), np.random.default_rng(8)
+    is_wrong = (rows["f"].argmax(axis=1) == 0) & (rng.random(count) < wrong)
+    rows["y"] = np.where(is_wrong, 1, rows["y"])
+    bench.ingest(NAME, bench.write("ingested.npz", rows), "held-out")
+
+
+def test_ingested_labels_withdraw_what_they_refute(begun: Bench) -> None:
+    """Until the monitor is started again, and then again."""
+    begun_with = certificate(begun)
+    assert begun_with.policy is not None
+    update_behind(begun.engine, None)
+    ingest(begun, "good", 400, wrong=0)
+    advance(begun)
+    assert certificate(begun).withdrawn == ()
+    assert not update_monitor(begun.engine, NAME).alarms
+    for number in (1, 2):
+        ingest(begun, f"bad {number}", 800, wrong=0.4)
+        update_behind(begun.engine, None)
+        # The advance that counts the labels withdraws the class.
+        advance(begun)
+        found = certificate(begun)
+        assert (found.withdrawn, found.refuted) == ((0,), (0,))
+        assert found.policy is not None
+        assert found.policy.thresholds[0] is None
+        assert found.standing is not None
+        of_class = found.standing.classes[0]
+        assert of_class.refuted is not None
+        assert 0.5 < of_class.refuted.right / of_class.refuted.admitted < 0.8
+        assert "class 0 withdrawn, as labels refute it" in standing_text(
+            found, [f"class {of}" for of in range(CLASSES)]
+        )
+        # The alarm follows although no label came since that the monitor has not settled, and is raised once.
+        assert update_behind(begun.engine, None) == [NAME]
+        assert update_behind(begun.engine, None) == []
+        said = update_monitor(begun.engine, NAME)
+        assert said.documents == 0
+        assert [(one.about.lamp, one.about.number) for one in said.harmful] == [(Lamp.PROMISE, 0)]
+        assert verdict_lines(said)[0] == "ALARM: of what is admitted as 'class 0', fewer than 0.8 are right."
+        assert count(begun, "monitor_alarm WHERE ended_at IS NULL") == 1
+        assert not begun.rows(REQUEST)
+        assert not update_monitor(begun.engine, NAME, restart=True).alarms
+        advance(begun)
+        back = certificate(begun)
+        assert (back.withdrawn, back.refuted, update_monitor(begun.engine, NAME).alarms) == ((), (), ())
+        assert back.policy is not None
+        assert back.policy.thresholds[0] == begun_with.policy.thresholds[0]
+
+
+def test_the_alarm_ends_once_the_next_chain_is_in_use(begun: Bench) -> None:
+    update_monitor(begun.engine, NAME)
+    ingest(begun, "bad", 800, wrong=0.4)
+    advance(begun)
+    assert update_monitor(begun.engine, NAME).harmful
+    ingest(begun, "since", 400, wrong=0)
+    advance(begun)
+    calibrated(begun, **STANDING)
+    assert update_monitor(begun.engine, NAME).harmful
+    ingest(begun, "later", 1200, wrong=0)
+    advance(begun)
+    assert chain_in_use(begun) == 2
+    assert in_use(begun).withdrawn == (0,)
+    assert update_behind(begun.engine, None) == [NAME]
+    assert not update_monitor(begun.engine, NAME).alarms
+    advance(begun)
+    found = in_use(begun)
+    assert found.policy is not None
+    assert found.policy.thresholds[0] is not None
+
+
+def test_what_labels_refute_is_the_same_when_they_are_counted_again(begun: Bench) -> None:
+    """Before and after the monitor was started again."""
+    update_monitor(begun.engine, NAME)
+    ingest(begun, "before", 600, wrong=0.4)
+    advance(begun)
+    assert certificate(begun).refuted
+    update_monitor(begun.engine, NAME, restart=True)
+    ingest(begun, "after", 200, wrong=0.1)
+    advance(begun)
+    before, found = everything(begun), certificate(begun)
+    assert not found.refuted
+    for other in ((LABELS["new-0"] + 1) % CLASSES, None):
+        key = "held-out-0" if other is None else "before-1"
+        path = begun.folder / "labels.csv"
+        stored = begun.value("SELECT label FROM exemplar WHERE external_id = :key", key=key)
+        for value in ((stored + 1) % CLASSES, stored):
+            path.write_text(f"external_id,label\n{key},{value}\n")
+            label(begun.engine, NAME, LabelFile(path), selection="random", retract=True)
+            advance(begun)
+            assert (everything(begun) == before) is (value == stored)
 
 
 def in_use(bench: Bench) -> Certificate:

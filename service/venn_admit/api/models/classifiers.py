@@ -86,6 +86,19 @@ class StandingSetting(Model):
     retired_at: datetime | None = Field(examples=[None])
 
 
+class RefutedClass(Model):
+    """What labels show against what is certified of a predicted class."""
+
+    admitted: int = Field(
+        description="Points with a label that the threshold in force admitted when they came to count.", examples=[2918]
+    )
+    right: int = Field(description="Those of them that are right.", examples=[2393])
+    documents: int = Field(description="Documents that they are in.", examples=[2918])
+    since: int = Field(
+        description="Number of the document among these from which on too few are right, about.", examples=[1204]
+    )
+
+
 class ChainClass(Model):
     """How far the thresholds of a predicted class are certified."""
 
@@ -98,7 +111,12 @@ class ChainClass(Model):
         examples=[240],
     )
     is_withdrawn: bool = Field(
-        description="Whether nothing of the class is admitted because an alarm of the promise stands.", examples=[False]
+        description="Whether nothing of the class is admitted because labels refute what is certified of it, or an "
+        "alarm of the promise stands.",
+        examples=[False],
+    )
+    refuted: RefutedClass | None = Field(
+        description="What the labels show, if they refute what is certified; null otherwise.", examples=[None]
     )
 
 

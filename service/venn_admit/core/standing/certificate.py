@@ -44,7 +44,8 @@ def standing_certificate(
         documents: The number of documents that count.
         points: The number of points in them.
         proposing: The number of points that fixed the chain.
-        withdrawn: The predicted classes of which nothing is admitted any more, because an alarm stands.
+        withdrawn: The predicted classes of which nothing is admitted any more, because labels refute what is certified
+            of them, or an alarm stands.
         following: The next chain, if it would admit clearly more.
     """
     counts = certified_counts(chain, state)
@@ -58,7 +59,8 @@ def standing_certificate(
         needed = _further(state[of], begun, counts[of], len(chain.tested) / chain.level, documents)
         if not documents:
             needed = chain.classes[of].documents
-        advances.append(Advance(of, counts[of], len(chain.classes[of].scores), needed, of in withdrawn))
+        refuted = state[of].refutation
+        advances.append(Advance(of, counts[of], len(chain.classes[of].scores), needed, of in withdrawn, refuted))
         place = max(kept[of] - 1, 0)
         in_all = None if kept[of] or needed is None or of in withdrawn else documents + needed
         (promised if kept[of] else lacking).append(_result(of, state[of], place, in_all))

@@ -41,7 +41,7 @@ def foretell_following(
         number: That of the chain that would begin.
         level: In (0, 1), that of all chains.
         documents: The number of documents that count.
-        withdrawn: The predicted classes of which no chain admits anything, because an alarm stands.
+        withdrawn: The predicted classes of which no chain admits anything, because an alarm stands, or will.
     """
     if len(points.score) < LEAST_POINTS or len(np.unique(points.document)) < 2:
         return None

@@ -16,9 +16,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from venn_admit.core.calibrators.certified.certificate import Refutation
 from venn_admit.core.calibrators.certified.hypothesis_tests import Bets, binomial_tail, p_values_of_bets
 from venn_admit.core.calibrators.certified.points import CertificatePoints, canonical
 from venn_admit.core.monitoring.anytime.games import BLOCK_VALUES, STAKES, excess_factors, mean_wealth, play
+from venn_admit.core.monitoring.anytime.plan import LEVEL
+from venn_admit.core.standing.against import Against, CountedDocuments, go_on
 from venn_admit.core.standing.chains import ClassChain, StandingChain, document_counts, document_weights, in_blocks
 from venn_admit.core.types import FloatArray, IntArray
 
@@ -44,6 +47,7 @@ class ClassState:
         admitted: (P,) int64, the points that each threshold admits.
         right: (P,) int64, those of them that are right.
         capped: (P,) int64, the documents that count for fewer points than each threshold admits of them.
+        against: The game against what is certified; None before its first document.
     """
 
     wealth: FloatArray
@@ -51,6 +55,12 @@ class ClassState:
     admitted: IntArray
     right: IntArray
     capped: IntArray
+    against: Against | None = None
+
+    @property
+    def refutation(self) -> Refutation | None:
+        """What labels show against what is certified, if they refute it."""
+        return None if self.against is None else self.against.refutation
 
 
 State = tuple[ClassState, ...]
@@ -154,32 +164,62 @@ def advance(chain: StandingChain, state: State, points: CertificatePoints) -> St
             pi_min / pi: L (z - 0) / pi has the mean of z, and pi_min / pi <= 1 keeps every bet within what it may
             cost, as a stake below pi_min / ((1 - alpha) M) on z / pi would.
     """
-    found = list(state)
+    found, ends, counts = list(state), list[int](), certified_counts(chain, state)
+    waiting = sum(counts[number] < len(chain.classes[number].scores) for number in chain.tested)
     for number, of_class in enumerate(chain.classes):
         rows = points.predicted == number
         if len(of_class.scores) and rows.any():
-            found[number] = _advance_class(of_class, found[number], points.take(rows), 1 - chain.alpha)
+            is_whole = counts[number] == len(of_class.scores)
+            least = 0.0 if is_whole else waiting / chain.level
+            found[number], end = _advance_class(chain, of_class, found[number], points.take(rows), least)
+            ends += [] if is_whole or end is None else [end]
+    if not ends:
+        return tuple(found)
+    # From the first document on by which a class ended, the others have its level, and other thresholds are in force.
+    until = points.document <= min(ends)
+    if not until.all():
+        return advance(chain, advance(chain, state, points.take(until)), points.take(~until))
     return tuple(found)
 
 
-def _advance_class(chain: ClassChain, state: ClassState, points: CertificatePoints, share: float) -> ClassState:
-    stakes = np.append(GAMBLERS, 0.0)[: state.wealth.shape[1]]
+def _advance_class(
+    chain: StandingChain, of: ClassChain, state: ClassState, points: CertificatePoints, least: float
+) -> tuple[ClassState, int | None]:
+    """The state after further points of a class, and the first document by which all of its thresholds are certified.
+
+    least: the wealth that certifies a threshold.
+    """
+    stakes, end = np.append(GAMBLERS, 0.0)[: state.wealth.shape[1]], None
     for block in in_blocks(points, state.wealth.size):
-        admitted, right = document_counts(block, chain.scores)
-        shown, of_right = (admitted, right) if block.weight is None else document_weights(block, chain.scores)
+        admitted, right = document_counts(block, of.scores)
+        shown, of_right = (admitted, right) if block.weight is None else document_weights(block, of.scores)
         # A document of more points than M counts as M of them.
-        part = np.minimum(1.0, chain.largest / np.maximum(admitted, 1))
-        e_values, wealth = play(
-            state.wealth, excess_factors(of_right * part, shown * part, chain.largest, share, stakes)
+        part = np.minimum(1.0, of.largest / np.maximum(admitted, 1))
+        weight, right_weight = np.multiply(shown, part), np.multiply(of_right, part)
+        e_values, wealth = play(state.wealth, excess_factors(right_weight, weight, of.largest, 1 - chain.alpha, stakes))
+        most = np.maximum.accumulate(np.concatenate([state.most[np.newaxis], e_values]))  # (documents + 1, P)
+        counts = _certified(most, least)
+        if end is None and counts[-1] == len(of.scores):
+            end = int(np.unique(block.document)[int((counts[1:] == len(of.scores)).argmax())])
+        before = counts[:-1]
+        rows = np.flatnonzero((before > 0) & (admitted[np.arange(len(before)), before - 1] > 0))
+        place = before[rows] - 1
+        in_force = CountedDocuments(
+            admitted[rows, place],
+            right[rows, place],
+            weight[rows, place],
+            (weight - right_weight)[rows, place],
+            of.largest[place],
         )
         state = ClassState(
             wealth,
-            np.maximum(state.most, e_values.max(axis=0)),
+            most[-1],
             state.admitted + admitted.sum(axis=0),
             state.right + right.sum(axis=0),
-            state.capped + np.count_nonzero(admitted > chain.largest, axis=0),
+            state.capped + np.count_nonzero(admitted > of.largest, axis=0),
+            go_on(state.against, in_force, alpha=chain.alpha, needed=len(chain.tested) / LEVEL),
         )
-    return state
+    return state, end
 
 
 def certified_counts(chain: StandingChain, state: State) -> tuple[int, ...]:
@@ -194,13 +234,25 @@ def certified_counts(chain: StandingChain, state: State) -> tuple[int, ...]:
     while len(left := [number for number in tested if counts[number] < len(state[number].most)]) != len(waiting):
         waiting = left
         for number in waiting:
-            counts[number] = _first_below(state[number].most, len(waiting) / chain.level)
+            counts[number] = int(_certified(state[number].most, len(waiting) / chain.level))
     return tuple(counts)
 
 
-def _first_below(most: FloatArray, least: float) -> int:
-    below = np.append(most < least, True)
-    return int(below.argmax())
+def _certified(most: FloatArray, least: float) -> IntArray:
+    """How many thresholds come before the first whose largest wealth is below another, for (..., P) of them."""
+    below = np.concatenate([most < least, np.ones((*most.shape[:-1], 1), dtype=np.bool_)], axis=-1)
+    first: IntArray = below.argmax(axis=-1)
+    return first
+
+
+def refuted(state: State) -> tuple[int, ...]:
+    """Return the predicted classes whose labels refute what is certified of them."""
+    return tuple(number for number, of in enumerate(state) if of.refutation is not None)
+
+
+def restarted(state: State) -> State:
+    """Return the state from which the games against what is certified start again."""
+    return tuple(of if of.against is None else replace(of, against=None) for of in state)
 
 
 def admitting(chain: StandingChain, certified: Sequence[int]) -> tuple[float | None, ...]:

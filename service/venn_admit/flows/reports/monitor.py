@@ -17,10 +17,11 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.report.calibration.cells.certified import labels_needed
 from venn_admit.report.calibration.common.watch import Watch
 from venn_admit.report.monitoring.report import Deadline, GroupsBeside, MonitorReport, deadline_text
-from venn_admit.store.calibrations import calibrations, chains, listing, venn_abers
+from venn_admit.store.calibrations import calibrations, calibrators, chains, listing, venn_abers
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.decisions import alarms, counted, deadlines, monitors
+from venn_admit.store.decisions.alarms import Refuted
 from venn_admit.store.decisions.counted import CountedLabels
 from venn_admit.store.decisions.monitors import Seen, StoredMonitor, StoredState
 from venn_admit.store.exemplars import classifiers
@@ -49,6 +50,8 @@ def update_monitor(
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
+        if restart:
+            _restart_chains(connection, classifier)
         calibration = calibrations.held(connection, classifier, None)
         _require_share(calibration)
         monitors.lock(connection, calibration.calibrator_id)
@@ -76,9 +79,12 @@ def update_monitor(
         found = tuple(readings(monitor.plan, state))
         if path.ends or path.outdated:
             monitors.replace_readings(connection, monitor, found)
-        standing = alarms.update_alarms(connection, monitor, found, labels.events, after=base.documents)
+        refuted = _refuted(connection, calibration)
+        standing = alarms.update_alarms(
+            connection, monitor, found, labels.events, after=base.documents, refuted=refuted
+        )
         _withdraw(connection, classifier, calibration)
-        monitors.settle(connection, monitor, settled, seen)
+        monitors.settle(connection, monitor, settled, seen, chain_event=refuted.event)
         return _report(connection, classifier, calibration, monitor, state, standing, state.documents - path.start)
 
 
@@ -100,6 +106,22 @@ def _require_deadline(monitor: StoredMonitor, label_deadline: timedelta | None) 
             f"expected the label deadline that monitor {monitor.id} was started with, {deadline_text(running)}, got "
             f"{deadline_text(label_deadline)}; it is fixed before the first label, so restart the monitor with it"
         )
+
+
+def _restart_chains(connection: Connection, classifier: Classifier) -> None:
+    """Start the games against what is certified again, between two advances."""
+    calibration = calibrations.latest(connection, classifier)
+    if calibration.method_settings.standing:
+        calibrators.lock(connection, classifier, calibration.method_settings)
+        chains.restart(connection, calibration.calibrator_id)
+
+
+def _refuted(connection: Connection, calibration: Calibration) -> Refuted:
+    """What the labels of the chain in use refute, which count there whether or not their points were decided on."""
+    if not calibration.method_settings.standing:
+        return Refuted()
+    chain = chains.of_calibration(connection, calibration)
+    return Refuted(chains.refuted_classes(connection, chain), chains.position(connection, chain).event)
 
 
 def _withdraw(connection: Connection, classifier: Classifier, calibration: Calibration) -> None:

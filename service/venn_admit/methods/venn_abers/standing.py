@@ -1,6 +1,7 @@
 """Certificates that stand while labels arrive: a chain begins with a snapshot, and later labels advance it."""
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from sqlalchemy import Connection
@@ -15,7 +16,15 @@ from venn_admit.core.comparison.held_out import ScoredSplits
 from venn_admit.core.standing.certificate import standing_certificate
 from venn_admit.core.standing.chains import level_of_chain, standing_chain
 from venn_admit.core.standing.following import MOST_DOCUMENTS, foretell_following
-from venn_admit.core.standing.state import State, advance, certified_counts, initial_state, start
+from venn_admit.core.standing.state import (
+    State,
+    advance,
+    certified_counts,
+    initial_state,
+    refuted,
+    restarted,
+    start,
+)
 from venn_admit.core.types import IntArray
 from venn_admit.methods.venn_abers.split_points import require_evidence
 from venn_admit.store.calibrations import chains, venn_abers
@@ -108,7 +117,8 @@ def begin_chain(
     )
     state = start(chain, initial_state(chain), points)
     at = _after(Position(0, 0, 0, 0), _documents(points), labels.newest, points)
-    return BegunChain(stored, counting.exemplar_ids, points, state, at, certificate_at(stored, state, at, settings))
+    certificate = certificate_at(stored, state, at, settings, refuted(state))
+    return BegunChain(stored, counting.exemplar_ids, points, state, at, certificate)
 
 
 def certificate_at(
@@ -119,7 +129,7 @@ def certificate_at(
     withdrawn: tuple[int, ...] = (),
     following: NextChain | None = None,
 ) -> Certificate:
-    """Return what a chain certifies at a position; withdrawn: the classes for which an alarm stands."""
+    """Return what a chain certifies at a position; withdrawn: the classes that labels refute or an alarm stands for."""
     assert settings.certification is not None, "a certificate of predicted classes is asked for"
     return standing_certificate(
         chain.chain,
@@ -156,15 +166,24 @@ def advance_chain(
         base = chains.go_back(connection, chain, corrected)
         counting = chains.evidence(connection, chain, first=base.documents)
     earlier = chains.state_at(connection, chain, base.documents)
-    state = (advance if base.documents else start)(chain.chain, earlier, counting)
-    at = _after(base, before.documents + _documents(points), event, counting)
+    documents = before.documents + _documents(points)
+    state = _followed(chain, earlier, counting, base.documents, documents)
+    at = _after(base, documents, event, counting)
     chains.add_position(connection, chain, at, state, earlier)
-    withdrawn = chains.withdrawn(connection, chain.calibrator_id)
+    withdrawn = tuple(sorted({*chains.withdrawn(connection, chain.calibrator_id), *refuted(state)}))
     following = None
     if not has_ended and chains.begun(connection, classifier).newest == chain.number:
         following = _following(connection, chain, state, at, settings, withdrawn)
     certificate = certificate_at(chain, state, at, settings, withdrawn, following)
     return certificate, len(labels.label) - len(taken.label)
+
+
+def _followed(chain: StoredChain, state: State, points: CertificatePoints, first: int, end: int) -> State:
+    """The state after the documents from one number to before another; points: theirs, numbered from 0."""
+    for since, until in pairwise([first, *(one for one in chain.restarts if first < one < end), end]):
+        part = points.take((points.document >= since - first) & (points.document < until - first))
+        state = (advance if since else start)(chain.chain, restarted(state) if since > first else state, part)
+    return state
 
 
 def _following(

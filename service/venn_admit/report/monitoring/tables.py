@@ -59,7 +59,7 @@ def _title(report: MonitorReport, lamp: Lamp) -> str:
 
 def verdict_lines(report: MonitorReport) -> list[str]:
     """Return a sentence for each alarm and notice that stands, or one that says that there is none."""
-    if not report.documents:
+    if not report.documents and not report.alarms:
         waits = "" if report.deadline is None else ", and wait until its deadline has passed"
         return [f"No label counts yet: label a random sample of the points that were decided on{waits}."]
     alarms = [f"ALARM: {_sentence(report, alarm.about)}" for alarm in report.harmful]

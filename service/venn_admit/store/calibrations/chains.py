@@ -15,8 +15,9 @@ from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.copies import united
 from venn_admit.core.monitoring.history import ChainAdvance, ChainHistory, PointChanges, PromiseAlarm
 from venn_admit.core.split_names import Split
+from venn_admit.core.standing import against
 from venn_admit.core.standing.chains import ClassChain, StandingChain
-from venn_admit.core.standing.state import ClassState, State, initial_state
+from venn_admit.core.standing.state import ClassState, State, initial_state, refuted
 from venn_admit.core.types import FloatArray, IntArray
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.binary_copy import FLOAT8, INT4, INT8, FixedColumn, copy_in, read_columns
@@ -37,7 +38,8 @@ class StoredChain:
 
     number: among all generations of the classifier. knn_parameters_id: None if the classifier has logits only.
     support_version: of the training exemplars that its score depends on; None if that is the network's. proposing: the
-    points that fixed it.
+    points that fixed it. restarts: the numbers of documents after which the games against what is certified started
+    again, ascending.
     """
 
     id: int
@@ -48,6 +50,7 @@ class StoredChain:
     score: ScoreKind
     proposing: int
     chain: StandingChain
+    restarts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,13 +347,18 @@ def go_back(connection: Connection, chain: StoredChain, document: int) -> Positi
 
 
 def state_at(connection: Connection, chain: StoredChain, documents: int) -> State:
-    """Return the state after a number of documents."""
+    """Return the state after a number of documents, from which further ones go on."""
     state = list(initial_state(chain.chain))
     for row in execute(connection, "chains.states", chain_id=chain.id, documents=documents):
+        is_over = row.against is None or any(row.documents <= one <= documents for one in chain.restarts)
+        admitted, right, capped = (np.array(of, dtype=np.int64) for of in (row.admitted, row.correct, row.capped))
         state[row.predicted] = ClassState(
             np.array(row.wealth).reshape(state[row.predicted].wealth.shape),
             np.array(row.most),
-            *(np.array(counts, dtype=np.int64) for counts in (row.admitted, row.correct, row.capped)),
+            admitted,
+            right,
+            capped,
+            None if is_over else against.from_document(row.against),
         )
     return tuple(state)
 
@@ -371,8 +379,19 @@ def add_position(connection: Connection, chain: StoredChain, at: Position, state
                     "admitted": now.admitted.tolist(),
                     "correct": now.right.tolist(),
                     "capped": now.capped.tolist(),
+                    "against": None if now.against is None else json.dumps(against.to_document(now.against)),
                 },
             )
+
+
+def restart(connection: Connection, calibrator_id: int) -> None:
+    """Start the games against what the chains of a calibrator certify again, with the documents to come."""
+    execute(connection, "chains.restart", calibrator_id=calibrator_id)
+
+
+def refuted_classes(connection: Connection, chain: StoredChain) -> tuple[int, ...]:
+    """Return the predicted classes whose labels refute what a chain certified of them."""
+    return refuted(state_at(connection, chain, position(connection, chain).documents))
 
 
 def history(connection: Connection, calibration: Calibration) -> ChainHistory:
@@ -423,7 +442,8 @@ def _chain(row: Row[Any]) -> StoredChain:
         for one in of["classes"]
     )
     chain = StandingChain(of["alpha"], of["level"], classes, of.get("at_start", 0))
-    return StoredChain(**{**row._mapping, "score": ScoreKind(row.score), "chain": chain})
+    parsed = {"score": ScoreKind(row.score), "chain": chain, "restarts": tuple(row.restarts)}
+    return StoredChain(**{**row._mapping, **parsed})
 
 
 def _document(chain: StandingChain) -> dict[str, Any]:

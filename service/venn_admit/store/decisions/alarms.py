@@ -1,6 +1,8 @@
 """Alarms and notices of monitors."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -11,33 +13,45 @@ from venn_admit.store.database.statements import execute
 from venn_admit.store.decisions.monitors import StoredMonitor
 
 
+@dataclass(frozen=True, slots=True)
+class Refuted:
+    """The predicted classes that the labels of a chain refute. event: the last it has seen; None without a chain."""
+
+    classes: Sequence[int] = ()
+    event: int | None = None
+
+
 def update_alarms(
-    connection: Connection, monitor: StoredMonitor, readings: Sequence[Reading], events: IntArray, *, after: int
+    connection: Connection,
+    monitor: StoredMonitor,
+    readings: Sequence[Reading],
+    events: IntArray,
+    *,
+    after: int,
+    refuted: Refuted,
 ) -> list[StandingAlarm]:
     """End the alarms that no longer stand, raise the new ones, and return all that stand.
 
     events: (documents,) int64, the label event by which each document counts, from that number `after` on: the alarms
-    of lamps that were lit before stand already.
+    of lamps that were lit before stand already. refuted: classes that have an alarm of the promise all the same.
     """
-    newly = [(one, one.lit_at) for one in readings if one.lit_at is not None and one.lit_at > after]
-    stand = [reading for reading in readings if reading.stands]
+    standing = {(one.about.lamp, one.about.number) for one in standing_alarms(connection, monitor)}
+    by_chain = [(Lamp.PROMISE, number) for number in refuted.classes]
+    newly = {one: refuted.event for one in by_chain if one not in standing} | {
+        (one.about.lamp, one.about.number): int(events[one.lit_at - after - 1])
+        for one in readings
+        if one.lit_at is not None and one.lit_at > after
+    }
+    stand = [(one.about.lamp, one.about.number) for one in readings if one.stands] + by_chain
     of_monitor = {"monitor_id": monitor.id}
-    execute(
-        connection,
-        "monitors.end_alarms",
-        **of_monitor,
-        lamps=[str(reading.about.lamp) for reading in stand],
-        numbers=[reading.about.number for reading in stand],
-    )
-    execute(
-        connection,
-        "monitors.raise_alarms",
-        **of_monitor,
-        lamps=[str(reading.about.lamp) for reading, _ in newly],
-        numbers=[reading.about.number for reading, _ in newly],
-        events=[int(events[lit_at - after - 1]) for _, lit_at in newly],
-    )
+    execute(connection, "monitors.end_alarms", **of_monitor, **_columns(stand))
+    execute(connection, "monitors.raise_alarms", **of_monitor, **_columns(newly), events=list(newly.values()))
     return standing_alarms(connection, monitor)
+
+
+def _columns(alarms: Iterable[tuple[Lamp, int]]) -> dict[str, list[Any]]:
+    pairs = list(alarms)
+    return {"lamps": [str(lamp) for lamp, _ in pairs], "numbers": [number for _, number in pairs]}
 
 
 def standing_alarms(connection: Connection, monitor: StoredMonitor) -> list[StandingAlarm]:

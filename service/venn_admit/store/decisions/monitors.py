@@ -211,8 +211,13 @@ def add_state(connection: Connection, monitor: StoredMonitor, state: MonitorStat
     )
 
 
-def settle(connection: Connection, monitor: StoredMonitor, settled_event: int, seen: Seen) -> None:
-    """Record the last label event that need not be read again, which is settled next, and which deadlines passed."""
+def settle(
+    connection: Connection, monitor: StoredMonitor, settled_event: int, seen: Seen, *, chain_event: int | None
+) -> None:
+    """Record the last label event that need not be read again, which is settled next, and which deadlines passed.
+
+    chain_event: the last one that the chain in use has seen; None without a chain.
+    """
     deadline = monitor.deadline
     passed, decided = (monitor.after_decision, 0) if deadline is None else (deadline.passed, deadline.decided)
     execute(
@@ -224,6 +229,7 @@ def settle(connection: Connection, monitor: StoredMonitor, settled_event: int, s
         awaited=sorted(seen.awaited),
         passed_decision=passed,
         decided=decided,
+        chain_event=chain_event,
     )
 
 
@@ -255,6 +261,6 @@ def replace_readings(connection: Connection, monitor: StoredMonitor, readings: S
 def behind(connection: Connection, *, unsent: bool) -> list[str]:
     """Return the names of the classifiers whose calibrator in use has labels, or deadlines, that its monitor lacks.
 
-    unsent: whether to return those with alarms that no webhook took, too.
+    Its chain may have seen labels since, too. unsent: whether to return those with alarms that no webhook took.
     """
     return list(execute(connection, "monitors.behind", unsent=unsent).scalars())

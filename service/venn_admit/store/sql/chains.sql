@@ -44,7 +44,8 @@ SELECT
     support_version,
     score,
     proposing,
-    chain
+    chain,
+    restarts
 FROM standing_chain
 WHERE
     calibrator_id = :calibrator_id
@@ -442,11 +443,13 @@ WHERE
 -- The state of each predicted class after a number of documents.
 SELECT DISTINCT ON (predicted)
     predicted,
+    documents,
     wealth,
     most,
     admitted,
     correct,
-    capped
+    capped,
+    against
 FROM standing_state
 WHERE
     chain_id = :chain_id
@@ -465,7 +468,8 @@ INSERT INTO standing_state (
     most,
     admitted,
     correct,
-    capped
+    capped,
+    against
 )
 VALUES (
     :chain_id,
@@ -475,8 +479,26 @@ VALUES (
     :most ::double precision[],
     :admitted ::bigint[],
     :correct ::bigint[],
-    :capped ::bigint[]
+    :capped ::bigint[],
+    CAST(:against AS json)
 );
+
+-- name: restart
+-- Start the games against what is certified again, with the documents that have not counted yet, for each chain of a
+-- calibrator.
+UPDATE standing_chain AS chain
+SET restarts = chain.restarts || newest.documents
+FROM (
+    SELECT
+        chain_id,
+        max(documents) AS documents
+    FROM standing_position
+    GROUP BY chain_id
+) AS newest
+WHERE
+    chain.calibrator_id = :calibrator_id
+    AND chain.id = newest.chain_id
+    AND newest.documents <> ALL(chain.restarts);
 
 -- name: delete_older_states
 -- Delete the states of a predicted class that newer ones in the same thousand documents follow.

@@ -541,17 +541,20 @@ INSERT INTO monitor_state (monitor_id, documents, event, digest, state)
 VALUES (:monitor_id, :documents, :event, :digest, CAST(:state AS json));
 
 -- name: settle
--- Record which label event is settled, which one is settled next, and which label deadlines have passed.
+-- Record which label event is settled, which one is settled next, which label deadlines have passed, and the last label
+-- event that the chain in use has seen.
 UPDATE monitor
 SET
     settled_event = :settled_event,
     seen_event = :seen_event,
     awaited = :awaited ::text[],
     passed_decision = :passed_decision,
-    decided = :decided
+    decided = :decided,
+    chain_event = :chain_event
 WHERE
     id = :monitor_id
-    AND (settled_event, seen_event, passed_decision) <> (:settled_event, :seen_event, :passed_decision);
+    AND (settled_event, seen_event, passed_decision, chain_event)
+    IS DISTINCT FROM (:settled_event ::bigint, :seen_event ::bigint, :passed_decision ::bigint, :chain_event ::bigint);
 
 -- name: delete_readings
 -- Delete what an older state said.
@@ -648,15 +651,16 @@ SET notified_at = clock_timestamp()
 WHERE id = :alarm_id;
 
 -- name: behind
--- The classifiers whose calibrator in use has no monitor, or one whose newest labels are not settled or for which label
--- deadlines have passed, or, if asked for, one with alarms that no webhook took. Bets on right and wrong say nothing
--- of a mean loss.
+-- The classifiers whose calibrator in use has no monitor, or one whose newest labels are not settled, for which label
+-- deadlines have passed or whose chain has seen labels since, or, if asked for, one with alarms that no webhook took.
+-- Bets on right and wrong say nothing of a mean loss.
 SELECT classifier.name
 FROM (
     SELECT DISTINCT ON (calibrator.classifier_id)
         calibrator.classifier_id,
         calibrator.id,
-        calibrator.loss
+        calibrator.loss,
+        calibration.id AS calibration_id
     FROM calibrator
     INNER JOIN calibration ON calibrator.id = calibration.calibrator_id
     WHERE calibration.state = 'current'
@@ -669,7 +673,8 @@ LEFT JOIN
             monitor.id,
             monitor.settled_event,
             monitor.label_deadline,
-            monitor.passed_decision
+            monitor.passed_decision,
+            monitor.chain_event
         FROM monitor
         WHERE monitor.calibrator_id = used.id
         ORDER BY monitor.id DESC
@@ -684,6 +689,14 @@ WHERE
         OR newest.settled_event < (
             SELECT max(event.id)
             FROM label_event AS event
+        )
+        OR newest.chain_event IS DISTINCT FROM (
+            SELECT position.event
+            FROM certificate
+            INNER JOIN standing_position AS position ON certificate.chain_id = position.chain_id
+            WHERE certificate.calibration_id = used.calibration_id
+            ORDER BY position.documents DESC
+            LIMIT 1
         )
         OR coalesce(
             (

@@ -125,6 +125,23 @@ class SetAside:
 
 
 @dataclass(frozen=True, slots=True)
+class Refutation:
+    """What the labels that count for a chain show against what it certified of a predicted class.
+
+    Attributes:
+        admitted: The points with a label that the threshold in force admitted when they came to count.
+        right: Those of them that are right.
+        documents: The documents that they are in.
+        since: The number of the document among these from which on too few are right, about.
+    """
+
+    admitted: int
+    right: int
+    documents: int
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
 class Advance:
     """How far the thresholds of a predicted class are certified by a certificate that stands while labels arrive.
 
@@ -133,7 +150,9 @@ class Advance:
         thresholds: How many there are.
         documents: About how many further documents the next one takes at the rates seen, or before any as the proposing
             points foretell; None if no number would do, or if there is no next one.
-        is_withdrawn: Whether an alarm of the promise stands for the class, so that nothing of it is admitted.
+        is_withdrawn: Whether labels refute what is certified of the class, or an alarm of the promise stands for it, so
+            that nothing of it is admitted.
+        refuted: What the labels show, if they refute it.
     """
 
     number: int
@@ -141,6 +160,7 @@ class Advance:
     thresholds: int
     documents: int | None
     is_withdrawn: bool
+    refuted: Refutation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +251,12 @@ class Certificate:
     def withdrawn(self) -> tuple[int, ...]:
         """The predicted classes of which nothing is admitted because of an alarm."""
         return () if self.standing is None else tuple(of.number for of in self.standing.classes if of.is_withdrawn)
+
+    @property
+    def refuted(self) -> tuple[int, ...]:
+        """The predicted classes of which labels refute what is certified."""
+        of_classes = () if self.standing is None else self.standing.classes
+        return tuple(of.number for of in of_classes if of.refuted is not None)
 
     @property
     def single_points(self) -> bool:

@@ -12,6 +12,7 @@ from venn_admit.core.calibrators.certified.certificate import (
     Chain,
     ClassResult,
     NextChain,
+    Refutation,
     SetAside,
     Standing,
     TriedPolicy,
@@ -200,9 +201,15 @@ def _standing(document: Mapping[str, Any]) -> Standing:
     return Standing(
         document["chain"],
         document["level"],
-        tuple(Advance(**of) for of in document["classes"]),
+        tuple(map(_advance, document["classes"])),
         None if following is None else NextChain(**following),
     )
+
+
+def _advance(document: Mapping[str, Any]) -> Advance:
+    # Absent in certificates from before labels could refute what is certified.
+    refuted = document.get("refuted")
+    return Advance(**{**document, "refuted": None if refuted is None else Refutation(**refuted)})
 
 
 def _result(document: Mapping[str, Any]) -> ClassResult:

@@ -202,7 +202,12 @@ class GamesFromStarts(Games):
 
     @classmethod
     def before_the_first(cls, count: int, *, is_detector: bool) -> "GamesFromStarts":
-        """Return games that have not begun."""
+        """Return games that have not begun.
+
+        Args:
+            count: How many.
+            is_detector: Whether they are the e-detector.
+        """
         zeros, none = np.zeros((count, len(STAKES))), np.zeros(count, dtype=np.int64)
         first, most = (0.0, 0.0) if is_detector else (FIRST_START, 1.0)
         return cls(zeros + first, np.zeros(count) + most, none.copy(), is_detector, zeros, none.copy(), none)
@@ -213,11 +218,19 @@ class GamesFromStarts(Games):
         return mean_wealth(self.wealth) + self.to_come(self.counted)
 
     def to_start(self, counted: IntArray) -> FloatArray:
-        """Return the weight of the start before the last of the documents that count."""
+        """Return the weight of the start before the last of the documents that count.
+
+        Args:
+            counted: How many count, any shape.
+        """
         return np.ones(counted.shape) if self.is_detector else still_to_start(counted - 1) - still_to_start(counted)
 
     def to_come(self, counted: IntArray) -> FloatArray:
-        """Return the weight of the games that have not started yet; it is kept."""
+        """Return the weight of the games that have not started yet; it is kept.
+
+        Args:
+            counted: How many documents count, any shape.
+        """
         return np.zeros(counted.shape) if self.is_detector else still_to_start(counted)
 
 
@@ -238,7 +251,12 @@ class Further:
 
 
 def go_on_from_starts(several: Sequence[Further], before: int) -> None:
-    """Play on with the games of several lamps at once; before: the number of documents so far."""
+    """Play on with the games of several lamps at once.
+
+    Args:
+        several: What the documents are to the games of each lamp.
+        before: The number of documents so far.
+    """
     wealth, joining, counted = [], [], []
     for of in several:
         counts = of.games.counted + np.cumsum(of.counts, axis=0)  # (n, g)

@@ -58,7 +58,7 @@ def state_document(state: MonitorState) -> dict[str, Any]:
     return {
         "documents": state.documents,
         "points": state.points,
-        "games": {str(lamp): _games_document(games) for lamp, games in _played(state)},
+        "games": {str(lamp): games_document(games) for lamp, games in _played(state)},
         **{name: _pairs_document(getattr(state, name)) for name in _pairs(state)},
         **{name: getattr(state, name).tolist() for name in _counts(state)},
     }
@@ -69,7 +69,7 @@ def state_of_document(document: Mapping[str, Any], plan: MonitorPlan) -> Monitor
     state = initial_state(plan)
     state.documents, state.points = document["documents"], document["points"]
     for lamp, games in _played(state):
-        _read_games(document["games"][str(lamp)], games)
+        read_games(document["games"][str(lamp)], games)
     for name in _pairs(state):
         for number, rows in document[name].items():
             getattr(state, name)[int(number)].update(dict(map(_read_pair, rows)))
@@ -92,7 +92,12 @@ def _counts(state: MonitorState) -> tuple[str, ...]:
     return ("drawn", "drawn_wrong", *(name for name, is_counted in beside.items() if is_counted))
 
 
-def _games_document(games: Games) -> dict[str, Any]:
+def games_document(games: Games) -> dict[str, Any]:
+    """Return games by their numbers as JSON holds them.
+
+    Args:
+        games: Those of a lamp; what has not begun is left out.
+    """
     if isinstance(games, GamesFromStarts):
         begun = games.counted > 0
     else:
@@ -120,7 +125,12 @@ def _hexadecimal(values: Iterable[float]) -> list[str]:
     return [float(value).hex() for value in values]
 
 
-def _read_games(document: Mapping[str, Any], games: Games) -> None:
+def read_games(document: Mapping[str, Any], games: Games) -> None:
+    """Set games to what `games_document` made a document of.
+
+    Args:
+        games: They have not begun, and change.
+    """
     for number, written in document.items():
         row = int(number)
         games.wealth[row] = [float.fromhex(value) for value in written["wealth"]]

@@ -1,0 +1,86 @@
+"""Simulated: labels that refute what a chain certified seldom do so by chance, and soon if too few are right."""
+
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.monitoring.anytime.plan import LEVEL
+from venn_admit.core.standing.chains import ClassChain, StandingChain
+from venn_admit.core.standing.state import State, advance, initial_state, refuted
+from venn_admit.core.types import FloatArray
+
+ALPHA, STREAMS, CLASSES = 0.1, 1_000, 2
+STRICT = np.array([0.9, 0.5])
+"""Two thresholds; half of the points lie between them, and are labelled in the same documents."""
+
+
+def chain_of(size: int) -> StandingChain:
+    one = ClassChain(STRICT, STRICT, np.full(2, max(size // 2, 1)), 0)
+    return StandingChain(ALPHA, 0.1, (one,) * CLASSES)
+
+
+def stream(seed: int, share: FloatArray, size: int) -> CertificatePoints:
+    """Documents of points of both classes; share: (documents,) of right points of each. Half share one outcome."""
+    rng, documents = np.random.default_rng(seed), len(share)
+    document = np.repeat(np.arange(documents), size)
+    shared, own = rng.random(documents)[document], rng.random(documents * size)
+    outcome = np.where((rng.random(documents)[document] < 0.5) & (size > 1), shared, own)
+    predicted = rng.integers(CLASSES, size=documents * size)
+    label = np.where(outcome < share[document], predicted, 1 - predicted)
+    score = np.where(rng.random(documents * size) < 0.5, 0.95, 0.6)
+    return CertificatePoints(score, predicted, label, document)
+
+
+def drawn(points: CertificatePoints, seed: int) -> CertificatePoints:
+    """Those that are drawn: all of the less sure ones, half of the others, as two rules in turn do."""
+    probability = np.where(points.score > 0.9, 0.5, 1.0)
+    rows = np.random.default_rng([seed, 1]).random(len(probability)) < probability
+    return replace(points, weight=0.5 / probability).take(rows)
+
+
+def most(state: State) -> float:
+    return max(1.0 if of.against is None else float(of.against.game.most[0]) for of in state)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("size", "is_drawn"), [(1, False), (8, False), (1, True)])
+def test_what_holds_is_rarely_ever_refuted_by_chance(size: int, is_drawn: bool) -> None:
+    """Some good labels certify both thresholds; exactly 1 - alpha is right from then on, looked at after each label."""
+    good, documents = 800, 1_600
+    share = np.where(np.arange(documents) < good, 1.0, 1 - ALPHA)
+    chain, largest = chain_of(size), np.empty(STREAMS)
+    for seed in range(STREAMS):
+        points = stream(seed, share, size)
+        state = advance(chain, initial_state(chain), drawn(points, seed) if is_drawn else points)
+        largest[seed] = most(state)
+        assert bool(refuted(state)) == (largest[seed] >= CLASSES / LEVEL)
+        assert all(of.against is not None for of in state), "both classes are certified"
+    for level in (LEVEL, 0.05, 0.2):
+        assert np.mean(largest >= CLASSES / level) <= level + 3 * sqrt(level * (1 - level) / STREAMS), level
+    assert np.any(largest >= CLASSES / 0.2), "nor is it never refuted"
+
+
+STEP = 20
+SEEN = {(1_000, 0.75): (200, 320), (3_000, 0.75): (220, 320), (1_000, 0.85): (1_240, 2_060)}
+"""Labels after the change within which half and nine tenths of the streams refute a class, by good ones and share."""
+
+
+@pytest.mark.parametrize(("good", "share"), SEEN)
+def test_too_few_right_are_seen(good: int, share: float) -> None:
+    """Both classes fall from .97; labels of both count."""
+    streams, after, chain = 100, 4_000, chain_of(1)
+    shares = np.where(np.arange(good + after) < good, 0.97, share)
+    found = np.full(streams, np.inf)
+    for seed in range(streams):
+        points = stream(seed, shares, 1)
+        state = advance(chain, initial_state(chain), points.take(points.document < good))
+        assert refuted(state) == ()
+        for first in range(good, good + after, STEP):
+            state = advance(chain, state, points.take((points.document >= first) & (points.document < first + STEP)))
+            if refuted(state):
+                found[seed] = first + STEP - good
+                break
+    np.testing.assert_allclose(np.quantile(found, [0.5, 0.9], method="inverted_cdf"), SEEN[good, share], rtol=0.1)
