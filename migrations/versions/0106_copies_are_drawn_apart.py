@@ -7,7 +7,7 @@ draw, and generations a key; draws from before stay as they are, and what was ha
 from alembic import op
 
 revision = "0106"
-down_revision = "0104"
+down_revision = "0105"
 branch_labels = None
 depends_on = None
 
