@@ -9,7 +9,7 @@ from tests.cli.samples import NAME
 def test_forget_counts_then_removes_and_says_so(own_calibrated: Program, tmp_path: Path) -> None:
     program = own_calibrated
     ids = tmp_path / "ids.txt"
-    ids.write_text("held-out-3\r\n\nheld-out-4\n")
+    ids.write_text("held-out-3\r\n\nheld-out-4\n", "utf-8-sig")
     would = program("forget", NAME, "--file", ids, "--id", "held-out-5", "--dry-run", "--json").result
     assert (would["is_done"], would["ids"], would["exemplars"], would["rows"]["exemplar"]) == (False, 3, 3, 3)
     done = program("forget", NAME, "--file", ids, "--id", "held-out-5", "--yes", "--json").result

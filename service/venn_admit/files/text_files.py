@@ -90,7 +90,7 @@ def _number(where: str, field: str, value: object) -> float:
 
 
 def read_ids(path: Path) -> list[str]:
-    """Return the ids in a file, in its order; empty lines are left out.
+    """Return the ids in a file, in its order, without a byte order mark; empty lines are left out.
 
     Raises:
         InvalidInputError: It cannot be read, is not UTF-8, is too large, or holds no id.
@@ -98,7 +98,7 @@ def read_ids(path: Path) -> list[str]:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise InvalidInputError(f"{path}: expected at most {MOST_BYTES:,} bytes of ids; divide it")
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInputError(
             f"{path} cannot be read as text: {getattr(error, 'strerror', None) or 'it is not UTF-8'}; name a file with "
