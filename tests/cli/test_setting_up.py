@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli import samples
 from tests.cli.databases import CALIBRATION
-from tests.cli.program import Program, nothing_stored
+from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import HELD_OUT_ROWS, NAME, TRAIN_ROWS, K
 from tests.files.samples import SUFFIXES
 from venn_admit.core.calibrators.arguments import ALL_DECLARED
@@ -26,6 +26,13 @@ def test_create(program: Program) -> None:
         "is_current": True,
         "extractor": None,
     }
+
+
+def test_a_class_with_a_comma_is_in_double_quotes(program: Program) -> None:
+    created = program("create", "quoted", "--classes", '"good, or better",bad', "--dim", 3, "--json").result
+    assert created["classes"] == ["good, or better", "bad"]
+    outcome = program("create", "torn", "--classes", '"good, bad', "--dim", 3)
+    check_refusal(outcome, 2, "classes: expected names such as negative,positive, each in quotes or none, got")
 
 
 def test_create_tells_people(program: Program) -> None:

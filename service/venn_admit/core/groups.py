@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from venn_admit.core.names import listed
 from venn_admit.errors import InvalidInputError
 
 
@@ -42,7 +43,7 @@ def attribute_text(value: Any) -> str:
 
 
 def named_texts(text: str) -> dict[str, str]:
-    """Return attributes that are written as `name=value`, with commas between them.
+    """Return attributes that are written as `name=value`, with commas between them, as `listed` has them.
 
     Raises:
         InvalidInputError: It is not written so, or a name occurs twice.
@@ -50,13 +51,15 @@ def named_texts(text: str) -> dict[str, str]:
     Examples:
         >>> named_texts("region=north, device=pc")
         {'region': 'north', 'device': 'pc'}
+        >>> named_texts('"region=north, east"')
+        {'region': 'north, east'}
     """
     found: dict[str, str] = {}
-    for part in text.split(",") if text.strip() else []:
+    for part in listed("attributes", text, "region=north") if text.strip() else []:
         name, equals, value = (one.strip() for one in part.partition("="))
         if not (name and equals and value) or name in found:
             raise InvalidInputError(
-                f"attributes: expected names and values such as region=north, each name once, got {part.strip()!r}"
+                f"attributes: expected names and values such as region=north, each name once, got {part!r}"
             )
         found[name] = value
     return found

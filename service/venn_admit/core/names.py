@@ -3,7 +3,10 @@
 The checks raise ValueError, whose arguments are what was expected and what was received.
 """
 
+import csv
 import re
+
+from venn_admit.errors import InvalidInputError
 
 ID_LENGTH_LIMIT = 1000
 NAME_LENGTH_LIMIT = 100
@@ -89,3 +92,27 @@ def is_group_attribute(text: str) -> bool:
         [True, True, False, False]
     """
     return is_title(text, NAME_LENGTH_LIMIT) and "," not in text
+
+
+def listed(what: str, text: str, example: str) -> list[str]:
+    """Return the parts of a text that are separated by commas; one in double quotes may hold commas itself.
+
+    Args:
+        what: What a message calls it.
+        text: As a user writes it.
+        example: What it could be.
+
+    Raises:
+        InvalidInputError: Quotes do not enclose a part.
+
+    Examples:
+        >>> listed("classes", 'bad, "good, or better"', "negative,positive")
+        ['bad', 'good, or better']
+    """
+    try:
+        parts = next(csv.reader([text], skipinitialspace=True, strict=True))
+    except csv.Error:
+        raise InvalidInputError(
+            f"{what}: expected names such as {example}, each in quotes or none, got {text!r}"
+        ) from None
+    return [part.strip() for part in parts]

@@ -16,7 +16,12 @@ from venn_admit_client.members import as_json as json_of
 
 def create(
     name: Name,
-    classes: Annotated[str, typer.Option(help="Names of the classes in order, such as negative,positive.")],
+    classes: Annotated[
+        str,
+        typer.Option(
+            help="Names of the classes in order, such as negative,positive; one with a comma is in double quotes."
+        ),
+    ],
     dim: Annotated[
         int | None, typer.Option(help="D, the length of an exemplar vector, at most 16000; required with vectors.")
     ] = None,
@@ -36,10 +41,11 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Register a classifier."""
+    from venn_admit.core.names import listed
     from venn_admit.flows.data.create import create as flow
     from venn_admit.results import created_json
 
-    class_names = tuple(part.strip() for part in classes.split(","))
+    class_names = tuple(listed("classes", classes, "negative,positive"))
     created = flow(
         open_session().engine,
         name,

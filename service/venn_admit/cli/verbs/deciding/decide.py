@@ -21,7 +21,11 @@ def decide(
         typer.Option(help="In place of a file, for a classifier with logits only: its logits, such as 2.5,-1.5."),
     ] = None,
     attributes: Annotated[
-        str, typer.Option(help="With logits: attributes, such as region=north,device=pc; a file has its own.")
+        str,
+        typer.Option(
+            help="With logits: attributes, such as region=north,device=pc, of which one with a comma is in double "
+            "quotes; a file has its own."
+        ),
     ] = "",
     *,
     deciding: Deciding,

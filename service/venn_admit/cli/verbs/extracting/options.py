@@ -145,7 +145,8 @@ class Training(ReadingOptions):
     classes: Annotated[
         str | None,
         typer.Option(
-            help="Names of the classes in order, with commas. Default: those of the labels; token states need them."
+            help="Names of the classes in order, with commas; one with a comma is in double quotes. Default: those of "
+            "the labels; token states need them."
         ),
     ] = None
     filters: Annotated[int, typer.Option(help="Number of filters, which is the length of an exemplar vector.")] = (
@@ -180,6 +181,7 @@ class Training(ReadingOptions):
 
     def source(self, side: "Collection[str]" = ()) -> "SourceOptions":
         """Return how a file is read. Raises InvalidInputError for an option with a value that it cannot have."""
+        from venn_admit.core.names import listed
         from venn_admit.flows.extraction.options import SourceOptions
 
         kind = _kind(self.task)
@@ -194,7 +196,7 @@ class Training(ReadingOptions):
             layers=() if self.layers is None else tuple(numbers("layers", self.layers, int, "3,5")),
             max_tokens=self.max_tokens,
             columns=self.columns(),
-            class_names=() if self.classes is None else tuple(part.strip() for part in self.classes.split(",")),
+            class_names=() if self.classes is None else tuple(listed("classes", self.classes, "negative,positive")),
             background=self.background,
             side_logits="logits" in side,
         )
