@@ -17,7 +17,7 @@ from venn_admit_client.records import CascadeReport
 
 CLASSES = ("negative", "positive")
 DIMENSIONS = 16
-HELD_OUT = 3000
+HELD_OUT = 4000
 STAGES = (("small", 1.0), ("large", 20.0), ("person", 300.0))
 
 

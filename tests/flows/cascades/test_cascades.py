@@ -12,9 +12,9 @@ from celery import Celery
 
 from tests.conftest import fresh_engine
 from tests.counting import traffic
-from tests.flows.cascades.bundled import STAGES, Reviews, calibrate, certify, prepare, reviews
+from tests.flows.cascades.bundled import CLASSES, STAGES, Reviews, calibrate, certify, prepare, reviews
 from tests.flows.recalibration import NoShell
-from tests.running import Arrays, Bench
+from tests.running import EXAMPLES, Arrays, Bench
 from venn_admit.core.calibrators.settings import make_venn_abers_settings
 from venn_admit.core.calibrators.venn_abers.certified_cells import proposing_rows
 from venn_admit.errors import (
@@ -155,6 +155,45 @@ def test_what_is_served_of_a_file_is_what_a_loop_finds(bench: Bench, data: Revie
     assert right / answered >= 0.9
     assert answered / len(found.ids) > 0.6
     assert found.cost == len(found.ids) + 20 * len(needed) + 300 * (len(found.ids) - answered)
+
+
+def test_the_guide_shows_what_comes_out(bench: Bench, data: Reviews) -> None:
+    guide = (EXAMPLES.parents[1] / "docs" / "how-to" / "cascade.md").read_text("utf-8")
+    report = manage.show(bench.engine, "reviews")
+    for stage in report.stages[:2]:
+        right = sum(one.right for one in stage.classes)
+        counts = f"{stage.reached:,} | {stage.served:,} | {share(right, stage.served)}"
+        assert f"| {stage.classifier} | {counts} | {stage.cost:.0f} |" in guide
+    right, all_served = (sum(getattr(one, of) for one in report.promised) for of in ("right", "served"))
+    assert (
+        f"{all_served:,} ({share(all_served, report.points)}) | {share(right, all_served)} | {report.cost:.1f}" in guide
+    )
+    for one in report.promised:
+        interval = f"{share(one.right, one.served)} ({share(one.low)} to {share(one.high)})"
+        assert f"| served as {one.label} | | {one.served:,} | {interval} | |" in guide
+
+    first, second = (scores(bench, name, data.scored[name]) for name in ("small", "large"))
+    found = served(bench.engine, "reviews", [first, second])
+    known = dict(zip(data.scored["small"]["id"].tolist(), data.scored["small"]["y"].tolist(), strict=True))
+    answers = [
+        (stage, answer, answer == CLASSES[known[one]])
+        for one, answer, stage in zip(found.ids, found.served, found.stage, strict=True)
+        if answer is not None
+    ]
+    rights = [[is_right for stage, _, is_right in answers if stage == place] for place in (1, 2)]
+    of_classes = [[is_right for _, answer, is_right in answers if answer == name] for name in CLASSES]
+    small, large, negative, positive = (share(sum(some), len(some)) for some in (*rights, *of_classes))
+    count = len(found.ids)
+    assert (
+        f"The bundled test set has {count} reviews. `small` serves {len(rights[0])} of them, {small} right, and "
+        f"{count - len(rights[0])} need `large`, which serves {len(rights[1])} of these, {large} right. That is "
+        f"{len(answers)} ({share(len(answers), count)}) of all, {negative} of the negative and {positive} of the "
+        f"positive answers right, at a cost of {found.cost:,.0f}; {300 * count:,} if a person reads all."
+    ) in " ".join(guide.split())
+
+
+def share(part: float, whole: int = 1) -> str:
+    return f"{part / whole:.3f}".removeprefix("0")
 
 
 def test_one_point_is_served_as_a_job_serves_it(bench: Bench, data: Reviews) -> None:
