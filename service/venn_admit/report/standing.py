@@ -8,8 +8,8 @@ from venn_admit.core.calibrators.certified.certificate import Certificate, Refut
 from venn_admit_client.records import count_text
 
 REMEDY = (
-    " Begin the next chain once labels have come since, which fix it. If labels were wrong, correct them instead; if "
-    "it was chance, start the monitor again."
+    " Begin the next chain once new labels have come, which fix it. If labels were wrong, correct them instead; if it "
+    "was chance, restart the monitor."
 )
 """What to do if labels refute what is certified."""
 MOST_CLASSES = 20
