@@ -545,7 +545,12 @@ def test_stages_without_a_point_in_common_are_refused(empty: Bench, data: Review
     with pytest.raises(JobError, match="hold out no labelled exemplar of the same id"):
         certify(empty, "reviews")
     manage.create(empty.engine, "one", [("small", 0.0)])
-    for given, saying in (({"confidence": "2"}, "confidence"), ({"certify": "group:x"}, "leave groups out")):
+    of_classes = "predicted and true classes, got {}: name these alone; for groups"
+    for given, saying in (
+        ({"confidence": "2"}, "confidence"),
+        ({"certify": "group:x"}, of_classes.format("group:x")),
+        ({"certify": "predicted,nope"}, of_classes.format("nope")),
+    ):
         with pytest.raises(InvalidInputError, match=saying):
             certify(empty, "one", **given)
     assert certify(empty, "one").points is not None

@@ -44,10 +44,10 @@ def make_cascade_settings(
     """
     if not (alpha.is_finite() and 0 < alpha < 1):
         raise InvalidInputError(f"alpha must lie strictly between 0 and 1; got {alpha}")
-    asked = make_certification(certify, confidence, test)
-    if not all(isinstance(kind, ClassKind) for kind in asked.kinds):
+    others = [str(kind) for kind in certify if str(kind) not in tuple(ClassKind)]
+    if others:
         raise InvalidInputError(
-            f"a cascade promises {' and '.join(ClassKind)} classes, got {', '.join(asked.kinds)}: leave groups out, or "
-            "calibrate its last classifier for them and ask that one alone"
+            f"a cascade promises {' and '.join(ClassKind)} classes, got {', '.join(others)}: name these alone; for "
+            "groups, calibrate its last classifier and ask that one alone"
         )
-    return CascadeCertification(alpha, asked)
+    return CascadeCertification(alpha, make_certification(certify, confidence, test))
