@@ -192,7 +192,9 @@ def test_the_guide_shows_what_comes_out(bench: Bench, data: Reviews) -> None:
     ) in " ".join(guide.split())
 
 
-def share(part: float, whole: int = 1) -> str:
+def share(part: float | None, whole: int | None = 1) -> str:
+    assert part is not None
+    assert whole is not None
     return f"{part / whole:.3f}".removeprefix("0")
 
 
