@@ -34,6 +34,14 @@ def test_csv(tmp_path: Path) -> None:
     assert rows.selections == ["random", "selected"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+def test_csv_in_another_encoding(tmp_path: Path, encoding: str) -> None:
+    path = csv(tmp_path, "")
+    path.write_bytes("external_id,label\né,1\n".encode(encoding))
+    with pytest.raises(InvalidInputError, match="got UnicodeDecodeError: .*in another encoding, save it as UTF-8"):
+        read(path)
+
+
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint64(), pa.int64()])
 def test_parquet(tmp_path: Path, kind: pa.DataType) -> None:
     rows = read(parquet(tmp_path, external_id=["a", "b"], label=pa.array([1, 2], kind)), selection="selected")

@@ -43,9 +43,11 @@ def reading(place: Place, kind: str, *damage: type[Exception]) -> Iterator[None]
     try:
         yield
     except unreadable as error:
+        advice = "it may be truncated or damaged, write or copy it again"
+        if isinstance(error, UnicodeDecodeError):
+            advice = "it may be in another encoding, save it as UTF-8; or it is damaged"
         raise InvalidInputError(
-            f"{place}: expected a readable {kind}, got {type(error).__name__}: {error}; "
-            "it may be truncated or damaged, write or copy it again"
+            f"{place}: expected a readable {kind}, got {type(error).__name__}: {error}; {advice}"
         ) from error
 
 
