@@ -38,7 +38,7 @@ def test_csv(tmp_path: Path) -> None:
 def test_csv_in_another_encoding(tmp_path: Path, encoding: str) -> None:
     path = csv(tmp_path, "")
     path.write_bytes("external_id,label\né,1\n".encode(encoding))
-    with pytest.raises(InvalidInputError, match="got UnicodeDecodeError: .*in another encoding, save it as UTF-8"):
+    with pytest.raises(InvalidInputError, match=r"got UnicodeDecodeError: .*in another encoding, save it as UTF-8"):
         read(path)
 
 
