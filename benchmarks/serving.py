@@ -62,8 +62,9 @@ def measure(large: bool) -> Iterator[Measurement]:
     ):
         size = f"{support:,}, D={dimension}"
         for weighted in (False, True):
+            of_vectors = _of_vectors(served, weighted)
             for clients in _CLIENTS:
-                yield _side_by_side(served, _of_vectors(served, weighted), clients, f"{size}, clients: {clients}")
+                yield _side_by_side(served, of_vectors, clients, f"{size}, clients: {clients}")
         if not large:  # the peer would take half an hour
             yield _side_by_side(served, _of_many(served), 1, f"{size}, {_MANY:,} points")
         of_logits = _of_logits(served, held_out)

@@ -42,6 +42,7 @@ from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
 from venn_admit.methods.venn_abers.held_out import require_fixed_score
 from venn_admit.report.cascade import promise_sentence
+from venn_admit.report.evaluation.wording import share_text
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import connect, create_engine
 from venn_admit.store.exemplars import classifiers
@@ -195,7 +196,7 @@ def test_the_guide_shows_what_comes_out(bench: Bench, data: Reviews) -> None:
 def share(part: float | None, whole: int | None = 1) -> str:
     assert part is not None
     assert whole is not None
-    return f"{part / whole:.3f}".removeprefix("0")
+    return share_text(part / whole)
 
 
 def test_one_point_is_served_as_a_job_serves_it(bench: Bench, data: Reviews) -> None:

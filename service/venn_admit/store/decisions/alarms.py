@@ -35,8 +35,9 @@ def update_alarms(
     events: (documents,) int64, the label event by which each document counts, from that number `after` on: the alarms
     of lamps that were lit before stand already. refuted: classes that have an alarm of the promise all the same.
     """
-    standing = {(one.about.lamp, one.about.number) for one in standing_alarms(connection, monitor)}
     by_chain = [(Lamp.PROMISE, number) for number in refuted.classes]
+    before = standing_alarms(connection, monitor) if by_chain else []
+    standing = {(one.about.lamp, one.about.number) for one in before}
     newly = {one: refuted.event for one in by_chain if one not in standing} | {
         (one.about.lamp, one.about.number): int(events[one.lit_at - after - 1])
         for one in readings
