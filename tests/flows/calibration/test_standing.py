@@ -35,9 +35,9 @@ from venn_admit.flows.reports.report import report
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.report.monitoring.tables import verdict_lines
 from venn_admit.report.standing import standing_text
-from venn_admit.store.calibrations import chains, listing, venn_abers
+from venn_admit.store.calibrations import chains, listing, point_changes, venn_abers
 from venn_admit.store.database.engine import connect, transaction
-from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars import approximations, classifiers
 
 STANDING: dict[str, Any] = {"standing": True, "promise": None, "alpha": "0.2", "score": "network"}
 ONCE = "once"
@@ -653,6 +653,34 @@ def test_equal_documents_count_when_the_first_of_them_does(bench: Bench) -> None
 def with_vectors_of(bench: Bench, rows: dict[str, Any]) -> Path:
     """A file of rows whose vectors say what their logits do, so that equal rows are copies."""
     return bench.write("copies.npz", rows | {"r": rows["f"][:, :2].copy()})
+
+
+def test_an_advance_looks_at_what_came_since_the_one_before(bench: Bench) -> None:
+    bench.create("seen", dimension=2, class_count=CLASSES, neighbour_count=3)
+    for split, number, seed in (("train", 40, 5), ("mc", 200, 1), ("vp", 200, 2)):
+        bench.ingest("seen", with_vectors(bench, exemplars(split, number, seed), seed=seed), split)
+    bench.adopt("seen", KnnParameters(np.zeros(CLASSES), np.ones(CLASSES), 1.0), 1.0)
+    bench.calibrate_abers("seen", standing=True, certify=("predicted",), score="network", alpha=Decimal("0.2"))
+    for seed in (7, 8):
+        bench.ingest("seen", with_vectors(bench, exemplars(f"more{seed}", 20, seed), seed=seed), "held-out")
+        with connect(bench.engine) as connection:
+            classifier = classifiers.by_name(connection, "seen")
+            parameters = approximations.current_parameters(connection, classifier)
+            assert parameters is not None
+            looked_at = point_changes.changed_points(connection, classifier, calibrator(bench, "seen"), parameters.id)
+        assert looked_at is not None
+        assert len(looked_at) == 20
+        served = recalibrate(bench.workspace(), "seen", shell=Computing(bench))
+        assert all(step is None or step.error is None for _, step in served), served
+        # What the advance saw is not kept for the next.
+        assert count(bench, "point_change") == 0
+
+
+def test_no_change_is_kept_for_what_has_no_vectors(begun: Bench) -> None:
+    give(begun, 0, 100)
+    assert count(begun, "point_change") > 0
+    advance(begun)
+    assert count(begun, "point_change") == 0
 
 
 def test_what_is_forgotten_leaves_what_it_has_shown(begun: Bench) -> None:

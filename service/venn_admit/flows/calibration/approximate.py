@@ -62,7 +62,7 @@ class Approximated:
 
 def require_support(connection: Connection, classifier: Classifier) -> None:
     """Raise NotReadyError if there are fewer than K training exemplars, those that wait left out."""
-    count = support.size(connection, classifier)
+    count = support.size(connection, classifier, at_most=classifier.neighbour_count)
     if count < classifier.neighbour_count:
         raise NotReadyError(
             f"classifier {classifier.name!r} has {count} training exemplars, but its KNN needs at least "

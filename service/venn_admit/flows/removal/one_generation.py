@@ -114,7 +114,8 @@ def _renew(submission: Submission, generation: Classifier, touched: set[int], to
 def _search_again(submission: Submission, generation: Classifier, points: IntArray) -> None:
     """Record the job that finds the next neighbours of points whose lists named what is gone."""
     connection = submission.connection
-    if support.size(connection, generation) < generation.neighbour_count:
+    neighbour_count = generation.neighbour_count
+    if support.size(connection, generation, at_most=neighbour_count) < neighbour_count:
         return  # there is nothing to find before more is ingested, and whatever needs the lists says so
     parameters = approximations.current_parameters(connection, generation)
     submission.add_job(

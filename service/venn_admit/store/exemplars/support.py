@@ -66,9 +66,9 @@ def waiting(connection: Connection, classifier: Classifier | None) -> int:
     return int(execute(connection, "support.waiting", **asked).scalar_one())
 
 
-def size(connection: Connection, classifier: Classifier) -> int:
-    """Return how many training exemplars there are, without those that wait."""
-    return int(execute(connection, "support.size", classifier_id=classifier.id).scalar_one())
+def size(connection: Connection, classifier: Classifier, *, at_most: int | None = None) -> int:
+    """Return how many training exemplars there are, without those that wait; at most so many are counted."""
+    return int(execute(connection, "support.size", classifier_id=classifier.id, at_most=at_most).scalar_one())
 
 
 def analyze(connection: Connection, classifier: Classifier, added: int) -> None:

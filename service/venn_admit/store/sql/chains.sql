@@ -212,22 +212,26 @@ FROM exemplar
 WHERE
     exemplar.classifier_id = :classifier_id
     AND exemplar.document_id = ANY(:document_ids ::text[])
-    AND (
-        EXISTS (
-            SELECT
-            FROM standing_label_v2 AS event
-            WHERE
-                event.exemplar_id = exemplar.id
-                AND event.id <= :event
-        )
-        OR EXISTS (
-            SELECT
+    AND coalesce(
+        (
+            SELECT evidence.exemplar_id
             FROM standing_evidence AS evidence
             WHERE
                 evidence.exemplar_id = exemplar.id
                 AND evidence.chain_id = :chain_id
+            ORDER BY evidence.exemplar_id
+            LIMIT 1
+        ),
+        (
+            SELECT event.id
+            FROM standing_label_v2 AS event
+            WHERE
+                event.exemplar_id = exemplar.id
+                AND event.id <= :event
+            ORDER BY event.id
+            LIMIT 1
         )
-    );
+    ) IS NOT NULL;
 
 -- name: known_contents
 -- What each document holds that has one of some points, of which a part counts for a chain or was labelled up to an
@@ -264,39 +268,52 @@ holder AS (
         exemplar.document_id,
         CASE WHEN exemplar.document_id IS NULL THEN exemplar.id END AS exemplar_id
     FROM holding
-    INNER JOIN exemplar ON holding.id = exemplar.id
+    CROSS JOIN
+        LATERAL (
+            SELECT one.*
+            FROM exemplar AS one
+            WHERE one.id = holding.id
+            ORDER BY one.id
+            LIMIT 1
+        ) AS exemplar
     WHERE
         exemplar.classifier_id = :classifier_id
-        AND (
-            EXISTS (
-                SELECT
-                FROM standing_label_v2 AS event
-                WHERE
-                    event.exemplar_id = exemplar.id
-                    AND event.id <= :event
-            )
-            OR EXISTS (
-                SELECT
+        AND coalesce(
+            (
+                SELECT evidence.exemplar_id
                 FROM standing_evidence AS evidence
                 WHERE
                     evidence.exemplar_id = exemplar.id
                     AND evidence.chain_id = :chain_id
+                ORDER BY evidence.exemplar_id
+                LIMIT 1
+            ),
+            (
+                SELECT event.id
+                FROM standing_label_v2 AS event
+                WHERE
+                    event.exemplar_id = exemplar.id
+                    AND event.id <= :event
+                ORDER BY event.id
+                LIMIT 1
             )
-        )
+        ) IS NOT NULL
 )
 
 SELECT array_agg(coalesce(member.point_digest, member.content_digest)) AS digests
 FROM holder
-INNER JOIN exemplar AS member
-    ON
-        holder.classifier_id = member.classifier_id
-        AND (
-            holder.document_id = member.document_id
-            OR (
-                holder.document_id IS NULL
-                AND holder.exemplar_id = member.id
-            )
-        )
+CROSS JOIN
+    LATERAL (
+        SELECT one.*
+        FROM exemplar AS one
+        WHERE
+            one.classifier_id = holder.classifier_id
+            AND one.document_id = holder.document_id
+        UNION ALL
+        SELECT one.*
+        FROM exemplar AS one
+        WHERE one.id = holder.exemplar_id
+    ) AS member
 LEFT JOIN audit_draw AS member_draw ON member.id = member_draw.exemplar_id
 LEFT JOIN standing_evidence AS member_evidence
     ON
@@ -324,11 +341,24 @@ FROM (
     WHERE event.id > :event
     GROUP BY event.exemplar_id
 ) AS changed
-INNER JOIN standing_evidence AS evidence
-    ON
-        changed.exemplar_id = evidence.exemplar_id
-        AND evidence.chain_id = :chain_id
-INNER JOIN exemplar ON evidence.exemplar_id = exemplar.id
+CROSS JOIN
+    LATERAL (
+        SELECT one.*
+        FROM standing_evidence AS one
+        WHERE
+            one.exemplar_id = changed.exemplar_id
+            AND one.chain_id = :chain_id
+        ORDER BY one.exemplar_id
+        LIMIT 1
+    ) AS evidence
+CROSS JOIN
+    LATERAL (
+        SELECT one.label
+        FROM exemplar AS one
+        WHERE one.id = changed.exemplar_id
+        ORDER BY one.id
+        LIMIT 1
+    ) AS exemplar
 WHERE
     evidence.label IS NOT NULL
     AND (

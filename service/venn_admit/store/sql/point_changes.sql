@@ -79,26 +79,35 @@ SELECT
 FROM unnest(:exemplar_ids ::bigint[]) AS left_out (exemplar_id);
 
 -- name: forget_seen
--- Delete the changes that the views of all settings saw, and the views of settings that are not kept current.
-WITH retired AS (
+-- Delete the changes that the views of all settings saw, all of them if there is none, and the views from which nothing
+-- is computed any more.
+WITH outdated AS (
     DELETE FROM snapshot_view
     USING calibrator
     WHERE
         snapshot_view.calibrator_id = calibrator.id
         AND calibrator.classifier_id = :classifier_id
-        AND calibrator.retired_at IS NOT NULL
+        AND (
+            calibrator.retired_at IS NOT NULL
+            OR snapshot_view.number < calibrator.last_number
+        )
 )
 
 DELETE FROM point_change
 WHERE
     classifier_id = :classifier_id
     AND transaction_id < (
-        SELECT min(CAST(CAST(pg_snapshot_xmin(CAST(snapshot.seen AS pg_snapshot)) AS text) AS bigint))
+        SELECT
+            coalesce(
+                min(CAST(CAST(pg_snapshot_xmin(CAST(snapshot.seen AS pg_snapshot)) AS text) AS bigint)),
+                9223372036854775807
+            )
         FROM snapshot_view AS snapshot
         INNER JOIN calibrator ON snapshot.calibrator_id = calibrator.id
         WHERE
             calibrator.classifier_id = :classifier_id
             AND calibrator.retired_at IS NULL
+            AND snapshot.number = calibrator.last_number
     );
 
 -- name: own

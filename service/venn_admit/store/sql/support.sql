@@ -11,20 +11,23 @@ SET
 WHERE id = :classifier_id;
 
 -- name: having_waiting
--- The classifiers, one or all, that have training exemplars that wait.
+-- The classifiers, one or all, that have training exemplars that wait. One is looked up for each: a join may read all
+-- that train before it compares versions.
 SELECT classifier.id
 FROM classifier
 WHERE
     (CAST(:classifier_id AS integer) IS NULL OR classifier.id = :classifier_id)
     AND classifier.deleting_since IS NULL
-    AND EXISTS (
-        SELECT 1
+    AND (
+        SELECT waiting.id
         FROM exemplar AS waiting
         WHERE
             waiting.classifier_id = classifier.id
             AND waiting.split = 'train'
             AND waiting.id > classifier.support_version
-    );
+        ORDER BY waiting.id
+        LIMIT 1
+    ) IS NOT NULL;
 
 -- name: await_locks
 -- Wait for locks as long as it takes, in this transaction.
@@ -153,24 +156,39 @@ WHERE
 
 -- name: waiting
 -- How many training exemplars wait, which came after their classifier's support version, of one classifier or of all.
-SELECT count(*) AS waiting
+SELECT
+    coalesce(sum(
+        (
+            SELECT count(*)
+            FROM exemplar
+            WHERE
+                exemplar.classifier_id = classifier.id
+                AND exemplar.split = 'train'
+                AND exemplar.id > classifier.support_version
+        )
+    ), 0) AS waiting
 FROM classifier
-INNER JOIN exemplar ON classifier.id = exemplar.classifier_id
 WHERE
     (CAST(:classifier_id AS integer) IS NULL OR classifier.id = :classifier_id)
-    AND classifier.deleting_since IS NULL
-    AND exemplar.split = 'train'
-    AND exemplar.id > classifier.support_version;
+    AND classifier.deleting_since IS NULL;
 
 -- name: size
--- How many training exemplars a classifier has, without those that wait.
+-- How many training exemplars a classifier has, without those that wait; counted up to a limit, if there is one.
 SELECT count(*) AS training
-FROM classifier
-INNER JOIN exemplar ON classifier.id = exemplar.classifier_id
-WHERE
-    classifier.id = :classifier_id
-    AND exemplar.split = 'train'
-    AND exemplar.id <= classifier.support_version;
+FROM (
+    SELECT exemplar.id
+    FROM exemplar
+    WHERE
+        exemplar.classifier_id = :classifier_id
+        AND exemplar.split = 'train'
+        AND exemplar.id <= (
+            SELECT classifier.support_version
+            FROM classifier
+            WHERE classifier.id = :classifier_id
+        )
+    ORDER BY exemplar.id
+    LIMIT CAST(:at_most AS bigint)
+) AS counted;
 
 -- name: estimated_rows
 -- How many rows the planner believes a table to have; -1 if they were never counted.
