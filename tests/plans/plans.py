@@ -1,12 +1,20 @@
 """What Postgres makes of a statement, as a list of the plan's nodes, and a classifier to ask it about."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal
+from functools import cache
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, text
+from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
+from sqlalchemy import Connection, Engine, event, text
 
 from benchmarks.reporting_data import fill
+from venn_admit.store.database.engine import driver_cursor
+from venn_admit.store.database.statements import statement, statement_names
 from venn_admit.store.exemplars import classifiers
 
 Node = dict[str, Any]
@@ -78,3 +86,39 @@ def add_filled_classifier(connection: Connection, name: str, *, calibrating: int
         days=days,
         neighbour_count=2,
     )
+
+
+@contextmanager
+def rows_read() -> Iterator[dict[str, int]]:
+    """By the name of each statement that runs meanwhile, unless by COPY, the rows that its scans look at, at most.
+
+    Each is explained first, in a savepoint that is taken back.
+    """
+    names = {str(statement(name)): name for name in _statement_names()}
+    found: dict[str, int] = {}
+
+    def look(connection: Connection, _: Any, query: str, parameters: Any, context: Any, are_many: bool) -> None:
+        name = names.get(str(context.compiled.statement)) if context.compiled is not None else None
+        if name is None:
+            return
+        with driver_cursor(connection).connection.cursor(row_factory=tuple_row) as beside:
+            is_open = beside.connection.info.transaction_status != TransactionStatus.IDLE
+            beside.execute("SAVEPOINT explained" if is_open else "BEGIN")
+            beside.execute(f"EXPLAIN (FORMAT JSON, ANALYZE) {query}", parameters[0] if are_many else parameters)
+            (((plan,),),) = beside.fetchall()
+            nodes = list(_nodes(plan["Plan"]))
+            beside.execute("ROLLBACK TO explained" if is_open else "ROLLBACK")
+        tables = {node["Relation Name"] for node in nodes if "Relation Name" in node}
+        found[name] = max(found.get(name, 0), *(read(nodes, table) for table in tables), 0)
+
+    event.listen(Engine, "before_cursor_execute", look)
+    try:
+        yield found
+    finally:
+        event.remove(Engine, "before_cursor_execute", look)
+
+
+@cache
+def _statement_names() -> list[str]:
+    files = [Path(file.name).stem for file in resources.files("venn_admit.store").joinpath("sql").iterdir()]
+    return [f"{file}.{name}" for file in files for name in statement_names(file)]

@@ -522,7 +522,7 @@ def _keep_view(
     view: View,
     changed_ids: IntArray | None,
 ) -> None:
-    """Let the next recalibration look at what comes after a view; changed_ids: what this one looked at, None for all."""
+    """Let the next recalibration look at what comes after a view; changed_ids: what this one looked at, or None."""
     splits = list(HELD_OUT_SPLITS)
     lacking = approximations.without_approximation(connection, classifier, splits, parameters.id, changed_ids)
     point_changes.add_view(connection, classifier, calibrator_id, parameters.id, view, lacking)

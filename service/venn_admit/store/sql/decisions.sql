@@ -160,7 +160,7 @@ INNER JOIN exemplar ON decision.exemplar_id = exemplar.id
 WHERE
     exemplar.classifier_id = :classifier_id
     AND exemplar.external_id = :external_id
-ORDER BY decision.id DESC
+ORDER BY decision.id + 0 DESC
 LIMIT 1;
 
 -- name: decision_by_id

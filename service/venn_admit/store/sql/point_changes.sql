@@ -43,11 +43,18 @@ WHERE
     )
 UNION
 SELECT arrived.id
-FROM exemplar AS arrived
-WHERE
-    arrived.classifier_id = :classifier_id
-    AND arrived.split IN ('knn', 'mc', 'vp')
-    AND arrived.id > :last_exemplar_id;
+FROM unnest(ARRAY['knn', 'mc', 'vp']) AS held_out (split)
+CROSS JOIN
+    -- Each split is looked up by itself: what was scored meanwhile, and may be many times as much, is not read.
+    LATERAL (
+        SELECT exemplar.id
+        FROM exemplar
+        WHERE
+            exemplar.classifier_id = :classifier_id
+            AND exemplar.split = held_out.split
+            AND exemplar.id > :last_exemplar_id
+        ORDER BY exemplar.id
+    ) AS arrived;
 
 -- name: add_view
 -- Store from which view the open points of a calibrator were computed.

@@ -88,7 +88,7 @@ WITH wanted AS (
                 decision.lower
             FROM decision
             WHERE decision.exemplar_id = exemplar.id
-            ORDER BY decision.id DESC
+            ORDER BY decision.id + 0 DESC
             LIMIT 1
         ) AS newest
     WHERE
@@ -374,7 +374,7 @@ LEFT JOIN
             decision.predicted
         FROM decision
         WHERE decision.exemplar_id = exemplar.id
-        ORDER BY decision.id DESC
+        ORDER BY decision.id + 0 DESC
         LIMIT 1
     ) AS newest
     ON TRUE

@@ -228,15 +228,17 @@ ORDER BY version DESC, exemplar_id ASC;
 -- name: grew
 -- Whether training exemplars arrived after a version, without those that wait.
 SELECT
-    EXISTS (
-        SELECT 1
+    (
+        SELECT exemplar.id
         FROM exemplar
         WHERE
-            classifier_id = :classifier_id
-            AND split = 'train'
-            AND id > :version
-            AND id <= :support_version
-    )
+            exemplar.classifier_id = :classifier_id
+            AND exemplar.split = 'train'
+            AND exemplar.id > :version
+            AND exemplar.id <= :support_version
+        ORDER BY exemplar.id
+        LIMIT 1
+    ) IS NOT NULL
     OR EXISTS (
         SELECT 1
         FROM support_change
