@@ -90,7 +90,7 @@ def add_filled_classifier(connection: Connection, name: str, *, calibrating: int
 
 @contextmanager
 def rows_read() -> Iterator[dict[str, int]]:
-    """By the name of each statement that runs meanwhile, unless by COPY, the rows that its scans look at, at most.
+    """Yield the most rows that the scans of each statement look at meanwhile, by its name; COPY is left out.
 
     Each is explained first, in a savepoint that is taken back.
     """

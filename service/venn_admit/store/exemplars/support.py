@@ -67,7 +67,7 @@ def waiting(connection: Connection, classifier: Classifier | None) -> int:
 
 
 def size(connection: Connection, classifier: Classifier, *, at_most: int | None = None) -> int:
-    """Return how many training exemplars there are, without those that wait; at most so many are counted."""
+    """Return how many training exemplars there are, without those that wait; no more than `at_most` are counted."""
     return int(execute(connection, "support.size", classifier_id=classifier.id, at_most=at_most).scalar_one())
 
 
