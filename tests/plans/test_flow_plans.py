@@ -1,6 +1,7 @@
 """What one label, one exemplar or one claim sets off looks up what it needs, with no statistics and with fresh ones."""
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +60,7 @@ class Kept:
         return self.bench.write("new.npz", row if labelled else {key: row[key] for key in ("id", "r", "f")})
 
     def review(self) -> None:
-        row = next(self.seeds)
+        row = SCORED - next(self.seeds)
         self.classifier.label({f"scored-{row}": int(self.scored["y"][row])}, selection="review")
 
 
@@ -67,6 +68,7 @@ STEPS: dict[str, Callable[[Kept], object]] = {
     "a review": Kept.review,
     "an advance": lambda kept: kept.classifier.recalibrate(),
     "a monitor": lambda kept: kept.classifier.monitor(),
+    "a decision": lambda kept: kept.classifier.decide(kept.scored["r"][0], logits=kept.scored["f"][0]),
     "a job of one point": lambda kept: kept.classifier.score(kept.new(labelled=False)),
     "a claim": lambda kept: kept.classifier.reviewer("anna").claim(),
     "another claim": lambda kept: kept.classifier.reviewer("ben").claim(),
@@ -86,8 +88,9 @@ def fill(bench: Bench, connection: venn_admit.Connection) -> Kept:
     classifier.calibrate(standing=True)
     classifier.audit(0.5)
     kept = Kept(bench, classifier)
-    classifier.monitor()
+    classifier.monitor(label_deadline=timedelta(days=7))
     classifier.score(bench.write("scored.npz", {key: kept.scored[key] for key in ("id", "r", "f")}))
+    classifier.monitor()
     return kept
 
 

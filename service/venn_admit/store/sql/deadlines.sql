@@ -143,7 +143,7 @@ decided AS (
                 decision.exemplar_id = member.id
                 AND calibration.calibrator_id = :calibrator_id
                 AND calibration.knn_parameters_id IS NOT DISTINCT FROM :knn_parameters_id
-            ORDER BY decision.id
+            ORDER BY decision.id + 0
             LIMIT 1
         ) AS first_decision
     WINDOW in_order AS (PARTITION BY member.document_key ORDER BY first_decision.id)

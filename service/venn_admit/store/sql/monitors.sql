@@ -397,7 +397,7 @@ WITH labelled AS (
                 decision.exemplar_id = given.exemplar_id
                 AND calibration.calibrator_id = :calibrator_id
                 AND calibration.knn_parameters_id IS NOT DISTINCT FROM :knn_parameters_id
-            ORDER BY decision.id
+            ORDER BY decision.id + 0
             LIMIT 1
         ) AS counted
     LEFT JOIN audit_draw AS draw ON given.exemplar_id = draw.exemplar_id
@@ -465,7 +465,7 @@ CROSS JOIN
                             decision.exemplar_id = made.exemplar_id
                             AND calibration.calibrator_id = :calibrator_id
                             AND calibration.knn_parameters_id IS NOT DISTINCT FROM :knn_parameters_id
-                        ORDER BY decision.id
+                        ORDER BY decision.id + 0
                         LIMIT 1
                     ) AS counted
                 CROSS JOIN
