@@ -33,21 +33,30 @@ SELECT
 
 -- name: decided
 -- How many points a calibrator decided on for the first time in a range of decisions.
+WITH ranged AS MATERIALIZED (
+    SELECT
+        id,
+        calibration_id,
+        exemplar_id
+    FROM decision
+    WHERE
+        id > :after
+        AND id <= :until
+)
+
 SELECT count(*) AS points
-FROM decision
-INNER JOIN calibration ON decision.calibration_id = calibration.id
+FROM ranged
+INNER JOIN calibration ON ranged.calibration_id = calibration.id
 WHERE
-    decision.id > :after
-    AND decision.id <= :until
-    AND calibration.calibrator_id = :calibrator_id
+    calibration.calibrator_id = :calibrator_id
     AND calibration.knn_parameters_id IS NOT DISTINCT FROM :knn_parameters_id
     AND NOT EXISTS (
         SELECT 1
         FROM decision AS earlier
         INNER JOIN calibration AS of_earlier ON earlier.calibration_id = of_earlier.id
         WHERE
-            earlier.exemplar_id = decision.exemplar_id
-            AND earlier.id < decision.id
+            earlier.exemplar_id = ranged.exemplar_id
+            AND earlier.id < ranged.id
             AND of_earlier.calibrator_id = :calibrator_id
             AND of_earlier.knn_parameters_id IS NOT DISTINCT FROM :knn_parameters_id
     );
