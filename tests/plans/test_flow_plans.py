@@ -114,7 +114,8 @@ def kept(
 
 
 def test_a_queue_is_filled_by_look_ups(kept: Kept) -> None:
-    assert SCORED / 4 < kept.filling["reviews.fill"] < 4 * SCORED
+    for name in ("reviews.fill", "reviews.arrange"):
+        assert SCORED / 4 < kept.filling[name] < 4 * SCORED, name
 
 
 def test_each_step_looks_up_what_it_needs(kept: Kept) -> None:

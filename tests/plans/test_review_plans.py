@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Engine
 
-from tests.conftest import fresh_database
+from tests.conftest import fresh_database, fresh_engine
 from tests.plans.plans import explain, kinds, read, scans
 from venn_admit.store.database.engine import connect, create_engine, transaction
 from venn_admit.store.database.statements import statement
 
-ROWS, COUNT = 10_000, 7
+ROWS, FEW, COUNT = 10_000, 400, 7
 FILL = (
     "INSERT INTO classifier (name, class_names, dimension, neighbour_count, knn_share, mc_share, seed)"
     " VALUES ('reviews', '{no,yes}', 2, 1, 0.1, 0.45, 0), ('other', '{no,yes}', 2, 1, 0.1, 0.45, 0)",
@@ -35,6 +35,18 @@ def engine(server_url: str, template_database: str) -> Iterator[Engine]:
             connection.exec_driver_sql("VACUUM (ANALYZE)")
         yield found
         found.dispose()
+
+
+@pytest.mark.parametrize("statistics", ["none", "of an empty table"])
+def test_a_queue_is_arranged_by_look_ups(server_url: str, template_database: str, statistics: str) -> None:
+    with fresh_engine(server_url, template_database) as empty:
+        with transaction(empty) as connection:
+            if statistics != "none":
+                connection.exec_driver_sql("ANALYZE")
+            for query in FILL:
+                connection.exec_driver_sql(query.replace(str(2 * ROWS), str(2 * FEW)))
+            nodes = explain(connection, str(statement("reviews.arrange")), {"classifier_id": 1}, analyze=True)
+    assert FEW <= read(nodes, "review_point") <= 4 * FEW
 
 
 def test_a_claim_reads_what_it_takes(engine: Engine) -> None:

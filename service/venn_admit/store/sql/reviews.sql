@@ -158,14 +158,21 @@ groups AS (
             OVER (PARTITION BY fresh.due, fresh.is_drawn, fresh.near_id)
             AS highest
     FROM fresh
-    INNER JOIN review_point AS point
-        ON
-            fresh.near_id = coalesce(point.near_id, -point.exemplar_id)
-            AND fresh.is_drawn = point.is_drawn
-            AND fresh.due IS NOT DISTINCT FROM point.due
+    CROSS JOIN
+        LATERAL (
+            SELECT one.*
+            FROM review_point AS one
+            WHERE
+                one.classifier_id = :classifier_id
+                AND coalesce(one.near_id, -one.exemplar_id) = fresh.near_id
+            ORDER BY one.exemplar_id
+            -- It keeps the other conditions, and with them the whole queue, out of the look-up.
+            OFFSET 0
+        ) AS point
     WHERE
-        point.classifier_id = :classifier_id
-        AND (point.done_at IS NULL) = TRUE
+        fresh.is_drawn = point.is_drawn
+        AND fresh.due IS NOT DISTINCT FROM point.due
+        AND point.done_at IS NULL
 ),
 
 placed AS (
@@ -183,18 +190,34 @@ placed AS (
 
 free AS (
     SELECT
-        placed.exemplar_id,
+        point.exemplar_id,
+        point.classifier_id,
+        point.decision_id,
         placed.place
     FROM placed
-    INNER JOIN review_point AS point ON placed.exemplar_id = point.exemplar_id
-    WHERE point.place IS DISTINCT FROM placed.place
-    FOR UPDATE OF point SKIP LOCKED
+    CROSS JOIN
+        LATERAL (
+            SELECT one.*
+            FROM review_point AS one
+            WHERE
+                one.exemplar_id = placed.exemplar_id
+                AND one.place IS DISTINCT FROM placed.place
+            ORDER BY one.exemplar_id
+            LIMIT 1
+            FOR UPDATE SKIP LOCKED
+        ) AS point
 )
 
-UPDATE review_point
-SET place = free.place
+-- All are there. An update would be a join, which without statistics compares each of them with all.
+INSERT INTO review_point (exemplar_id, classifier_id, decision_id, place)
+SELECT
+    exemplar_id,
+    classifier_id,
+    decision_id,
+    place
 FROM free
-WHERE review_point.exemplar_id = free.exemplar_id;
+ON CONFLICT (exemplar_id) DO UPDATE
+    SET place = excluded.place;
 
 -- name: renew
 -- Extend the claims that a reviewer holds, all or those on some points; the claims that hold from now on, and whether
