@@ -152,6 +152,21 @@ def test_errors_that_are_labelled_later_let_a_chain_certify_what_falls_short(
     assert least <= failed / 200 <= most
 
 
+def test_hard_points_that_are_labelled_later_let_a_chain_certify_what_falls_short() -> None:
+    """Their time must not hang on what a point holds either, by which labels are foretold."""
+    one = ClassChain(np.zeros(1), np.zeros(1), np.ones(1, dtype=np.int64), 0)
+    none = ClassChain(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), 0)
+    chain, count, failed = StandingChain(ALPHA, 0.05, (one, none)), 3_000, 0
+    for stream in range(200):
+        rng = np.random.default_rng(stream)
+        is_sure = rng.random(count) < 0.5
+        label = (rng.random(count) >= np.where(is_sure, 0.97, 0.828)).astype(np.int64)
+        order = np.argsort(np.arange(count) + rng.exponential(np.where(is_sure, 20, 600)))
+        points = CertificatePoints(np.ones(count), np.zeros(count, dtype=np.int64), label[order], np.arange(count))
+        failed += certified_counts(chain, advance(chain, initial_state(chain), points))[0] > 0
+    assert 0.4 < failed / 200 < 0.7
+
+
 AUDITED = 0.1
 
 

@@ -17,7 +17,7 @@ from tests.templates import CopyOf, Filled
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.monitoring.anytime.plan import Lamp
 from venn_admit.core.standing.against import to_document
-from venn_admit.core.standing.state import initial_state, start
+from venn_admit.core.standing.state import admitting, certified_counts, initial_state, start
 from venn_admit.core.types import KnnParameters
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_sources import LabelFile
@@ -416,8 +416,13 @@ def test_an_alarm_withdraws_its_class_and_leaves_the_others(begun: Bench) -> Non
     found = certificate(begun)
     assert found.withdrawn == (0,)
     assert found.policy is not None
-    latched = replace(found.policy, thresholds=(before.thresholds[0], *found.policy.thresholds[1:]))
+    with connect(begun.engine) as connection:
+        chain = chains.newest(connection, calibrator(begun, NAME))
+        state = chains.state_at(connection, chain, chains.position(connection, chain).documents)
+    latched = replace(found.policy, thresholds=admitting(chain.chain, certified_counts(chain.chain, state)))
     assert found.policy.thresholds == (None, *latched.thresholds[1:])
+    # It may have got further, once others had left their parts of the level.
+    assert (latched.thresholds[0] or 1.0) <= (before.thresholds[0] or 0.0)
     # Nothing more follows from the same alarm; ended by hand, it gives back what was certified.
     update_monitor(begun.engine, NAME)
     assert not begun.rows(REQUEST)
@@ -457,12 +462,12 @@ def ingest(bench: Bench, prefix: str, count: int, *, wrong: float) -> None:
 
 def test_ingested_labels_withdraw_what_they_refute(begun: Bench) -> None:
     """Until the monitor is started again, and then again."""
-    begun_with = certificate(begun)
-    assert begun_with.policy is not None
     update_behind(begun.engine, None)
     ingest(begun, "good", 400, wrong=0)
     advance(begun)
-    assert certificate(begun).withdrawn == ()
+    begun_with = certificate(begun)
+    assert begun_with.policy is not None
+    assert begun_with.withdrawn == ()
     assert not update_monitor(begun.engine, NAME).alarms
     for number in (1, 2):
         ingest(begun, f"bad {number}", 800, wrong=0.4)
@@ -476,7 +481,7 @@ def test_ingested_labels_withdraw_what_they_refute(begun: Bench) -> None:
         assert found.standing is not None
         of_class = found.standing.classes[0]
         assert of_class.refuted is not None
-        assert 0.5 < of_class.refuted.right / of_class.refuted.admitted < 0.8
+        assert 0.4 < of_class.refuted.right / of_class.refuted.admitted < 0.8
         assert "class 0 withdrawn, as labels refute it" in standing_text(
             found, [f"class {of}" for of in range(CLASSES)]
         )

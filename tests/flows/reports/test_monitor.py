@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -158,13 +158,22 @@ def give(bench: Bench, labels: Mapping[str, int | None], *, selection: str = "ra
     label(bench.engine, "reviews", LabelFile(path), selection=selection, retract=retract)
 
 
-def of(rows: range) -> dict[str, int]:
+def of(rows: Iterable[int]) -> dict[str, int]:
     known = truth()
     return {IDS[row]: known[IDS[row]] for row in rows}
 
 
-def flipped(rows: range) -> dict[str, int]:
+def flipped(rows: Iterable[int]) -> dict[str, int]:
     return {external_id: 1 - number for external_id, number in of(rows).items()}
+
+
+def in_order(bench: Bench) -> list[int]:
+    """The films that were labelled, in the order in which they count."""
+    query = """
+    SELECT external_id FROM label_event INNER JOIN exemplar ON exemplar.id = exemplar_id
+    WHERE external_id LIKE 'film-%' GROUP BY external_id ORDER BY min(label_event.id)
+    """
+    return [IDS.index(row.external_id) for row in bench.rows(query)]
 
 
 def look(bench: Bench) -> MonitorReport:
@@ -228,7 +237,7 @@ def test_an_update_reads_what_is_new(scored: Bench, monkeypatch: pytest.MonkeyPa
     for rows in (range(430), range(430, 431)):
         give(scored, of(rows))
         look(scored)
-    give(scored, flipped(range(250, 251)))
+    give(scored, flipped(in_order(scored)[250:251]))
     look(scored)
     look(scored)
     assert read == [430, 31, 231, 31]
@@ -465,10 +474,11 @@ def test_corrections_and_labels_taken_back_lead_to_the_state_from_scratch(scored
     give(scored, flipped(range(450)))
     wrong = look(scored)
     assert {alarm.about.lamp for alarm in wrong.harmful} >= {Lamp.PROMISE, Lamp.PARTITIONS}
-    give(scored, of(range(120, 450)))
+    films = in_order(scored)
+    give(scored, of(films[120:]))
     corrected = look(scored)
     assert corrected.computed == 350, "from the last state that is as it was"
-    give(scored, of(range(120)))
+    give(scored, of(films[:120]))
     right = look(scored)
     assert (right.documents, right.computed) == (450, 450)
     assert right.harmful == ()
@@ -476,9 +486,9 @@ def test_corrections_and_labels_taken_back_lead_to_the_state_from_scratch(scored
     assert scored.value(ended) >= len(wrong.harmful)
     assert_as_from_scratch(scored)
 
-    give(scored, dict.fromkeys(IDS[100:450]), retract=True)
+    give(scored, dict.fromkeys(IDS[row] for row in films[100:]), retract=True)
     assert (look(scored).documents, look(scored).computed) == (100, 0)
-    give(scored, dict.fromkeys(IDS[:100]), retract=True)
+    give(scored, dict.fromkeys(IDS[row] for row in films[:100]), retract=True)
     assert look(scored).documents == 0
     give(scored, of(range(50)))
     give(scored, dict.fromkeys(IDS[20:30]), retract=True)

@@ -1,7 +1,7 @@
 """The monitor of a certificate for groups through the flows: lamps, views, shells, and what goes on after an update."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -84,7 +84,7 @@ def watched(
         yield bench, look(bench)
 
 
-def give(bench: Bench, rows: range) -> None:
+def give(bench: Bench, rows: Sequence[int]) -> None:
     known, path = traffic(), bench.folder / "labels.csv"
     lines = [f"{known['id'][row]},{known['y'][row]}" for row in rows]
     path.write_text("\n".join(["external_id,label", *lines]) + "\n")
@@ -192,7 +192,12 @@ def everything(bench: Bench) -> list[list[tuple[Any, ...]]]:
 
 
 def test_beat_carries_states_on(bench: Bench, watched: tuple[Bench, MonitorReport]) -> None:
-    for rows in (range(500), range(500, 1000), range(1000, ROWS)):
+    counted = watched[0].rows(
+        "SELECT external_id FROM label_event INNER JOIN exemplar ON exemplar.id = exemplar_id "
+        "WHERE external_id LIKE 'traffic-%' ORDER BY label_event.id"
+    )
+    in_order = [int(row.external_id.removeprefix("traffic-")) for row in counted]
+    for rows in (in_order[:500], in_order[500:1000], in_order[1000:]):
         give(bench, rows)
         assert update_behind(bench.engine, None) == [NAME]
     carried, at_once = (one.rows(READINGS) for one in (bench, watched[0]))

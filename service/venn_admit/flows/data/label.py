@@ -8,6 +8,7 @@ from functools import partial
 from sqlalchemy import Connection, Engine
 
 from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
+from venn_admit.core.splits import hash_keys
 from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError
 from venn_admit.files.label_sources import LabelSource
 from venn_admit.files.labels import LabelRows, LabelRules
@@ -150,7 +151,20 @@ def _changes(
         is_first = selection == "review" and wanted is not None and not exemplar.is_reviewed
         if is_first or (wanted, split) != (exemplar.label, exemplar.split):
             events[external_id] = LabelEvent(exemplar.id, wanted, selection, split)
-    return _Changes(classifier, stored, events)
+    return _Changes(classifier, stored, _scattered(classifier, stored, events))
+
+
+def _scattered(
+    classifier: Classifier, stored: dict[str, LabelledExemplar], events: dict[str, LabelEvent]
+) -> dict[str, LabelEvent]:
+    """The events by whole documents in the order of a hash, in which they get their numbers.
+
+    Monitors count in the order of these, and rows of a file are often sorted by what their labels say.
+    """
+    keys = document_keys(list(events), [stored[external_id].document_id for external_id in events])
+    hashes = hash_keys(keys, seed=classifier.seed, purpose="label order").tolist()
+    ranked = sorted(zip(hashes, keys, events, strict=True))
+    return {external_id: events[external_id] for _, _, external_id in ranked}
 
 
 def _selection(selection: str, exemplar: LabelledExemplar, named: LabelledExemplar | None, *, is_named: bool) -> str:

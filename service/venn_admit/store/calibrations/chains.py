@@ -15,6 +15,7 @@ from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.copies import united
 from venn_admit.core.monitoring.history import ChainAdvance, ChainHistory, PointChanges, PromiseAlarm
 from venn_admit.core.split_names import Split
+from venn_admit.core.splits import hash_keys
 from venn_admit.core.standing import against
 from venn_admit.core.standing.chains import ClassChain, StandingChain
 from venn_admit.core.standing.state import ClassState, State, initial_state, refuted
@@ -180,7 +181,7 @@ def are_same(connection: Connection, calibration_id: int, other_id: int) -> bool
 
 
 def labels_at_start(connection: Connection, classifier: Classifier) -> CountingLabels:
-    """Return all labels that calibrate, which are a sample at one rate, in the order that `new_labels` has."""
+    """Return all labels that calibrate, which are a sample at one rate, in an order that hangs on no time."""
     return _labels(connection, classifier, None, after=0)
 
 
@@ -188,7 +189,8 @@ def new_labels(connection: Connection, classifier: Classifier, chain: StoredChai
     """Return the labels after an event that were random or drawn, by documents, each of which counts once.
 
     A document counts by the labels that came together with its first one, and equal documents, like parts of one
-    document, count when the first of them does.
+    document, count when the first of them does. A hash says which of those that came together counts first, because
+    rows of a file are often sorted by what their labels say.
     """
     return _labels(connection, classifier, chain, after=after)
 
@@ -201,25 +203,26 @@ def _labels(connection: Connection, classifier: Classifier, chain: StoredChain |
     if chain is not None:
         seen.add_counted(connection, classifier, chain, rows, after)
     kept: list[Row[Any]] = []
-    document: list[int] = []
+    units: list[str] = []
     events: list[int] = []
-    count = 0
-    for together in _transactions(rows):
-        places: dict[str, int] = {}
+    came_with: dict[str, int] = {}
+    for number, together in enumerate(_transactions(rows)):
         for row, unit in zip(together, seen.new_units(together), strict=True):
             if unit is None or row.label is None:
                 continue
-            if unit not in places:
-                places[unit] = count
-                count += 1
+            came_with[unit] = 0 if chain is None else number
             kept.append(row)
-            document.append(places[unit])
+            units.append(unit)
             events.append(together[0].event)
-    order = np.argsort(np.array(document, dtype=np.int64), kind="stable")
+    hashes = hash_keys(list(came_with), seed=classifier.seed, purpose="chain order")
+    ranked = sorted(zip(came_with.values(), hashes.tolist(), came_with, strict=True))
+    place = {unit: number for number, (_, _, unit) in enumerate(ranked)}
+    document = np.array([place[unit] for unit in units], dtype=np.int64)
+    order = np.argsort(document, kind="stable")
     return CountingLabels(
         exemplar_ids=np.array([row.exemplar_id for row in kept], dtype=np.int64)[order],
         label=np.array([row.label for row in kept], dtype=np.int64)[order],
-        document=np.array(document, dtype=np.int64)[order],
+        document=document[order],
         weight=np.array([1.0 if row.weight is None else row.weight for row in kept], dtype=np.float64)[order],
         events=np.array(events, dtype=np.int64)[order],
         newest=newest,
