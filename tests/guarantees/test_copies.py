@@ -75,7 +75,7 @@ def test_a_certificate_says_nothing_of_the_contents_of_more_traffic() -> None:
     """They are those of as many points as have labels: in more traffic, contents that come once are a larger part.
 
     One content, which is wrong, has .2 of the traffic, 2,500 that are .99 right have .65, and the others, .75 right,
-    come once each. Of the traffic .756 is right, and of the contents of a million points .754.
+    come once each. The traffic is .756 right, and the contents of a million points are .754 right.
     """
     count, often = 5_000, 2_500
     right_often = np.random.default_rng(5).random(often) < 0.99

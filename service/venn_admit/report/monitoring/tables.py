@@ -86,8 +86,8 @@ def verdict_lines(report: MonitorReport) -> list[str]:
     if mix:
         listed = ", ".join(map(_partition, mix))
         notices.append(
-            "Notice: some predictions are more or less frequent than on the calibration data, which alone does no "
-            f"harm: {listed}."
+            "Notice: some predictions are more or less frequent than on the calibration data, by which the share right "
+            f"of what is admitted of a class can change too: {listed}."
         )
     return alarms + notices
 

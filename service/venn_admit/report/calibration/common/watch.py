@@ -127,4 +127,4 @@ def _state(said: MonitorReport, row: Reading) -> str:
         return "not lit"
     if row.about.lamp.warned_of:
         return "lit, early"
-    return "LIT, harmful" if said.is_harmful(row.about.lamp) else "lit, harmless"
+    return "LIT, alarm" if said.is_harmful(row.about.lamp) else "lit, notice"
