@@ -136,6 +136,22 @@ def test_a_long_command_collects_at_the_usual_pace_once_it_has_started() -> None
     assert ran.stdout.split() == ["10000", "True"]
 
 
+CALLED = """
+import gc
+from venn_admit.cli import program
+from venn_admit.cli.main import main
+left = []
+gc.callbacks.insert(0, lambda phase, _: phase == "stop" and left.append(len(gc.callbacks)))
+program.run = lambda _: [[] for _ in range(300_000)] and print(left[0])
+main()
+"""
+
+
+def test_no_callback_is_left_in_which_ctrl_c_during_the_first_collection_would_be_lost() -> None:
+    ran = subprocess.run([sys.executable, "-c", CALLED], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["1"], ran.stderr
+
+
 def test_a_verb_imports_no_other_verbs(calibrated: Program) -> None:
     of_verbs = {module for module in imported(calibrated.environment, "list") if module.startswith(VERBS)}
     assert of_verbs == {VERBS, f"{VERBS}.running", f"{VERBS}.running.catalogue"}

@@ -32,9 +32,11 @@ def main(arguments: list[str] | None = None) -> None:
             gc.freeze()  # the process ends: it need not look for garbage in what it imported
 
 
-def _settle(phase: str, _counts: dict[str, Any]) -> None:
-    """Collect at the usual pace from the first collection on, and leave what was made before it alone."""
-    if phase == "stop":
-        gc.callbacks.remove(_settle)
-        gc.freeze()
-        gc.set_threshold(_BETWEEN_COLLECTIONS)
+def _settle(_phase: str, _counts: dict[str, Any]) -> None:
+    """Instead of the first collection, leave what was made before it alone; from then on, collect at the usual pace.
+
+    No callback may be left when a collection ends: what a signal raises in one is lost, and so is that Ctrl-C.
+    """
+    gc.callbacks.remove(_settle)
+    gc.freeze()
+    gc.set_threshold(_BETWEEN_COLLECTIONS)
