@@ -16,6 +16,7 @@ def test_the_page_shows_what_was_in_use_and_puts_another_in_use(visitor: Visitor
     made = calibrate_on_stored(visitor.runtime, known, nothing, reason="test").calibration_id
     before = " ".join(visitor.open(OWN).split())
     assert "it would admit 0.0% of" in before
+    assert "venn-abers, alpha 0.001, score auto, certify predicted with confidence 0.95" in before, "the setting"
     assert "1 certificate looked at the labels of mc and vp; it holds with confidence 0.95" in before
     assert 'aria-label="Use calibration 1"' not in before, "it is in use"
     answer = visitor.send(USE, calibration=str(made), reason="to <b>see</b> it")

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlencode
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader
 
+from venn_admit.core.calibrators.arguments import setting_text
 from venn_admit.layer.contributions import contributions_in, sum_rows, without_contributions
 from venn_admit.report.calibration.sections import labels_text
 from venn_admit.report.evaluation.wording import interval_text, share_text
@@ -64,6 +65,7 @@ def environment() -> Environment:
         "minute": time_text,
         "path": unquote,
         "query": urlencode,
+        "setting": setting_text,
         "plain_attributes": without_contributions,
         "sum_rows": sum_rows,
         "share": lambda share: "" if share is None else share_text(share),

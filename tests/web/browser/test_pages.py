@@ -96,3 +96,14 @@ def test_every_page_is_usable_and_stays_at_home(browser: Browser, site: Site, lo
     # What is refused is told of in the console, as it should be.
     assert [said for said in seen.said if not any(str(status) in said for status in REFUSED.values())] == []
     assert [url for url in seen.asked if not url.startswith((site.url, "data:"))] == []
+
+
+@pytest.mark.browser
+def test_a_part_that_comes_later_leaves_the_title_of_its_page(browser: Browser, site: Site) -> None:
+    context = browser.new_context()
+    seen = visit(context, site)
+    sign_in(seen, site)
+    for path, title in ((OWN, NAME), (f"{OWN}/labels", f"{NAME}: labels")):
+        seen.open(path)
+        assert seen.page.title() == f"{title} - venn-admit"
+    context.close()

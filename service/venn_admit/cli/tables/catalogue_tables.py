@@ -9,9 +9,7 @@ from rich.text import Text
 from venn_admit.advice import Step, Verb
 from venn_admit.cli.advice import command, run
 from venn_admit.cli.tables.rows import cell, table
-from venn_admit.core.calibrators.arguments import setting_words
-from venn_admit.core.calibrators.promises import AskedPromise
-from venn_admit.core.calibrators.settings import MethodSettings, VennAbersSettings
+from venn_admit.core.calibrators.arguments import setting_text
 from venn_admit.core.method_names import VENN_ABERS
 from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
 from venn_admit.flows.data.catalogue import Listed, ListedCalibrations, Shown
@@ -135,19 +133,6 @@ def _uses_table(uses: "Sequence[CalibrationUse]") -> RenderableType:
     columns = ("calibration", "in use since", "until", "put in use by", "why")
     rows = [(str(row.calibration), row.since, row.until, row.by, row.reason) for row in uses]
     return table(columns, rows, title="In use, the newest first")
-
-
-def setting_text(settings: MethodSettings) -> str:
-    """A setting in brief, as people tell it from others: its method, error level, score or bands, and promise."""
-    words = setting_words(settings, "alpha", "delta", "kappa", "score")
-    parts = [settings.method, *(f"{name} {text}" for name, text in words.items())]
-    if isinstance(settings, VennAbersSettings):
-        asked = settings.certification
-        if asked is not None and settings.promise is AskedPromise.POINTWISE:
-            parts.append(f"certify {', '.join(asked.kinds)} with confidence {asked.confidence}")
-        elif not settings.has_policy:
-            parts.append("pointwise")
-    return ", ".join(parts)
 
 
 def _with_outcome(setting: Calibrator) -> str:

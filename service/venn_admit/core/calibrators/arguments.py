@@ -136,13 +136,31 @@ def setting_words(settings: MethodSettings, *names: str) -> dict[str, str]:
     }
 
 
+def setting_text(settings: MethodSettings) -> str:
+    """Return a setting in brief, as people tell it from others: its method, error level, score or bands, and promise.
+
+    Examples:
+        >>> setting_text(make_settings(2, 5, kappa=100))
+        'venn-admit, alpha 0.1, delta 1, kappa 100'
+    """
+    words = setting_words(settings, "alpha", "delta", "kappa", "score")
+    parts = [settings.method, *(f"{name} {text}" for name, text in words.items())]
+    if isinstance(settings, VennAbersSettings):
+        asked = settings.certification
+        if asked is not None and settings.promise is AskedPromise.POINTWISE:
+            parts.append(f"certify {', '.join(asked.kinds)} with confidence {asked.confidence}")
+        elif not settings.has_policy:
+            parts.append("pointwise")
+    return ", ".join(parts)
+
+
 def _place(name: str, names: tuple[str, ...]) -> int:
     return names.index(name) if name in names else len(names)
 
 
 def called(name: str) -> str:
     """Return what tables and sentences call a setting."""
-    return ALL_DECLARED[name].name or name
+    return ALL_DECLARED[name].name or name.replace("_", " ")
 
 
 def column_of(name: str) -> str:

@@ -97,7 +97,7 @@ def _switched(done: "Switch") -> list[str]:
 
 
 def _described(one: "Listed") -> str:
-    from venn_admit.cli.tables.catalogue_tables import setting_text
+    from venn_admit.core.calibrators.arguments import setting_text
 
     said = _extractor(one.classifier.extractor)
     if one.in_use is None:

@@ -80,7 +80,7 @@ def retire(
 
     Its calibrations and the decisions made with them stay. The setting in use cannot be retired.
     """
-    from venn_admit.cli.tables.catalogue_tables import setting_text
+    from venn_admit.core.calibrators.arguments import setting_text
     from venn_admit.flows.data.settings import retire as flow
     from venn_admit.results import setting_json
 
