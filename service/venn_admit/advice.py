@@ -81,7 +81,7 @@ ADVICE: Mapping[Code, tuple[tuple[str, Step], ...]] = {
     ),
     Code.ENCODER_UNNAMED: (("{} names it", Step(Verb.NAME_ENCODER, encoder=Blank("FOLDER"))),),
     Code.PARAMETERS_UNREADABLE: (("", Step(Verb.EXPORT_PARAMETERS)),),
-    Code.SETTING_IN_USE: (("{} with the settings of the other one puts it in use", Step(Verb.CALIBRATE)),),
+    Code.SETTING_IN_USE: (("{} puts it in use", Step(Verb.USE, calibration=Blank("CALIBRATION"))),),
     Code.INDEX_EXISTS: (("", Step(Verb.DROP_INDEX)),),
     Code.BEING_DELETED: (("", Step(Verb.DELETE)),),
     Code.GENERATION_IN_USE: (("{} switches to another", Step(Verb.SWITCH_GENERATION, generation=Blank("GENERATION"))),),

@@ -61,6 +61,12 @@ def test_labels_and_data_are_taken_up_under_every_setting(own_calibrated: Progra
         assert "Nothing to do" in own_calibrated("recalibrate").stdout
 
 
+def test_without_a_calibration_there_is_nothing_that_labels_could_follow(ingested: Program) -> None:
+    said = ingested("recalibrate", NAME).stdout
+    assert said == f"There is no calibration yet: run `venn-admit calibrate {NAME}`.\n"
+    assert ingested("recalibrate", NAME, "--json").result == {"recalibrations": []}
+
+
 def test_people_are_told(own_calibrated: Program, tmp_path: Path) -> None:
     said = own_calibrated("ingest", NAME, more(tmp_path), "--split", "held-out").stdout
     assert f"A recalibration is due: run `venn-admit recalibrate {NAME}`, or leave it to beat." in said

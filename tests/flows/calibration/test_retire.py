@@ -127,7 +127,7 @@ def test_what_was_made_under_it_stays(tried: Bench) -> None:
 
 
 def test_refusals(tried: Bench) -> None:
-    with pytest.raises(ConflictError, match=r"setting 2 of 'edge' is in use.*calibrating under it"):
+    with pytest.raises(ConflictError, match=r"setting 2 of 'edge' is in use.*a calibration of another setting in use"):
         retire(tried.engine, "edge", IN_USE)
     with pytest.raises(NotFoundError, match="'edge' has no setting 3; known: 1, 2"):
         retire(tried.engine, "edge", 3)

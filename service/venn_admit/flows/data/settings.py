@@ -106,8 +106,8 @@ def retire(
         check(locked_settings(connection, classifier.address))
         if calibrators.by_id(connection, classifier, calibrator_id).is_in_use:
             raise ConflictError(
-                f"setting {calibrator_id} of {classifier.name!r} is in use, expected another one: put another in use "
-                "by calibrating under it, then retire this one",
+                f"setting {calibrator_id} of {classifier.name!r} is in use, expected another one: put a calibration of "
+                "another setting in use, then retire this one",
                 code=Code.SETTING_IN_USE,
                 classifier=classifier.name,
                 setting=calibrator_id,

@@ -13,6 +13,9 @@ from venn_admit.cli.waiting import Waiting
 from venn_admit.errors import NotReadyError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from venn_admit.cli.session import Session
     from venn_admit.flows.calibration.recalibrate import RecalibrationStep
     from venn_admit.store.work.recalibrations import RecalibrationRequest
 
@@ -22,27 +25,38 @@ def recalibrate(
 ) -> None:
     """Recalibrate now, under every setting that is not retired, if labels or data have arrived."""
     from venn_admit.flows.calibration.recalibrate import recalibrate as flow
-    from venn_admit.flows.data.catalogue import count_waiting, settings_in_use
-    from venn_admit.report.wording import waiting_text
+    from venn_admit.flows.data.catalogue import settings_in_use
     from venn_admit.results import recalibrated_json
 
     session = open_session()
     with Waiting(session) as shell:
         served = flow(session, name, shell=shell)
-    waiting = 0 if served else count_waiting(session.engine, name)
-    nothing = waiting_text(waiting) if waiting else "no labels or data have arrived since the last calibration."
     results = [recalibrated_json(request, step) for request, step in served]
     in_use = settings_in_use(session.engine, {request.classifier.name for request, _ in served})
-    lines = [
+    lines: list[RenderableType] = [
         _line(request, step, result, is_in_use=request.calibrator_id in in_use)
         for (request, step), result in zip(served, results, strict=True)
     ]
-    print_result(as_json, {"recalibrations": results}, *(lines or [f"Nothing to do: {nothing}"]))
+    print_result(as_json, {"recalibrations": results}, *(lines or [_nothing(session, name)]))
     failed = [result for result in results if result["error"]]
     if failed:
         raise NotReadyError(
             f"{len(failed)} of {len(results)} recalibrations failed: {failed[0]['classifier']}: {failed[0]['error']}"
         )
+
+
+def _nothing(session: "Session", name: str | None) -> "RenderableType":
+    """What is said if no recalibration is due."""
+    from venn_admit.cli.tables.catalogue_tables import not_calibrated
+    from venn_admit.flows.data.catalogue import count_waiting, list_calibrations
+    from venn_admit.report.wording import waiting_text
+
+    waiting = count_waiting(session.engine, name)
+    found = None if name is None or waiting else list_calibrations(session.engine, name, limit=1)
+    if found is not None and not found.settings:
+        return not_calibrated(found.classifier)
+    nothing = waiting_text(waiting) if waiting else "no labels or data have arrived since the last calibration."
+    return f"Nothing to do: {nothing}"
 
 
 def _standing(request: "RecalibrationRequest", result: dict[str, Any], *, is_in_use: bool) -> str:
@@ -70,7 +84,7 @@ def _certified(made: object) -> str:
 def _line(
     request: "RecalibrationRequest", step: "RecalibrationStep | None", result: dict[str, Any], *, is_in_use: bool
 ) -> str:
-    from venn_admit.cli.tables.catalogue_tables import setting_text
+    from venn_admit.core.calibrators.arguments import setting_text
     from venn_admit.flows.calibration.standing import Advanced
     from venn_admit.report.standing import standing_text
 
