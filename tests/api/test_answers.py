@@ -96,6 +96,18 @@ def test_a_body_may_have_another_type_of_json(shared: Service) -> None:
         check_problem(answer, 422, "invalid-request", "body.points")
 
 
+def test_a_value_of_none_of_its_types_is_one_error_without_names_of_types(shared: Service) -> None:
+    given = {"labels": [{"external_id": "one", "label": 1.5}, {"external_id": "two", "label": {}}, {}]}
+    errors = shared.post(f"{OWN}/labels", given).json()["errors"]
+    neither = "Input should be a valid integer or a valid string"
+    assert [(one["at"], one["message"]) for one in errors] == [
+        (["body", "labels", 0, "label"], neither),
+        (["body", "labels", 1, "label"], neither),
+        (["body", "labels", 2, "external_id"], "Field required"),
+        (["body", "labels", 2, "label"], "Field required"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("method", "path", "status", "code"),
     [

@@ -185,11 +185,13 @@ def _on_refusal(_: Request, error: Exception) -> Response:
 def _on_invalid(_: Request, error: Exception) -> Response:
     """Name every value that is invalid, without repeating it: it may be long, or a secret."""
     assert isinstance(error, RequestValidationError)
-    found = error.errors()
-    errors = [
-        {"at": [part if isinstance(part, int) else str(part)[:100] for part in one["loc"]], "message": one["msg"]}
-        for one in found[:_MOST_ERRORS]
-    ]
+    found: dict[tuple[str | int, ...], list[str]] = {}
+    for one in error.errors():
+        *holder, last = one["loc"]
+        is_there = one["type"] != "missing" or not holder
+        at = _place(one["loc"], error.body) if is_there else (*_place(holder, error.body), last)
+        found.setdefault(at, []).append(one["msg"])
+    errors = [{"at": list(at), "message": _message(said)} for at, said in list(found.items())[:_MOST_ERRORS]]
     first = errors[0]
     where = ".".join(map(str, first["at"]))
     more = f" ({len(found) - 1} more)" if len(found) > 1 else ""
@@ -198,6 +200,40 @@ def _on_invalid(_: Request, error: Exception) -> Response:
 
 
 _MOST_ERRORS = 20
+
+
+def _place(location: Sequence[str | int], body: object) -> tuple[str | int, ...]:
+    """Return where a value is, without names of types: one that may be of several has those in its location, too.
+
+    >>> _place(("body", "label", "constrained-str"), {"label": 1.5}), _place(("query", "limit"), None)
+    (('body', 'label'), ('query', 'limit'))
+    """
+    source, *parts = location
+    if source != "body":
+        return tuple(location)
+    place: list[str | int] = [source]
+    for part in parts:
+        if isinstance(part, int):
+            body = body[part] if isinstance(body, list) and part < len(body) else None
+        elif isinstance(body, Mapping) and part in body:
+            body = body[part]
+        else:
+            continue
+        place.append(part[:100] if isinstance(part, str) else part)
+    return tuple(place)
+
+
+_SHOULD_BE = "Input should be "
+
+
+def _message(said: Sequence[str]) -> str:
+    """Return one sentence for a value that is of none of the types that it may be of.
+
+    >>> _message(["Input should be a valid integer", "Input should be a valid string"])
+    'Input should be a valid integer or a valid string'
+    """
+    first, *others = dict.fromkeys(said)
+    return " or ".join([first, *(one.removeprefix(_SHOULD_BE) for one in others)])
 
 
 def _answer_to_framework(error: HTTPException, headers: Mapping[str, str]) -> Response:
