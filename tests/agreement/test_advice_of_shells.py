@@ -36,7 +36,15 @@ OF_REPORTS = {
     for verb in (Verb.REPORT, Verb.FIT, Verb.LIST_UNLABELLED, Verb.LABEL, Verb.MONITOR, Verb.RECALIBRATE)
 }
 SETTINGS = make_settings(2, 5, kappa=100, delta=inf)
-BLANKS = {"D": 5, "CALIBRATION": 1, "FOLDER": "folder", "GENERATION": 2, "VERSION": "sha256:1", "NAME": "name", "JOB": 7}
+BLANKS = {
+    "D": 5,
+    "CALIBRATION": 1,
+    "FOLDER": "folder",
+    "GENERATION": 2,
+    "VERSION": "sha256:1",
+    "NAME": "name",
+    "JOB": 7,
+}
 BODIES: dict[Verb, dict[str, Any]] = {
     Verb.CREATE: {"classifier": "made", "classes": ["a", "b"]},
     Verb.INGEST: {"exemplars": [{"external_id": "a", "label": 1, "logits": [0.0, 1.0], "vector": [1.0]}]},

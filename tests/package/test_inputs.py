@@ -138,7 +138,7 @@ FRAME = {"vector": list(VECTORS), "logits": list(LOGITS), "external_id": list("w
             "the DataFrame .* column label",
         ),
         (lambda made: made.label({"w": 10**30}), "labels: expected class numbers or class names"),
-        (lambda made: made.label(pd.Series({"w": 0, "x": 1})), "expected a path, .*, got a Series"),
+        (lambda made: made.label(pd.Series({"w": 0, "x": 1})), "expected labels by ids, a path, .*, got a Series"),
         (lambda made: made.decide([1, 2, 3], logits=np.array([1 + 1j, 2])), "logits: expected an array of floats"),
         (lambda made: made.decide([1, 2, 3], logits=["1", "2"]), "logits: expected an array of floats"),
         (lambda made: made.decide(np.array([True, False, True])), "vector: expected an array of floats"),

@@ -60,13 +60,13 @@ def attributes_of(values: Any) -> Mapping[str, Sequence[Any]]:
     """Return columns as lists of plain values, from a DataFrame, a table or a mapping of columns."""
     if isinstance(values, Mapping):
         return {str(name): column_of(column, f"attribute {name!r}") for name, column in values.items()}
-    arrow = arrow_of(values)
+    arrow = arrow_of(values, expected="attributes as columns by name, a pyarrow Table or a DataFrame")
     table = arrow if isinstance(arrow, pa.Table) else arrow.read_all()
     return {name: table.column(name).to_pylist() for name in table.column_names}
 
 
-def arrow_of(data: Any) -> pa.Table | pa.RecordBatchReader:
-    """Return a table, or a stream of record batches.
+def arrow_of(data: Any, *, expected: str = _TABLES) -> pa.Table | pa.RecordBatchReader:
+    """Return a table, or a stream of record batches; expected: what messages say that data may be.
 
     Raises:
         InvalidInputError: It is neither, nor a DataFrame that can be read as one.
@@ -85,4 +85,4 @@ def arrow_of(data: Any) -> pa.Table | pa.RecordBatchReader:
     except UNREADABLE as error:
         said = "; ".join(map(str, error.args))  # the column is named in the second
         raise InvalidInputError(f"the {type(data).__name__} cannot be read as a table: {said}") from error
-    raise InvalidInputError(f"expected {_TABLES}, got a {type(data).__name__}")
+    raise InvalidInputError(f"expected {expected}, got a {type(data).__name__}")

@@ -8,6 +8,7 @@ from venn_admit.flows.cascades import manage, serve
 from venn_admit.flows.cascades.certify import cascade_settings_for, certify
 from venn_admit.flows.decisions.score_one import GivenPoint, as_logits
 from venn_admit.interface.advice import advising
+from venn_admit.interface.arguments import checking_arguments
 from venn_admit.interface.inputs import exemplar_source, vector_of
 from venn_admit.interface.shell import ProcessShell
 from venn_admit.runtime.workspace import Runtime
@@ -16,6 +17,7 @@ from venn_admit_client.interface import Rows
 from venn_admit_client.records import CascadeDecision, CascadeReport, Served
 
 
+@checking_arguments
 class Cascade(CascadeInterface):
     """A cascade that is stored. It is made by `Connection.create_cascade` or `Connection.cascade`."""
 

@@ -22,6 +22,7 @@ from venn_admit.flows.reports.report import report
 from venn_admit.flows.reviews.claims import check_reviewer, queue
 from venn_admit.flows.reviews.labels import disagreements
 from venn_admit.interface.advice import advising, call
+from venn_admit.interface.arguments import checking_arguments
 from venn_admit.interface.comparison import Comparison, SettingsWhatIf, comparison_of
 from venn_admit.interface.hooks.outputs import HookedBatches
 from venn_admit.interface.inputs import exemplar_source, label_source, vector_of
@@ -57,6 +58,7 @@ from venn_admit_client.records import (
 )
 
 
+@checking_arguments
 class Classifier(ClassifierInterface):
     """A classifier that is stored. It is made by `Connection.create` or `Connection.classifier`.
 

@@ -9,6 +9,7 @@ from venn_admit.flows.cascades import manage
 from venn_admit.flows.data import catalogue, create
 from venn_admit.flows.data.catalogue import every_classifier
 from venn_admit.interface.advice import advising
+from venn_admit.interface.arguments import checked, checking_arguments
 from venn_admit.interface.cascade import Cascade
 from venn_admit.interface.classifier import Classifier
 from venn_admit.runtime.settings import read_settings
@@ -18,6 +19,7 @@ from venn_admit_client.interface import ConnectionInterface
 from venn_admit_client.records import Deletion
 
 
+@checked
 def connect(
     database_url: str | None = None,
     *,
@@ -67,6 +69,7 @@ def connect(
     return Connection(runtime)
 
 
+@checking_arguments
 class Connection(ConnectionInterface):
     """Classifiers in one database. It is made by `connect`, and may be used by one thread at a time."""
 

@@ -72,7 +72,7 @@ def label_source(data: Any, *, name: str | None, memory_budget: int) -> LabelSou
         ids, labels = list(map(str, data)), list(data.values())
         table = pa.table({"external_id": pa.array(ids, pa.string()), "label": _label_column(labels)})
         return LabelTable(name or "labels", table, memory_budget)
-    arrow = arrow_of(data)
+    arrow = arrow_of(data, expected="labels by ids, a path, a pyarrow Table or a DataFrame")
     return LabelTable(name or "labels", arrow if isinstance(arrow, pa.Table) else arrow.read_all(), memory_budget)
 
 

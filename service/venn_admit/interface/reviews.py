@@ -11,6 +11,7 @@ from venn_admit.flows.reviews.exchange import export_points, import_labels
 from venn_admit.flows.reviews.labels import give
 from venn_admit.flows.reviews.tools import pull, push
 from venn_admit.interface.advice import advising
+from venn_admit.interface.arguments import checking_arguments
 from venn_admit.labelling.places import tool_at
 from venn_admit.labelling.tool import LabellingTool
 from venn_admit.runtime.workspace import Runtime
@@ -19,6 +20,7 @@ from venn_admit_client.given import listed_ids
 from venn_admit_client.records import Claims, Pushed, Reviewed
 
 
+@checking_arguments
 class Reviewer(ReviewerInterface):
     """A reviewer of a classifier. It is made by `Classifier.reviewer`."""
 

@@ -1,0 +1,70 @@
+"""Arguments of the Python interface: of the types that its signatures declare, before anything is done with them."""
+
+import inspect
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import timedelta
+from functools import wraps
+from types import NoneType, UnionType
+from typing import Any, ParamSpec, TypeVar, get_args, get_origin
+
+import numpy as np
+
+from venn_admit.errors import InvalidInputError
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_C = TypeVar("_C")
+_WORDS = {bool: "true or false", int: "a whole number", str: "a text", timedelta: "a timedelta"}
+_MANY = (Sequence, Collection)
+
+
+def checking_arguments(kind: type[_C]) -> type[_C]:
+    """Have every public method of a class check its arguments, as `checked` does."""
+    for name, method in inspect.getmembers(kind, inspect.isfunction):
+        if not name.startswith("_"):
+            setattr(kind, name, checked(method))
+    return kind
+
+
+def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Refuse flags, whole numbers, texts and times that are none: as a flag, the text "no" would mean yes."""
+    parameters = inspect.signature(function).parameters
+    declared = {name: one.annotation for name, one in parameters.items()}
+
+    @wraps(function)
+    def called(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        for name, value in (*zip(declared, args, strict=False), *kwargs.items()):
+            _check(name, value, declared.get(name))
+        return function(*args, **kwargs)
+
+    return called
+
+
+def _check(name: str, value: Any, declared: Any) -> None:
+    """Raises InvalidInputError if a value is not of a declared type, or of one of those that are declared."""
+    kinds = get_args(declared) if isinstance(declared, UnionType) else (declared,)
+    others = [kind for kind in kinds if kind is not NoneType]
+    if len(others) != 1 or (value is None and NoneType in kinds):
+        return
+    (kind,) = others
+    if kind in _WORDS:
+        if not _is_a(value, kind):
+            raise InvalidInputError(f"{name}: expected {_WORDS[kind]}, got {value!r:.200}")
+    elif get_origin(kind) in _MANY:
+        (of,) = get_args(kind)
+        # One text for several texts is refused, or means something, where it is read.
+        if not isinstance(value, Iterable) or (isinstance(value, str) and of is not str):
+            raise InvalidInputError(f"{name}: expected several values, in a list for example, got {value!r:.200}")
+        if get_origin(of) in _MANY:
+            for one in value if isinstance(value, Sequence) else ():
+                _check(name, one, of)
+
+
+def _is_a(value: Any, kind: type) -> bool:
+    if kind is bool:
+        return isinstance(value, bool | np.bool_)
+    if kind is int:
+        # As JSON has it, 5.0 is a whole number.
+        is_whole = isinstance(value, float | np.floating) and value.is_integer()
+        return is_whole or (hasattr(value, "__index__") and not isinstance(value, bool | np.bool_))
+    return isinstance(value, kind)
