@@ -4,6 +4,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from sqlalchemy import Row
@@ -13,7 +14,7 @@ from tests.running import Bench
 from venn_admit.core.calibrators.settings import MethodSettings, make_settings, make_venn_abers_settings
 from venn_admit.errors import NotFoundError, NotReadyError, OutdatedError
 from venn_admit.flows.calibration.calibrate import Calibrated, calibrate_on_stored
-from venn_admit.flows.calibration.in_use import use
+from venn_admit.flows.calibration.in_use import judged, use
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import GivenPoint, PointScorer
@@ -21,6 +22,7 @@ from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reports.check import check_database
 from venn_admit.methods.venn_admit import method
 from venn_admit.store.calibrations import calibrations, calibrators, chains
+from venn_admit.store.calibrations.calibration_points import rows_of
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers
 
@@ -308,6 +310,20 @@ def test_a_certificate_is_counted_once_however_often_it_is_made(abers: Bench) ->
     give(abers, rows=range(5))
     made(abers, uncertified())
     assert [tuple(row) for row in abers.rows(looks)] == [(1, pytest.approx(0.95)), (2, pytest.approx(0.9))]
+
+
+@pytest.mark.parametrize("promise", [{"certify": ("predicted",)}, {"promise": "average"}, {"promise": "pointwise"}])
+def test_what_is_admitted_of_the_rows_at_hand_is_what_the_view_says(abers: Bench, promise: dict[str, Any]) -> None:
+    settings = make_venn_abers_settings(3, 5, score="network", alpha=Decimal("0.4"), **promise)
+    calibrated = made(abers, settings)
+    with connect(abers.engine) as connection:
+        classifier = classifiers.by_name(connection, "edge")
+        calibration = calibrations.by_id(connection, classifier, calibrated.calibration_id)
+        rows = rows_of(connection, calibrated.calibrator_id, classifier.class_count)
+        by_rows, by_view = (judged(connection, classifier, calibration, one) for one in (rows, None))
+    known = dict(zip(by_view.exemplar_ids.tolist(), by_view.admitted.tolist(), strict=True))
+    assert dict(zip(by_rows.exemplar_ids.tolist(), by_rows.admitted.tolist(), strict=True)) == known
+    assert set(known.values()) == {False, True}
 
 
 def of_family(alpha: str, confidence: str) -> MethodSettings:

@@ -375,7 +375,7 @@ def take_snapshot(
                     guard,
                     classifier,
                     calibrations.by_id(connection, classifier, calibrated.calibration_id),
-                    calibrated.made.rows if isinstance(calibrated.made, MadeByAdmit) else None,
+                    None if isinstance(calibrated.made, Advanced) else calibrated.made.rows,
                     calibrated.changed.before,
                     by_choice=calibrator_id is None,
                     asked=asked,

@@ -6,13 +6,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 
+from venn_admit.core.calibrators.certified.policies import Bounded, admit
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows
 from venn_admit.core.comparison.strength import AdmittedPoints, Strength, measure_strength
 from venn_admit.core.method_names import VENN_ADMIT
 from venn_admit.core.monitoring.bands import admitted_of_vp
 from venn_admit.core.split_names import Split
 from venn_admit.flows.keys.keys import Caller, asked_by
-from venn_admit.store.calibrations import calibrations, calibrators, chains
+from venn_admit.store.calibrations import calibrations, calibrators, chains, venn_abers
 from venn_admit.store.calibrations import in_use as store
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import transaction
@@ -73,8 +74,8 @@ def put_in_use_unless_far_less(
         replaced = None
     if replaced is not None and not forgotten.lost_points(guard, replaced).total:
         strength = measure_strength(
-            _judged(connection, classifier, new, rows),
-            _judged(
+            judged(connection, classifier, new, rows),
+            judged(
                 guard,
                 classifier,
                 calibrations.of_any_generation(guard, classifier, replaced),
@@ -93,16 +94,20 @@ def put_in_use_unless_far_less(
     return found
 
 
-def _judged(
+def judged(
     connection: Connection, classifier: Classifier, calibration: Calibration, rows: CalibrationRows | None
 ) -> AdmittedPoints:
     """Return which of its calibration points a snapshot would admit, as `judged_point_v1` says it.
 
-    Bands are counted by arrays, which takes an eighth of the time of their counts in SQL. rows: of the snapshot, if
-    they are at hand.
+    Bands are counted by arrays, which takes an eighth of the time of their counts in SQL, and thresholds of scores are
+    compared with the rows. rows: of the snapshot, if they are at hand.
     """
     if calibration.method != VENN_ADMIT:
-        return store.judged(connection, calibration.id)
+        has_policy = rows is not None and calibration.abers_settings.has_policy
+        policy = venn_abers.policy_of(connection, calibration.id) if has_policy else None
+        if rows is None or policy is None or policy.bounded is not Bounded.SCORE or policy.groups:
+            return store.judged(connection, calibration.id)
+        return AdmittedPoints(rows.exemplar_ids, admit(rows.points.score, rows.points.predicted, policy))
     vp = calibrations.read_points(connection, calibration, Split.VP) if rows is None else calibrations.vp_of(rows)
     return AdmittedPoints(
         vp.exemplar_ids,

@@ -66,7 +66,7 @@ def write_changes(
     stored = stored or rows_of(connection, calibrator_id, rows.class_count, undivided=rows.logits is not None)
     changes = changed_rows(stored, rows)
     if len(changes.closed_ids):
-        parameters = {"calibrator_id": calibrator_id, "number": number, "exemplar_ids": changes.closed_ids.tolist()}
+        parameters = {"calibrator_id": calibrator_id, "number": number, "exemplar_ids": changes.closed_ids}
         execute(connection, "calibration_points.close_points", **parameters)
     if len(changes.opened):
         _append(connection, calibrator_id, method, number, rows, _in_order_of_bands(rows, changes.opened))

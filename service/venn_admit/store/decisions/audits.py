@@ -71,7 +71,7 @@ def draw(connection: Connection, classifier_id: int, exemplar_ids: IntArray, dec
     rule = rule_of(connection, classifier_id) if len(exemplar_ids) else None
     if rule is None or rule.rates is None:
         return
-    undrawn = execute(connection, "audits.undrawn", exemplar_ids=exemplar_ids.tolist()).all()
+    undrawn = execute(connection, "audits.undrawn", exemplar_ids=exemplar_ids).all()
     ids = np.array([row.id for row in undrawn], dtype=np.int64)
     order = np.argsort(exemplar_ids)
     rows = order[np.searchsorted(exemplar_ids, ids, sorter=order)]
@@ -87,7 +87,7 @@ def draw(connection: Connection, classifier_id: int, exemplar_ids: IntArray, dec
         connection,
         "audits.add_draws",
         rule_id=rule.id,
-        exemplar_ids=ids.tolist(),
+        exemplar_ids=ids,
         predicted=predicted.tolist(),
         is_admitted=admitted.tolist(),
         probability=probabilities.tolist(),

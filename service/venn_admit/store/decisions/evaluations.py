@@ -79,7 +79,7 @@ def evaluated_rows(
         "upper": FLOAT8,
         "is_admitted": BOOL,
     }
-    parameters = {"calibration_id": calibration_id, "exemplar_ids": exemplar_ids.tolist(), "weighted": weighted}
+    parameters = {"calibration_id": calibration_id, "exemplar_ids": exemplar_ids, "weighted": weighted}
     rows = read_columns(connection, "evaluations.decisions", columns, **parameters)
     assert len(rows["label"]) == len(exemplar_ids), "an exemplar without a label or a decision"
     return EvaluatedRows(

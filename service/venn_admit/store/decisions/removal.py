@@ -69,7 +69,7 @@ def remove(connection: Connection, classifier_id: int, decision_ids: IntArray, r
     """
     if not len(decision_ids):
         return 0
-    parameters = {"classifier_id": classifier_id, "decision_ids": decision_ids.tolist(), "reason": reason}
+    parameters = {"classifier_id": classifier_id, "decision_ids": decision_ids, "reason": reason}
     return execute(connection, "removals.remove", **parameters).scalar_one_or_none() or 0
 
 
@@ -173,7 +173,7 @@ def delete_part(connection: Connection, job: Unfinished, *, after: int = -1, mos
             connection,
             "removals.unneeded",
             job_id=job.id,
-            exemplar_ids=np.unique(exemplar_ids).tolist(),
+            exemplar_ids=np.unique(exemplar_ids),
             calibration_id=job.calibration_id,
             weighted=job.weighted,
             require_full_match=job.require_full_match,

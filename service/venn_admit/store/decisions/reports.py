@@ -251,7 +251,7 @@ def unlabelled_rows(
     """
     recent = recent_points(connection, classifier, calibration.knn_parameters_id, calibration)
     exemplar_ids = without_gaps(connection, classifier, recent.exemplar_ids)
-    return stream(connection, "reports.unlabelled_rows", {"exemplar_ids": exemplar_ids.tolist()})
+    return stream(connection, "reports.unlabelled_rows", {"exemplar_ids": exemplar_ids})
 
 
 def without_gaps(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> IntArray:
@@ -270,7 +270,7 @@ def work_rows(connection: Connection, exemplar_ids: IntArray, *, with_labelled: 
 
     with_labelled: whether those that have a label are wanted too.
     """
-    parameters = {"exemplar_ids": exemplar_ids.tolist(), "with_labelled": with_labelled, "row_limit": limit}
+    parameters = {"exemplar_ids": exemplar_ids, "with_labelled": with_labelled, "row_limit": limit}
     return execute(connection, "reports.work_rows", **parameters).all()
 
 

@@ -32,13 +32,13 @@ class DecidedBlock:
 
 def resting_on(connection: Connection, calibration: Calibration, neighbour_ids: IntArray) -> IntArray:
     """Return the points with any of these neighbours that are held out or that a snapshot decided on; ascending ids."""
-    parameters = {"neighbour_ids": neighbour_ids.tolist(), "calibration_id": calibration.id}
+    parameters = {"neighbour_ids": neighbour_ids, "calibration_id": calibration.id}
     return execute_ids(connection, "what_if.resting_on", **parameters)
 
 
 def in_split(connection: Connection, exemplar_ids: IntArray, split: Split) -> IntArray:
     """Return those of some exemplars that are in a split; ascending ids."""
-    parameters = {"exemplar_ids": exemplar_ids.tolist(), "split": split}
+    parameters = {"exemplar_ids": exemplar_ids, "split": split}
     return execute_ids(connection, "what_if.in_split", **parameters)
 
 

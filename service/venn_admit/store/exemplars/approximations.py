@@ -108,7 +108,7 @@ def without_approximation(
     if among is None:
         parameters |= {"classifier_id": classifier.id}
         return execute_ids(connection, "approximations.without_approximation", **parameters)
-    parameters |= {"exemplar_ids": among.tolist()}
+    parameters |= {"exemplar_ids": among}
     return execute_ids(connection, "approximations.without_approximation_among", **parameters)
 
 
@@ -136,7 +136,7 @@ def read_approximations(
     connection: Connection, classifier: Classifier, exemplar_ids: IntArray, knn_parameters_id: int
 ) -> tuple[IntArray, Approximation]:
     """Return the stored approximations of some exemplars: ids and values, in no particular order."""
-    parameters = {"exemplar_ids": exemplar_ids.tolist(), "knn_parameters_id": knn_parameters_id}
+    parameters = {"exemplar_ids": exemplar_ids, "knn_parameters_id": knn_parameters_id}
     columns = {"exemplar_id": INT8, **view_columns(classifier)}
     rows = read_columns(connection, "approximations.approximations", columns, **parameters)
     return rows["exemplar_id"], _approximation(rows)
@@ -156,7 +156,7 @@ def write_approximations(
     knn_parameters_id: int,
 ) -> None:
     """Store approximations in place of older ones under the same parameters."""
-    n, parameters = len(exemplar_ids), {"exemplar_ids": exemplar_ids.tolist(), "knn_parameters_id": knn_parameters_id}
+    n, parameters = len(exemplar_ids), {"exemplar_ids": exemplar_ids, "knn_parameters_id": knn_parameters_id}
     execute(connection, "approximations.delete_approximations", **parameters)
     columns = {
         "knn_parameters_id": (INT4, np.full(n, knn_parameters_id)),
@@ -169,7 +169,7 @@ def write_approximations(
 
 def delete_outdated_approximations(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> None:
     """Delete, under any parameters, what was computed from older training exemplars for some points."""
-    parameters = {"exemplar_ids": exemplar_ids.tolist(), "support_version": classifier.support_version}
+    parameters = {"exemplar_ids": exemplar_ids, "support_version": classifier.support_version}
     execute(connection, "approximations.delete_outdated_approximations", **parameters)
 
 
@@ -203,7 +203,7 @@ def points_among(
 ) -> tuple[LabelledApproximations, BoolArray]:
     """Return those of some exemplars that are in mc or vp and have an approximation, and which are in vp, (n,) bool."""
     columns = {"id": INT8, "label": INT4, **view_columns(classifier), "in_vp": BOOL}
-    parameters = {"exemplar_ids": exemplar_ids.tolist(), "knn_parameters_id": knn_parameters_id}
+    parameters = {"exemplar_ids": exemplar_ids, "knn_parameters_id": knn_parameters_id}
     found = read_columns(connection, "approximations.points_among", columns, **parameters)
     return LabelledApproximations(found["id"], found["label"], _approximation(found)), found["in_vp"]
 

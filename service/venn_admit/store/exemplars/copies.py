@@ -99,4 +99,4 @@ def complete_digests(connection: Connection, classifier: Classifier) -> None:
         vectors = None if classifier.knn is None else exemplars.vectors(connection, classifier, ids)
         logits = exemplars.network_logits(connection, classifier, ids)
         digests = content_digests(vectors, logits, [None] * len(ids))
-        execute(connection, "copies.set_digests", exemplar_ids=ids.tolist(), digests=digests)
+        execute(connection, "copies.set_digests", exemplar_ids=ids, digests=digests)

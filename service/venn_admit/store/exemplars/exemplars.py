@@ -98,7 +98,7 @@ def split_classes(connection: Connection, classifier: Classifier, split: Split) 
 
 def are_in_split(connection: Connection, exemplar_ids: IntArray, split: Split) -> BoolArray:
     """Return which of some exemplars are in a split, (n,) bool."""
-    found = execute(connection, "exemplars.in_split", exemplar_ids=exemplar_ids.tolist(), split=split)
+    found = execute(connection, "exemplars.in_split", exemplar_ids=exemplar_ids, split=split)
     return np.isin(exemplar_ids, np.array(found.scalars().all(), dtype=np.int64))
 
 
@@ -110,7 +110,7 @@ def split_keys(connection: Connection, classifier: Classifier, split: Split) -> 
 
 def keys(connection: Connection, exemplar_ids: IntArray) -> ExemplarKeys:
     """Return the names of some exemplars, in the given order."""
-    rows = execute(connection, "exemplars.keys", exemplar_ids=exemplar_ids.tolist()).all()
+    rows = execute(connection, "exemplars.keys", exemplar_ids=exemplar_ids).all()
     return _keys(exemplar_ids, rows)
 
 
@@ -121,7 +121,7 @@ def _keys(ids: IntArray, rows: Sequence[Row[Any]]) -> ExemplarKeys:
 
 def count_stored(connection: Connection, exemplar_ids: IntArray) -> int:
     """Return how many of some exemplars, which are distinct, are stored."""
-    return int(execute(connection, "exemplars.count_stored", exemplar_ids=exemplar_ids.tolist()).scalar_one())
+    return int(execute(connection, "exemplars.count_stored", exemplar_ids=exemplar_ids).scalar_one())
 
 
 def support_ids(connection: Connection, classifier: Classifier, *, after: int = 0) -> IntArray:
@@ -169,7 +169,7 @@ def _parts(classifier: Classifier, ids: IntArray, block_rows: int) -> dict[str, 
 def vectors(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Float32Array:
     """Return the vectors of some exemplars, in the given order, (n, D) float32."""
     columns: dict[str, FixedColumn] = {"exemplar_id": INT8, "vector": Vector(classifier.dimension)}
-    parameters = {"classifier_id": classifier.id, "exemplar_ids": exemplar_ids.tolist()}
+    parameters = {"classifier_id": classifier.id, "exemplar_ids": exemplar_ids}
     found = np.empty((len(exemplar_ids), classifier.dimension), dtype=np.float32)
     start = 0
     for block in copy_out(
@@ -184,7 +184,7 @@ def vectors(connection: Connection, classifier: Classifier, exemplar_ids: IntArr
 def network_logits(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Float32Array:
     """Return the network's logits of some exemplars, in the given order, (n, C) float32."""
     columns: dict[str, FixedColumn] = {"network_logits": Array(">f4", classifier.class_count)}
-    found = read_columns(connection, "exemplars.network_logits", columns, exemplar_ids=exemplar_ids.tolist())
+    found = read_columns(connection, "exemplars.network_logits", columns, exemplar_ids=exemplar_ids)
     return np.asarray(found["network_logits"])
 
 
@@ -196,7 +196,7 @@ def split_logits(connection: Connection, classifier: Classifier, split: Split) -
 
 def labels(connection: Connection, exemplar_ids: IntArray) -> IntArray:
     """Return the labels of some labelled exemplars, in the given order, (n,) int64."""
-    return execute_ids(connection, "exemplars.labels", exemplar_ids=exemplar_ids.tolist())
+    return execute_ids(connection, "exemplars.labels", exemplar_ids=exemplar_ids)
 
 
 def groups(connection: Connection, exemplar_ids: IntArray, attributes: Sequence[str]) -> dict[str, list[str | None]]:
@@ -210,7 +210,7 @@ def groups(connection: Connection, exemplar_ids: IntArray, attributes: Sequence[
 
 def described(connection: Connection, exemplar_ids: IntArray) -> Sequence[DescribedExemplar]:
     """Return external id, network's prediction and attributes of some exemplars, in the given order."""
-    rows = execute(connection, "exemplars.described", exemplar_ids=exemplar_ids.tolist())
+    rows = execute(connection, "exemplars.described", exemplar_ids=exemplar_ids)
     return list(map(DescribedExemplar._make, rows))
 
 

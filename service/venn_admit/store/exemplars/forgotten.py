@@ -149,7 +149,7 @@ def lists_naming(connection: Connection, exemplar_ids: IntArray) -> IntArray:
 
 def add_trainings(connection: Connection, exemplar_ids: IntArray, next_version: int) -> None:
     """Record when these exemplars trained, those that ever did; next_version: the first without them."""
-    execute(connection, "forgotten.add_trainings", exemplar_ids=exemplar_ids.tolist(), next_version=next_version)
+    execute(connection, "forgotten.add_trainings", exemplar_ids=exemplar_ids, next_version=next_version)
 
 
 def add_points(connection: Connection, exemplar_ids: IntArray) -> set[int]:
@@ -158,7 +158,7 @@ def add_points(connection: Connection, exemplar_ids: IntArray) -> set[int]:
     Return the calibrators of those that are current. The caller holds the locks of the calibrators. Nobody reads such a
     snapshot as it was cached.
     """
-    parameters = {"exemplar_ids": exemplar_ids.tolist()}
+    parameters = {"exemplar_ids": exemplar_ids}
     execute(connection, "forgotten.add_points", **parameters)
     rows = execute(connection, "forgotten.renew_snapshots", **parameters)
     return {row.calibrator_id for row in rows if row.is_current}
@@ -167,7 +167,7 @@ def add_points(connection: Connection, exemplar_ids: IntArray) -> set[int]:
 def keep_evidence(connection: Connection, exemplar_ids: IntArray) -> None:
     """Keep what the labels of these exemplars show standing certificates, and alarms that they may have raised."""
     for name in ("add_evidence", "keep_alarms"):
-        execute(connection, f"forgotten.{name}", exemplar_ids=exemplar_ids.tolist())
+        execute(connection, f"forgotten.{name}", exemplar_ids=exemplar_ids)
 
 
 def delete_lists(connection: Connection, exemplar_ids: IntArray) -> Counter[str]:
@@ -175,14 +175,14 @@ def delete_lists(connection: Connection, exemplar_ids: IntArray) -> Counter[str]
 
     Return the rows by table.
     """
-    parameters = {"exemplar_ids": exemplar_ids.tolist()}
+    parameters = {"exemplar_ids": exemplar_ids}
     tables = ("approximation", "neighbours")
     return Counter({name: connection.execute(_rows_of(name), parameters).rowcount for name in tables})
 
 
 def delete(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Counter[str]:
     """Delete all that is stored of some exemplars, which have tombstones; return the rows by table."""
-    parameters = {"classifier_id": classifier.id, "exemplar_ids": exemplar_ids.tolist()}
+    parameters = {"classifier_id": classifier.id, "exemplar_ids": exemplar_ids}
     rows: Counter[str] = Counter()
     for name in _TABLES:
         if name in _BY_OTHER_KEYS:
@@ -238,4 +238,4 @@ def _ids(generations: Sequence[Classifier]) -> list[int]:
 
 
 def _column(connection: Connection, name: str, exemplar_ids: IntArray) -> IntArray:
-    return execute_ids(connection, name, exemplar_ids=exemplar_ids.tolist())
+    return execute_ids(connection, name, exemplar_ids=exemplar_ids)

@@ -79,14 +79,14 @@ def _neighbour_columns(classifier: Classifier) -> dict[str, FixedColumn]:
 
 def read(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> StoredNeighbours:
     """Return the stored neighbour lists of some exemplars, in no particular order."""
-    parameters = {"exemplar_ids": exemplar_ids.tolist(), "classifier_id": classifier.id}
+    parameters = {"exemplar_ids": exemplar_ids, "classifier_id": classifier.id}
     rows = read_columns(connection, "approximations.neighbours", _neighbour_columns(classifier), **parameters)
     return StoredNeighbours(*rows.values())
 
 
 def write(connection: Connection, classifier: Classifier, found: StoredNeighbours) -> None:
     """Store neighbour lists in place of older ones."""
-    execute(connection, "approximations.delete_neighbours", exemplar_ids=found.exemplar_ids.tolist())
+    execute(connection, "approximations.delete_neighbours", exemplar_ids=found.exemplar_ids)
     formats, values = _neighbour_columns(classifier), found._columns()
     columns = {name: (column, of) for (name, column), of in zip(formats.items(), values, strict=True)}
     copy_in(driver_cursor(connection), "neighbours", columns)
