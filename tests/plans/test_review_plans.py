@@ -39,13 +39,12 @@ def engine(server_url: str, template_database: str) -> Iterator[Engine]:
 
 @pytest.mark.parametrize("statistics", ["none", "of an empty table"])
 def test_a_queue_is_arranged_by_look_ups(server_url: str, template_database: str, statistics: str) -> None:
-    with fresh_engine(server_url, template_database) as empty:
-        with transaction(empty) as connection:
-            if statistics != "none":
-                connection.exec_driver_sql("ANALYZE")
-            for query in FILL:
-                connection.exec_driver_sql(query.replace(str(2 * ROWS), str(2 * FEW)))
-            nodes = explain(connection, str(statement("reviews.arrange")), {"classifier_id": 1}, analyze=True)
+    with fresh_engine(server_url, template_database) as empty, transaction(empty) as connection:
+        if statistics != "none":
+            connection.exec_driver_sql("ANALYZE")
+        for query in FILL:
+            connection.exec_driver_sql(query.replace(str(2 * ROWS), str(2 * FEW)))
+        nodes = explain(connection, str(statement("reviews.arrange")), {"classifier_id": 1}, analyze=True)
     assert FEW <= read(nodes, "review_point") <= 4 * FEW
 
 
