@@ -75,7 +75,7 @@ class Code(StrEnum):
     TRAINING_ROWS = (
         "training-rows",
         "conflict",
-        "Data that are held out have the vectors and logits of training exemplars.",
+        "Data that are held out have the vectors and logits, or are of the documents, of training exemplars.",
         "classifier",
     )
     EXTRACTOR_DIFFERS = (

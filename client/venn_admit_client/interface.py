@@ -131,7 +131,8 @@ class ClassifierInterface(ABC):
             probabilities: Whether what is given as logits are probabilities, whose logarithms are taken; False: they
                 are logits, whatever they look like. By default, they are refused if every row lies in [0, 1] and sums
                 to 1.
-            allow_training_rows: Whether exemplars are held out that have the vector and logits of one that trains.
+            allow_training_rows: Whether exemplars are held out that have the vector and logits, or the document, of one
+                that trains.
             progress: Is called with the rows that are done and all rows, as they are done.
 
         Raises:

@@ -115,7 +115,7 @@ def named(columns: Columns, prefix: str) -> Columns:
 def test_training_rows_are_refused_unless_they_are_allowed(shells: Shells, shell: str) -> None:
     columns = named(samples.take(samples.train(), slice(7)), f"train by {shell}")
     refusal = shells.ingest(shell, columns).refused
-    assert "got 7 with the vector and logits of one that does the other: row 0, id" in refusal
+    assert "got 7 with the vector and logits, or of the document, of one that does the other: row 0, id" in refusal
     advised = {"command line": "`--allow-training-rows`", "Python": "`allow_training_rows=True`"}
     assert advised.get(shell, '`"allow_training_rows": true`') in refusal
     taken = shells.ingest(shell, columns, allow_training_rows=True)

@@ -1,5 +1,6 @@
 """Vectors are read from the partition they are in, and by id through its key: statistics or none."""
 
+import json
 from collections.abc import Iterator
 from decimal import Decimal
 
@@ -162,3 +163,16 @@ def test_equal_documents_are_looked_up_by_their_digests(engine: Engine) -> None:
     assert "point_digest" in looked_up["Index Cond"]
     assert looked_up["Actual Loops"] == count
     assert sum(node.get("Rows Removed by Join Filter", 0) for node in nodes) <= count
+
+
+@pytest.mark.parametrize("splits", [["train"], ["knn", "mc", "vp"]])
+def test_documents_are_looked_up_by_their_index(engine: Engine, splits: list[str]) -> None:
+    classifier, _ = classifier_ids(engine)
+    documents = json.dumps([f"document {number}" for number in range(500)])
+    with connect(engine) as connection:
+        parameters = {"classifier_id": classifier.id, "document_ids": documents, "splits": splits}
+        nodes = explain(connection, str(statement("copies.of_documents")), parameters, analyze=True)
+    (looked_up,) = scans(nodes, "exemplar")
+    assert looked_up["Node Type"] in ("Index Scan", "Index Only Scan")
+    assert "document_id" in looked_up["Index Cond"]
+    assert looked_up["Actual Loops"] == 500

@@ -39,7 +39,8 @@ class Ingestion:
         already_stored: How many were stored already.
         new_per_split: The new ones in each split: `train`, `knn`, `mc` and `vp`.
         copies: New ones that are held out, of documents with the vectors and logits of another, whose split they share.
-        training_copies: New ones with those of an exemplar that trains, or for training exemplars, that is held out.
+        training_copies: New ones with those, or of the document, of an exemplar that trains, or for training exemplars,
+            that is held out.
         labels_carried: Exemplars whose labels were carried over from other generations.
         recalibrations_due: How many settings should be recalibrated for it.
         training_waiting: Training exemplars, earlier ones included, that wait for jobs that are running, for ten

@@ -15,7 +15,8 @@ AllowTrainingRows = Annotated[
     bool,
     typer.Option(
         "--allow-training-rows",
-        help="Store held-out rows that have the vector and logits of a training row, which are refused otherwise.",
+        help="Store held-out rows that have the vector and logits, or the document, of a training row, which are "
+        "refused otherwise.",
     ),
 ]
 OwnExtractor = Annotated[

@@ -80,12 +80,13 @@ def training_copies_text(copies: int) -> str:
     """Return what is said of exemplars of which copies train, while they are held out, or the other way round.
 
     >>> training_copies_text(1)
-    '1 exemplar is held out and trains, by its vector and logits: what it says of the traffic is too good.'
+    '1 exemplar is held out and trains, by its vector and logits or document: what it says of the traffic is too good.'
     """
     they_are = "1 exemplar is" if copies == 1 else f"{copies:,} exemplars are"
     it_says, trains = ("it says", "trains") if copies == 1 else ("they say", "train")
     its = "its" if copies == 1 else "their"
-    return f"{they_are} held out and {trains}, by {its} vector and logits: what {it_says} of the traffic is too good."
+    it_does = f"{they_are} held out and {trains}, by {its} vector and logits or document"
+    return f"{it_does}: what {it_says} of the traffic is too good."
 
 
 def unlikely_logits_text(exemplars: int) -> str:

@@ -213,6 +213,18 @@ class TestOfTrainingRows:
             ingest(bench, rows(["t-0", "t-1"], [7, 0], ["T", "T"]), "train")
         assert bench.value("SELECT count(*) FROM exemplar") == 2
 
+    def test_are_those_of_a_document_too(self, bench: Bench) -> None:
+        """Whichever come first."""
+        ingest(bench, rows(["t-0", "t-1"], [0, 1], ["A", "B"]), "train")
+        beside = rows(["h-0", "h-1", "h-2"], [2, 3, 4], ["C", "B", "B"])
+        with pytest.raises(ConflictError, match=r"got 2 .*row 1, id 'h-1' \(that of 't-1' in split train") as caught:
+            ingest(bench, beside)
+        assert caught.value.code is Code.TRAINING_ROWS
+        assert ingest(bench, beside, allow=True).training_copies == 2
+        assert ingest(bench, beside).new == 0
+        with pytest.raises(ConflictError, match=r"got 1 .*row 0, id 't-2' \(that of 'h-0' in split"):
+            ingest(bench, rows(["t-2", "t-3"], [5, 6], ["C", "D"]), "train")
+
     def test_are_taken_and_counted_on_request(self, bench: Bench) -> None:
         ingest(bench, rows(["t-0", "t-1"], [0, 1]), "train")
         held_out = rows(["a", "b", "c"], [0, 0, 2])
@@ -235,6 +247,14 @@ class TestOfTrainingRows:
                 continue
             with pytest.raises(ConflictError, match="row 0, id 's': it has the vector and logits of 'a', which calib"):
                 label(bench.engine, "one", LabelFile(path), selection="selected", retract=False, join_train=True)
+
+    def test_of_a_document_may_not_be_made_by_labels_either(self, bench: Bench) -> None:
+        ingest(bench, rows(["a"], [1], ["A"]))
+        store_to_score(bench, rows(["s"], [2], ["A"]))
+        path = bench.folder / "labels.csv"
+        path.write_text("external_id,label\ns,1\n")
+        with pytest.raises(ConflictError, match="row 0, id 's': it is of document 'A', as is 'a', which calibrates"):
+            label(bench.engine, "one", LabelFile(path), selection="selected", retract=False, join_train=True)
 
 
 def test_the_report_counts_copies_in_different_splits(bench: Bench) -> None:

@@ -46,7 +46,9 @@ class HowToStore(StatedInRequest, FromSource):
     )
     allow_training_rows: bool = Field(
         default=False,
-        description="Whether exemplars may be held out that have the vector and logits of one that trains.",
+        description=(
+            "Whether exemplars may be held out that have the vector and logits, or the document, of one that trains."
+        ),
         examples=[False],
     )
 

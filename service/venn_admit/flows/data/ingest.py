@@ -53,7 +53,8 @@ def ingest(
         split: `train`, `held-out`, or one of `knn`, `mc`, `vp` for data that were divided before, except for copies of
             what lies in another of these. A classifier with logits only neither trains nor fits a KNN, so that it has
             no `train` and no `knn`.
-        allow_training_rows: Whether exemplars may be held out that have the vector and logits of one that trains.
+        allow_training_rows: Whether exemplars may be held out that have the vector and logits, or the document, of
+            one that trains.
 
     Raises:
         InvalidInputError: A row is invalid; the message names it, and nothing of the source is stored.

@@ -257,9 +257,11 @@ def _check_may_train(
     where: str,
 ) -> None:
     if copy is not None:
+        is_of_document = copy.document_key == exemplar.document_id
+        shared = f"is of document {copy.document_key!r}, as is" if is_of_document else "has the vector and logits of"
         raise ConflictError(
-            f"{where}: it has the vector and logits of {copy.external_id!r}, which calibrates {classifier.name!r}, in "
-            f"split {copy.split}, and cannot train; leave it out"
+            f"{where}: it {shared} {copy.external_id!r}, which calibrates {classifier.name!r}, in split {copy.split}, "
+            "and cannot train; leave it out"
         )
     if exemplar.is_drawn:
         raise ConflictError(

@@ -28,7 +28,7 @@ class Placed:
     """Where some exemplars belong.
 
     splits: unless it turns out at the end that they are of copies. opposed: by row, one with the same vector and logits
-    that trains, or is held out if these train.
+    or of the same document that trains, or is held out if these train.
     """
 
     splits: list[Split]
@@ -71,7 +71,10 @@ class Placement:
             return Placed(self._draw(keys), {})
         held_out, training = copies.stored_copies(self._connection, self._classifier, dict.fromkeys(digests))
         others = held_out if self._trains else training
-        opposed = {row: others[digest] for row, digest in enumerate(digests) if digest in others}
+        documents = {one for one in document_ids if one is not None}
+        beside = copies.of_documents(self._connection, self._classifier, sorted(documents), that_train=not self._trains)
+        opposed = {row: beside[document] for row, document in enumerate(document_ids) if document in beside}
+        opposed |= {row: others[digest] for row, digest in enumerate(digests) if digest in others}
         if self._trains:
             return Placed(self._draw(keys), opposed)
         first: dict[bytes, str] = {}
@@ -115,7 +118,10 @@ class Placement:
 
 
 class TrainingCopies:
-    """Exemplars of a source that would calibrate beside copies that train, or train beside copies that calibrate."""
+    """Exemplars of a source that would calibrate beside others that train, or train beside others that calibrate.
+
+    The others are copies, or of the same document.
+    """
 
     def __init__(self, source: object) -> None:
         self._source = source
@@ -140,9 +146,9 @@ class TrainingCopies:
         rest = self.count - len(self._named)
         raise ConflictError(
             f"{self._source}: expected exemplars that either train or are held out, got {self.count:,} with the vector "
-            f"and logits of one that does the other: {'; '.join(self._named)}{f'; and {rest:,} more' if rest else ''}. "
-            "The network does better on what it was trained on than on the traffic; leave them out, unless the traffic "
-            "repeats training data as often",
+            f"and logits, or of the document, of one that does the other: {'; '.join(self._named)}"
+            f"{f'; and {rest:,} more' if rest else ''}. The network does better on what it was trained on than on the "
+            "traffic; leave them out, unless the traffic repeats training data as often",
             code=Code.TRAINING_ROWS,
             classifier=classifier.name,
         )

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from venn_admit.core.content import content_digests
 from venn_admit.core.copies import HeldOutDocument
-from venn_admit.core.split_names import Split
+from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
 from venn_admit.store.database.ids import execute_ids
 from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars import exemplars
@@ -21,7 +21,10 @@ _BLOCK_ROWS = 8192
 
 @dataclass(frozen=True, slots=True)
 class StoredCopy:
-    """A stored exemplar with a certain vector and logits. document_key: its document, or else its external id."""
+    """A stored exemplar with a certain vector and logits, or of a certain document.
+
+    document_key: its document, or else its external id.
+    """
 
     external_id: str
     document_key: str
@@ -49,6 +52,19 @@ def splits_of_documents(
     ids = json.dumps(list(document_ids))
     rows = execute(connection, "copies.splits_of_documents", classifier_id=classifier.id, document_ids=ids)
     return {row.document_id: Split(row.split) for row in rows}
+
+
+def of_documents(
+    connection: Connection, classifier: Classifier, document_ids: Collection[str], *, that_train: bool
+) -> dict[str, StoredCopy]:
+    """Return, by document, an exemplar of those documents that have one that trains, or one that is held out."""
+    parameters = {
+        "classifier_id": classifier.id,
+        "document_ids": json.dumps(list(document_ids)),
+        "splits": [Split.TRAIN] if that_train else list(HELD_OUT_SPLITS),
+    }
+    rows = execute(connection, "copies.of_documents", **parameters)
+    return {row.document_id: StoredCopy(row.external_id, row.document_id, Split(row.split)) for row in rows}
 
 
 def equal_documents(

@@ -63,6 +63,28 @@ CROSS JOIN
         LIMIT 1
     ) AS stored;
 
+-- name: of_documents
+-- For each of some documents, an exemplar that is in one of some splits.
+SELECT
+    wanted.document_id,
+    stored.external_id,
+    stored.split
+FROM json_array_elements_text(CAST(:document_ids AS json)) AS wanted (document_id)
+CROSS JOIN
+    LATERAL (
+        SELECT
+            exemplar.external_id,
+            exemplar.split
+        FROM exemplar
+        WHERE
+            exemplar.classifier_id = :classifier_id
+            AND exemplar.document_id = wanted.document_id
+            AND exemplar.split = ANY(:splits ::text[])
+        -- Any of them will do.
+        ORDER BY wanted.document_id
+        LIMIT 1
+    ) AS stored;
+
 -- name: equal_documents
 -- The documents, points without one among them, that hold the same points as another, each as often, if one of some is
 -- among them. All are held out.
