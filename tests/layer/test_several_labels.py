@@ -236,8 +236,8 @@ def test_labels_and_layers_of_the_other_kind_are_refused(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"background": 0}, "background: expected none, because documents have several labels"),
-        ({"class_weights": "balanced"}, "class_weights: expected none, because documents have several labels"),
+        ({"background": 0}, "background: expected none, because documents have several labels, got a class"),
+        ({"class_weights": "balanced"}, "balanced: expected none, because documents have several labels, got balanced"),
         ({"form": MemoryForm.LINEAR}, "labels: expected one of each token, got several"),
     ],
 )

@@ -269,6 +269,8 @@ def test_where_nothing_was_decided(two_classes: CalibrationReport) -> None:
     assert "Nothing else has been decided yet." in text
     assert "3 exemplars that were decided on are left out" in text
     assert "No point was rejected because its band is below kappa." in text
+    text = shown(replace(two_classes, traffic=None, seen_count=1))
+    assert "1 exemplar that was decided on is left out" in text
 
 
 def test_advice(two_classes: CalibrationReport) -> None:

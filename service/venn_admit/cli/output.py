@@ -32,15 +32,6 @@ def shown(value: object) -> str:
     return _CONTROLS.sub(_escape, str(value))
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a number of things in words; the noun is one that takes an s.
-
-    >>> counted(1, "document"), counted(0, "document"), counted(1200, "token state")
-    ('1 document', '0 documents', '1,200 token states')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def shown_lines(text: str) -> str:
     """As `shown`, except that line breaks stay; the lines after them are indented, unlike the start of a message."""
     return "\n  ".join(map(shown, text.split("\n")))

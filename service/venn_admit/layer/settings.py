@@ -104,9 +104,10 @@ class MemorySettings:
                 _require(given is None or given is False, name, "none, because exemplars are tokens", given)
         if self.several_labels:
             _require(self.form.kind == "document", "labels", "one of each token", "several")
-            for name in ("background", "class_weights"):
-                given = getattr(self, name)
-                _require(given is None, name, "none, because documents have several labels", given)
+            none = "none, because documents have several labels"
+            _require(self.background is None, "background", none, "a class")
+            option = "balanced" if self.class_weights == "balanced" else "class_weights"
+            _require(self.class_weights is None, option, none, self.class_weights)
         if self.form is MemoryForm.TWO_LAYERS:
             _require(weight > 0, "min_max_weight", "a number above 0, which trains the local scores", weight)
         else:

@@ -13,14 +13,23 @@ MOST_LISTED = 6
 """At most this many classes are listed in a sentence."""
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number of things in words; the noun is one that takes an s.
+
+    >>> counted(1, "document"), counted(0, "document"), counted(1200, "token state")
+    ('1 document', '0 documents', '1,200 token states')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def listed_text(texts: Sequence[str]) -> str:
     """Return texts as a list in a sentence: the first ones, and how many others there are.
 
-    >>> listed_text(["a", "b"]), listed_text([*"abcdefgh"])
-    ('a, b', 'a, b, c, d, e, f and 2 others')
+    >>> listed_text(["a", "b"]), listed_text([*"abcdefg"]), listed_text([*"abcdefgh"])
+    ('a, b', 'a, b, c, d, e, f and 1 other', 'a, b, c, d, e, f and 2 others')
     """
     others = len(texts) - MOST_LISTED
-    return ", ".join(texts[:MOST_LISTED]) + (f" and {others} others" if others > 0 else "")
+    return ", ".join(texts[:MOST_LISTED]) + (f" and {counted(others, 'other')}" if others > 0 else "")
 
 
 def class_text(of: PromisedClass, class_names: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 
 from venn_admit.advice import Step, Verb
 from venn_admit.cli.advice import command
-from venn_admit.cli.output import counted, output, print_result
+from venn_admit.cli.output import output, print_result
 from venn_admit.cli.tables.rows import facts, table
 from venn_admit.core.approximation.neighbour_counts import TriedCount
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING, UsableShares
@@ -21,6 +21,7 @@ from venn_admit.report.calibration.cells.average import outcome_text as average_
 from venn_admit.report.calibration.cells.certified import certificate_section, unpromised_text
 from venn_admit.report.calibration.cells.certified import outcome_text as certified_text
 from venn_admit.report.calibration.wording import drawn_section
+from venn_admit.report.wording import counted
 from venn_admit.results import calibrated_json, far_less_of
 
 

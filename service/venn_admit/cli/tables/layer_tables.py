@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from venn_admit.cli.output import cell, counted, output
+from venn_admit.cli.output import cell, output
 from venn_admit.cli.tables.rows import facts, table
 from venn_admit.core.evaluation.curves import AccuracyGrid
 from venn_admit.core.types import IntArray
@@ -15,6 +15,7 @@ from venn_admit.flows.extraction.inspect import Inspected, NearToken
 from venn_admit.layer.contributions import Contributions, contributions_in, sum_rows, without_contributions
 from venn_admit.layer.evaluation import Detection, LevelEvaluation, Partitions, PredictionMeasures
 from venn_admit.report.evaluation.wording import interval_text, share_text
+from venn_admit.report.wording import counted
 
 NAMED_IN_A_LINE = 3
 

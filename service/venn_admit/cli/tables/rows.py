@@ -13,8 +13,9 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from venn_admit.cli.output import counted, shown
+from venn_admit.cli.output import shown
 from venn_admit.flows.jobs.listing import ChunkRow, JobRow
+from venn_admit.report.wording import counted
 
 _LONG_WORD = 20  # which is a name, and may be broken before others
 

@@ -4,7 +4,7 @@ import shlex
 from typing import Any
 
 from venn_admit.cli.advice import command
-from venn_admit.cli.output import counted, output, print_result
+from venn_admit.cli.output import output, print_result
 from venn_admit.cli.tables.calibration_tables import outcome_lines
 from venn_admit.cli.tables.summaries import encoded_lines
 from venn_admit.flows.calibration.calibrate import Calibrated
@@ -20,6 +20,7 @@ from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.wording import calibration_tables
 from venn_admit.report.evaluation.payload import report_payload
 from venn_admit.report.evaluation.terminal import report_tables
+from venn_admit.report.wording import counted
 from venn_admit.results import calibrated_json
 from venn_admit.store.exemplars.approximations import FitRecord
 from venn_admit_client.members import as_json

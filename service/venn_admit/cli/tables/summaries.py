@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from venn_admit.cli.output import counted, warn
+from venn_admit.cli.output import warn
 from venn_admit.core.reasons import Reason
 from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
+from venn_admit.report.wording import counted
 from venn_admit.store.decisions.decisions import DecisionCount
 from venn_admit_client.records import Audits, Labelling
 

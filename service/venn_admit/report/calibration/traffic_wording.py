@@ -10,6 +10,7 @@ from venn_admit.report.calibration.advice import accuracy_text
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Section, TextTable, listed, ratio_text
 from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.wording import counted
 
 SHOWN_CALIBRATIONS = 5
 """At most this many calibrations are named: the newest."""
@@ -26,14 +27,7 @@ HEAD_WIDTH = 9
 def traffic_section(report: CalibrationReport) -> Section:
     """Return what was decided on recent traffic, and how it compares with the calibration data."""
     title, traffic = "Recent traffic beside the calibration data", report.traffic
-    left_out = (
-        (
-            f"{report.seen_count:,} exemplars that were decided on are left out, because they are training data, or "
-            "calibration data of the calibration that decided on them.",
-        )
-        if report.seen_count
-        else ()
-    )
+    left_out = (_left_out(report.seen_count),) if report.seen_count else ()
     if traffic is None:
         return Section(title, ("Nothing else has been decided yet.", *left_out))
     comparison = traffic.comparison
@@ -53,6 +47,14 @@ def traffic_section(report: CalibrationReport) -> Section:
             *report.part.traffic_notes(),
             *(f"{reason}: {reason.meaning}" for reason in _shown_reasons(report, traffic)),
         ),
+    )
+
+
+def _left_out(count: int) -> str:
+    are, was = ("is", "was") if count == 1 else ("are", "were")
+    return (
+        f"{counted(count, 'exemplar')} that {was} decided on {are} left out, as training data or calibration data of "
+        "the calibration that decided."
     )
 
 

@@ -24,6 +24,7 @@ from venn_admit.report.evaluation.wording import share_text
 from venn_admit.report.wording import (
     copies_apart_text,
     copies_text,
+    counted,
     time_text,
     training_copies_text,
     unlikely_logits_text,
@@ -49,7 +50,7 @@ def settings_text(report: CalibrationReport) -> str:
     counts = ", ".join(
         text
         for text, count in (
-            (f"{snapshot.mc_count:,} points in mc", snapshot.mc_count),
+            (f"{counted(snapshot.mc_count, 'point')} in mc", snapshot.mc_count),
             (f"{snapshot.vp_count:,} in vp", snapshot.vp_count),
         )
         if count
@@ -57,7 +58,8 @@ def settings_text(report: CalibrationReport) -> str:
     made = f"method {snapshot.method}, {report.part.settings_text()}; {counts}; reason: {snapshot.reason}."
     if not snapshot.forgotten:
         return made
-    gone = f"{snapshot.forgotten:,} points of the calibration have since been forgotten"
+    have = "has" if snapshot.forgotten == 1 else "have"
+    gone = f"{counted(snapshot.forgotten, 'point')} of the calibration {have} since been forgotten"
     return f"{made} {gone}; the figures below are of the others."
 
 

@@ -8,6 +8,7 @@ from venn_admit.core.evaluation.tallies import Tally, Verdict
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.glance import promise_of
 from venn_admit.report.evaluation.wording import share_text, target_text, verdict_on_all
+from venn_admit.report.wording import counted
 
 CANNOT_TELL_NOTE = (
     "“Cannot tell” means that the 95 % interval of the share contains the target, or that there are too few points "
@@ -85,23 +86,21 @@ def settling(one: ClassVerdict, report: DatasetReport) -> str:
     if one.more_to_settle is None:
         return "too close to the target to settle"
     unit = "point" if report.document_count is None else "document"
-    plural = "" if one.more_to_settle == 1 else "s"
-    return f"about {_rounded_up(one.more_to_settle):,} more {unit}{plural} would settle it"
+    return f"about {counted(_rounded_up(one.more_to_settle), f'more {unit}')} would settle it"
 
 
 def headline(report: DatasetReport) -> str:
     """Return one sentence: what the method that is judged admits, and how much of it is right."""
     admitted = report.method(report.own).overall
+    points = counted(report.point_count, "point")
     if admitted.count == 0:
-        return f"{report.own} admits none of {report.point_count:,} points."
+        return f"{report.own} admits none of {points}."
+    admits = f"{report.own} admits {admitted.count:,} of {points} ({admitted.portion:.1%})"
     if report.losses is not None:
-        return (
-            f"{report.own} admits {admitted.count:,} of {report.point_count:,} points ({admitted.portion:.1%}); their "
-            f"mean loss is {report.losses.overall.mean:.4g}, and {report.alpha} is promised of each class."
-        )
+        mean = f"their mean loss is {report.losses.overall.mean:.4g}"
+        return f"{admits}; {mean}, and {report.alpha} is promised of each class."
     return (
-        f"{report.own} admits {admitted.count:,} of {report.point_count:,} points ({admitted.portion:.1%}); "
-        f"{admitted.share:.1%} of these are correct, against a target of {float(report.target * 100):g}% "
+        f"{admits}; {admitted.share:.1%} of these are correct, against a target of {float(report.target * 100):g}% "
         f"and {report.method(report.baseline).overall.share:.1%} when every point is admitted."
     )
 

@@ -11,6 +11,7 @@ from venn_admit.core.evaluation.points import KNN, LOCALIZER
 from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally, Verdict
 from venn_admit.report.evaluation.dataset import CalibrationFigures, DatasetReport
 from venn_admit.report.evaluation.evaluated import edge_names
+from venn_admit.report.wording import counted
 
 TRUE, PREDICTED = "true class", "predicted as"
 """Headings for the two kinds of class that shares are shown for."""
@@ -72,8 +73,8 @@ def verdict_on_all(verdicts: Collection[Verdict]) -> Verdict:
 
 def counts_text(tally: Tally) -> str:
     """The counts behind a share, such as `190 of 200 points; N = 488`."""
-    documents = "" if tally.documents is None else f" of {tally.documents} documents"
-    return f"{tally.correct} of {tally.count} points{documents}; N = {tally.total}"
+    documents = "" if tally.documents is None else f" of {counted(tally.documents, 'document')}"
+    return f"{tally.correct} of {counted(tally.count, 'point')}{documents}; N = {tally.total}"
 
 
 def note_text(part: str | Verdict) -> str:

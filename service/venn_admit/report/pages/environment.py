@@ -3,6 +3,7 @@
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from venn_admit.report.charts.colours import CHART_COLOURS
+from venn_admit.report.wording import counted
 
 
 def page_environment() -> Environment:
@@ -15,4 +16,5 @@ def page_environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["chart_colours"] = CHART_COLOURS
+    environment.globals["counted"] = counted
     return environment

@@ -8,13 +8,14 @@ import typer
 
 from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Json, Name
-from venn_admit.cli.output import counted, messages, print_result, warn
+from venn_admit.cli.output import messages, print_result, warn
 from venn_admit.cli.setting_options import option_name, read_options, with_files, with_setting_options
 from venn_admit.cli.waiting import Waiting
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.calibrators.settings import DEFAULT_ALPHA
 from venn_admit.core.method_names import DEFAULT_METHOD
 from venn_admit.errors import InvalidInputError, NotReadyError
+from venn_admit.report.wording import counted
 
 if TYPE_CHECKING:
     from venn_admit.flows.calibration.calibrate import Calibrated, NearlyNothingUsable

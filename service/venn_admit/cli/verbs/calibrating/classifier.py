@@ -8,9 +8,10 @@ import typer
 from venn_admit.cli.advice import due_lines
 from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import AllowTrainingRows, Json, Name, OwnExtractor, Stating, with_records
-from venn_admit.cli.output import counted, print_result, shown, warn
+from venn_admit.cli.output import print_result, shown, warn
 from venn_admit.cli.waiting import Waiting
 from venn_admit.errors import InvalidInputError
+from venn_admit.report.wording import counted
 from venn_admit_client.members import as_json as json_of
 
 

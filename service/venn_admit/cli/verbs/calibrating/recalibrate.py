@@ -8,9 +8,10 @@ from venn_admit.advice import Step, Verb
 from venn_admit.cli.advice import command
 from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Json
-from venn_admit.cli.output import counted, print_result
+from venn_admit.cli.output import print_result
 from venn_admit.cli.waiting import Waiting
 from venn_admit.errors import NotReadyError
+from venn_admit.report.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -11,9 +11,10 @@ import typer
 from venn_admit.cli.advice import due_lines
 from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Json, Name, labels_by_id
-from venn_admit.cli.output import counted, print_result
+from venn_admit.cli.output import print_result
 from venn_admit.cli.session import Session
 from venn_admit.errors import InvalidInputError
+from venn_admit.report.wording import counted
 from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS, LEASE_SECONDS
 from venn_admit_client.members import as_json as json_of
 from venn_admit_client.records import Reviewed

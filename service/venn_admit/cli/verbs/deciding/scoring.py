@@ -8,9 +8,10 @@ import typer
 
 from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import NOTHING_STATED, Calibration, Deciding, Json, Name, Stating, with_records
-from venn_admit.cli.output import counted, print_result, shown
+from venn_admit.cli.output import print_result, shown
 from venn_admit.cli.waiting import Showing, Waiting
 from venn_admit.errors import InvalidInputError, VennAdmitError
+from venn_admit.report.wording import counted
 
 if TYPE_CHECKING:
     from venn_admit.cli.session import Session

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from venn_admit.cli.options import Json, with_records
-from venn_admit.cli.output import counted, print_result, shown
+from venn_admit.cli.output import print_result, shown
 from venn_admit.cli.verbs.extracting.options import (
     LabelledFile,
     LearningRate,
@@ -27,6 +27,7 @@ from venn_admit.cli.verbs.extracting.options import (
 from venn_admit.cli.waiting import Showing
 from venn_admit.errors import InvalidInputError
 from venn_admit.layer.settings import DEFAULT_LEARNING_RATE, DEFAULT_PATIENCE
+from venn_admit.report.wording import counted
 
 
 @with_records

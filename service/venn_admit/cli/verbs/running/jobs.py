@@ -8,7 +8,8 @@ from rich.console import RenderableType
 
 from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Json
-from venn_admit.cli.output import LARGEST_LIMIT, counted, print_result, progress
+from venn_admit.cli.output import LARGEST_LIMIT, print_result, progress
+from venn_admit.report.wording import counted
 from venn_admit_client.members import as_json as json_of
 
 JobId = Annotated[int, typer.Argument(help="Id of a job, from `venn-admit jobs list`.")]

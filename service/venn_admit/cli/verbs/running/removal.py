@@ -10,9 +10,10 @@ import typer
 from venn_admit.cli.advice import due_lines
 from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Json, Name
-from venn_admit.cli.output import counted, print_result
+from venn_admit.cli.output import print_result
 from venn_admit.cli.waiting import Showing, Waiting
 from venn_admit.errors import InvalidInputError
+from venn_admit.report.wording import counted
 from venn_admit_client.members import as_json as json_of
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from venn_admit.core.calibrators.promises import Promised
 from venn_admit.report.calibration.sections import Section, TextTable, ratio_text
 from venn_admit.report.evaluation.wording import admits_from_text, share_text
 from venn_admit.report.standing import MOST_CLASSES
+from venn_admit.report.wording import counted
 
 
 def average_section(found: AveragePolicy, class_names: Sequence[str]) -> Section:
@@ -29,7 +30,9 @@ def average_section(found: AveragePolicy, class_names: Sequence[str]) -> Section
 
 def outcome_text(found: AveragePolicy) -> str:
     """Return the promise with its figures, and what the batch is."""
-    recent = f"and {found.traffic:,} points of recent traffic" if found.traffic else "alone, as there is no traffic yet"
+    recent = "alone, as there is no traffic yet"
+    if found.traffic:
+        recent = f"and {counted(found.traffic, 'point')} of recent traffic"
     return (
         f"Promised with alpha {found.alpha}: {Promised.AVERAGE.sentence}. The batch of a point is itself with the "
         f"{found.points:,} calibration points of mc and vp {recent}; {share_text(found.share)} of the calibration "

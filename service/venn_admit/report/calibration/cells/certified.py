@@ -13,7 +13,7 @@ from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShare
 from venn_admit.report.calibration.sections import Section, TextTable, ratio_text
 from venn_admit.report.evaluation.wording import score_text, share_text
 from venn_admit.report.standing import MOST_CLASSES, standing_text
-from venn_admit.report.wording import MOST_LISTED, class_text, listed_text
+from venn_admit.report.wording import MOST_LISTED, class_text, counted, listed_text
 from venn_admit_client.records import count_text
 
 MOST_STEPS = 4
@@ -297,9 +297,10 @@ def _notes(certificate: Certificate, results: Sequence[ClassResult]) -> Iterator
             "how many labels it would take for all classes of both kinds to pass."
         )
     if certificate.capped:
+        hold = "holds" if certificate.capped == 1 else "hold"
         yield (
-            f"{certificate.capped:,} documents hold more points of a class than any that proposed; each counts for as "
-            "many as the largest of those."
+            f"{counted(certificate.capped, 'document')} {hold} more points of a class than any that proposed; each "
+            "counts for as many as the largest of those."
         )
     if len(results) > MOST_CLASSES:
         yield f"{MOST_CLASSES} of {len(results)} classes shown: those with the largest p-values."
