@@ -125,7 +125,10 @@ def test_a_sheet_is_taken_and_recorded(own: Visitor) -> None:
     page = send(own, action="filled", sheet=f"external_id,label\n{first['external_id']},green\n")
     assert "1 label recorded." in page
     assert first["external_id"] not in held(own)
-    assert own.send(REVIEW, action="filled", sheet="external_id,label\nx,brown\n").status_code == 422
+    refused = own.send(REVIEW, action="filled", sheet="external_id,label\nx,brown\n")
+    assert refused.status_code == 422
+    assert "expected a class number" in refused.text
+    assert "external_id,label\nx,brown\n</textarea>" in refused.text, "what was pasted is not lost"
     refused = own.send(REVIEW, action="filled", sheet="external_id,label\nx,\n")
     assert refused.status_code == 422
     assert "expected at least one label, got none" in refused.text

@@ -8,7 +8,7 @@ from venn_admit.http.advice import address_of, members_of
 PAGES: Mapping[Verb, str] = {
     Verb.REPORT: "the page \u201cReport\u201d",
     Verb.LIST_UNLABELLED: "the page \u201cLabels\u201d",
-    Verb.LABEL: "that page",
+    Verb.LABEL: "the page \u201cLabels\u201d",
     Verb.RECALIBRATE: "the next recalibration",
 }
 """The steps that the page has, or that happen by themselves; the others are requests over HTTP."""

@@ -7,13 +7,14 @@ from fastapi.responses import RedirectResponse
 
 from venn_admit.api.routes.parts import ClassifierName
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
-from venn_admit.errors import InvalidInputError
+from venn_admit.errors import ConflictError, InvalidInputError, NotFoundError, VennAdmitError
 from venn_admit.files.reviews import sheet
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.reviews.claims import claim, holding, queue, release, renew
 from venn_admit.flows.reviews.exchange import record
 from venn_admit.flows.reviews.labels import disagreements, give, outcome
 from venn_admit.http.guards.guard import needs
+from venn_admit.http.problems import status_of
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router
 from venn_admit.web.forms import form_of, required
@@ -38,12 +39,27 @@ def get_review(
     labelled: the point that the visitor labelled just now, of which the prediction is shown. settle: a point about
     which reviewers disagree, to be shown in its place. recorded: how many labels of a sheet were just recorded.
     """
+    return _shown(request, classifier, labelled=labelled, settle=settle, recorded=recorded)
+
+
+def _shown(
+    request: Request,
+    classifier: str,
+    *,
+    labelled: str = "",
+    settle: str = "",
+    recorded: int | None = None,
+    pasted: str = "",
+    refused: VennAdmitError | None = None,
+) -> Response:
+    """The page; pasted, refused: a sheet, and why it was refused."""
     engine, reviewer = runtime_of(request).engine, request.state.caller.name
     found = holding(engine, classifier, reviewer)
     disputed = disagreements(engine, classifier, limit=MOST_DISPUTED)
     return page(
         request,
         "review",
+        status=200 if refused is None else status_of(refused),
         title=f"{classifier}: review",
         classifier=classifier,
         names=find(engine, classifier).class_names,
@@ -55,6 +71,8 @@ def get_review(
         recorded=recorded,
         settled=next((one for one in disputed if one.id == settle), None),
         outcome=outcome(engine, classifier, reviewer, labelled) if labelled else None,
+        pasted=pasted,
+        refusal=None if refused is None else str(refused),
     )
 
 
@@ -94,14 +112,25 @@ def post_review(request: Request, classifier: ClassifierName) -> Response:
                 headers={"content-disposition": 'attachment; filename="review.csv"'},
             )
         case "filled":
-            found = sheet.labels_in("sheet", required(form, "sheet"))
-            if not found:
-                raise InvalidInputError("sheet: expected at least one label, got none; fill in the column label")
-            done = record(engine, classifier, "sheet", found, reviewer=reviewer, memory_budget=runtime.memory_budget)
-            return RedirectResponse(with_query(there, recorded=str(sum(one.rows for one in done))), 303)
+            try:
+                count = _record_sheet(request, classifier, required(form, "sheet"))
+            except (ConflictError, InvalidInputError, NotFoundError) as error:
+                return _shown(request, classifier, pasted=form.get("sheet", ""), refused=error)
+            return RedirectResponse(with_query(there, recorded=str(count)), 303)
         case other:
             raise InvalidInputError(f"action: expected claim, label, pass, sheet or filled, got {other!a}")
     return RedirectResponse(there, 303)
+
+
+def _record_sheet(request: Request, classifier: str, text: str) -> int:
+    """Record the labels of a sheet, and return how many they are."""
+    found, runtime, reviewer = sheet.labels_in("sheet", text), runtime_of(request), request.state.caller.name
+    if not found:
+        raise InvalidInputError("sheet: expected at least one label, got none; fill in the column label")
+    budget = runtime.memory_budget
+    return sum(
+        one.rows for one in record(runtime.engine, classifier, "sheet", found, reviewer=reviewer, memory_budget=budget)
+    )
 
 
 @routes.post("/classifiers/{classifier}/labels/review/renewals", dependencies=[needs(Scope.WRITE)])
