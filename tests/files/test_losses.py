@@ -36,11 +36,12 @@ def test_rows_come_in_the_order_of_the_classes(tmp_path: Path, name: str, text: 
     [
         ("loss.csv", "no,yes,other\n0,1,2\n3,0,4\n5,6,0\n", "in the first line, got the unknown 'other'"),
         ("loss.csv", ",no,yes,maybe\nno,0,1,2\nno,3,0,4\nmaybe,5,6,0\n", "in the first column, got none for 'yes'"),
+        ("loss.csv", ",no,yes,maybe\nno,0,1,2\nyes,3,0\nmaybe,5,6,0\n", "rows of 3 values, .* got 4, 3, 4"),
         ("loss.json", '{"no": {}, "yes": {}}', "got none for 'maybe'"),
         ("loss.json", '{"no": {}, "yes": {}, "maybe": {}}', "in the row of 'no', got none for 'yes'"),
         ("loss.json", '{"no": 1, "yes": 2, "maybe": 3}', "values by predicted class for the true class 'no'"),
         ("loss.json", "3", "neither lists in a list nor an object"),
-        ("loss.json", "[[", "cannot be read"),
+        ("loss.json", "[[", "expected rows such as 0,1;0.2,0, or a CSV or JSON file .*, which cannot be read"),
     ],
 )
 def test_what_is_no_loss_is_refused(tmp_path: Path, name: str, text: str, said: str) -> None:

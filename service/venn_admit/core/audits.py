@@ -33,11 +33,11 @@ class AuditRates:
 
     def __post_init__(self) -> None:
         """Raise InvalidInputError at a rate that is out of range."""
-        for number, rate in enumerate(self.admitted):
+        for rate in self.admitted:
             if not 0 < rate <= 1:
                 raise InvalidInputError(
-                    f"the rate at which admitted points of class {number} are audited: expected a number above 0 and "
-                    f"at most 1, got {rate:g}; what is never audited is promised nothing"
+                    "the rate at which admitted points are audited: expected a number above 0, since nothing is "
+                    f"promised of what is never audited, and at most 1, got {rate:g}"
                 )
         if not 0 <= self.rejected <= 1:
             raise InvalidInputError(

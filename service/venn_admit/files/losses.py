@@ -31,7 +31,8 @@ def read_loss(path: Path, class_names: Sequence[str]) -> list[list[str]]:
         found = json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
     except (OSError, ValueError, RecursionError, csv.Error) as error:
         raise InvalidInputError(
-            f"loss: expected {_EXPECTED}, got {path}, which cannot be read: {getattr(error, 'strerror', None) or error}"
+            f"loss: expected rows such as 0,1;0.2,0, or {_EXPECTED}, got {path}, which cannot be read: "
+            f"{getattr(error, 'strerror', None) or error}"
         ) from error
     return _from_json(found, class_names)
 
@@ -46,6 +47,11 @@ def _from_csv(lines: list[list[str]], class_names: Sequence[str]) -> list[list[s
         columns = _order(header[len(header) - count :], class_names, "the first line")
     else:
         columns = list(range(count))
+    if len({len(line) for line in lines}) > 1:
+        lengths = ", ".join(str(len(line)) for line in lines[:20])
+        raise InvalidInputError(
+            f"loss: expected rows of {count} values, all with a name before them or none, got {lengths}"
+        )
     if by_row and {len(line) for line in lines} == {count + 1}:
         order = _order([line[0] for line in lines], class_names, "the first column")
         lines = [lines[place][1:] for place in order]
