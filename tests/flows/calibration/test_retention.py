@@ -1,5 +1,7 @@
 """Old snapshots: which are kept, and that those read as they were."""
 
+import pytest
+
 from tests.flows.recalibration import EDGE, QUIET, Due, age, give, outcomes, points, snapshots
 from tests.running import Bench
 from venn_admit.core.calibrators.settings import make_settings
@@ -55,6 +57,14 @@ class TestRetention:
             assert self.numbers(edge) == [1, 2]
         self.recalibrate(edge, due, 1, 1)
         assert self.numbers(edge) == [3]
+
+    def test_of_many_the_oldest_are_deleted_first(self, edge: Bench, due: Due, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.recalibrate(edge, due, 5, None)
+        monkeypatch.setattr(calibrations, "DELETED_AT_ONCE", 2)
+        self.recalibrate(edge, due, 1, 1)
+        assert self.numbers(edge) == [3, 4, 5, 6, 7]
+        self.recalibrate(edge, due, 1, 1)
+        assert self.numbers(edge) == [5, 6, 7, 8]
 
     def test_all_are_kept_where_nothing_is_said(self, edge: Bench) -> None:
         for _ in range(3):

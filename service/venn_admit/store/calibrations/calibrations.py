@@ -35,6 +35,8 @@ from venn_admit.store.exemplars.classifiers import Classifier, addressed
 from venn_admit.store.exemplars.exemplars import DescribedExemplar
 from venn_admit.store.exemplars.generations import having
 
+DELETED_AT_ONCE = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
@@ -222,12 +224,12 @@ def add_band_radius(connection: Connection, calibration_id: int, radius: BandRad
 
 
 def delete_old(connection: Connection, calibrator_id: int, keep: int) -> None:
-    """Delete snapshots before the last `keep`, and the rows that no other snapshot holds.
+    """Delete snapshots before the last `keep`, a thousand at most, and the rows that no other snapshot holds.
 
     Snapshots that decisions or jobs refer to are kept. The transaction must see what others have committed, statement
     by statement.
     """
-    parameters = {"calibrator_id": calibrator_id, "keep": keep}
+    parameters = {"calibrator_id": calibrator_id, "keep": keep, "most": DELETED_AT_ONCE}
     old = execute(connection, "calibrations.lock_old_calibrations", **parameters)
     _delete(connection, calibrator_id, old.scalars())
 

@@ -6,12 +6,11 @@ snapshots count a calibration point; and what a label shows the standing certifi
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
-from uuid import UUID
 
 from sqlalchemy import ARRAY, BigInteger, Connection, Delete, Row, any_, bindparam, column, table
 from sqlalchemy import delete as delete_from
@@ -228,9 +227,9 @@ def lost_points(connection: Connection, calibration_id: int, *, after: datetime 
     return LostPoints(row.mc, row.vp)
 
 
-def used_revisions(connection: Connection) -> frozenset[UUID]:
-    """Return the revisions of all that may be cached."""
-    return frozenset(execute(connection, "forgotten.used_revisions").scalars())
+def used_revisions(connection: Connection, revisions: Collection[str]) -> frozenset[str]:
+    """Return those of some revisions, each a UUID, that may be cached."""
+    return frozenset(map(str, execute(connection, "forgotten.used_revisions", revisions=list(revisions)).scalars()))
 
 
 def _ids(generations: Sequence[Classifier]) -> list[int]:

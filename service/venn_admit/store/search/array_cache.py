@@ -119,10 +119,10 @@ class ArrayCache:
         return self._delete_outdated(engine, self.folder.glob("*-*"))
 
     def _delete_outdated(self, engine: Engine, entries: Iterable[Path]) -> int:
-        found = [entry for entry in entries if _REVISION.search(entry.name)]
+        found = {entry: revisions for entry in entries if (revisions := _REVISION.findall(entry.name))}
         with connect(engine) as connection:
-            kept = {str(revision) for revision in forgotten.used_revisions(connection)}
-        outdated = [entry for entry in found if not kept.intersection(_REVISION.findall(entry.name))]
+            kept = forgotten.used_revisions(connection, {one for revisions in found.values() for one in revisions})
+        outdated = [entry for entry, revisions in found.items() if not kept.intersection(revisions)]
         for entry in outdated:
             shutil.rmtree(entry, ignore_errors=True)
         return len(outdated)

@@ -218,19 +218,22 @@ WHERE
 ORDER BY point.exemplar_id;
 
 -- name: lock_old_calibrations
--- Lock the snapshots before the newest ones, except the current one and those that somebody reads or is about to refer
--- to.
+-- Lock the oldest snapshots before the newest ones that no decision and no job refers to, except for jobs that were
+-- removed; not the current one and those that somebody reads or is about to refer to.
 SELECT id
 FROM calibration
 WHERE
     calibrator_id = :calibrator_id
     AND state <> 'current'
-    AND id NOT IN (
-        SELECT newest.id
-        FROM calibration AS newest
-        WHERE newest.calibrator_id = :calibrator_id
-        ORDER BY newest.number DESC
-        LIMIT :keep
+    AND number < (
+        SELECT min(newest.number)
+        FROM (
+            SELECT number
+            FROM calibration
+            WHERE calibrator_id = :calibrator_id
+            ORDER BY number DESC
+            LIMIT :keep
+        ) AS newest
     )
     -- The newest chain goes on from the newest one that it certified.
     AND id IS DISTINCT FROM (
@@ -243,7 +246,25 @@ WHERE
                 WHERE chain.calibrator_id = :calibrator_id
             )
     )
-ORDER BY id
+    -- Each is looked up, however many decisions and jobs there are.
+    AND (
+        SELECT decision.calibration_id
+        FROM decision
+        WHERE decision.calibration_id = calibration.id
+        ORDER BY decision.calibration_id
+        LIMIT 1
+    ) IS NULL
+    AND (
+        SELECT job.calibration_id
+        FROM job
+        WHERE
+            job.calibration_id = calibration.id
+            AND job.removed_at IS NULL
+        ORDER BY job.calibration_id
+        LIMIT 1
+    ) IS NULL
+ORDER BY number
+LIMIT :most
 FOR UPDATE SKIP LOCKED;
 
 -- name: lock_withheld

@@ -339,13 +339,25 @@ WHERE
     AND (CAST(:after AS timestamptz) IS NULL OR point.created_at >= :after);
 
 -- name: used_revisions
--- The revisions of what may be cached: training exemplars of classifiers, and snapshots.
+-- Those of some revisions that may be cached: of training exemplars of classifiers, and of snapshots.
 SELECT support_revision AS revision
 FROM classifier
-WHERE deleting_since IS NULL
+WHERE
+    support_revision = ANY(:revisions ::uuid[])
+    AND deleting_since IS NULL
 UNION ALL
-SELECT calibration.revision
-FROM calibration
-INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
+SELECT of_snapshot.revision
+FROM unnest(:revisions ::uuid[]) AS given (revision)
+CROSS JOIN
+    LATERAL (
+        SELECT
+            calibration.revision,
+            calibration.calibrator_id
+        FROM calibration
+        WHERE calibration.revision = given.revision
+        ORDER BY calibration.revision
+        LIMIT 1
+    ) AS of_snapshot
+INNER JOIN calibrator ON of_snapshot.calibrator_id = calibrator.id
 INNER JOIN classifier ON calibrator.classifier_id = classifier.id
 WHERE classifier.deleting_since IS NULL;
