@@ -322,6 +322,13 @@ def test_a_read_only_home_beside_a_server(
 
 
 @pytest.mark.processes
+def test_a_worker_with_a_read_only_home_takes_no_messages(own_calibrated: Program, read_only_home: Path) -> None:
+    """It would fail the jobs that other workers can compute."""
+    program = Program(own_calibrated.environment | {"VENN_ADMIT_HOME": str(read_only_home)})
+    check_refusal(program.apart("worker"), UNREACHABLE, f"{program.home}.*: .*set VENN_ADMIT_HOME to a ")
+
+
+@pytest.mark.processes
 def test_without_a_server_the_database_is_in_the_home(home: Path) -> None:
     """It is made, migrated and stopped as need be."""
     program = Program({"VENN_ADMIT_HOME": str(home)})

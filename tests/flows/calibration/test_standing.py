@@ -153,6 +153,15 @@ def test_labels_advance_it_and_what_is_certified_only_grows(begun: Bench) -> Non
     assert sum(grown[-1]) > sum(grown[0])
 
 
+def test_only_positions_that_something_goes_back_to_are_kept(begun: Bench) -> None:
+    advances = CLASSES + 3
+    for first in range(0, 2 * advances, 2):
+        give(begun, first, first + 2)
+        advance(begun)
+    assert count(begun, "standing_position") <= CLASSES + 1
+    assert begun.value("SELECT max(documents) FROM standing_position") == certificate(begun).documents
+
+
 @pytest.mark.parametrize("parts", [2, 6])
 def test_by_parts_it_is_what_it_is_at_once_to_the_last_bit(bench: Bench, parts: int) -> None:
     """With labels that are corrected, or taken back and given again, before and after they counted."""

@@ -385,6 +385,7 @@ def add_position(connection: Connection, chain: StoredChain, at: Position, state
                     "against": None if now.against is None else json.dumps(against.to_document(now.against)),
                 },
             )
+    execute(connection, "chains.delete_older_positions", chain_id=chain.id, documents=at.documents)
 
 
 def restart(connection: Connection, calibrator_id: int) -> None:

@@ -539,6 +539,21 @@ WHERE
     AND documents < :documents
     AND documents / 1000 = :documents ::integer / 1000;
 
+-- name: delete_older_positions
+-- Delete the positions without a state that a newer one in the same thousand documents follows.
+DELETE FROM standing_position AS older
+WHERE
+    older.chain_id = :chain_id
+    AND older.documents >= :documents ::integer / 1000 * 1000
+    AND older.documents < :documents
+    AND NOT EXISTS (
+        SELECT
+        FROM standing_state AS state
+        WHERE
+            state.chain_id = older.chain_id
+            AND state.documents = older.documents
+    );
+
 -- name: withdrawn
 -- The predicted classes for which an alarm of the promise of a calibrator stands.
 SELECT alarm.number

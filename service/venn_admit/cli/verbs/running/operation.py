@@ -24,6 +24,7 @@ def worker(
     from venn_admit.cli.worker_process import worker_command
 
     session = open_session()
+    session.require_home()
     _become(session, worker_command(concurrency or session.settings.worker_concurrency))
 
 
