@@ -1,19 +1,20 @@
 """What the sequential test of simulations shows, from the exact distribution of the draws that it makes."""
 
 from collections import defaultdict
+from dataclasses import replace
 from math import sqrt
 
 import pytest
 
-from tests.guarantees.draws import LEAST, MOST, WRONG_OF_OFTEN, WRONG_OF_SELDOM, Draws
+from tests.guarantees.draws import LEAST, MOST, WRONG_OF_OFTEN, WRONG_OF_SELDOM, Draws, until_settled
 from venn_admit.core.calibrators.certified.hypothesis_tests import binomial_tail
 
 EPS = 0.1
 
 
-def settled(probability: float) -> tuple[float, float]:
+def settled(probability: float, unsettled: Draws | None = None) -> tuple[float, float]:
     """How likely it is that what happens with a probability is called seldom, and how many draws that takes."""
-    added = {happened: Draws(EPS) for happened in (True, False)}
+    added = {happened: replace(unsettled or Draws(EPS)) for happened in (True, False)}
     for has_happened, one in added.items():
         one.add(has_happened)
     open_, seldom, draws, times = {0: 1.0}, 0.0, 0.0, 0
@@ -33,9 +34,9 @@ def settled(probability: float) -> tuple[float, float]:
     return seldom, draws
 
 
-def by_fixed(draws: int, probability: float) -> float:
+def by_fixed(draws: int, probability: float, eps: float = EPS) -> float:
     """The same of a fixed number of draws, with a share of at most three standard errors above eps."""
-    most = int(draws * (EPS + 3 * sqrt(EPS * (1 - EPS) / draws)))
+    most = int(draws * (eps + 3 * sqrt(eps * (1 - eps) / draws)))
     return binomial_tail(most, draws, probability)
 
 
@@ -52,3 +53,22 @@ def test_it_sees_what_150_draws_would_not(probability: float) -> None:
 @pytest.mark.parametrize(("probability", "draws"), [(0.0, 26), (0.05, 38), (0.1, 70)])
 def test_it_takes_fewer_draws(probability: float, draws: float) -> None:
     assert settled(probability)[1] <= draws
+
+
+@pytest.mark.parametrize(("eps", "draws"), [(0.01, 660), (0.05, 510), (0.1, 490), (0.2, 490)])
+def test_it_is_as_sharp_as_a_thousand_draws_and_takes_fewer(eps: float, draws: float) -> None:
+    unsettled = Draws.as_sharp_as(1000, eps)
+    often = unsettled.often * eps
+    assert settled(often, unsettled)[0] <= WRONG_OF_OFTEN < by_fixed(1000, often, eps)
+    right, taken = settled(eps, unsettled)
+    assert right >= 1 - WRONG_OF_SELDOM
+    assert taken <= draws
+
+
+def test_what_is_settled_stays_so_while_others_are_open() -> None:
+    sure, unsure = Draws(0.1), Draws(0.01)
+    for number in until_settled([sure, unsure]):
+        sure.add(number > 40)
+        unsure.add(False)
+    assert (sure.seldom, sure.count) == (True, 26)
+    assert (unsure.seldom, unsure.count) == (True, 302)

@@ -6,19 +6,19 @@ the labelled share with it, as long as both points of a pair are as likely to be
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import sqrt
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
+from tests.guarantees.draws import Draws, until_settled
 from venn_admit.core.monitoring.anytime.documents import LabelledPoints
 from venn_admit.core.monitoring.anytime.plan import LEVEL, OF_SAMPLE, MonitorPlan, plan_of
 from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
 from venn_admit.core.types import FloatArray
 
-STREAMS, TRAFFIC, BLOCK = 1_000, 6_000, 500
+TRAFFIC, BLOCK = 6_000, 500
 LEVELS = (LEVEL, 0.05, 0.2)
 PLAN = plan_of(Law().draw(np.random.default_rng(0), 300), class_count=CLASSES, alpha=ALPHA)
 
@@ -74,10 +74,12 @@ def share_lit(found: list[MonitorState], level: float, plan: MonitorPlan = PLAN)
 
 @pytest.mark.slow
 def test_random_labels_rarely_ever_light_a_lamp() -> None:
-    found = [watched(seed, 1.0) for seed in range(STREAMS)]
-    for level in LEVELS:
-        for lamp, share in share_lit(found, level).items():
-            assert share <= level + 3 * sqrt(level * (1 - level) / STREAMS), (lamp, level)
+    found, draws = [], {(lamp, level): Draws.as_sharp_as(1_000, level) for lamp in OF_SAMPLE for level in LEVELS}
+    for seed in until_settled(draws.values()):
+        found.append(watched(seed, 1.0))
+        for (lamp, level), of in draws.items():
+            of.add(share_lit(found[-1:], level)[str(lamp)] > 0)
+    assert [of for of, one in draws.items() if not one.seldom] == []
     assert all(share > 0 for share in share_lit(found, 0.2).values()), "nor are they never lit"
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
+from tests.guarantees.draws import Draws, until_settled
 from venn_admit.core.calibrators.certification import ClassKind, GroupKind
 from venn_admit.core.calibrators.certified.hypothesis_tests import binomial_tail
 from venn_admit.core.calibrators.certified.points import PointGroups
@@ -69,10 +70,14 @@ def watch_regions(seed: int, law: Law, labels: int, weak: float | None = None) -
     return plan, state
 
 
+def is_lit(plan: MonitorPlan, state: MonitorState, lamp: Lamp, level: float) -> bool:
+    """Whether a lamp was ever lit."""
+    return bool((state.games[lamp].most >= plan.needed(lamp, level)).any())
+
+
 def share_lit(watched: list[tuple[MonitorPlan, MonitorState]], lamp: Lamp, level: float) -> float:
     """The share of streams in which a lamp was ever lit."""
-    lit = [bool((state.games[lamp].most >= plan.needed(lamp, level)).any()) for plan, state in watched]
-    return float(np.mean(lit))
+    return float(np.mean([is_lit(*one, lamp, level) for one in watched]))
 
 
 def allowed(level: float, streams: int) -> float:
@@ -81,10 +86,13 @@ def allowed(level: float, streams: int) -> float:
 
 @pytest.mark.parametrize("law", EXCHANGEABLE.values(), ids=EXCHANGEABLE.keys())
 def test_a_lamp_is_rarely_lit_by_chance(law: Law) -> None:
-    watched = [watch(seed, law, law) for seed in range(STREAMS)]
-    for lamp in (one for one in Lamp if one.warned_of is None):
-        for level in LEVELS:
-            assert share_lit(watched, lamp, level) <= allowed(level, STREAMS), (lamp, level)
+    lamps, watched = [lamp for lamp in Lamp if lamp.warned_of is None], []
+    draws = {(lamp, level): Draws.as_sharp_as(STREAMS, level) for lamp in lamps for level in LEVELS}
+    for seed in until_settled(draws.values()):
+        watched.append(watch(seed, law, law))
+        for (lamp, level), of in draws.items():
+            of.add(is_lit(*watched[-1], lamp, level))
+    assert [of for of, one in draws.items() if not one.seldom] == []
     crossed = [bool(state.games[Lamp.PROMISE].crossed.any()) for _, state in watched]
     assert np.mean(crossed) == share_lit(watched, Lamp.PROMISE, LEVEL)
 
@@ -92,13 +100,15 @@ def test_a_lamp_is_rarely_lit_by_chance(law: Law) -> None:
 @pytest.mark.parametrize("law", [Law(), Law(size=8, together=0.5)], ids=["single points", "documents"])
 def test_the_lamp_of_groups_is_rarely_lit_by_chance(law: Law) -> None:
     """Where every group, and every predicted class within it, is at the border of the promise."""
-    streams = STREAMS // 2
-    watched = [watch_regions(seed, law, LABELS) for seed in range(streams)]
+    watched, draws = [], {level: Draws.as_sharp_as(STREAMS // 2, level) for level in LEVELS}
+    for seed in until_settled(draws.values()):
+        watched.append(watch_regions(seed, law, LABELS))
+        for level, of in draws.items():
+            of.add(is_lit(*watched[-1], Lamp.GROUPS, level))
     most = 3 * len(REGIONS)
     # Predicted classes within a region of few documents are not tested.
     assert all(most - 3 <= plan.games(Lamp.GROUPS) <= most for plan, _ in watched)
-    for level in LEVELS:
-        assert share_lit(watched, Lamp.GROUPS, level) <= allowed(level, streams), level
+    assert [level for level, of in draws.items() if not of.seldom] == []
     assert share_lit(watched, Lamp.GROUPS, 0.2) > 0, "nor is it never lit"
 
 
