@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit import broker
 from venn_admit.errors import BrokerError, Code, JobError
+from venn_admit.report.wording import counted
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import at_once, connect, transaction
 from venn_admit.store.exemplars import classifiers
@@ -81,7 +82,8 @@ def take_due(engine: Engine, app: Celery, job_id: int | None, resend_seconds: fl
         unsent = jobs.take_unsent(connection, job_id)
         lost = jobs.take_overdue(connection, resend_seconds) if are_lost else []
     if lost:
-        log.warning("messages were lost: %d chunks are sent again", len(lost))
+        are = "is" if len(lost) == 1 else "are"
+        log.warning("messages were lost: %s %s sent again", counted(len(lost), "chunk"), are)
     return unsent + lost
 
 

@@ -174,8 +174,7 @@ class TextFile:
             yield f"text:{content}" + (f":{count}" if count > 1 else ""), raw
         if blank:
             places = ", ".join(blank[:_SHOWN_PLACES]) + ", ..." * (len(blank) > _SHOWN_PLACES)
-            said = f"{len(blank):,} blank ones"
-            raise input_error(self.path, f"texts ({places})", "no blank one", said, "leave these rows out")
+            raise input_error(self.path, f"texts ({places})", "no blank one", f"{len(blank):,}", "leave blank rows out")
 
     def _raw(self) -> Iterator[RawDocument]:
         ending = self.path.suffix.lower()
