@@ -31,11 +31,13 @@ class Transport:
         """
         try:
             parsed = httpx.URL(url)
-        except httpx.InvalidURL as error:
+        except (httpx.InvalidURL, TypeError) as error:
             raise InvalidInputError(f"url: expected http://host:port or https://host, got {url!r}") from error
         if parsed.scheme not in ("http", "https") or not parsed.host:
             raise InvalidInputError(f"url: expected http://host:port or https://host, got {url!r}")
-        if not key.isascii() or not key.isprintable() or not key.strip():
+        # As an environment without a key gives it, a key may be None.
+        given: object = key
+        if not (isinstance(given, str) and given.isascii() and given.isprintable() and given.strip()):
             raise InvalidInputError("key: expected the text that `venn-admit key create` shows, got something else")
         if not 0 < timeout < float("inf"):
             raise InvalidInputError(f"timeout: expected a positive number of seconds, got {timeout}")

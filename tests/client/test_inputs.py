@@ -90,6 +90,14 @@ def test_what_is_no_address_or_key(url: str, key: str, saying: str) -> None:
     assert not key or key not in str(refused.value).removeprefix("key")
 
 
+def test_no_key_and_no_address_are_none() -> None:
+    """As an environment without them gives."""
+    with pytest.raises(InvalidInputError, match="key: expected the text"):
+        connect(NOBODY, None)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="url: expected http://host:port or https://host, got None"):
+        connect(None, "key")  # type: ignore[arg-type]
+
+
 def test_waits_double_up_to_the_longest_and_differ() -> None:
     retries = Retries(first_wait=0.25, longest_wait=10)
     for failures, most in ((1, 0.25), (2, 0.5), (5, 4.0), (7, 10.0), (10_000, 10.0)):
