@@ -11,7 +11,7 @@ from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import connect, create_engine, transaction
 from venn_admit.store.database.statements import statement
 
-SNAPSHOTS, JOBS = 5_000, 20_000
+SNAPSHOTS, JOBS, POINTS = 5_000, 20_000, 200
 FILL = (
     "INSERT INTO classifier (name, class_names, dimension, neighbour_count, knn_share, mc_share, seed)"
     " VALUES ('quiet', '{no,yes}', 2, 1, 0.1, 0.45, 0), ('busy', '{no,yes}', 2, 1, 0.1, 0.45, 0)",
@@ -27,6 +27,12 @@ FILL = (
     " (classifier_id, kind, state, calibration_id, weighted, require_full_match, row_count, finished_at)"
     f" SELECT 2, 'score', 'done', {SNAPSHOTS // 2} + mod(n, {SNAPSHOTS // 2}), FALSE, FALSE, 1, now()"
     f" FROM generate_series(1, {JOBS}) AS n",
+    "INSERT INTO exemplar"
+    " (classifier_id, external_id, split, network_logits, network_predicted, label, content_digest)"
+    f" SELECT 2, n, 'mc', '{{0,1}}', 1, 1, decode(md5(n::text), 'hex') FROM generate_series(1, {POINTS}) AS n",
+    "INSERT INTO calibration_point"
+    " (calibrator_id, exemplar_id, valid_from, valid_until, split, label, predicted, bin, score, method)"
+    f" SELECT 2, id, 1, CASE WHEN mod(id, 2) = 0 THEN {SNAPSHOTS} END, 'mc', 1, 1, 0, 0.5, 'venn-abers' FROM exemplar",
 )
 
 
@@ -55,6 +61,14 @@ def test_revisions_that_caches_hold(engine: Engine) -> None:
         revisions = list(connection.execute(text("SELECT revision FROM calibration LIMIT 3")).scalars())
         query = str(statement("forgotten.used_revisions"))
         assert read(explain(connection, query, {"revisions": revisions}, analyze=True), "calibration") <= 6
+
+
+def test_a_check_of_all_snapshots_counts_their_points_once(engine: Engine) -> None:
+    query = str(statement("checks.snapshots"))
+    with connect(engine) as connection:
+        held = {row.id: row.mc_held for row in connection.execute(text(query), {"classifier_id": 2})}
+        assert held == dict.fromkeys(range(2, SNAPSHOTS), POINTS) | {SNAPSHOTS: POINTS // 2}
+        assert read(explain(connection, query, {"classifier_id": 2}, analyze=True), "calibration_point") <= 4 * POINTS
 
 
 def test_old_ones_are_deleted_by_look_ups(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

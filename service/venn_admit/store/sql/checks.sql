@@ -166,13 +166,80 @@ FROM (
 
 -- name: snapshots
 -- The snapshots of a classifier, with the points that each should have and has, those that were forgotten included, and
--- whether what belongs to it by its method is there.
+-- whether what belongs to it by its method is there. Rows are counted once, by the numbers from and until which they
+-- are valid, because snapshots times points would be too many.
+WITH valid AS (
+    SELECT
+        calibrator_id,
+        valid_from,
+        valid_until,
+        split
+    FROM calibration_point
+    UNION ALL
+    SELECT
+        calibrator_id,
+        valid_from,
+        valid_until,
+        split
+    FROM forgotten_point
+    UNION ALL
+    SELECT
+        calibrator_id,
+        valid_from,
+        valid_until,
+        'step' AS split
+    FROM venn_abers_step
+),
+
+held AS (
+    SELECT
+        change.calibrator_id,
+        change.number,
+        CAST(sum(sum(change.rows) FILTER (WHERE change.split = 'mc')) OVER up_to AS bigint) AS mc,
+        CAST(sum(sum(change.rows) FILTER (WHERE change.split = 'vp')) OVER up_to AS bigint) AS vp,
+        CAST(sum(sum(change.rows) FILTER (WHERE change.split = 'step')) OVER up_to AS bigint) AS steps
+    FROM calibrator
+    CROSS JOIN
+        LATERAL (
+            SELECT
+                valid.calibrator_id,
+                valid.valid_from AS number,
+                valid.split,
+                1 AS rows
+            FROM valid
+            WHERE valid.calibrator_id = calibrator.id
+            UNION ALL
+            SELECT
+                valid.calibrator_id,
+                valid.valid_until AS number,
+                valid.split,
+                -1 AS rows
+            FROM valid
+            WHERE
+                valid.calibrator_id = calibrator.id
+                AND valid.valid_until IS NOT NULL
+            UNION ALL
+            SELECT
+                made.calibrator_id,
+                made.number,
+                NULL AS split,
+                0 AS rows
+            FROM calibration AS made
+            WHERE made.calibrator_id = calibrator.id
+        ) AS change
+    WHERE calibrator.classifier_id = :classifier_id
+    GROUP BY
+        change.calibrator_id,
+        change.number
+    WINDOW up_to AS (PARTITION BY change.calibrator_id ORDER BY change.number)
+)
+
 SELECT
     calibration.id,
     calibration.mc_count,
     calibration.vp_count,
-    held.mc + forgotten.mc AS mc_held,
-    held.vp + forgotten.vp AS vp_held,
+    coalesce(held.mc, 0) AS mc_held,
+    coalesce(held.vp, 0) AS vp_held,
     CASE calibrator.method
         WHEN 'venn-admit' THEN band_radius.calibration_id IS NOT NULL
         ELSE
@@ -181,39 +248,17 @@ SELECT
                 (calibrator.certify IS NULL AND coalesce(calibrator.promise, 'pointwise') = 'pointwise')
                 OR certificate.calibration_id IS NOT NULL
             )
-            AND EXISTS (
-                SELECT 1
-                FROM venn_abers_step AS step
-                WHERE
-                    step.calibrator_id = calibrator.id
-                    AND is_in_snapshot_v1(calibration.number, step.valid_from, step.valid_until)
-            )
+            AND coalesce(held.steps, 0) > 0
     END AS is_complete
 FROM calibration
 INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
+INNER JOIN held
+    ON
+        calibration.calibrator_id = held.calibrator_id
+        AND calibration.number = held.number
 LEFT JOIN band_radius ON calibration.id = band_radius.calibration_id
 LEFT JOIN score_choice ON calibration.id = score_choice.calibration_id
 LEFT JOIN certificate ON calibration.id = certificate.calibration_id
-CROSS JOIN
-    LATERAL (
-        SELECT
-            count(*) FILTER (WHERE point.split = 'mc') AS mc,
-            count(*) FILTER (WHERE point.split = 'vp') AS vp
-        FROM calibration_point AS point
-        WHERE
-            point.calibrator_id = calibrator.id
-            AND is_in_snapshot_v1(calibration.number, point.valid_from, point.valid_until)
-    ) AS held
-CROSS JOIN
-    LATERAL (
-        SELECT
-            count(*) FILTER (WHERE point.split = 'mc') AS mc,
-            count(*) FILTER (WHERE point.split = 'vp') AS vp
-        FROM forgotten_point AS point
-        WHERE
-            point.calibrator_id = calibrator.id
-            AND is_in_snapshot_v1(calibration.number, point.valid_from, point.valid_until)
-    ) AS forgotten
 WHERE calibrator.classifier_id = :classifier_id
 ORDER BY calibration.id;
 
