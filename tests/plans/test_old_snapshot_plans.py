@@ -58,7 +58,9 @@ def test_the_newest_snapshot_of_a_chain(engine: Engine) -> None:
 
 def test_revisions_that_caches_hold(engine: Engine) -> None:
     with connect(engine) as connection:
-        revisions = list(connection.execute(text("SELECT revision FROM calibration LIMIT 3")).scalars())
+        revisions = list(
+            connection.execute(text("SELECT revision FROM calibration ORDER BY id DESC LIMIT 3")).scalars()
+        )
         query = str(statement("forgotten.used_revisions"))
         assert read(explain(connection, query, {"revisions": revisions}, analyze=True), "calibration") <= 6
 
