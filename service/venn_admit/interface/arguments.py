@@ -22,7 +22,12 @@ def checking_arguments(kind: type[_C]) -> type[_C]:
     """Have every public method of a class check its arguments, as `checked` does."""
     for name, method in inspect.getmembers(kind, inspect.isfunction):
         if not name.startswith("_"):
-            setattr(kind, name, checked(method))
+            checking = checked(method)
+            if name not in vars(kind):
+                # So it inherits the docstring, too.
+                checking.__doc__, checking.__module__ = None, kind.__module__
+                checking.__qualname__ = f"{kind.__qualname__}.{name}"
+            setattr(kind, name, checking)
     return kind
 
 

@@ -809,8 +809,8 @@ def test_a_report_shows_the_lamps_as_they_were_left(watched: Bench) -> None:
     (shown,) = [section for section in sections(found, command) if section.title == "Lamps of the monitor"]
     assert [part for part in shown.parts if isinstance(part, str)] == verdict_lines(said)
     (table,) = [part for part in shown.parts if isinstance(part, TextTable)]
-    assert [row[-1] for row in table.rows].count("LIT, harmful") == len(said.harmful)
-    assert table.rows[0][-1] == "LIT, harmful"
+    assert [row[-1] for row in table.rows].count("LIT, alarm") == len(said.harmful)
+    assert table.rows[0][-1] == "LIT, alarm"
     assert advice(found, command)[0].startswith("The monitor has raised an alarm")
 
 

@@ -71,8 +71,9 @@ class Placement:
             return Placed(self._draw(keys), {})
         held_out, training = copies.stored_copies(self._connection, self._classifier, dict.fromkeys(digests))
         others = held_out if self._trains else training
-        documents = {one for one in document_ids if one is not None}
-        beside = copies.of_documents(self._connection, self._classifier, sorted(documents), that_train=not self._trains)
+        documents, beside = sorted({one for one in document_ids if one is not None}), {}
+        if documents:
+            beside = copies.of_documents(self._connection, self._classifier, documents, that_train=not self._trains)
         opposed = {row: beside[document] for row, document in enumerate(document_ids) if document in beside}
         opposed |= {row: others[digest] for row, digest in enumerate(digests) if digest in others}
         if self._trains:
