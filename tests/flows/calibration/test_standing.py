@@ -58,6 +58,15 @@ def begin(bench: Bench, name: str = NAME) -> None:
     bench.score(name, bench.write("new.npz", unlabelled), weighted=None)
 
 
+def begin_with_vectors(bench: Bench, name: str) -> None:
+    """Held-out data with vectors, and a chain."""
+    bench.create(name, dimension=2, class_count=CLASSES, neighbour_count=3)
+    for split, number, seed in (("train", 40, 5), ("mc", 200, 1), ("vp", 200, 2)):
+        bench.ingest(name, with_vectors(bench, exemplars(split, number, seed), seed=seed), split)
+    bench.adopt(name, KnnParameters(np.zeros(CLASSES), np.ones(CLASSES), 1.0), 1.0)
+    bench.calibrate_abers(name, standing=True, certify=("predicted",), score="network", alpha=Decimal("0.2"))
+
+
 def give(bench: Bench, first: int, end: int, name: str = NAME, **changed: int | None) -> None:
     """Let labels of some rows come, together, with those that change."""
     labels = {key: LABELS[key] for key in NEW["id"][first:end].tolist()}
@@ -645,11 +654,7 @@ def test_labels_since_an_alarm_fix_the_next_chain_if_they_are_enough(begun: Benc
 
 def test_equal_documents_count_when_the_first_of_them_does(bench: Bench) -> None:
     """Whatever their ids: at once, and if a copy comes later."""
-    bench.create("copied", dimension=2, class_count=CLASSES, neighbour_count=3)
-    for split, number, seed in (("train", 40, 5), ("mc", 200, 1), ("vp", 200, 2)):
-        bench.ingest("copied", with_vectors(bench, exemplars(split, number, seed), seed=seed), split)
-    bench.adopt("copied", KnnParameters(np.zeros(CLASSES), np.ones(CLASSES), 1.0), 1.0)
-    bench.calibrate_abers("copied", standing=True, certify=("predicted",), score="network", alpha=Decimal("0.2"))
+    begin_with_vectors(bench, "copied")
     before = certificate(bench, "copied")
     for name in ("first", "second"):
         rows = exemplars("more", 20, 7)
@@ -670,11 +675,7 @@ def with_vectors_of(bench: Bench, rows: dict[str, Any]) -> Path:
 
 
 def test_an_advance_looks_at_what_came_since_the_one_before(bench: Bench) -> None:
-    bench.create("seen", dimension=2, class_count=CLASSES, neighbour_count=3)
-    for split, number, seed in (("train", 40, 5), ("mc", 200, 1), ("vp", 200, 2)):
-        bench.ingest("seen", with_vectors(bench, exemplars(split, number, seed), seed=seed), split)
-    bench.adopt("seen", KnnParameters(np.zeros(CLASSES), np.ones(CLASSES), 1.0), 1.0)
-    bench.calibrate_abers("seen", standing=True, certify=("predicted",), score="network", alpha=Decimal("0.2"))
+    begin_with_vectors(bench, "seen")
     for seed in (7, 8):
         bench.ingest("seen", with_vectors(bench, exemplars(f"more{seed}", 20, seed), seed=seed), "held-out")
         with connect(bench.engine) as connection:

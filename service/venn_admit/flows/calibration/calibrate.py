@@ -459,7 +459,9 @@ def _calibrate(
             changed_ids = point_changes.changed_points(connection, classifier, calibrator_id, current.id)
         advanced = advance_standing(connection, classifier, settings, calibrator_id, reason, of_current=of_current)
         if view is not None and current is not None:
-            _keep_view(connection, classifier, calibrator_id, current, view, changed_ids)
+            held_out = list(HELD_OUT_SPLITS)
+            lacking = approximations.without_approximation(connection, classifier, held_out, current.id, changed_ids)
+            point_changes.add_view(connection, classifier, calibrator_id, current.id, view, lacking)
         return Calibrated(
             classifier,
             calibrator_id,
@@ -499,7 +501,8 @@ def _calibrate(
     )
     made.store(connection, calibration_id)
     if view is not None and parameters is not None:
-        _keep_view(connection, classifier, calibrator_id, parameters, view, changed_ids)
+        of_knn = approximations.without_approximation(connection, classifier, [Split.KNN], parameters.id, changed_ids)
+        point_changes.add_view(connection, classifier, calibrator_id, parameters.id, view, np.union1d(left_out, of_knn))
     vp_count = int(made.rows.in_vp.sum())
     return Calibrated(
         classifier,
@@ -512,20 +515,6 @@ def _calibrate(
         changed=changed,
         left_out=len(left_out),
     )
-
-
-def _keep_view(
-    connection: Connection,
-    classifier: Classifier,
-    calibrator_id: int,
-    parameters: StoredParameters,
-    view: View,
-    changed_ids: IntArray | None,
-) -> None:
-    """Let the next recalibration look at what comes after a view; changed_ids: what this one looked at, or None."""
-    splits = list(HELD_OUT_SPLITS)
-    lacking = approximations.without_approximation(connection, classifier, splits, parameters.id, changed_ids)
-    point_changes.add_view(connection, classifier, calibrator_id, parameters.id, view, lacking)
 
 
 def usable_parameters(connection: Connection, classifier: Classifier) -> StoredParameters | None:
