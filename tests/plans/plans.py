@@ -1,6 +1,6 @@
 """What Postgres makes of a statement, as a list of the plan's nodes, and a classifier to ask it about."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
 from functools import cache
@@ -13,7 +13,8 @@ from psycopg.rows import tuple_row
 from sqlalchemy import Connection, Engine, event, text
 
 from benchmarks.reporting_data import fill
-from venn_admit.store.database.engine import driver_cursor
+from tests.conftest import fresh_engine
+from venn_admit.store.database.engine import driver_cursor, transaction
 from venn_admit.store.database.statements import statement, statement_names
 from venn_admit.store.exemplars import classifiers
 
@@ -86,6 +87,18 @@ def add_filled_classifier(connection: Connection, name: str, *, calibrating: int
         days=days,
         neighbour_count=2,
     )
+
+
+@contextmanager
+def filled_engine(server_url: str, template: str, queries: Iterable[str], *, analysed: bool) -> Iterator[Engine]:
+    """Yield an engine on a copy of a template that statements fill, with or without statistics of it."""
+    with fresh_engine(server_url, template) as engine:
+        with transaction(engine) as connection:
+            for query in queries:
+                connection.exec_driver_sql(query)
+            if analysed:
+                connection.exec_driver_sql("ANALYZE")
+        yield engine
 
 
 @contextmanager

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Engine, text
 
-from tests.conftest import fresh_database
-from tests.plans.plans import explain, read
+from tests.plans.plans import explain, filled_engine, read
 from venn_admit.store.calibrations import calibrations
-from venn_admit.store.database.engine import connect, create_engine, transaction
+from venn_admit.store.database.engine import connect
 from venn_admit.store.database.statements import statement
 
 SNAPSHOTS, JOBS, POINTS = 5_000, 20_000, 200
@@ -38,15 +37,8 @@ FILL = (
 
 @pytest.fixture(scope="module", params=["without statistics", "analysed"])
 def engine(request: pytest.FixtureRequest, server_url: str, template_database: str) -> Iterator[Engine]:
-    with fresh_database(server_url, template_database) as url:
-        found = create_engine(url)
-        with transaction(found) as connection:
-            for query in FILL:
-                connection.exec_driver_sql(query)
-            if request.param == "analysed":
-                connection.exec_driver_sql("ANALYZE")
+    with filled_engine(server_url, template_database, FILL, analysed=request.param == "analysed") as found:
         yield found
-        found.dispose()
 
 
 def test_the_newest_snapshot_of_a_chain(engine: Engine) -> None:

@@ -7,9 +7,8 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.dialects import postgresql
 
-from tests.conftest import fresh_database
-from tests.plans.plans import buffers, explain
-from venn_admit.store.database.engine import connect, create_engine, transaction
+from tests.plans.plans import buffers, explain, filled_engine
+from venn_admit.store.database.engine import connect
 from venn_admit.store.database.statements import statement
 from venn_admit.store.exemplars import deletion
 from venn_admit.store.exemplars.deletion import Key
@@ -43,15 +42,8 @@ STATEMENTS: dict[str, tuple[Key, str | None]] = {
 
 @pytest.fixture(scope="module", params=["without statistics", "analysed"])
 def engine(request: pytest.FixtureRequest, server_url: str, template_database: str) -> Iterator[Engine]:
-    with fresh_database(server_url, template_database) as url:
-        found = create_engine(url)
-        with transaction(found) as connection:
-            for query in FILL:
-                connection.exec_driver_sql(query)
-            if request.param == "analysed":
-                connection.exec_driver_sql("ANALYZE")
+    with filled_engine(server_url, template_database, FILL, analysed=request.param == "analysed") as found:
         yield found
-        found.dispose()
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
