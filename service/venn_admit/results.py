@@ -312,6 +312,7 @@ def replayed_json(replayed: "Replayed") -> dict[str, Any]:
         "stored": replayed.stored,
         "computed": replayed.computed,
         "differing": list(replayed.differing),
+        "is_rounding": replayed.is_rounding,
         "forgotten": asdict(replayed.forgotten),
         "not_recomputed": list(replayed.not_recomputed),
         **_category(replayed.stored, replayed.category_counts, replayed.bounds),

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli import samples
 from tests.cli.databases import CALIBRATION
-from tests.cli.program import Program, check_refusal, nothing_stored
+from tests.cli.program import Outcome, Program, check_refusal, nothing_stored
 from tests.cli.samples import CLASS_COUNT, CLASS_NAMES, NAME, SCORED_ROWS, K
 from tests.files.samples import SUFFIXES, Columns
 from tests.running import ADDED_TO_ADMIT, METHODS
@@ -20,6 +20,7 @@ from venn_admit.cli.output import messages
 from venn_admit.cli.waiting import Showing
 from venn_admit.files.output.exports import SCORES_SCHEMA
 from venn_admit.report.evaluation.wording import share_text
+from venn_admit.store.database.engine import create_engine, transaction
 
 Rows = list[dict[str, Any]]
 
@@ -426,6 +427,21 @@ def test_evaluate_refuses_what_the_calibration_was_made_with(calibrated: Program
     path = samples.save(tmp_path, "held-out.npz", samples.held_out())
     with nothing_stored(calibrated):
         check_refusal(calibrated("evaluate", NAME, path), 2, "all 1,500 labelled rows are training or calibration data")
+
+
+def test_last_digits_are_said_to_differ_and_more_than_these_is_an_error(scored: Program) -> None:
+    engine = create_engine(scored.url)
+
+    def replayed(change: float) -> Outcome:
+        with transaction(engine) as connection:
+            connection.exec_driver_sql(f"UPDATE decision SET distance = distance * (1 + {change}) WHERE id = 1")
+        return scored("replay", 1)
+
+    assert "the same in every field, but for the last digits of: distance." in replayed(1e-12).stdout
+    assert scored("replay", 1, "--json").result["is_rounding"] is True
+    refused = replayed(1e-6)
+    assert (refused.code, refused.stderr) == (1, "error: decision 1 differs from what is stored in: distance\n")
+    engine.dispose()
 
 
 def test_an_id_that_looks_like_markup_can_be_replayed(own_calibrated: Program, tmp_path: Path) -> None:

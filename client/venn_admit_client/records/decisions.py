@@ -101,6 +101,7 @@ class Replay:
         id: The id of the exemplar.
         calibration: The number of the calibration that it was made by.
         differing: The fields that are not the same, bit for bit; it should be empty.
+        is_rounding: Whether these differ in their last digits alone, as on another kind of processor.
         stored: What is stored of it.
         computed: What was computed.
         neighbours: The nearest training exemplars of that time.
@@ -111,6 +112,7 @@ class Replay:
     id: str = member("review-1", "external_id")
     calibration: int = member(7)
     differing: tuple[str, ...] = member([])
+    is_rounding: bool = member(False)
     stored: Mapping[str, Any] = member(repr=False)
     computed: Mapping[str, Any] = member(repr=False)
     neighbours: tuple[Neighbour, ...] = member(repr=False)

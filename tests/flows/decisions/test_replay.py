@@ -93,17 +93,20 @@ def test_what_it_shows(edge: Bench) -> None:
 @pytest.mark.parametrize(
     ("table", "key", "field", "value"),
     [
-        ("decision", "id", "distance", "distance + 1e-12"),
+        ("decision", "id", "distance", "distance * (1 + 1e-8)"),
         ("decision", "id", "lower", "0.123"),
         ("admit_evidence", "decision_id", "band_size", "array_append(band_size, 1)"),
         ("admit_evidence", "decision_id", "category_size", "category_size + 1"),
+        ("decision", "id", "distance", "distance * (1 + 1e-12)"),
+        ("decision", "id", "upper", "upper * (1 - 1e-12)"),
     ],
 )
 def test_a_decision_that_was_tampered_with_differs(edge: Bench, table: str, key: str, field: str, value: str) -> None:
     (decision_id,) = decision_ids(edge, "lower IS NOT NULL", 1)
     with transaction(edge.engine) as connection:
         connection.exec_driver_sql(f"UPDATE {table} SET {field} = {value} WHERE {key} = {decision_id}")
-    assert replay(edge.workspace(), decision_id).differing == (field,)
+    again = replay(edge.workspace(), decision_id)
+    assert (again.differing, again.is_rounding) == ((field,), "1e-12" in value)
 
 
 def test_an_unknown_decision(bench: Bench) -> None:

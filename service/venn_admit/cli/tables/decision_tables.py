@@ -110,9 +110,12 @@ def print_replayed(replayed: Replayed) -> None:
         print_basis(replayed.basis)
     for line in forgotten_lines(replayed):
         output.print(line)
-    if not replayed.differing:
+    if not replayed.differing or replayed.is_rounding:
         every = "every other field" if replayed.not_recomputed else "every field"
-        output.print(f"Computed again from its snapshot, the decision is the same in {every}.")
+        but = f", but for the last digits of: {', '.join(replayed.differing)}" if replayed.differing else ""
+        output.print(f"Computed again from its snapshot, the decision is the same in {every}{but}.")
+        if replayed.differing:
+            output.print("Another kind of processor, or other versions of the libraries, rounds these otherwise.")
 
 
 def forgotten_lines(replayed: Replayed) -> list[str]:

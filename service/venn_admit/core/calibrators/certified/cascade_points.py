@@ -59,10 +59,8 @@ def check_cascade_points(name: str, points: CascadePoints, class_count: int) -> 
 
 def canonical_order(points: CascadePoints) -> tuple[CascadePoints, np.random.Generator]:
     """Return the points in an order that depends on their content only, and a generator seeded by that content."""
-    # Adding 0 makes the negative zero positive, which compares equal to it.
-    score = points.score + 0.0
-    taken, document, generator = content_order(points.stage(0), [*points.predicted[1:], *score[1:].view(np.int64)])
-    return replace(replace(points, score=score).take(taken), document=document), generator
+    taken, document, generator = content_order(points.stage(0), [*points.predicted[1:]], [*points.score[1:]])
+    return replace(points.take(taken), document=document), generator
 
 
 @dataclass(frozen=True, slots=True, eq=False)

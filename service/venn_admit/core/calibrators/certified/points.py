@@ -163,49 +163,52 @@ def canonical(points: CertificatePoints) -> tuple[CertificatePoints, np.random.G
 
 
 def content_order(
-    points: CertificatePoints, others: Sequence[IntArray] = ()
+    points: CertificatePoints, others: Sequence[IntArray] = (), other_scores: Sequence[FloatArray] = ()
 ) -> tuple[IntArray, IntArray, np.random.Generator]:
     """Return an order of points that depends on their content only, and a generator seeded by that content.
 
     Documents are sorted by a digest of their points, and points within their document. Documents of the same content
     are interchangeable, so that neither the order of rows nor the numbers that documents came with show in anything
-    computed from the result.
+    computed from the result. Digests see scores to six decimals: the last digits of a score differ between processors,
+    on which chance must not hang.
 
     Args:
         points: In any order.
         others: (n,) each, what else their content is.
+        other_scores: (n,) each, likewise.
 
     Returns:
         The places of the points in that order and the number of the document of each, from 0, (n,) int64 each; and the
         generator.
     """
-    codes = {f"other{place}": of for place, of in enumerate([*(of.codes for of in points.groups), *others])}
-    order = np.lexsort((*codes.values(), points.label, points.predicted, points.score, points.document))
-    fields = [("score", "<f8"), ("predicted", "<i8"), ("label", "<i8"), *((name, "<i8") for name in codes)]
-    rows = np.empty(len(order), dtype=fields)
-    rows["score"], rows["predicted"] = points.score[order] + 0.0, points.predicted[order]
-    rows["label"] = points.label[order]
-    for name, of_points in codes.items():
-        rows[name] = of_points[order]
+    # Adding 0 makes the negative zero positive, which compares equal to it.
+    scores = [score + 0.0 for score in (points.score, *other_scores)]
+    seen = [np.rint(score * 1e6).astype(np.int64) for score in scores]
+    codes = [*(of.codes for of in points.groups), *others, points.label, points.predicted, *seen]
+    order = np.lexsort((*scores, *codes, points.document))
     document = points.document[order]
     starts = np.flatnonzero(np.r_[True, document[1:] != document[:-1]])
     ends = np.r_[starts[1:], len(order)]
-    content_of = rows.tobytes()
-    width = rows.itemsize
-    digest_of: dict[bytes, bytes] = {}  # many documents of one point are alike
-    digests = []
-    for start, end in zip((width * starts).tolist(), (width * ends).tolist(), strict=True):
-        document_content = content_of[start:end]
-        if document_content not in digest_of:
-            digest_of[document_content] = blake2b(document_content, digest_size=16).digest()
-        digests.append(digest_of[document_content])
-    ranked = sorted(range(len(digests)), key=digests.__getitem__)
+    contents = _of_documents([code[order] for code in codes], starts, ends)
+    exactly = _of_documents([score[order] for score in scores], starts, ends)
+    # Many documents of one point are alike.
+    digest_of = {content: blake2b(content, digest_size=16).digest() for content in set(contents)}
+    digests = [digest_of[content] for content in contents]
+    keys = [digest + exact for digest, exact in zip(digests, exactly, strict=True)]
+    ranked = sorted(range(len(keys)), key=keys.__getitem__)
     sizes = (ends - starts)[ranked]
     ends_in_order = np.cumsum(sizes)
     taken = np.arange(len(order)) + np.repeat(starts[ranked] - (ends_in_order - sizes), sizes)
     content = blake2b(b"".join(digests[index] for index in ranked), digest_size=16).digest()
     generator = np.random.default_rng(int.from_bytes(content, "little"))
     return order[taken], np.repeat(np.arange(len(sizes)), sizes), generator
+
+
+def _of_documents(columns: Sequence[IntArray | FloatArray], starts: IntArray, ends: IntArray) -> list[bytes]:
+    """The rows of each document, as bytes."""
+    rows = np.stack(columns, axis=1)
+    width, whole = rows.itemsize * rows.shape[1], rows.tobytes()
+    return [whole[start:end] for start, end in zip((width * starts).tolist(), (width * ends).tolist(), strict=True)]
 
 
 Coverage = tuple[BoolArray, ...]
