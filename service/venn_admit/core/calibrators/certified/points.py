@@ -174,8 +174,8 @@ def content_order(
 
     Args:
         points: In any order.
-        others: (n,) each, what else their content is.
-        other_scores: (n,) each, likewise.
+        others: (n,) int64 each, what else their content is.
+        other_scores: (n,) float64 each, scores that belong to it too.
 
     Returns:
         The places of the points in that order and the number of the document of each, from 0, (n,) int64 each; and the
