@@ -79,6 +79,17 @@ class Refused(Exception):  # noqa: N818 - a request that is refused is no fault
         return problem_answer(self.status, self.problem, self.problem.heading, str(self), headers=self.headers)
 
 
+def unauthenticated(detail: str, *, known: bool = True) -> Refused:
+    """Return the refusal of a request; known: whether it showed a key or token, though no valid one."""
+    challenge = 'Bearer error="invalid_token"' if known else "Bearer"
+    return Refused(401, Problem.UNAUTHENTICATED, detail, headers={"WWW-Authenticate": challenge})
+
+
+def forbidden(detail: str) -> Refused:
+    """Return the refusal of what a key or token does not allow."""
+    return Refused(403, Problem.FORBIDDEN, detail)
+
+
 def problem_answer(
     status: int,
     code: str,

@@ -14,15 +14,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from venn_admit.api.routes.parts import runtime_of
 from venn_admit.errors import VennAdmitError
 from venn_admit.flows.keys.sessions import LIFETIME, caller_of, form_token
 from venn_admit.http.guards.guard import Guard, guard_of, stores
 from venn_admit.http.guards.ledger import Asked, Ledger
 from venn_admit.http.guards.rates import Rates
-from venn_admit.http.problems import Refused, answer_to_error
+from venn_admit.http.problems import Refused, answer_to_error, forbidden
 from venn_admit.web.failures import page_of_fault, page_of_problem
 from venn_admit.web.forms import MOST_BYTES, MOST_BYTES_TO_SIGN_IN, read_form
-from venn_admit.web.rendering import runtime_of
 from venn_admit_client.codes import Problem
 
 Answer = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -129,7 +129,7 @@ async def _check_form(request: Request, *, has_session: bool) -> None:
     else:
         is_ours = True
     if not is_ours or not _is_from_here(request):
-        raise Refused(403, Problem.FORBIDDEN, "the form is not one of this session; reload the page and send it again")
+        raise forbidden("the form is not one of this session; reload the page and send it again")
 
 
 def _is_from_here(request: Request) -> bool:

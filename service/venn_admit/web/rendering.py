@@ -8,7 +8,6 @@ from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
 from venn_admit.flows.keys.sessions import form_token
-from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.assets import environment
 
@@ -63,9 +62,3 @@ def with_query(there: str, **parameters: str) -> str:
     '/labels?recorded=a+b'
     """
     return f"{there}?{urlencode(parameters)}"
-
-
-def runtime_of(request: Request) -> Runtime:
-    """Return what the application works with."""
-    runtime: Runtime = request.app.state.runtime
-    return runtime

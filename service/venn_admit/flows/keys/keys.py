@@ -101,7 +101,7 @@ def create(
         key_id = keys.add(
             connection,
             name=name,
-            digest=_digest(secret),
+            digest=digest_of(secret),
             scope=Scope(scope),
             classifier=found,
             lifetime=None if days is None else timedelta(days=days),
@@ -140,7 +140,7 @@ def authenticate(engine: Engine, text: str) -> Caller | Refusal:
         return Refusal.UNKNOWN
     with at_once(engine) as connection:
         found = keys.find(connection, int(parts[1]))
-    if found is None or not hmac.compare_digest(found.digest, _digest(parts[2])):
+    if found is None or not hmac.compare_digest(found.digest, digest_of(parts[2])):
         return Refusal.UNKNOWN
     if found.is_revoked:
         return Refusal.REVOKED
@@ -163,7 +163,8 @@ def is_for(engine: Engine, caller: Caller, name: str) -> bool:
             return False
 
 
-def _digest(secret: str) -> bytes:
+def digest_of(secret: str) -> bytes:
+    """Return what is stored of a secret, 32 bytes."""
     # Slow hashes protect passwords, which can be guessed. Nobody guesses 256 random bits, so that a fast one will do.
     return hashlib.sha256(bytes.fromhex(secret)).digest()
 

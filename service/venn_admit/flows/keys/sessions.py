@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from sqlalchemy import Engine
 
-from venn_admit.flows.keys.keys import Caller, Refusal, authenticate
+from venn_admit.flows.keys.keys import Caller, Refusal, authenticate, digest_of
 from venn_admit.store.access import keys
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import connect, transaction
@@ -29,7 +29,9 @@ def begin(engine: Engine, key: str) -> str | Refusal:
     assert found.key_id is not None, "a key, unlike a token of an issuer, has a number"
     token = secrets.token_hex(_TOKEN_BYTES)
     with transaction(engine) as connection:
-        keys.add_session(connection, digest=_digest(token), key_id=found.key_id, lifetime=LIFETIME, most=MOST_SESSIONS)
+        keys.add_session(
+            connection, digest=digest_of(token), key_id=found.key_id, lifetime=LIFETIME, most=MOST_SESSIONS
+        )
     return token
 
 
@@ -38,7 +40,7 @@ def caller_of(engine: Engine, token: str) -> Caller | None:
     if not _TOKEN.fullmatch(token):
         return None
     with connect(engine) as connection:
-        found = keys.key_of_session(connection, _digest(token))
+        found = keys.key_of_session(connection, digest_of(token))
     return None if found is None else Caller(found.id, found.name, Scope(found.scope), found.classifier)
 
 
@@ -46,14 +48,9 @@ def end(engine: Engine, token: str) -> None:
     """End a session; ending it again changes nothing."""
     if _TOKEN.fullmatch(token):
         with transaction(engine) as connection:
-            keys.remove_session(connection, _digest(token))
+            keys.remove_session(connection, digest_of(token))
 
 
 def form_token(token: str) -> str:
     """Return what the forms of a session carry: other sites cannot know it, and it does not give the session away."""
     return hmac.new(bytes.fromhex(token), b"form", hashlib.sha256).hexdigest()
-
-
-def _digest(token: str) -> bytes:
-    # As with keys: nobody guesses 256 random bits, so that a fast hash will do.
-    return hashlib.sha256(bytes.fromhex(token)).digest()

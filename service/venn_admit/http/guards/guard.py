@@ -15,11 +15,10 @@ from venn_admit.http.guards.ledger import Asked, Ledger
 from venn_admit.http.guards.rates import Rates
 from venn_admit.http.guards.recent_keys import RecentKeys
 from venn_admit.http.limits import skip_unused
-from venn_admit.http.problems import Refused
+from venn_admit.http.problems import Refused, forbidden, unauthenticated
 from venn_admit.http.threads import FOR_KEYS
 from venn_admit.http.uploads import skip_file, takes_file
 from venn_admit.store.access.keys import Scope
-from venn_admit_client.codes import Problem
 
 if TYPE_CHECKING:
     from venn_admit.http.guards.tokens import Tokens
@@ -78,14 +77,14 @@ class Guard:
     async def check(self, request: Request, caller: Caller) -> None:
         """Raise Refused unless a caller may ask for the route."""
         if not caller.scope.includes(self.scope):
-            raise _forbidden(f"this needs a key with scope {self.scope}, got one with scope {caller.scope}")
+            raise forbidden(f"this needs a key with scope {self.scope}, got one with scope {caller.scope}")
         named = request.path_params.get("classifier")
         if caller.classifier is None or (named in (None, caller.classifier) and not self.every_classifier):
             return
         # It may be a generation of the classifier that the key is for.
         engine = request.app.state.runtime.engine
         if self.every_classifier or named is None or not await FOR_KEYS.run(is_for, engine, caller, named):
-            raise _forbidden(f"the key is for classifier {caller.classifier!r} alone; use another")
+            raise forbidden(f"the key is for classifier {caller.classifier!r} alone; use another")
 
 
 def _caller(request: Request) -> Caller:
@@ -93,13 +92,13 @@ def _caller(request: Request) -> Caller:
     kind, _, text = request.headers.get("authorization", "").partition(" ")
     text = text.strip()
     if kind.lower() != "bearer" or not text:
-        raise _unauthenticated("expected a key in the header Authorization: Bearer KEY, got none", known=False)
+        raise unauthenticated("expected a key in the header Authorization: Bearer KEY, got none", known=False)
     tokens: Tokens | None = request.app.state.tokens
     if tokens is not None and not text.startswith(KEY_PREFIX):
         return tokens.caller(text)
     found = authenticate(request.app.state.runtime.engine, text)
     if isinstance(found, Refusal):
-        raise _unauthenticated(_WHY[found], known=True)
+        raise unauthenticated(_WHY[found])
     return found
 
 
@@ -224,15 +223,6 @@ class GuardedRoute(APIRoute):
         else:
             async for _ in request.stream():
                 pass
-
-
-def _unauthenticated(detail: str, *, known: bool) -> Refused:
-    challenge = 'Bearer error="invalid_token"' if known else "Bearer"
-    return Refused(401, Problem.UNAUTHENTICATED, detail, headers={"WWW-Authenticate": challenge})
-
-
-def _forbidden(detail: str) -> Refused:
-    return Refused(403, Problem.FORBIDDEN, detail)
 
 
 IDEMPOTENCY_KEY = {

@@ -14,7 +14,7 @@ import structlog
 
 from venn_admit.flows.keys.keys import Caller
 from venn_admit.http.guards.issuer import IssuerError, public_keys
-from venn_admit.http.problems import Refused
+from venn_admit.http.problems import Refused, forbidden, unauthenticated
 from venn_admit.store.access.keys import Scope
 from venn_admit_client.codes import Problem
 
@@ -66,13 +66,13 @@ class Tokens:
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )
         except jwt.ExpiredSignatureError:
-            raise _unauthenticated("the token has expired; get another from the issuer") from None
+            raise unauthenticated("the token has expired; get another from the issuer") from None
         except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
             # Without what was wrong, which would help a forger; without the chain, which quotes it.
-            raise _unauthenticated("expected a valid token of the issuer, for this audience, got another") from None
+            raise unauthenticated("expected a valid token of the issuer, for this audience, got another") from None
         subject = claims["sub"]
         if not isinstance(subject, str) or not 1 <= len(subject) <= _LONGEST_SUBJECT or not subject.isprintable():
-            raise _unauthenticated(f"expected a token whose subject is 1 to {_LONGEST_SUBJECT} printable characters")
+            raise unauthenticated(f"expected a token whose subject is 1 to {_LONGEST_SUBJECT} printable characters")
         return Caller(None, subject, self._scope(claims), self._classifier(claims), subject)
 
     def _scope(self, claims: dict[str, Any]) -> Scope:
@@ -80,7 +80,7 @@ class Tokens:
         names = given.split() if isinstance(given, str) else given if isinstance(given, list) else []
         allowed = [scope for scope in Scope if f"{SCOPE_PREFIX}{scope}" in names]
         if not allowed:
-            raise _forbidden(f"expected a token with a scope such as {SCOPE_PREFIX}read, got one with none of them")
+            raise forbidden(f"expected a token with a scope such as {SCOPE_PREFIX}read, got one with none of them")
         return allowed[-1]
 
     def _classifier(self, claims: dict[str, Any]) -> str | None:
@@ -88,7 +88,7 @@ class Tokens:
             return None
         given = claims.get(self._classifier_claim)
         if not isinstance(given, str) or not given:
-            raise _forbidden(f"expected a token whose claim {self._classifier_claim} names a classifier, got none")
+            raise forbidden(f"expected a token whose claim {self._classifier_claim} names a classifier, got none")
         return None if given == EVERY_CLASSIFIER else given
 
     def _key_of(self, text: str) -> jwt.PyJWK:
@@ -136,15 +136,6 @@ def _usable(found: dict[str, Any]) -> tuple[str, jwt.PyJWK] | None:
         return name, jwt.PyJWK(found)
     except (jwt.PyJWTError, ValueError, TypeError):
         return None
-
-
-def _unauthenticated(detail: str) -> Refused:
-    headers = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
-    return Refused(401, Problem.UNAUTHENTICATED, detail, headers=headers)
-
-
-def _forbidden(detail: str) -> Refused:
-    return Refused(403, Problem.FORBIDDEN, detail)
 
 
 def _unreachable() -> Refused:

@@ -8,6 +8,7 @@ from starlette.concurrency import run_in_threadpool
 
 from venn_admit.api.models.cascades import CascadeSettings
 from venn_admit.api.routes.cascades import CascadeName, submit_certificate
+from venn_admit.api.routes.parts import runtime_of
 from venn_admit.core.calibrators.cascade_settings import DEFAULT_KINDS, DEFAULT_TEST
 from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, DocumentTest
 from venn_admit.core.calibrators.settings import DEFAULT_ALPHA
@@ -19,7 +20,7 @@ from venn_admit.report.cascade import CASCADE_COLUMNS, STAGE_COLUMNS, cascade_ro
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router
 from venn_admit.web.forms import checked, form_of
-from venn_admit.web.rendering import address, page, runtime_of
+from venn_admit.web.rendering import address, page
 
 routes = router()
 

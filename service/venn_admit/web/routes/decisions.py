@@ -9,7 +9,7 @@ from venn_admit.api.incoming import given_points
 from venn_admit.api.models.common import LARGEST_KEY
 from venn_admit.api.models.decisions import Point
 from venn_admit.api.routes.decisions import DecisionNumber
-from venn_admit.api.routes.parts import ClassifierName, Cursor
+from venn_admit.api.routes.parts import ClassifierName, Cursor, runtime_of
 from venn_admit.core.groups import named_texts
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.errors import InvalidInputError, VennAdmitError
@@ -37,7 +37,7 @@ from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.web.access import router
 from venn_admit.web.explanation import NUMBER, bounds_of, facts, steps
 from venn_admit.web.forms import checked, form_of
-from venn_admit.web.rendering import page, runtime_of
+from venn_admit.web.rendering import page
 
 routes = router()
 ROWS = 50

@@ -6,14 +6,14 @@ from fastapi import Header, Request, Response
 
 from venn_admit.api.routes.jobs import JobNumber
 from venn_admit.api.routes.jobs import get_job_events as job_events
-from venn_admit.api.routes.parts import ClassifierName, Cursor
+from venn_admit.api.routes.parts import ClassifierName, Cursor, runtime_of
 from venn_admit.flows.jobs.listing import list_jobs
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.paging import key_before
 from venn_admit.http.paging import page as page_of
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router
-from venn_admit.web.rendering import page, runtime_of
+from venn_admit.web.rendering import page
 
 routes = router()
 

@@ -8,6 +8,7 @@ from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
 from venn_admit.api.models.common import LARGEST_KEY
+from venn_admit.api.routes.parts import runtime_of
 from venn_admit.errors import InvalidInputError, VennAdmitError
 from venn_admit.flows.data.catalogue import every_classifier
 from venn_admit.flows.keys.keys import NewKey, Refusal, create, list_keys, revoke
@@ -18,7 +19,7 @@ from venn_admit.http.problems import Refused
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import SIGN_IN, forget, remember, router
 from venn_admit.web.forms import form_of, required
-from venn_admit.web.rendering import page, runtime_of
+from venn_admit.web.rendering import page
 from venn_admit_client.codes import Problem
 
 routes = router()

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from venn_admit.api.incoming import label_source
 from venn_admit.api.models.common import LARGEST_INTEGER
 from venn_admit.api.models.exemplars import NewLabel, NewLabels
-from venn_admit.api.routes.parts import ClassifierName
+from venn_admit.api.routes.parts import ClassifierName, runtime_of
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.errors import InvalidInputError, VennAdmitError
 from venn_admit.flows.data.label import label
@@ -23,7 +23,7 @@ from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router
 from venn_admit.web.caches import report_cache
 from venn_admit.web.forms import checked, form_of, required
-from venn_admit.web.rendering import address, page, runtime_of, with_query
+from venn_admit.web.rendering import address, page, with_query
 from venn_admit.web.steps import on_page
 
 routes = router()

@@ -5,7 +5,7 @@ from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
 from venn_admit.api.models.classifiers import CalibrationToUse
-from venn_admit.api.routes.parts import ClassifierName
+from venn_admit.api.routes.parts import ClassifierName, runtime_of
 from venn_admit.core.split_names import Split
 from venn_admit.errors import InvalidInputError
 from venn_admit.flows.calibration.in_use import use
@@ -17,7 +17,7 @@ from venn_admit.results import withheld_in
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router
 from venn_admit.web.forms import checked, form_of, required
-from venn_admit.web.rendering import address, page, runtime_of
+from venn_admit.web.rendering import address, page
 from venn_admit_client.records import looks_text
 
 routes = router()

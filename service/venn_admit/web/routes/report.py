@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Path, Query, Request, Response
 
 from venn_admit.api.models.common import LARGEST_INTEGER, LARGEST_KEY
-from venn_admit.api.routes.parts import CalibrationNumber, ClassifierName
+from venn_admit.api.routes.parts import CalibrationNumber, ClassifierName, runtime_of
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.evaluation.tallies import Tally
 from venn_admit.flows.reports.report import open_cell
@@ -15,7 +15,7 @@ from venn_admit.report.evaluation.glance import matters
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router
 from venn_admit.web.caches import methods_cache, report_cache
-from venn_admit.web.rendering import page, runtime_of
+from venn_admit.web.rendering import page
 
 routes = router()
 _Place = Annotated[int, Path(ge=0, le=LARGEST_INTEGER)]

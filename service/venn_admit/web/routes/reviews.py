@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from venn_admit.api.routes.parts import ClassifierName
+from venn_admit.api.routes.parts import ClassifierName, runtime_of
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.errors import ConflictError, InvalidInputError, NotFoundError, VennAdmitError
 from venn_admit.files.reviews import sheet
@@ -18,7 +18,7 @@ from venn_admit.http.problems import status_of
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router
 from venn_admit.web.forms import form_of, required
-from venn_admit.web.rendering import address, page, runtime_of, with_query
+from venn_admit.web.rendering import address, page, with_query
 from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS
 
 routes = router()
