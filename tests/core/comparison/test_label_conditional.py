@@ -55,5 +55,5 @@ def test_thresholds_are_those_of_a_loop() -> None:
 
 
 def test_alpha_is_checked() -> None:
-    with pytest.raises(InvalidInputError, match="alpha in"):
+    with pytest.raises(InvalidInputError, match="alpha must lie strictly between 0 and 1"):
         class_thresholds(np.zeros((1, 2)), np.array([0]), Decimal(1))

@@ -11,7 +11,7 @@ from venn_admit.core.calibrators.certification import (
     DocumentTest,
     make_certification,
 )
-from venn_admit.core.calibrators.settings import DEFAULT_ALPHA
+from venn_admit.core.calibrators.settings import DEFAULT_ALPHA, check_alpha
 from venn_admit.errors import InvalidInputError
 
 DEFAULT_KINDS = (ClassKind.PREDICTED,)
@@ -42,8 +42,7 @@ def make_cascade_settings(
     Raises:
         InvalidInputError: An argument is out of range, or a promise is asked for groups.
     """
-    if not (alpha.is_finite() and 0 < alpha < 1):
-        raise InvalidInputError(f"alpha must lie strictly between 0 and 1; got {alpha}")
+    check_alpha(alpha)
     others = [str(kind) for kind in certify if str(kind) not in tuple(ClassKind)]
     if others:
         raise InvalidInputError(

@@ -435,7 +435,7 @@ def make_venn_abers_settings(
         >>> make_venn_abers_settings(2, 25).thresholds
         (Decimal('0.9'), Decimal('0.9'))
     """
-    _require_classes(class_count)
+    check_class_count(class_count)
     check_alpha(alpha)
     if neighbour_count is not None:
         check_q_bins(q_bins, neighbour_count)
@@ -576,7 +576,7 @@ def check_settings(settings: CalibratorSettings, *, class_count: int, neighbour_
     Raises:
         InvalidInputError: They do not fit; the message says what was expected and received.
     """
-    _require_classes(class_count)
+    check_class_count(class_count)
     check_alpha(settings.alpha)
     if math.isnan(settings.delta) or settings.delta <= 0:
         raise InvalidInputError(f"delta must be greater than 0 (inf is allowed); got {settings.delta}")
@@ -586,7 +586,8 @@ def check_settings(settings: CalibratorSettings, *, class_count: int, neighbour_
     check_thresholds(settings.thresholds, settings.alpha, class_count)
 
 
-def _require_classes(class_count: int) -> None:
+def check_class_count(class_count: int) -> None:
+    """Check that there are classes to tell apart."""
     if class_count < 2:
         raise InvalidInputError(f"a classifier needs at least 2 classes; got {class_count}")
 

@@ -10,7 +10,8 @@ from decimal import Decimal
 import numpy as np
 
 from venn_admit.core.approximation.knn import nonconformity, softmax
-from venn_admit.core.comparison.split import check_alpha, conformal_threshold
+from venn_admit.core.calibrators.settings import check_alpha
+from venn_admit.core.comparison.split import conformal_threshold
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
 

@@ -20,8 +20,8 @@ from venn_admit.core.approximation.distance_tiles import check_eta, distance_blo
 from venn_admit.core.approximation.knn import softmax
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.order_statistics import conformal_rank
+from venn_admit.core.calibrators.settings import check_alpha
 from venn_admit.core.checks import check_lengths
-from venn_admit.core.comparison.split import check_alpha
 from venn_admit.core.types import BoolArray, Float32Array, FloatArray
 from venn_admit.errors import NotReadyError
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from venn_admit.core.approximation.knn import softmax
 from venn_admit.core.calibrators.order_statistics import conformal_rank
+from venn_admit.core.calibrators.settings import check_alpha
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 
@@ -58,9 +59,3 @@ def sets_within(logits: FloatArray, threshold: FloatArray | float) -> tuple[IntA
         predicted[rows] = block.argmax(axis=1)
     included[np.arange(len(logits)), predicted] = True
     return predicted, included
-
-
-def check_alpha(alpha: Decimal) -> None:
-    """Check the share that may be left out."""
-    if not 0 < alpha < 1:
-        raise InvalidInputError(f"expected alpha in (0, 1), got {alpha}; 0.1 is usual")

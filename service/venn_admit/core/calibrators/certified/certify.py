@@ -29,6 +29,7 @@ from venn_admit.core.calibrators.certified.shares import SHARES_PART, costs_unde
 from venn_admit.core.calibrators.certified.testing import ChainSetting, capped_documents, run_chains
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares, check_class_shares
 from venn_admit.core.calibrators.loss import LossMatrix, check_loss
+from venn_admit.core.calibrators.settings import check_alpha, check_class_count
 from venn_admit.core.types import BoolArray, IntArray
 from venn_admit.errors import InvalidInputError
 
@@ -69,10 +70,8 @@ def certify(
     Raises:
         InvalidInputError: An argument or an array is out of range, or there are fewer than two documents.
     """
-    if class_count < 2:
-        raise InvalidInputError(f"a classifier needs at least 2 classes; got {class_count}")
-    if not (alpha.is_finite() and 0 < alpha < 1):
-        raise InvalidInputError(f"alpha must lie strictly between 0 and 1; got {alpha}")
+    check_class_count(class_count)
+    check_alpha(alpha)
     asked = make_certification(kinds, confidence, test)
     if loss is not None:
         check_loss(loss, alpha, class_count)
