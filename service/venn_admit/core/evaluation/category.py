@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import isinf
 from typing import Any, TypeAlias
 
-from venn_admit.core.evaluation.tallies import wilson_interval
+from venn_admit.core.evaluation.tallies import share_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,4 @@ def _by_counts(counts: Sequence[int], upweight: float) -> Bounds:
     return [count / total for count in counts], [(count + upweight) / total for count in counts]
 
 
-@lru_cache(maxsize=1024)  # the categories of a snapshot are few
-def _interval(correct: int, count: int) -> tuple[float, float]:
-    low, high = wilson_interval(correct, count)
-    return float(low), float(high)
+_interval = lru_cache(maxsize=1024)(share_interval)  # the categories of a snapshot are few

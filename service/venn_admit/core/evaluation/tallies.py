@@ -88,8 +88,7 @@ class Tally:
         """The 95 % interval of the share: from resampled documents if documents are known, else Wilson's."""
         if self.resampled is not None:
             return self.resampled
-        low, high = wilson_interval(self.correct, self.count)
-        return float(low), float(high)
+        return share_interval(self.correct, self.count)
 
     @property
     def is_few(self) -> bool:
@@ -207,6 +206,12 @@ def document_interval(
         np.where(unanimous, few_low, np.minimum(low, share)),
         np.where(unanimous, few_high, np.maximum(high, share)),
     )
+
+
+def share_interval(correct: int, count: int) -> tuple[float, float]:
+    """Return the 95 % Wilson interval of one share."""
+    low, high = wilson_interval(correct, count)
+    return float(low), float(high)
 
 
 def wilson_interval(

@@ -5,11 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from sqlalchemy import Connection, Engine, Row
 
 from venn_admit.core.calibrators.certified.certificate import Certificate, ClassResult, needed_together
-from venn_admit.core.evaluation.tallies import wilson_interval
+from venn_admit.core.evaluation.tallies import share_interval
 from venn_admit.errors import ConflictError, InvalidInputError
 from venn_admit.flows.data.create import check_part_of_paths
 from venn_admit.store.cascades import cascades
@@ -209,5 +208,5 @@ def _class(
 ) -> CascadeClass:
     low = high = None
     if single_points:
-        low, high = (float(end) for end in wilson_interval(np.int64(right), np.int64(served)))
+        low, high = share_interval(right, served)
     return CascadeClass(kind, name, served, right, low, high, threshold, labels_needed=None)

@@ -26,7 +26,6 @@ PARTS = (
     (Reason.SET_NOT_SINGLETON, "#bdbdbd", ""),
     (Reason.BAND_BELOW_KAPPA, "#ececec", "...."),
 )
-EDGE = "#555555"
 UPRIGHT = 30
 """Up to this many bins of q, their names stand side by side."""
 MOST_PANELS, COLUMNS = 6, 2

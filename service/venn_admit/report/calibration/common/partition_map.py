@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, wilson_interval
+from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, share_interval
 from venn_admit.core.monitoring.partitions import PartitionMap
 from venn_admit.core.split_names import Split
 from venn_admit.report.calibration.report import CalibrationReport
@@ -93,7 +93,7 @@ def map_payload(found: PartitionMap) -> dict[str, Any]:
                 "d_group": number % found.points.shape[1],
                 "points": points,
                 "right": right,
-                "interval": list(_interval(right, points)),
+                "interval": list(share_interval(right, points)),
                 "admitted": admitted,
                 "traffic": traffic,
             }
@@ -190,9 +190,4 @@ def _cell(found: PartitionMap, row: int, column: int, target: float) -> MapCell:
 
 
 def _interval_text(right: int, points: int) -> str:
-    return interval_text(_interval(right, points)) if points else "-"
-
-
-def _interval(right: int, points: int) -> tuple[float, float]:
-    low, high = wilson_interval(right, points)
-    return float(low), float(high)
+    return interval_text(share_interval(right, points)) if points else "-"
