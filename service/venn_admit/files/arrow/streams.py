@@ -15,13 +15,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from venn_admit.files.arrow.types import DAMAGE, valid_batches
+from venn_admit.files.arrow.types import DAMAGE, check_column_count, valid_batches
 from venn_admit.files.inputs import Place, reading, too_large
 
 KIND = "Arrow stream"
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 _METADATA_SHARE = 128  # they grow by this factor when they are read
-_COLUMN_LIMIT = 1000
 _HEADER_TYPE, _HEADER = 1, 2  # fields of Message
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3  # union MessageHeader
 _BUFFERS, _COMPRESSION = 2, 3  # fields of RecordBatch
@@ -48,9 +47,7 @@ def open_stream(path: Path, place: Place, memory_budget: int) -> Iterator[tuple[
     with source:
         with reading(place, KIND, *DAMAGE):
             reader = pa.ipc.open_stream(source)
-            columns = len(reader.schema.names)  # of which one that is no text is refused
-            if columns > _COLUMN_LIMIT:
-                raise ValueError(f"it has {columns:,} columns, expected at most {_COLUMN_LIMIT:,}")
+            check_column_count(len(reader.schema.names))  # of which one that is no text is refused
         with reader:
             yield reader.schema, valid_batches(place, KIND, iter(reader))
 

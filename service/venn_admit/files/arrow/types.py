@@ -13,10 +13,18 @@ from venn_admit.files.inputs import OBJECT_BYTES, Place, reading, too_large
 
 # ArithmeticError: a decimal that is no number. KeyError: an unknown time zone.
 DAMAGE = (pa.ArrowException, ArithmeticError, KeyError, ValueError)
+COLUMN_LIMIT = 1000
+"""At most this many columns of a file are read."""
 # A value in a list: itself and its two levels, in buffers that double as they grow.
 LISTED_VALUE_BYTES = 16
 # A text of one byte per character takes four per character if a single one of them needs four.
 TEXT_FACTOR = 5
+
+
+def check_column_count(count: int) -> None:
+    """Raise ValueError if a file has more columns than are read."""
+    if count > COLUMN_LIMIT:
+        raise ValueError(f"it has {count:,} columns, expected at most {COLUMN_LIMIT:,}")
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -16,14 +16,13 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from venn_admit.files.arrow.types import DAMAGE
+from venn_admit.files.arrow.types import COLUMN_LIMIT, DAMAGE, check_column_count
 from venn_admit.files.inputs import check_is_file, reading, too_large
 
 _MAGIC = b"PAR1"
-_LENGTH_BYTES = 4
+LENGTH_BYTES = 4
 _FOOTER_SHARE = 128  # it grows by this factor when it is read
-_COLUMN_LIMIT = 1000
-_ITEM_LIMIT = 10 * _COLUMN_LIMIT  # of short items, which grow by more; a column may consist of several of them
+_ITEM_LIMIT = 10 * COLUMN_LIMIT  # of short items, which grow by more; a column may consist of several of them
 # The types of the protocol; a truth value has no content, because its type tells it. Parquet has no maps, type 11.
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12
 _BITS = {I16: 16, I32: 32, I64: 64}
@@ -103,12 +102,10 @@ def read_footer(path: Path, memory_budget: int) -> Footer:
         row_groups = [[_chunk(column[3]) for column in group[1]] for group in fields.pop(4)]
         if min(counts, default=0) < 0 or sum(counts) != row_count:
             raise ValueError(f"its footer names {row_count:,} rows, but row groups of {sum(counts):,}")
-        length = len(reader.kept).to_bytes(_LENGTH_BYTES, "little")
+        length = len(reader.kept).to_bytes(LENGTH_BYTES, "little")
         metadata = pq.read_metadata(pa.BufferReader(_MAGIC + reader.kept + length + _MAGIC))
         schema = metadata.schema.to_arrow_schema()
-        columns = max(metadata.num_columns, len(schema.names))  # of which a name that is no text is refused
-        if columns > _COLUMN_LIMIT:
-            raise ValueError(f"it has {columns:,} columns, expected at most {_COLUMN_LIMIT:,}")
+        check_column_count(max(metadata.num_columns, len(schema.names)))  # of which a name that is no text is refused
         if any(len(group) != metadata.num_columns for group in row_groups):
             raise ValueError(f"its footer names {metadata.num_columns:,} columns, but row groups of others")
     return Footer(row_count, row_groups, metadata, schema)
@@ -117,9 +114,9 @@ def read_footer(path: Path, memory_budget: int) -> Footer:
 def _footer_bytes(path: Path, limit: int) -> bytes:
     with path.open("rb") as file:
         file_bytes = file.seek(0, 2)
-        end = max(file_bytes - _LENGTH_BYTES - len(_MAGIC), 0)
+        end = max(file_bytes - LENGTH_BYTES - len(_MAGIC), 0)
         file.seek(end)
-        length, magic = int.from_bytes(file.read(_LENGTH_BYTES), "little"), file.read(len(_MAGIC))
+        length, magic = int.from_bytes(file.read(LENGTH_BYTES), "little"), file.read(len(_MAGIC))
         if magic != _MAGIC or length > end:
             raise ValueError("it does not end like a Parquet file")
         if length > limit:

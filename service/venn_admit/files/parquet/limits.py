@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from venn_admit.files.arrow.types import LISTED_VALUE_BYTES
 from venn_admit.files.inputs import too_large
-from venn_admit.files.parquet.footer import I32, Chunk, CompactReader, Footer, Struct
+from venn_admit.files.parquet.footer import I32, LENGTH_BYTES, Chunk, CompactReader, Footer, Struct
 
 # A column of lists that does not fit into memory is considered a trap beyond this compression.
 _COMPRESSION_LIMIT = 100
@@ -32,7 +32,6 @@ _LONG_HEADER_BYTES = 1 << 20  # of a header with statistics of long texts
 # The size of a dictionary whose texts are looked at; writers begin another encoding after 1 MiB, unless they are told
 # otherwise.
 _DICTIONARY_BYTES = 1 << 21
-_LENGTH_BYTES = 4
 _CODECS = {1: "snappy", 2: "gzip", 4: "brotli", 5: "lz4_raw", 6: "zstd", 7: "lz4_raw"}  # enum CompressionCodec
 
 
@@ -123,8 +122,8 @@ def longest_text(file: IO[bytes], dictionary: Page, codec: int) -> int:
     except (pa.ArrowException, KeyError, OSError, ValueError):
         return dictionary.size
     while place < len(content):  # each text comes after its length
-        length = int.from_bytes(content[place : place + _LENGTH_BYTES], "little")
-        longest, place = max(longest, length), place + _LENGTH_BYTES + length
+        length = int.from_bytes(content[place : place + LENGTH_BYTES], "little")
+        longest, place = max(longest, length), place + LENGTH_BYTES + length
     return min(longest, dictionary.size)
 
 

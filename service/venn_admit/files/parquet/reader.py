@@ -10,14 +10,13 @@ import pyarrow.parquet as pq
 
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.files.arrow.batches import check_schema, to_batch, with_extractor
-from venn_admit.files.arrow.types import DAMAGE, affordable_batches, to_list, valid_batches
+from venn_admit.files.arrow.types import COLUMN_LIMIT, DAMAGE, affordable_batches, to_list, valid_batches
 from venn_admit.files.inputs import batch_bytes, input_error, reading, too_large
 from venn_admit.files.parquet.footer import Footer, read_footer
 from venn_admit.files.parquet.limits import affordable_rows, dictionary_columns
 from venn_admit.files.records import ExemplarBatch, Layout
 
 _STREAM_BYTES = 1 << 20
-_COLUMN_LIMIT = 1000
 
 
 def read_batches(path: Path, layout: Layout, batch_rows: int) -> Iterator[ExemplarBatch]:
@@ -91,6 +90,6 @@ def read_rows(path: Path, batch_rows: int, memory_budget: int) -> Iterator[dict[
 
 def check_columns(path: Path, names: Sequence[str]) -> None:
     """Raise InvalidInputError if a table has too many columns, or two of one name."""
-    if len(set(names)) < len(names) or len(names) > _COLUMN_LIMIT:
+    if len(set(names)) < len(names) or len(names) > COLUMN_LIMIT:
         shown = ", ".join(map(ascii, names[:20]))
-        raise input_error(path, "columns", f"at most {_COLUMN_LIMIT:,}, every name once", shown)
+        raise input_error(path, "columns", f"at most {COLUMN_LIMIT:,}, every name once", shown)
