@@ -1,5 +1,6 @@
 """Arrays, tensors and lists of them as NumPy has them, alike in both packages."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 def is_tensor(values: Any) -> bool:
     """Whether it is a tensor of PyTorch, which need not be installed to tell."""
     return hasattr(values, "detach")
+
+
+def check_is_column(values: Any, name: str, refused: type[Exception]) -> None:
+    """Raise `refused` if values are a text, a mapping or a single value; name: what messages call them."""
+    is_single = not hasattr(values, "__iter__") or getattr(values, "ndim", 1) == 0
+    if is_single or isinstance(values, (str, bytes, Mapping)):
+        raise refused(f"{name}: expected a list or an array of values, got a {type(values).__name__}")
 
 
 def array_of(values: Any, name: str, refused: type[Exception]) -> Array:

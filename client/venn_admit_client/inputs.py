@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, array_of
+from .arrays import Array, array_of, check_is_column, is_tensor
 from .errors import InvalidInputError
 from .given import encoded, encoded_members
 
@@ -56,10 +56,8 @@ def column(values: Any, name: str = "column") -> list[Any] | None:
     """
     if values is None:
         return None
-    is_single = not hasattr(values, "__iter__") or getattr(values, "ndim", 1) == 0
-    if is_single or isinstance(values, (str, bytes, Mapping)):
-        raise InvalidInputError(f"{name}: expected a list or an array of values, got a {type(values).__name__}")
-    if hasattr(values, "detach"):
+    check_is_column(values, name, InvalidInputError)
+    if is_tensor(values):
         values = values.detach().cpu()
     has_times = isinstance(values, np.ndarray) and values.dtype.kind in "mM"  # of which `tolist` may make integers
     listed = values.tolist() if hasattr(values, "tolist") and not has_times else values

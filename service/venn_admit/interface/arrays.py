@@ -34,9 +34,7 @@ def column_of(values: Any, name: str = "column") -> Sequence[Any]:
     Raises:
         InvalidInputError: It is a text, a mapping or a single value.
     """
-    is_single = not hasattr(values, "__iter__") or getattr(values, "ndim", 1) == 0
-    if is_single or isinstance(values, (str, bytes, Mapping)):
-        raise InvalidInputError(f"{name}: expected a list or an array of values, got a {type(values).__name__}")
+    arrays.check_is_column(values, name, InvalidInputError)
     has_tensors = isinstance(values, (list, tuple)) and any(map(is_tensor, values))
     if has_tensors or is_tensor(values) or getattr(values, "ndim", 1) > 1:
         values = array_of(values, name)
