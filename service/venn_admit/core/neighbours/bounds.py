@@ -15,6 +15,7 @@ from functools import cache
 import numpy as np
 import torch
 
+from venn_admit.core.neighbours.distances import FLOAT64_SLACK
 from venn_admit.core.types import BoolArray, Float32Array, FloatArray
 
 # No bound of a true row reaches the first; the rows that fill up a block lie beyond the second.
@@ -24,8 +25,6 @@ _BEYOND = 2.0**125
 _FAR = 2.0**100
 # Columns besides the vector's: three for each squared norm, and one for errors above the usual.
 _EXTRA = 7
-# Above the rounding of a float64 distance (sum and root) by orders of magnitude, below any gap that matters.
-_FLOAT64_SLACK = 1e-12
 # Underflow removes at most this much of a distance, per dimension, in a support scaled to about 1.
 _UNDERFLOW = 2.0**-50
 # The unit of float32 arithmetic that need not round to nearest, because matrix units may truncate.
@@ -192,9 +191,9 @@ class DistanceBounds:
         Returns:
             (B,) float64.
         """
-        scaled = distances * float(self.scale) * (1.0 + _FLOAT64_SLACK)
+        scaled = distances * float(self.scale) * (1.0 + FLOAT64_SLACK)
         nearest = scaled + self.usual_error + query_errors + self.centre.size * _UNDERFLOW
-        return np.asarray(0.5 * np.square(nearest) * (1.0 + _FLOAT64_SLACK))
+        return np.asarray(0.5 * np.square(nearest) * (1.0 + FLOAT64_SLACK))
 
     def _scaled(self, vectors: Float32Array) -> torch.Tensor:
         scaled: Float32Array = np.multiply(vectors, self.scale)

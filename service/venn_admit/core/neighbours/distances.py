@@ -16,7 +16,7 @@ _FLOAT32_MAX = float(np.finfo(np.float32).max)
 # Underflow, even to zero, removes at most this much of a squared distance per dimension: a square and an addition.
 _UNDERFLOW = 2.0**-125
 # Above the rounding of a float64 distance (sum and root) by orders of magnitude, below any gap that matters.
-_FLOAT64_SLACK = 1e-12
+FLOAT64_SLACK = 1e-12
 
 
 def euclidean_distances(vectors: Float32Array, others: Float32Array) -> FloatArray:
@@ -64,14 +64,14 @@ def least_distance(float32_distance: float, dimension: int) -> float:
         float32_distance: The root of a sum, in any order, of squared differences, each step rounded to float32 or not
             at all; inf if it overflowed.
     """
-    squared = min(float32_distance**2, _FLOAT32_MAX) * (1.0 - _FLOAT64_SLACK) - dimension * _UNDERFLOW
+    squared = min(float32_distance**2, _FLOAT32_MAX) * (1.0 - FLOAT64_SLACK) - dimension * _UNDERFLOW
     return math.sqrt(max(squared, 0.0) / (1.0 + _rounding(dimension)))
 
 
 def greatest_float32_distance(distance: float, dimension: int) -> float:
     """Return the greatest distance in float32 arithmetic of a pair with a given distance; may be inf."""
     squared = (distance**2 + dimension * _UNDERFLOW) * (1.0 + _rounding(dimension))
-    return math.sqrt(squared) * (1.0 + _FLOAT64_SLACK) if squared < _FLOAT32_MAX else math.inf
+    return math.sqrt(squared) * (1.0 + FLOAT64_SLACK) if squared < _FLOAT32_MAX else math.inf
 
 
 def _rounding(dimension: int) -> float:

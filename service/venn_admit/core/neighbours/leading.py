@@ -32,7 +32,7 @@ _SHARE_OF_ALL = 1 / 3
 _PAIRS, _GROUP_ROWS = 1 << 22, 64
 _UNIT32, _UNIT64 = 2.0**-23, 2.0**-52
 # Above the rounding of a float64 distance (sum and root) by orders of magnitude, below any gap that matters.
-_FLOAT64_SLACK = 4e-12
+FLOAT64_SLACK = 4e-12
 # Underflow removes at most these: of a product, and of a component, times the norms.
 _UNDERFLOW, _UNDERFLOW_BY_NORM = 2.0**-115, 2.0**-120
 
@@ -119,8 +119,8 @@ class LeadingComponents:
         rows = _of_least(bounds, 2 * neighbour_count)
         distances = pair_distances(self._vectors, rows, query[np.newaxis], np.zeros_like(rows))
         farthest = np.partition(distances, neighbour_count - 1)[neighbour_count - 1]
-        limit = farthest**2 / 2 * (1 + _FLOAT64_SLACK) - self._kept * half
-        limit += _FLOAT64_SLACK * half + _UNDERFLOW + _UNDERFLOW_BY_NORM * (np.sqrt(2 * half) + self._farthest)
+        limit = farthest**2 / 2 * (1 + FLOAT64_SLACK) - self._kept * half
+        limit += FLOAT64_SLACK * half + _UNDERFLOW + _UNDERFLOW_BY_NORM * (np.sqrt(2 * half) + self._farthest)
         left = np.flatnonzero(bounds <= np.nextafter(np.float32(limit), np.float32(np.inf)))
         return left if len(left) <= _MOST_LEFT * len(bounds) else None
 

@@ -13,7 +13,7 @@ import numpy as np
 from venn_admit.core.budget import tile_rows
 from venn_admit.core.neighbours import leading
 from venn_admit.core.neighbours.distances import first_of_each, none_found, pair_distances
-from venn_admit.core.neighbours.leading import LeadingComponents
+from venn_admit.core.neighbours.leading import FLOAT64_SLACK, LeadingComponents
 from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray, Neighbours
 
 # How many queries, at most, are worth a pass of their own.
@@ -29,8 +29,6 @@ _GROUPS, _GROUPS_EACH = 251, 7
 _CROWD = 4
 # The unit of float32 arithmetic in any mode of rounding.
 _UNIT = 2.0**-23
-# Above the rounding of a float64 distance (sum and root) by orders of magnitude, below any gap that matters.
-_FLOAT64_SLACK = 4e-12
 # Underflow removes at most this much of a bound, per dimension.
 _UNDERFLOW = 2.0**-120
 # Beyond this squared norm, products could overflow.
@@ -204,7 +202,7 @@ class _Lists:
         least = np.concatenate((self._least[nearer], upper[nearer]), axis=1)
         self._least[nearer] = np.partition(least, k - 1, axis=1)[:, :k]
         farthest = self._least[nearer].max(axis=1).astype(np.float64)
-        slack = _FLOAT64_SLACK * np.maximum(farthest + self._beyond_bound[nearer], 0.0)
+        slack = FLOAT64_SLACK * np.maximum(farthest + self._beyond_bound[nearer], 0.0)
         self._limits[nearer] = farthest + slack + self._underflow
 
 
