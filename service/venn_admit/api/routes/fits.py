@@ -13,7 +13,7 @@ from venn_admit.api.models.fits import (
     Recalibrations,
     SubmittedFit,
 )
-from venn_admit.api.routes.jobs import JobNumber, send_submitted
+from venn_admit.api.routes.jobs import JobNumber, place_of, send_submitted
 from venn_admit.api.routes.parts import OF_CLASSIFIER, CalibrationNumber, ClassifierName, Routes, finite, runtime_of
 from venn_admit.api.waiting import WaitingForWorkers, require_worker
 from venn_admit.errors import NotReadyError
@@ -25,7 +25,6 @@ from venn_admit.flows.data.export import show_parameters
 from venn_admit.flows.jobs.listing import show_job
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.http.guards.running_jobs import refusing_too_many_jobs, requester_of
-from venn_admit.http.paths import job_path
 from venn_admit.results import recalibrated_json
 from venn_admit.store.access.keys import Scope
 from venn_admit_client.members import as_json
@@ -47,15 +46,11 @@ def post_fit(request: Request, response: Response, classifier: ClassifierName) -
             runtime,
             classifier,
             requester=requester_of(runtime, request.state.caller),
-            on_stored=keeping(request, _submitted, partial(_headers, classifier)),
+            on_stored=keeping(request, _submitted, partial(place_of, classifier)),
         )
     send_submitted(request, fit.job_id)
-    response.headers.update(_headers(classifier, fit))
+    response.headers.update(place_of(classifier, fit))
     return _submitted(fit)
-
-
-def _headers(classifier: str, fit: FitRequest) -> dict[str, str]:
-    return {"Location": job_path(classifier, fit.job_id)}
 
 
 def _submitted(fit: FitRequest) -> dict[str, Any]:

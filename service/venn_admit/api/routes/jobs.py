@@ -24,6 +24,7 @@ from venn_admit.api.routes.parts import (
     runtime_of,
 )
 from venn_admit.errors import BrokerError
+from venn_admit.flows.calibration.fit import FitRequest
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.decisions.score import ScoreRequest, request_score, require_finished_scores, write_scores
 from venn_admit.flows.jobs.control import cancel
@@ -165,15 +166,16 @@ async def post_job(
                 require_full_match=how.require_full_match,
                 calibration_id=how.calibration,
                 requester=requester,
-                on_stored=keeping(request, _submitted, partial(_headers, classifier)),
+                on_stored=keeping(request, _submitted, partial(place_of, classifier)),
             )
             submitted = await run_in_threadpool(submit)
         await run_in_threadpool(send_submitted, request, submitted.job_id)
-    response.headers.update(_headers(classifier, submitted))
+    response.headers.update(place_of(classifier, submitted))
     return _submitted(submitted)
 
 
-def _headers(classifier: str, submitted: ScoreRequest) -> dict[str, str]:
+def place_of(classifier: str, submitted: ScoreRequest | FitRequest) -> dict[str, str]:
+    """Return the header that says where the job is."""
     return {"Location": job_path(classifier, submitted.job_id)}
 
 
