@@ -158,16 +158,8 @@ def store(
     given = execute(connection, "calibrations.next_number", calibrator_id=calibrator_id).one()
     changed = write_changes(connection, calibrator_id, given.method, given.number, rows, stored)
     vp_count = int(rows.in_vp.sum())
-    calibration_id: int = execute(
-        connection,
-        "calibrations.add_calibration",
-        calibrator_id=calibrator_id,
-        number=given.number,
-        knn_parameters_id=knn_parameters_id,
-        mc_count=len(rows.in_vp) - vp_count,
-        vp_count=vp_count,
-        reason=reason,
-    ).scalar_one()
+    counts = len(rows.in_vp) - vp_count, vp_count
+    calibration_id = _add(connection, calibrator_id, given.number, knn_parameters_id, counts, reason)
     quartiles = distance_quartiles(rows.points.distance)
     execute(connection, "calibrations.add_quartiles", calibration_id=calibration_id, quartiles=quartiles)
     return calibration_id, changed
@@ -179,18 +171,30 @@ def store_again(connection: Connection, before: Calibration, counts: tuple[int, 
     counts: the points of mc, and of vp.
     """
     given = execute(connection, "calibrations.next_number", calibrator_id=before.calibrator_id).one()
+    calibration_id = _add(connection, before.calibrator_id, given.number, before.knn_parameters_id, counts, reason)
+    execute(connection, "calibrations.copy_quartiles", calibration_id=calibration_id, before=before.id)
+    venn_abers.add_choice(connection, calibration_id, venn_abers.choice_of(connection, before.id))
+    return calibration_id
+
+
+def _add(
+    connection: Connection,
+    calibrator_id: int,
+    number: int,
+    knn_parameters_id: int | None,
+    counts: tuple[int, int],
+    reason: str,
+) -> int:
     calibration_id: int = execute(
         connection,
         "calibrations.add_calibration",
-        calibrator_id=before.calibrator_id,
-        number=given.number,
-        knn_parameters_id=before.knn_parameters_id,
+        calibrator_id=calibrator_id,
+        number=number,
+        knn_parameters_id=knn_parameters_id,
         mc_count=counts[0],
         vp_count=counts[1],
         reason=reason,
     ).scalar_one()
-    execute(connection, "calibrations.copy_quartiles", calibration_id=calibration_id, before=before.id)
-    venn_abers.add_choice(connection, calibration_id, venn_abers.choice_of(connection, before.id))
     return calibration_id
 
 
