@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from typing import Protocol
 
+OnRows = Callable[[int], None]
+"""Told of each number of rows more that are done."""
+
 
 class Display(Protocol):
     """Shows somebody how far a computation is."""

@@ -15,6 +15,7 @@ from venn_admit.files.sources import ExemplarSource
 from venn_admit.flows.data.carried_labels import CarriedLabels, labels_carried_to
 from venn_admit.flows.data.create import check_extractor
 from venn_admit.flows.data.placing import Placement, TrainingCopies, document_keys
+from venn_admit.flows.shell import OnRows
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers, exemplars, generations, storing, support
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -23,8 +24,6 @@ from venn_admit_client.records import Ingestion
 
 HELD_OUT = "held-out"
 """The split of held-out labelled data: each goes to knn, mc or vp by the split hash."""
-
-OnRows = Callable[[int], None]
 
 
 def ingest(

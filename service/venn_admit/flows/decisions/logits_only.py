@@ -26,23 +26,17 @@ class ScoredLogits:
     decided: Decided
 
     def apply(self, connection: Connection) -> None:
-        """Store the decisions; OutdatedError if points of the snapshot were forgotten since the job was recorded."""
+        """Store the decisions, or raise as `store` does."""
         support.lock_for_results(connection, self.classifier)
-        require_whole(connection, self.classifier, self.job)
-        decisions.write(
-            connection,
-            self.job,
-            self.exemplar_ids,
-            self.classifier.support_version,
-            self.decided,
-        )
-        audits.draw(connection, self.classifier.id, self.exemplar_ids, self.decided)
+        store(connection, self.job, self.classifier, self.exemplar_ids, self.decided)
 
 
-def require_whole(connection: Connection, classifier: Classifier, job: Job) -> None:
-    """Raise OutdatedError if points of the snapshot that a job decides by were forgotten."""
+def store(connection: Connection, job: Job, classifier: Classifier, exemplar_ids: IntArray, decided: Decided) -> None:
+    """Store decisions; OutdatedError if points of the snapshot were forgotten since the job was recorded."""
     assert job.calibration_id is not None, "a job that scores names a calibration"
     calibrations.require_whole(connection, classifier, calibrations.by_id(connection, classifier, job.calibration_id))
+    decisions.write(connection, job, exemplar_ids, classifier.support_version, decided)
+    audits.draw(connection, classifier.id, exemplar_ids, decided)
 
 
 def point_of_logits(classifier: Classifier, vector: Float32Array | None, logits: Float32Array | None) -> PointsToDecide:

@@ -17,15 +17,17 @@ from venn_admit.files.output.tables import TableWriter
 from venn_admit.files.sources import ExemplarSource
 from venn_admit.flows.calibration.approximate import Approximated, approximate_points, require_support, take_in_waiting
 from venn_admit.flows.data.ingest import store_scored
-from venn_admit.flows.decisions.logits_only import ScoredLogits, require_decidable, require_whole
+from venn_admit.flows.decisions import logits_only
+from venn_admit.flows.decisions.logits_only import ScoredLogits, require_decidable
 from venn_admit.flows.jobs.chunks import ChunkWork
 from venn_admit.flows.jobs.submit import Requester, Send, Submission, submit_job
+from venn_admit.flows.shell import OnRows
 from venn_admit.methods import registry
 from venn_admit.methods.method import PointsToDecide, Snapshot
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import connect, consistent_view
-from venn_admit.store.decisions import audits, decisions
+from venn_admit.store.decisions import decisions
 from venn_admit.store.decisions.decisions import Decided
 from venn_admit.store.exemplars import classifiers, exemplars
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -52,20 +54,10 @@ class Scored:
     decided: Decided
 
     def apply(self, connection: Connection) -> None:
-        """Store the decisions, and of the approximations what is new.
-
-        Raises OutdatedError if points of the snapshot were forgotten since the job was recorded.
-        """
-        self.approximated.apply(connection)
-        require_whole(connection, self.approximated.classifier, self.job)
-        decisions.write(
-            connection,
-            self.job,
-            self.approximated.exemplar_ids,
-            self.approximated.classifier.support_version,
-            self.decided,
-        )
-        audits.draw(connection, self.approximated.classifier.id, self.approximated.exemplar_ids, self.decided)
+        """Store the decisions, and of the approximations what is new, or raise as `logits_only.store` does."""
+        found = self.approximated
+        found.apply(connection)
+        logits_only.store(connection, self.job, found.classifier, found.exemplar_ids, self.decided)
 
 
 def request_score(
@@ -76,7 +68,7 @@ def request_score(
     weighted: bool | None,
     require_full_match: bool,
     calibration_id: int | None,
-    on_rows: Callable[[int], None] = lambda _: None,
+    on_rows: OnRows = lambda _: None,
     send: Send | None = None,
     requester: Requester | None = None,
     on_stored: Callable[[Connection, ScoreRequest], object] = lambda *_: None,

@@ -6,7 +6,6 @@ too.
 """
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -14,6 +13,7 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.errors import Code, JobError
 from venn_admit.flows.jobs.listing import require_job
+from venn_admit.flows.shell import OnRows
 from venn_admit.store.access import audit
 from venn_admit.store.access.audit import Event, Origin
 from venn_admit.store.database.engine import connect, transaction
@@ -25,8 +25,6 @@ from venn_admit.store.work import jobs
 BATCH_ROWS = 10_000
 # How long to wait for exemplars or labels that are coming, or for another removal, before others have their turn.
 PATIENCE = timedelta(seconds=5)
-
-OnRows = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)

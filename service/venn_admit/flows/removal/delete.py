@@ -14,6 +14,7 @@ from venn_admit.errors import Code, ConflictError, DatabaseError
 from venn_admit.flows.keys.keys import Caller, asked_by
 from venn_admit.flows.removal import batches
 from venn_admit.flows.removal.forget import require_no_jobs
+from venn_admit.flows.shell import OnRows
 from venn_admit.store.calibrations import calibrators
 from venn_admit.store.cascades import cascades
 from venn_admit.store.database.engine import consistent_view, transaction
@@ -25,8 +26,6 @@ from venn_admit_client.records import Deletion
 _KINDS = ("approximate", "score", "fit", "certify")
 _TRIES = 50
 _PAUSE_SECONDS = 0.2
-
-OnRows = Callable[[int], None]
 
 
 def delete(
