@@ -62,7 +62,7 @@ def registered(classifier: "Classifier") -> Registered:
         name=classifier.name,
         classes=classifier.class_names,
         dimension=None if knn is None else knn.dimension,
-        neighbours=None if knn is None else knn.neighbour_count,
+        neighbours=classifier.neighbours,
         generation=classifier.generation,
         is_current=classifier.is_current,
         extractor=classifier.extractor,

@@ -223,13 +223,8 @@ def _begins(found: Shown, setting: Calibrator) -> str:
     standing = None if setting.standing is None else setting.standing.standing
     if standing is None or standing.following is None or setting.chain_has_ended:
         return ""
-    knn = found.classifier.knn
-    step = Step(
-        Verb.CALIBRATE,
-        classifier=found.classifier.name,
-        settings=setting.settings,
-        neighbour_count=None if knn is None else knn.neighbour_count,
-    )
+    of = found.classifier
+    step = Step(Verb.CALIBRATE, classifier=of.name, settings=setting.settings, neighbour_count=of.neighbours)
     return f" `{command(step)}` begins it."
 
 

@@ -109,8 +109,7 @@ def settings_for(classifier: Classifier, method: str, given: Mapping[str, Any]) 
     Raises:
         InvalidInputError: There is no such method, it has no such setting, a value is invalid, or it needs vectors.
     """
-    knn = classifier.knn
-    if knn is None:
+    if classifier.knn is None:
         if method == VENN_ADMIT:
             classifiers.require_vectors(classifier, "the method venn-admit")
         given = {name: ALL_DECLARED[name].read(name, value) for name, value in given.items() if value is not None}
@@ -118,8 +117,7 @@ def settings_for(classifier: Classifier, method: str, given: Mapping[str, Any]) 
             classifiers.require_vectors(classifier, "the reliability score")
         if len(given.get("q_bins", ())) > 1:
             classifiers.require_vectors(classifier, "more than one bin of q")
-    neighbour_count = None if knn is None else knn.neighbour_count
-    return read_settings(method, given, class_count=classifier.class_count, neighbour_count=neighbour_count)
+    return read_settings(method, given, class_count=classifier.class_count, neighbour_count=classifier.neighbours)
 
 
 OnStored = Callable[[Connection, Calibrated], object]

@@ -93,7 +93,6 @@ def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> Compar
             require_approximations(connection, classifier, [Split.KNN], parameters)
         knn = read_knn(connection, classifier, parameters, memory_budget=workspace.memory_budget)
         of_knn = None if knn is None else knn.held_out(connection)
-    neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count
     given = cross_fitting(workspace, classifier, mc, parameters, localizer)
     judged, found = given.judged, cross_fitted_candidates(given, alpha)
     documents = documents_of([mc.keys[row] for row in judged])
@@ -111,14 +110,14 @@ def compare_on_stored(workspace: Workspace, name: str, alpha: Decimal) -> Compar
         of_knn,
         [mc],
         None if parameters is None else parameters.reliability,
-        neighbour_count=neighbour_count,
+        neighbour_count=classifier.neighbours,
         seed=classifier.seed,
     )
     proposing = [key for key, proposes in zip(splits.keys, splits.proposing, strict=True) if proposes]
     return ComparedSettings(
         classifier=classifier.name,
         class_names=classifier.class_names,
-        neighbour_count=neighbour_count,
+        neighbour_count=classifier.neighbours,
         alpha=alpha,
         point_count=len(mc.keys),
         judged_count=len(judged),
@@ -153,7 +152,7 @@ def _foretold(
         for one in foretold_candidates(
             splits,
             class_count=classifier.class_count,
-            neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
+            neighbour_count=classifier.neighbours,
             alpha=alpha,
             with_reliability=parameters is not None and parameters.reliability is not None,
             grows=classifier.growth,
@@ -186,7 +185,7 @@ def cross_fitting(
     return CrossFitting(
         mc,
         class_count=classifier.class_count,
-        neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
+        neighbour_count=classifier.neighbours,
         seed=classifier.seed,
         reliability=None if parameters is None else parameters.reliability,
         localizer=localizer,

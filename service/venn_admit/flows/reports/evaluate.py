@@ -1,6 +1,6 @@
 """Labelled, scored points put side by side: what each method admits, and how often it is right."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from venn_admit.flows.data.ingest import store_scored
 from venn_admit.flows.decisions.score import add_score_job
 from venn_admit.flows.jobs.submit import Submission, submit_job
 from venn_admit.flows.reports.held_out import comparison_calibration, predicted_calibration_data, read_held_out
-from venn_admit.flows.shell import UNWATCHED, Display, Shell
+from venn_admit.flows.shell import UNWATCHED, Display, OnRows, Shell
 from venn_admit.methods.describing import PointsToJudge
 from venn_admit.methods.registry import METHODS, load_snapshot, settled_weights
 from venn_admit.report.evaluation.dataset import DatasetReport, build_dataset_report
@@ -53,7 +53,7 @@ def request_evaluation_of_source(
     source: ExemplarSource,
     *,
     calibration_id: int | None,
-    on_rows: Callable[[int], None] = lambda _: None,
+    on_rows: OnRows = lambda _: None,
 ) -> EvaluationRequest:
     """Store a source's exemplars and submit the job that scores its labelled rows, recorded in the same transaction.
 
@@ -165,7 +165,6 @@ def compare_methods(
     calibration = snapshot.calibration
     method, settings = METHODS[calibration.method], calibration.method_settings
     weighted = settled_weights(calibration, None)
-    neighbour_count = None if knn is None else knn.neighbour_count
     with connect(workspace.engine) as connection:
         rows = evaluations.evaluated_rows(
             connection, classifier, request.calibration_id, exemplar_ids, weighted=weighted
@@ -206,7 +205,7 @@ def compare_methods(
         ViewedPoints(rows.network_logits, rows.approximation),
         Promise(alpha=settings.alpha, thresholds=settings.thresholds),
         temperature=compared.parameters.temperature,
-        neighbour_count=neighbour_count,
+        neighbour_count=classifier.neighbours,
         seed=classifier.seed,
         on_method=on_method,
     )
@@ -237,7 +236,7 @@ def compare_methods(
         title,
         classifier.class_names,
         points,
-        neighbour_count,
+        classifier.neighbours,
         settings.alpha,
         parameters=(*_described(compared.parameters), *judged.parameters, *selective.parameters),
         left_out=request.labelled.seen_count,

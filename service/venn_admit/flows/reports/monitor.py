@@ -235,7 +235,7 @@ def _report(
     return MonitorReport(
         classifier=classifier.name,
         class_names=classifier.class_names,
-        neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
+        neighbour_count=classifier.neighbours,
         method=calibration.method,
         alpha=monitor.plan.alpha,
         setting=calibration.calibrator_id,

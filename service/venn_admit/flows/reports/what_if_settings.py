@@ -115,7 +115,6 @@ def what_if_settings(workspace: Workspace, name: str, varied: str, values: Seque
             classifiers.require_vectors(classifier, "more than one bin of q")
         calibration = calibrations.latest(connection, classifier)
         current: MethodSettings = calibration.method_settings
-        neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count
         if varied not in DECLARED[calibration.method]:
             raise InvalidInputError(f"{varied}: the method {calibration.method} has no such setting")
         if calibration.is_asked_for_certificate:
@@ -152,7 +151,7 @@ def what_if_settings(workspace: Workspace, name: str, varied: str, values: Seque
         document_count=len(judged) if documents is None else documents.count,
         tried=tuple(
             SettingTried(
-                value=part.text(value, neighbour_count),
+                value=part.text(value, classifier.neighbours),
                 settings=one.settings,
                 admission=measure_admission(label, one.predicted, one.admitted, classifier.class_count, documents),
                 is_current=value == part.of(current),

@@ -130,7 +130,7 @@ def judge(snapshot: AbersSnapshot, points: PointsToJudge) -> Judged:
             bounds={"plain": (rows.lower, rows.upper)},
             has_bands=False,
         ),
-        settings=settings_of_cells(settings, kind, None if knn is None else knn.neighbour_count),
+        settings=settings_of_cells(settings, kind, points.classifier.neighbours),
         admit=outcome,
         selective=(SelectiveMethod(name, rows.predicted, rows.admitted, rows.lower),),
         parameters=words,

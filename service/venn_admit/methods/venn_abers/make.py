@@ -157,7 +157,7 @@ class PolicySplits:
             None if knn is None else held_out[0],
             held_out[-2:],
             None if parameters is None else parameters.reliability,
-            neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
+            neighbour_count=classifier.neighbours,
             seed=classifier.seed,
             groups=exemplars.groups(connection, ids, attributes),
         )

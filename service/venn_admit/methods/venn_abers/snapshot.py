@@ -239,7 +239,7 @@ def read_context(connection: Connection, classifier: Classifier, calibration: Ca
         venn_abers.policy_of(connection, calibration.id) if calibration.has_policy else None,
         venn_abers.certified_kinds(connection, calibration.id) if calibration.has_policy else None,
         classifier.class_count,
-        None if classifier.knn is None else classifier.knn.neighbour_count,
+        classifier.neighbours,
     )
 
 

@@ -48,8 +48,7 @@ class SplitPoints:
     def scored(self, kind: ScoreKind) -> CellPoints:
         """Return the points under a score."""
         model = None if self.parameters is None else self.parameters.reliability
-        neighbour_count = None if self.classifier.knn is None else self.classifier.knn.neighbour_count
-        return scored_points(kind, model, self.logits, self.view, neighbour_count=neighbour_count)
+        return scored_points(kind, model, self.logits, self.view, neighbour_count=self.classifier.neighbours)
 
     def held_out(self, connection: Connection) -> HeldOutPoints:
         """Return them with their keys, as comparisons and certificates take them."""
@@ -138,7 +137,7 @@ def read_traffic(
         None if parameters is None else parameters.reliability,
         exemplars.network_logits(connection, classifier, found.exemplar_ids[rows]),
         None if parameters is None else found.approximation.take(rows),
-        neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
+        neighbour_count=classifier.neighbours,
     )
     return UnlabelledCells(points, [keys[row] for row in rows.tolist()])
 

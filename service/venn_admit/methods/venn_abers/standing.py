@@ -244,7 +244,7 @@ def _scored(
         None if parameters is None else parameters.reliability,
         exemplars.network_logits(connection, classifier, labels.exemplar_ids),
         view,
-        neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
+        neighbour_count=classifier.neighbours,
     )
     points = CertificatePoints(cells.score, cells.predicted, labels.label, labels.document, weight=labels.weight)
     return event, labels, points

@@ -72,7 +72,7 @@ def labelled(
         match_count=None if classifier.knn is None else column("match_count"),
         admitted=np.array(admitted, dtype=np.bool_),
         class_count=classifier.class_count,
-        neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
+        neighbour_count=classifier.neighbours,
         seed=classifier.seed,
         groups=[groups_of(name, of_points[name], values) for name, values in known.items()],
         weight=weights[:, 0],

@@ -81,6 +81,11 @@ class Classifier:
         """K; InvalidInputError if it has logits only."""
         return require_vectors(self, "this").neighbour_count
 
+    @property
+    def neighbours(self) -> int | None:
+        """K; None if it has logits only."""
+        return None if self.knn is None else self.knn.neighbour_count
+
 
 def require_vectors(classifier: Classifier, what: str) -> KnnSize:
     """Return D and K of a classifier, or raise InvalidInputError if it has logits only; what: what needs vectors."""
