@@ -187,10 +187,7 @@ def _chain(certificate: "Certificate", *, has_ended: bool) -> dict[str, Any]:
 
 def settings_json(found: "ClassifierSettings") -> dict[str, Any]:
     """Return the settings of a classifier without their calibrations."""
-    return {
-        "classifier": found.classifier.name,
-        "settings": [standing_json(setting) for setting in found.settings],
-    }
+    return {"classifier": found.classifier.name, "settings": [standing_json(setting) for setting in found.settings]}
 
 
 def _thresholds(thresholds: Sequence[object]) -> list[str | None]:

@@ -64,10 +64,7 @@ def label_source(given: NewLabels, memory_budget: int) -> LabelTable:
         column = pa.array([None if label is None else str(label) for label in labels], pa.string())
     else:
         column = pa.array(labels, pa.int64())
-    columns = {
-        "external_id": pa.array([row.external_id for row in given.labels], pa.string()),
-        "label": column,
-    }
+    columns = {"external_id": pa.array([row.external_id for row in given.labels], pa.string()), "label": column}
     if any(row.selection is not None for row in given.labels):
         selections = [row.selection or given.selection for row in given.labels]
         columns["selection"] = pa.array(selections, pa.string())

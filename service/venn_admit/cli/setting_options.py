@@ -29,10 +29,7 @@ def with_setting_options(command: Callable[..., None]) -> Callable[..., None]:
 def _options() -> Iterator[inspect.Parameter]:
     for name, declared in ALL_DECLARED.items():
         yield inspect.Parameter(
-            name,
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            default=declared.usual,
-            annotation=_option(name, declared),
+            name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=declared.usual, annotation=_option(name, declared)
         )
 
 

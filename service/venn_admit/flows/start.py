@@ -150,23 +150,14 @@ def start(
     yield trained
     for part, opened in states.items():
         path = files.exemplars(part)
-        yield OfFile(
-            part,
-            path,
-            write_extracted(trained.model, opened, path, used, labelled_only=part in STORED),
-        )
+        yield OfFile(part, path, write_extracted(trained.model, opened, path, used, labelled_only=part in STORED))
     yield Stage.STORE
     _make(workspace, name, trained.model)
     for part in STORED:
         source = FileSource(files.exemplars(part), budget)
         shell.show(f"Ingesting {source.name}", source.count_rows())
         stored = ingest(
-            workspace.engine,
-            name,
-            source,
-            part,
-            allow_training_rows=allow_training_rows,
-            on_rows=shell.advance,
+            workspace.engine, name, source, part, allow_training_rows=allow_training_rows, on_rows=shell.advance
         )
         yield OfFile(part, source.path, stored)
     yield Stage.CALIBRATE

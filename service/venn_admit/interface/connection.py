@@ -51,12 +51,7 @@ def connect(
         NotReadyError: The schema is missing or out of date, or torch does not compute on the device that
             `VENN_ADMIT_DEVICE` names.
     """
-    given = {
-        "database_url": database_url,
-        "home": home,
-        "broker_url": broker_url,
-        "memory_budget_mb": memory_budget_mb,
-    }
+    given = {"database_url": database_url, "home": home, "broker_url": broker_url, "memory_budget_mb": memory_budget_mb}
     settings = read_settings(**{name: value for name, value in given.items() if value is not None})
     runtime = Runtime.start(settings, application_name="venn-admit Python")
     try:

@@ -13,10 +13,7 @@ from venn_admit.secrets import mask
 
 def log_as_json(loglevel: int = logging.INFO, **_: object) -> None:
     """Set up logging. Celery calls this with its options, which mean nothing here except the level."""
-    shared: list[Processor] = [
-        structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
+    shared: list[Processor] = [structlog.stdlib.add_log_level, structlog.processors.TimeStamper(fmt="iso", utc=True)]
     rendered: list[Processor] = [
         structlog.processors.format_exc_info,
         _masking(secret_addresses(os.environ)),
@@ -25,8 +22,7 @@ def log_as_json(loglevel: int = logging.INFO, **_: object) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendered],
+            foreign_pre_chain=shared, processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendered]
         )
     )
     root = logging.getLogger()

@@ -133,11 +133,7 @@ def put_current_generation(request: Request, classifier: ClassifierName, given: 
     engine = runtime_of(request).engine
     address = f"{find(engine, classifier).shared_name}@{given.generation}"
     switched = switch(
-        engine,
-        address,
-        dry_run=given.dry_run,
-        by=request.state.caller,
-        on_stored=keeping(request, _switched),
+        engine, address, dry_run=given.dry_run, by=request.state.caller, on_stored=keeping(request, _switched)
     )
     return _switched(switched)
 

@@ -51,9 +51,7 @@ def _stored(request: Request, address: str, source: ExemplarSource, how: HowToSt
     openapi_extra=body_of(EXEMPLAR_FILES),
 )
 async def post_exemplar_file(
-    request: Request,
-    classifier: ClassifierName,
-    how: Annotated[HowToStore, Query()],
+    request: Request, classifier: ClassifierName, how: Annotated[HowToStore, Query()]
 ) -> dict[str, Any]:
     """Store the labelled exemplars of a file, Parquet or an Arrow stream: all of them, or none if one is refused.
 
@@ -94,9 +92,7 @@ def _recorded(request: Request, address: str, source: LabelSource, how: HowToRec
     openapi_extra=body_of(LABEL_FILES),
 )
 async def post_label_file(
-    request: Request,
-    classifier: ClassifierName,
-    how: Annotated[HowToRecord, Query()],
+    request: Request, classifier: ClassifierName, how: Annotated[HowToRecord, Query()]
 ) -> dict[str, Any]:
     """Record the labels of a file, CSV, Parquet or an Arrow stream: all of them, or none if one is refused."""
     runtime = runtime_of(request)

@@ -58,11 +58,7 @@ def get_jobs(
 
 
 @routes.answer("GET", "/jobs/{job}", Scope.READ, ShownJobAnswer, 404)
-def get_job(
-    request: Request,
-    classifier: ClassifierName,
-    job: JobNumber,
-) -> dict[str, Any]:
+def get_job(request: Request, classifier: ClassifierName, job: JobNumber) -> dict[str, Any]:
     """Show one job: its progress, and its chunks by state and one by one."""
     found = show_job(runtime_of(request).engine, job, with_chunks=True, name=classifier)
     return finite(job_json(found))
@@ -142,10 +138,7 @@ _BINARY = {"schema": {"type": "string", "format": "binary"}}
     openapi_extra=body_of(EXEMPLAR_FILES),
 )
 async def post_job(
-    request: Request,
-    response: Response,
-    classifier: ClassifierName,
-    how: Annotated[HowToScore, Query()],
+    request: Request, response: Response, classifier: ClassifierName, how: Annotated[HowToScore, Query()]
 ) -> dict[str, Any]:
     """Store the exemplars of a file, Parquet or an Arrow stream, and have workers decide on each.
 
@@ -203,8 +196,7 @@ def get_scores(
     classifier: ClassifierName,
     job: JobNumber,
     accept: Annotated[
-        str,
-        Header(max_length=1000, description="Parquet, or an Arrow stream.", examples=[PARQUET, ARROW_STREAM]),
+        str, Header(max_length=1000, description="Parquet, or an Arrow stream.", examples=[PARQUET, ARROW_STREAM])
     ] = "*/*",
 ) -> Response:
     """Return the decisions of a job that is done, a row for each of its file, in its order.

@@ -85,12 +85,7 @@ def print_cells(done: Calibrated, made: MadeByAbers, as_json: bool) -> None:
             f"Cross-fitted, the network's score admits {choice.network_share:.1%} of mc, the reliability score "
             f"{choice.reliability_share:.1%}."
         )
-    print_result(
-        as_json,
-        calibrated_json(done),
-        *lines,
-        *far_less_lines(done),
-    )
+    print_result(as_json, calibrated_json(done), *lines, *far_less_lines(done))
     if certificate is not None and not as_json:
         output.print(
             drawn_section(

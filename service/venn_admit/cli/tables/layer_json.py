@@ -15,11 +15,7 @@ from venn_admit.layer.texts.source import TextSummary
 
 
 def evaluation_json(
-    model: MemoryModel,
-    file: Path,
-    summary: TextSummary | None,
-    found: Sequence[EvaluatedLevel],
-    neighbour_count: int,
+    model: MemoryModel, file: Path, summary: TextSummary | None, found: Sequence[EvaluatedLevel], neighbour_count: int
 ) -> dict[str, Any]:
     """Return an evaluation of a memory layer, level by level; neighbour_count: K."""
     return {

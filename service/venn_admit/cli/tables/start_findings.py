@@ -61,10 +61,7 @@ class Told:
                     f"{best.dev_accuracy:.3f} on the dev split."
                 ]
             case FitRecord():
-                self.result["dev_discrepancies"] = {
-                    "discrepancies": found.dev_discrepancies,
-                    "points": found.dev_count,
-                }
+                self.result["dev_discrepancies"] = {"discrepancies": found.dev_discrepancies, "points": found.dev_count}
                 return [f"KNN and network differ on {found.dev_discrepancies:,} of {found.dev_count:,} dev points."]
             case Calibrated(made=made, classifier=classifier):
                 assert isinstance(made, MadeByAbers), "that is the default"

@@ -62,10 +62,7 @@ def category_shares(
     size, right = sum(counts), counts[decided["predicted"]]
     lower, upper = _by_counts(counts, upweight) if upweight is not None else bounds or ((), ())
     return CategoryShares(
-        lower=tuple(lower),
-        upper=tuple(upper),
-        right=right / size if size else None,
-        interval=_interval(right, size),
+        lower=tuple(lower), upper=tuple(upper), right=right / size if size else None, interval=_interval(right, size)
     )
 
 

@@ -30,13 +30,7 @@ from venn_admit.flows.shell import Shell
 from venn_admit.methods.method import Made
 from venn_admit.methods.registry import METHODS
 from venn_admit.methods.venn_abers.make import MadeByAbers
-from venn_admit.methods.venn_admit.make import (
-    MadeByAdmit,
-    can_be_made_again,
-    make_again,
-    read_points,
-    require_radius,
-)
+from venn_admit.methods.venn_admit.make import MadeByAdmit, can_be_made_again, make_again, read_points, require_radius
 from venn_admit.store.calibrations import calibrations, calibrators, chains, point_changes
 from venn_admit.store.calibrations.calibration_points import ChangedRows, Vacuum, rows_of, vacuum_points
 from venn_admit.store.calibrations.point_changes import View

@@ -137,11 +137,7 @@ def _put_in_use(connection: Connection, new: Calibration, *, by_choice: bool) ->
 
 
 def _withhold(
-    connection: Connection,
-    guard: Connection,
-    classifier: Classifier,
-    new: Calibration,
-    found: FarLess,
+    connection: Connection, guard: Connection, classifier: Classifier, new: Calibration, found: FarLess
 ) -> None:
     store.add_withheld(connection, new.id, found.before, found.strength)
     current = store.current(guard, new.calibrator_id)

@@ -26,11 +26,7 @@ OnReport = Callable[[Connection, CascadeReport], object]
 
 
 def create(
-    engine: Engine,
-    name: str,
-    stages: Sequence[tuple[str, float]],
-    *,
-    on_stored: OnReport = lambda *_: None,
+    engine: Engine, name: str, stages: Sequence[tuple[str, float]], *, on_stored: OnReport = lambda *_: None
 ) -> CascadeReport:
     """Store a cascade.
 

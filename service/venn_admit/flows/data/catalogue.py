@@ -85,11 +85,7 @@ def listed(connection: Connection, found: Sequence[Classifier]) -> list[Listed]:
     """Return some classifiers at a glance."""
     counts = catalogue.counts(connection, [classifier.id for classifier in found])
     return [
-        Listed(
-            classifier,
-            counts[classifier.id],
-            next(iter(calibrators.of_classifier(connection, classifier)), None),
-        )
+        Listed(classifier, counts[classifier.id], next(iter(calibrators.of_classifier(connection, classifier)), None))
         for classifier in found
     ]
 

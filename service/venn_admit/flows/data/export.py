@@ -163,10 +163,7 @@ def _settings(calibration: Calibration) -> dict[str, Any]:
     return (
         written
         | json_settings(settings, "delta", "kappa")
-        | {
-            "thresholds": [float(threshold) for threshold in settings.thresholds],
-            "q_bins": list(settings.q_bins),
-        }
+        | {"thresholds": [float(threshold) for threshold in settings.thresholds], "q_bins": list(settings.q_bins)}
     )
 
 

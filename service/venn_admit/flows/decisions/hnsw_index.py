@@ -127,13 +127,7 @@ def audit(workspace: Workspace, name: str, *, sample: int, ef_searches: Sequence
     snapshot = load_snapshot(workspace, classifier, calibration.id)
     right = _decided(snapshot, queries, exact)
     return len(points), [
-        _compare(
-            ef_search,
-            searched,
-            exact,
-            _decided(snapshot, queries, searched),
-            right,
-        )
+        _compare(ef_search, searched, exact, _decided(snapshot, queries, searched), right)
         for ef_search, searched in [(None, exact), *by_index.items()]
     ]
 

@@ -119,9 +119,7 @@ def _find(connection: Connection, name: str, decision_id: int) -> tuple[Classifi
     classifier = generations.having(connection, name, row.classifier_id)
     if classifier is None:
         raise NotFoundError(
-            f"classifier {name!r} has made no decision {decision_id}",
-            code=Code.UNKNOWN_DECISION,
-            decision=decision_id,
+            f"classifier {name!r} has made no decision {decision_id}", code=Code.UNKNOWN_DECISION, decision=decision_id
         )
     return classifier, row
 

@@ -141,12 +141,7 @@ def score_points(
         groups = exemplars.groups(connection, wanted, snapshot.calibration.group_attributes)
     if classifier.knn is None:
         points = PointsToDecide(None, None, logits, groups)
-        return ScoredLogits(
-            job,
-            classifier,
-            wanted,
-            snapshot.decide(points, require_full_match=False),
-        )
+        return ScoredLogits(job, classifier, wanted, snapshot.decide(points, require_full_match=False))
     approximated = approximate_points(workspace, classifier, wanted, snapshot.parameters, vectors=queries)
     assert approximated.approximation is not None
 

@@ -307,11 +307,7 @@ class PointScorer:
         return _LookedUp(decide, near)
 
     def _near(
-        self,
-        connection: Connection | None,
-        current: _Current,
-        points: Sequence[GivenPoint],
-        hnsw_ef_search: int | None,
+        self, connection: Connection | None, current: _Current, points: Sequence[GivenPoint], hnsw_ef_search: int | None
     ) -> Sequence[NearestExemplars | None]:
         classifier = current.classifier
         if current.parameters is None:

@@ -83,11 +83,7 @@ def levels_of(model: "MemoryModel", shards: "StateShards", level: Kind | None) -
 
 
 def evaluate_states(
-    model: "MemoryModel",
-    states: OpenedStates,
-    levels: Sequence[Kind],
-    knn: KnnSources | None,
-    resources: Resources,
+    model: "MemoryModel", states: OpenedStates, levels: Sequence[Kind], knn: KnnSources | None, resources: Resources
 ) -> tuple[EvaluatedLevel, ...]:
     """Evaluate a memory layer, level by level.
 
@@ -104,11 +100,7 @@ def evaluate_states(
 
 
 def _evaluated(
-    model: "MemoryModel",
-    states: OpenedStates,
-    level: Kind,
-    knn: KnnSources | None,
-    resources: Resources,
+    model: "MemoryModel", states: OpenedStates, level: Kind, knn: KnnSources | None, resources: Resources
 ) -> EvaluatedLevel:
     from venn_admit.layer.approximation import fit_on, training_exemplars
     from venn_admit.layer.evaluation import evaluate_layer

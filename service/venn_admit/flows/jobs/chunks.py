@@ -97,10 +97,7 @@ class ChunkRunner:
             )
         if claim is None:
             self._log.info(
-                "chunk is finished or waits, or another worker has it",
-                job=job_id,
-                chunk=ordinal,
-                worker=self._worker,
+                "chunk is finished or waits, or another worker has it", job=job_id, chunk=ordinal, worker=self._worker
             )
         return claim
 

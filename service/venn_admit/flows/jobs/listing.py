@@ -58,9 +58,7 @@ def show_job(engine: Engine, job_id: int, *, with_chunks: bool = False, name: st
         require_job(connection, name, job_id)
         (summary,) = jobs.summaries(connection, limit=1, job_id=job_id)
         return ShownJob(
-            summary,
-            jobs.chunk_states(connection, job_id),
-            jobs.chunks(connection, job_id) if with_chunks else [],
+            summary, jobs.chunk_states(connection, job_id), jobs.chunks(connection, job_id) if with_chunks else []
         )
 
 

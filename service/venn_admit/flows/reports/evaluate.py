@@ -127,12 +127,7 @@ def evaluate(
 
 
 def evaluate_sets(
-    workspace: Workspace,
-    name: str,
-    sources: Mapping[str, ExemplarSource],
-    *,
-    calibration_id: int | None,
-    shell: Shell,
+    workspace: Workspace, name: str, sources: Mapping[str, ExemplarSource], *, calibration_id: int | None, shell: Shell
 ) -> tuple[DatasetReport, ...]:
     """Evaluate several sets by the same calibration, as `evaluate` does each.
 

@@ -9,12 +9,7 @@ from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.names import check_stored_id
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_values import ClassNumbers
-from venn_admit.files.reviews.formats import (
-    ReviewFormat,
-    check_reviews_output,
-    read_labels_of_reviewers,
-    write_points,
-)
+from venn_admit.files.reviews.formats import ReviewFormat, check_reviews_output, read_labels_of_reviewers, write_points
 from venn_admit.files.reviews.given import GivenLabels
 from venn_admit.flows.reviews.claims import check_reviewer, claim
 from venn_admit.flows.reviews.labels import give

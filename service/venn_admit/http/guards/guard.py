@@ -132,12 +132,7 @@ def is_still_accepted(request: Request) -> bool:
 
 
 def needs(
-    scope: Scope,
-    *,
-    every_classifier: bool = False,
-    stores: bool = True,
-    decides: bool = False,
-    remembers: bool = False,
+    scope: Scope, *, every_classifier: bool = False, stores: bool = True, decides: bool = False, remembers: bool = False
 ) -> params.Depends:
     """Return what a route lists among its dependencies, to be reached by keys of a scope alone."""
     guard = Guard(scope, every_classifier=every_classifier, stores=stores, decides=decides, remembers=remembers)

@@ -34,8 +34,5 @@ def accepted_tokens(settings: Settings) -> "Tokens | None":
             "tokens of an issuer need PyJWT, which is not installed: pip install 'venn-admit[oidc]'"
         ) from error
     return Tokens(
-        issuer,
-        audience,
-        scope_claim=settings.oidc_scope_claim,
-        classifier_claim=settings.oidc_classifier_claim,
+        issuer, audience, scope_claim=settings.oidc_scope_claim, classifier_claim=settings.oidc_classifier_claim
     )

@@ -200,13 +200,7 @@ class _HookedSource:
         self.model.check_classes(class_names)
         classes = ClassNumbers(class_count, class_names)
         layout = array_layout(
-            self.name,
-            dimension,
-            classes,
-            class_count,
-            self.memory_budget,
-            self.stated,
-            vector=self.model.vector_name,
+            self.name, dimension, classes, class_count, self.memory_budget, self.stated, vector=self.model.vector_name
         )
         return merged(self._checked(layout), rows_at_once(layout))
 

@@ -12,12 +12,7 @@ from venn_admit.methods.method import CellBasis, PointsToDecide, StepBounds
 
 
 def cell_basis(
-    evidence: CellEvidence,
-    *,
-    kind: ScoreKind,
-    features: Mapping[str, float],
-    class_count: int,
-    threshold: float | None,
+    evidence: CellEvidence, *, kind: ScoreKind, features: Mapping[str, float], class_count: int, threshold: float | None
 ) -> CellBasis:
     """Return the basis of one point. features: as `score_features` gives them. threshold: what admits; None: never."""
     q_bin = int(evidence.cell[0]) // class_count

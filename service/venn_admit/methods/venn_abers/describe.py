@@ -46,9 +46,7 @@ def describe(connection: Connection, given: CalibrationToDescribe) -> Described:
     neighbour_count = context.neighbour_count
     groups = exemplars.groups(connection, held.exemplar_ids, calibration.group_attributes)
     mc = CellView(
-        points,
-        None if neighbour_count is None else held.points.distance,
-        context.admitted(points, lower, groups),
+        points, None if neighbour_count is None else held.points.distance, context.admitted(points, lower, groups)
     )
     index = VennAbersIndex(points, right, class_count=class_count, q_bins=settings.q_bins)
     recent = _recent(connection, given, context, index)
@@ -61,12 +59,7 @@ def describe(connection: Connection, given: CalibrationToDescribe) -> Described:
         steps=index.steps,
         mc=points,
         states=cell_states(
-            points,
-            right,
-            mc.admitted,
-            policy=context.deciding,
-            q_bins=settings.q_bins,
-            label_count=given.label_count,
+            points, right, mc.admitted, policy=context.deciding, q_bins=settings.q_bins, label_count=given.label_count
         ),
         parts=traffic_parts(
             mc,

@@ -49,12 +49,7 @@ def held_out_points(
     knn = read_knn(connection, classifier, parameters, memory_budget)
     splits = PolicySplits(connection, knn, mc, vp, ()).splits
     ids = np.concatenate([split.exemplar_ids for split in (() if knn is None else (knn,)) + (mc, vp)])
-    return RankedHeldOut(
-        exemplars.keys(connection, ids).row_keys,
-        splits.cells(kind),
-        splits.proposing,
-        kind,
-    )
+    return RankedHeldOut(exemplars.keys(connection, ids).row_keys, splits.cells(kind), splits.proposing, kind)
 
 
 def require_fixed_score(connection: Connection, classifier: Classifier, calibration: Calibration) -> ScoreKind:

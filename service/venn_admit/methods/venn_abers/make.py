@@ -103,10 +103,7 @@ def make(
     choice = _choice(connection, mc, settings) if evidence is None else evidence.choice(settings)
     points = mc.scored(choice.kind)
     index = VennAbersIndex(
-        points,
-        points.predicted == mc.label,
-        class_count=classifier.class_count,
-        q_bins=settings.q_bins,
+        points, points.predicted == mc.label, class_count=classifier.class_count, q_bins=settings.q_bins
     )
     rows = mc.rows(points, settings.q_bins)
     if evidence is None:

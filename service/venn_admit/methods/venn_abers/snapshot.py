@@ -56,11 +56,7 @@ class AbersContext:
     def scored(self, points: PointsToDecide) -> CellPoints:
         """Return the points as cells see them."""
         return scored_points(
-            self.kind,
-            self.model,
-            points.require_logits(),
-            points.approximation,
-            neighbour_count=self.neighbour_count,
+            self.kind, self.model, points.require_logits(), points.approximation, neighbour_count=self.neighbour_count
         )
 
     def selected(

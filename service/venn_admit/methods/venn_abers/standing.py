@@ -16,15 +16,7 @@ from venn_admit.core.comparison.held_out import ScoredSplits
 from venn_admit.core.standing.certificate import standing_certificate
 from venn_admit.core.standing.chains import level_of_chain, standing_chain
 from venn_admit.core.standing.following import MOST_DOCUMENTS, foretell_following
-from venn_admit.core.standing.state import (
-    State,
-    advance,
-    certified_counts,
-    initial_state,
-    refuted,
-    restarted,
-    start,
-)
+from venn_admit.core.standing.state import State, advance, certified_counts, initial_state, refuted, restarted, start
 from venn_admit.core.types import IntArray
 from venn_admit.methods.venn_abers.split_points import require_evidence
 from venn_admit.store.calibrations import chains, venn_abers

@@ -203,11 +203,7 @@ def _admit_sets_of_vp(
 
 
 def _set_block(
-    block: LabelledApproximations,
-    admit: AdmitIndex,
-    settings: CalibratorSettings,
-    class_count: int,
-    memory_budget: int,
+    block: LabelledApproximations, admit: AdmitIndex, settings: CalibratorSettings, class_count: int, memory_budget: int
 ) -> _SetBlock:
     approximation = block.approximation
     sets = admit.sets(

@@ -45,11 +45,7 @@ def calibration_payload(report: CalibrationReport, render: Render) -> dict[str, 
                 for selection, chosen in groupby(inventory.selections, lambda one: one.selection)
             },
         },
-        "since": {
-            "arrived": report.changes.arrived,
-            "changed": report.changes.changed,
-            "left": report.changes.left,
-        },
+        "since": {"arrived": report.changes.arrived, "changed": report.changes.changed, "left": report.changes.left},
         "map": None if report.map is None else map_payload(report.map),
         "coverage": coverage_payload(report),
         "history": history_payload(report),

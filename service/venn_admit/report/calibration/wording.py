@@ -81,10 +81,7 @@ def sections(report: CalibrationReport, render: Render) -> list[Section]:
 
 def pictures(report: CalibrationReport) -> list[Picture]:
     """Return the charts of the page beside the map, the most telling first."""
-    return [
-        *coverage_pictures(report),
-        *report.part.pictures(report),
-    ]
+    return [*coverage_pictures(report), *report.part.pictures(report)]
 
 
 def queries_of_tables(report: CalibrationReport, render: Render) -> Iterator[tuple[str, str]]:

@@ -188,11 +188,7 @@ def build_dataset_report(
         grid=None
         if neighbour_count is None
         else accuracy_grid(
-            points.knn.match_count,
-            points.knn.distance,
-            correct,
-            neighbour_count,
-            default_match_bins(neighbour_count),
+            points.knn.match_count, points.knn.distance, correct, neighbour_count, default_match_bins(neighbour_count)
         ),
         set_methods=tuple(row.name for row in methods[: len(methods) - len(points.selective)]),
         risk_curves=_risk_curves(points),

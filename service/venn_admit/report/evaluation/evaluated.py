@@ -51,10 +51,7 @@ def settings_of_bands(settings: CalibratorSettings, neighbour_count: int) -> Set
             **setting_words(settings, "kappa", "delta"),
             "bins of q": bins_text(settings.q_bins, neighbour_count),
         },
-        {
-            **json_settings(settings, "alpha", "thresholds", "kappa", "delta"),
-            "bin_edges": list(settings.q_bins),
-        },
+        {**json_settings(settings, "alpha", "thresholds", "kappa", "delta"), "bin_edges": list(settings.q_bins)},
         "The verdicts judge its decisions, which are plain; Venn-ADMIT as mc and vp divide it stands beside them."
         if settings.undivided
         else "The verdicts judge its weighted decisions; plain ones are shown beside them.",

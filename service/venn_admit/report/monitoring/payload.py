@@ -78,8 +78,7 @@ def alarm_payload(report: MonitorReport, alarm: StandingAlarm) -> dict[str, Any]
             "since": alarm.created_at.isoformat(),
             "target": str(report.target),
             "figures": next(
-                (_reading_payload(report, reading) for reading in report.readings if reading.about == alarm.about),
-                None,
+                (_reading_payload(report, reading) for reading in report.readings if reading.about == alarm.about), None
             ),
         }
     )

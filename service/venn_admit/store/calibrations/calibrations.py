@@ -311,10 +311,7 @@ def latest_with(engine: Engine, name: str, exemplar_ids: Sequence[int], key_ids:
 
 
 def _latest(
-    name: str,
-    exemplar_ids: Sequence[int],
-    key_ids: Sequence[int],
-    asked: Callable[..., Iterable[Sequence[Any]]],
+    name: str, exemplar_ids: Sequence[int], key_ids: Sequence[int], asked: Callable[..., Iterable[Sequence[Any]]]
 ) -> Latest:
     if not name.isprintable():  # as in `classifiers.by_name`
         return Latest(None)

@@ -275,12 +275,7 @@ def work_rows(connection: Connection, exemplar_ids: IntArray, *, with_labelled: 
 
 
 def table_queries(
-    classifier: str,
-    calibration: int,
-    setting: int,
-    split: str,
-    match_edges: Sequence[int],
-    part_edges: Sequence[int],
+    classifier: str, calibration: int, setting: int, split: str, match_edges: Sequence[int], part_edges: Sequence[int]
 ) -> dict[str, str]:
     """Return the SQL of each query behind a table of a report by its name, with its parameters written out.
 

@@ -192,9 +192,7 @@ def split_blocks(
     for block in copy_out(driver_cursor(connection), query, parameters, columns, rows):
         stored = _approximation(block)
         yield LabelledApproximations(
-            block["id"],
-            block["label"],
-            stored if instead is None else instead.replaced(block["id"], stored),
+            block["id"], block["label"], stored if instead is None else instead.replaced(block["id"], stored)
         )
 
 

@@ -171,10 +171,7 @@ def part_of(name: str) -> Select[Any]:
     part = (
         select(place.label("place"), *keys)
         .select_from(joined)
-        .where(
-            belongs,
-            tuple_(*keys) > tuple_(*(bindparam(key.name, type_=key.type) for key in keys)),
-        )
+        .where(belongs, tuple_(*keys) > tuple_(*(bindparam(key.name, type_=key.type) for key in keys)))
         .order_by(*keys)
         .limit(bindparam("batch"))
         .cte("part")

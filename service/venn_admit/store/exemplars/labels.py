@@ -141,10 +141,7 @@ def newest_event(connection: Connection, exemplar: LabelledExemplar) -> Row[Any]
 
 def record(connection: Connection, events: Sequence[LabelEvent], *, source: str) -> None:
     """Append events to the ledger, and set labels and splits as they say; each exemplar occurs once."""
-    changed = {
-        "exemplar_ids": [event.exemplar_id for event in events],
-        "labels": [event.label for event in events],
-    }
+    changed = {"exemplar_ids": [event.exemplar_id for event in events], "labels": [event.label for event in events]}
     execute(connection, "labels.set_labels", **changed, splits=[event.split for event in events])
     append_events(
         connection,

@@ -87,11 +87,7 @@ def analyze(connection: Connection, classifier: Classifier, added: int) -> None:
 
 def grew_after(connection: Connection, classifier: Classifier, version: int) -> bool:
     """Return whether any training exemplars arrived after a version, without those that wait."""
-    parameters = {
-        "classifier_id": classifier.id,
-        "version": version,
-        "support_version": classifier.support_version,
-    }
+    parameters = {"classifier_id": classifier.id, "version": version, "support_version": classifier.support_version}
     return bool(execute(connection, "support.grew", **parameters).scalar_one())
 
 

@@ -64,12 +64,7 @@ async def post_calibration(request: Request, cascade: CascadeName) -> Response:
 
 
 def _cascade(
-    request: Request,
-    name: str,
-    *,
-    status: int = 200,
-    refusal: str | None = None,
-    form: Mapping[str, str] | None = None,
+    request: Request, name: str, *, status: int = 200, refusal: str | None = None, form: Mapping[str, str] | None = None
 ) -> Response:
     engine = runtime_of(request).engine
     found = manage.show(engine, name)

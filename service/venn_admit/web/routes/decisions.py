@@ -14,13 +14,7 @@ from venn_admit.core.groups import named_texts
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.errors import InvalidInputError, VennAdmitError
 from venn_admit.flows.data.catalogue import find
-from venn_admit.flows.decisions.listing import (
-    applied_rule,
-    find_decision,
-    list_decisions,
-    show_decision,
-    stored_point,
-)
+from venn_admit.flows.decisions.listing import applied_rule, find_decision, list_decisions, show_decision, stored_point
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import GivenPoint, as_logits
 from venn_admit.http.guards.guard import needs

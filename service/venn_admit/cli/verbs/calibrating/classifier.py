@@ -60,9 +60,7 @@ def create(
     knn = created.knn
     size = "logits only" if knn is None else f"D = {knn.dimension}, K = {knn.neighbour_count}"
     print_result(
-        as_json,
-        created_json(created),
-        f"Created classifier {name}: {len(created.class_names)} classes, {size}.",
+        as_json, created_json(created), f"Created classifier {name}: {len(created.class_names)} classes, {size}."
     )
 
 
@@ -150,12 +148,7 @@ def label(
     if done.ignored:
         ignored = ", ".join(shown(column) or "a column without a name" for column in done.ignored)
         warn(f"{file.name}: these columns are ignored: {ignored}.")
-    print_result(
-        as_json,
-        json_of(done),
-        *label_lines(file, done),
-        *due_lines(name, done.recalibrations_due),
-    )
+    print_result(as_json, json_of(done), *label_lines(file, done), *due_lines(name, done.recalibrations_due))
 
 
 def fit(

@@ -68,9 +68,7 @@ def switch(
 
 
 def extractor(
-    name: Name,
-    version: Annotated[str, typer.Argument(help="Version of the extractor.")],
-    as_json: Json = False,
+    name: Name, version: Annotated[str, typer.Argument(help="Version of the extractor.")], as_json: Json = False
 ) -> None:
     """State which extractor the vectors come from, or correct that while no exemplars are stored."""
     from venn_admit.flows.calibration.generations import state_extractor

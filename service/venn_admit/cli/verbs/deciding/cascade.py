@@ -74,8 +74,7 @@ def calibrate(
         str | None, typer.Option(help=f"Confidence of the certificate. Default: {DEFAULT_CONFIDENCE}.")
     ] = None,
     test: Annotated[
-        str | None,
-        typer.Option(help=f"How documents of several points are tested. Default: {DEFAULT_TEST}."),
+        str | None, typer.Option(help=f"How documents of several points are tested. Default: {DEFAULT_TEST}.")
     ] = None,
     as_json: Json = False,
 ) -> None:

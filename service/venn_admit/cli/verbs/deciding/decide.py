@@ -34,8 +34,7 @@ def decide(
         typer.Option(help="Search by the HNSW index with this many candidates, K to 1000; default: search exactly."),
     ] = None,
     neighbours: Annotated[
-        int | None,
-        typer.Option(min=0, help="How many of the nearest training exemplars to show; default: all K."),
+        int | None, typer.Option(min=0, help="How many of the nearest training exemplars to show; default: all K.")
     ] = None,
     stating: Stating,
     as_json: Json = False,

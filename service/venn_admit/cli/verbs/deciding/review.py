@@ -68,8 +68,7 @@ def next_points(
 def label(
     name: Name,
     labels: Annotated[
-        list[str],
-        typer.Argument(metavar="ID=CLASS...", help="Labels, such as review-1=positive, by class or number."),
+        list[str], typer.Argument(metavar="ID=CLASS...", help="Labels, such as review-1=positive, by class or number.")
     ],
     reviewer: Reviewer = None,
     resolve: Annotated[

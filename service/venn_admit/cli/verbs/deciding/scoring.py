@@ -93,11 +93,7 @@ def evaluate_data(
 
 
 def evaluate_sets(
-    session: "Session",
-    name: str,
-    files: Mapping[str, Path],
-    calibration: int | None,
-    stating: Stating = NOTHING_STATED,
+    session: "Session", name: str, files: Mapping[str, Path], calibration: int | None, stating: Stating = NOTHING_STATED
 ) -> "tuple[DatasetReport, ...]":
     """Do the same of several files, by their titles and one calibration."""
     from venn_admit.flows.reports.evaluate import evaluate_sets as flow

@@ -31,8 +31,7 @@ def what_if(
     kappa: Annotated[str | None, typer.Option(help="Venn-ADMIT only: kappas to try, separated by commas.")] = None,
     delta: Annotated[str | None, typer.Option(help="Venn-ADMIT only: deltas to try, separated by commas.")] = None,
     q_bins: Annotated[
-        list[str] | None,
-        typer.Option(help="Bins of q to try: lower edges, separated by commas; may be repeated."),
+        list[str] | None, typer.Option(help="Bins of q to try: lower edges, separated by commas; may be repeated.")
     ] = None,
     thresholds: Annotated[
         str | None, typer.Option(help="Thresholds to try, each for every class, separated by commas.")

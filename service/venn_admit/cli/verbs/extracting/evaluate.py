@@ -40,8 +40,7 @@ def evaluate(
         ),
     ] = None,
     k: Annotated[
-        int | None,
-        typer.Option(min=1, help="With --train: K, the number of neighbours of the KNN. Default: 25."),
+        int | None, typer.Option(min=1, help="With --train: K, the number of neighbours of the KNN. Default: 25.")
     ] = None,
     *,
     reading: ModelReading,

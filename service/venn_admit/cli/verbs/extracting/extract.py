@@ -103,8 +103,7 @@ def apply(
     file: Annotated[Path, typer.Argument(help="As in `extract train`; labels may be missing.")],
     out: Annotated[Path, typer.Option(help="The exemplars, .parquet, for `ingest`, `score` and `evaluate`.")],
     without: Annotated[
-        list[Path] | None,
-        typer.Option(help="Texts to leave out of FILE, such as those trained on. May be repeated."),
+        list[Path] | None, typer.Option(help="Texts to leave out of FILE, such as those trained on. May be repeated.")
     ] = None,
     level: Level = None,
     document_labels: Annotated[

@@ -135,8 +135,7 @@ class Training(ReadingOptions):
         ),
     ] = "document"
     layers: Annotated[
-        str | None,
-        typer.Option(help="Layers of the encoder to concatenate, such as 3,5. Default: the last."),
+        str | None, typer.Option(help="Layers of the encoder to concatenate, such as 3,5. Default: the last.")
     ] = None
     max_tokens: Annotated[
         int | None,
@@ -174,8 +173,7 @@ class Training(ReadingOptions):
         bool, typer.Option("--balanced", help="Weight classes in inverse proportion to their frequency.")
     ] = False
     background: Annotated[
-        str | None,
-        typer.Option(help="A class that no token is evidence for, such as O or other. Documents only."),
+        str | None, typer.Option(help="A class that no token is evidence for, such as O or other. Documents only.")
     ] = None
     seed: Annotated[int, typer.Option(help="Seed of training, and of the split hash.")] = 0
 

@@ -25,9 +25,7 @@ ALPHA, KAPPA = "0.1", 100
 SETS = {"test": "test, other film reviews", "ood": "ood, tweets instead of reviews"}
 
 
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("demo-report"),
-) -> None:
+def demo(out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("demo-report")) -> None:
     """Ingest, fit, calibrate, score and compare, on bundled real data."""
     from rich.rule import Rule
     from rich.text import Text

@@ -112,8 +112,7 @@ def delete(job: JobId, as_json: Json = False) -> None:
 
 def prune(
     older_than: Annotated[
-        str | None,
-        typer.Option(help="Days since a job ended, such as 90d; default: VENN_ADMIT_KEEP_DECISIONS."),
+        str | None, typer.Option(help="Days since a job ended, such as 90d; default: VENN_ADMIT_KEEP_DECISIONS.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would be removed.")] = False,
     as_json: Json = False,

@@ -113,13 +113,7 @@ class CascadePlan:
 
 
 def plan_path(
-    proposing: CascadePoints,
-    shown: Evidence,
-    *,
-    alpha: float,
-    kinds: Sequence[Kind],
-    level: float,
-    class_count: int,
+    proposing: CascadePoints, shown: Evidence, *, alpha: float, kinds: Sequence[Kind], level: float, class_count: int
 ) -> CascadePlan:
     """Return the policies to test, from the first whose chance to pass is foretold to be nearly the best.
 
@@ -199,13 +193,7 @@ def _path(curves: Sequence[ShareCurves], columns: tuple[Column, ...], shares: Fl
 
 
 def _foretell(
-    order: CascadeOrder,
-    points: CertificatePoints,
-    doubt: FloatArray,
-    shown: Evidence,
-    *,
-    alpha: float,
-    level: float,
+    order: CascadeOrder, points: CertificatePoints, doubt: FloatArray, shown: Evidence, *, alpha: float, level: float
 ) -> ForetoldPath:
     """Foretell the tests of a path.
 

@@ -5,13 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from venn_admit.core.calibrators.certification import (
-    ClassKind,
-    DocumentTest,
-    Kind,
-    PromisedClass,
-    part_kind,
-)
+from venn_admit.core.calibrators.certification import ClassKind, DocumentTest, Kind, PromisedClass, part_kind
 from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.calibrators.loss import LossMatrix

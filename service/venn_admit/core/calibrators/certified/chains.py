@@ -102,13 +102,7 @@ class Plan:
 
 
 def plan_chains(
-    proposing: CertificatePoints,
-    shown: Evidence,
-    losses: Losses,
-    *,
-    alpha: float,
-    kinds: Sequence[Kind],
-    level: float,
+    proposing: CertificatePoints, shown: Evidence, losses: Losses, *, alpha: float, kinds: Sequence[Kind], level: float
 ) -> Plan:
     """Return what is to be tested for kinds of classes.
 

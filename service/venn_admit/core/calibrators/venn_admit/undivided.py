@@ -29,14 +29,7 @@ from venn_admit.core.calibrators.order_statistics import OrderStatistics
 from venn_admit.core.calibrators.settings import CalibratorSettings
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex, admit_sets
 from venn_admit.core.checks import check_lengths
-from venn_admit.core.types import (
-    AdmitSets,
-    BoolArray,
-    CalibrationPoints,
-    FloatArray,
-    IntArray,
-    VennProbabilities,
-)
+from venn_admit.core.types import AdmitSets, BoolArray, CalibrationPoints, FloatArray, IntArray, VennProbabilities
 
 _ROW_BYTES = 12 * 8  # of cuts with what they are made from, for each point and class
 

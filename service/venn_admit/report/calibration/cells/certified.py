@@ -64,11 +64,7 @@ def section_of_tests(certificate: Certificate, class_names: Sequence[str]) -> Se
 
 def certificate_payload(certificate: Certificate, class_names: Sequence[str]) -> dict[str, Any]:
     """Return a certificate as JSON has it."""
-    return {
-        "certified": certificate.policy is not None,
-        "classes": list(class_names),
-        **to_document(certificate),
-    }
+    return {"certified": certificate.policy is not None, "classes": list(class_names), **to_document(certificate)}
 
 
 def kinds_text(certificate: Certificate) -> str:

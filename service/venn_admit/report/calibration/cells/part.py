@@ -21,12 +21,7 @@ from venn_admit.report.calibration.cells.certified import (
     section_of_tests,
     unpromised_text,
 )
-from venn_admit.report.calibration.cells.wording import (
-    CellsContents,
-    cells_section,
-    lacking_text,
-    score_section,
-)
+from venn_admit.report.calibration.cells.wording import CellsContents, cells_section, lacking_text, score_section
 from venn_admit.report.calibration.common.history import chains_picture
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Finding, Picture, Section
@@ -109,10 +104,7 @@ class CellsPart(CellsContents):
             if found is None
             else (
                 certificate_section(
-                    found,
-                    names,
-                    has_average=self.average is not None,
-                    has_ended=bool(report.snapshot.chain_has_ended),
+                    found, names, has_average=self.average is not None, has_ended=bool(report.snapshot.chain_has_ended)
                 ),
                 section_of_tests(found, names),
             )
