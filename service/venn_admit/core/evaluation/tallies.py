@@ -209,7 +209,11 @@ def document_interval(
 
 
 def share_interval(correct: int, count: int) -> tuple[float, float]:
-    """Return the 95 % Wilson interval of one share."""
+    """Return the 95 % Wilson interval of one share.
+
+    Args:
+        count: Points, of which some are correct.
+    """
     low, high = wilson_interval(correct, count)
     return float(low), float(high)
 
