@@ -32,7 +32,7 @@ Build = Callable[[list[tuple[int, int, int]]], DatasetReport]
 PNG_START = b"\x89PNG\r\n\x1a\n"
 
 
-@pytest.mark.parametrize("which", ["hostile", "ten_classes", "many_scripts"])
+@pytest.mark.parametrize("which", ["ten_classes", "many_scripts"])
 def test_every_chart_is_saved(which: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     report: DatasetReport = request.getfixturevalue(which)
     paths = save_charts(report, tmp_path)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure, FigureBase
 
 from venn_admit.report.charts.drawing import draw_coverage, draw_heatmap, draw_reliability
@@ -136,7 +137,9 @@ def to_svg(figure: Figure, prefix: str, label: str) -> str:
     with mpl.rc_context({"svg.hashsalt": prefix, "svg.fonttype": "none"}), warnings.catch_warnings():
         # What our fonts lack the browser's may have.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
-        figure.savefig(text, format="svg", facecolor="white", metadata={"Date": None, "Creator": None})
+        figure.set_facecolor("white")
+        # `savefig` would draw twice, once for the layout, which drawing sees to itself.
+        FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
