@@ -165,31 +165,41 @@ def advance(chain: StandingChain, state: State, points: CertificatePoints) -> St
             cost, as a stake below pi_min / ((1 - alpha) M) on z / pi would.
     """
     found, ends, counts = list(state), list[int](), certified_counts(chain, state)
+    in_force: dict[int, list[CountedDocuments]] = {}
     waiting = sum(counts[number] < len(chain.classes[number].scores) for number in chain.tested)
     for number, of_class in enumerate(chain.classes):
         rows = points.predicted == number
         if len(of_class.scores) and rows.any():
             is_whole = counts[number] == len(of_class.scores)
             least = 0.0 if is_whole else waiting / chain.level
-            found[number], end = _advance_class(chain, of_class, found[number], points.take(rows), least)
+            taken = _advance_class(chain, of_class, found[number], points.take(rows), least)
+            found[number], in_force[number], end = taken
             ends += [] if is_whole or end is None else [end]
-    if not ends:
-        return tuple(found)
     # From the first document on by which a class ended, the others have its level, and other thresholds are in force.
-    until = points.document <= min(ends)
+    until = points.document <= min(ends, default=np.inf)
     if not until.all():
         return advance(chain, advance(chain, state, points.take(until)), points.take(~until))
+    for number, documents in in_force.items():
+        against = found[number].against
+        for of_block in documents:
+            against = go_on(against, of_block, alpha=chain.alpha, needed=len(chain.tested) / LEVEL)
+        found[number] = replace(found[number], against=against)
     return tuple(found)
 
 
 def _advance_class(
     chain: StandingChain, of: ClassChain, state: ClassState, points: CertificatePoints, least: float
-) -> tuple[ClassState, int | None]:
-    """The state after further points of a class, and the first document by which all of its thresholds are certified.
+) -> tuple[ClassState, list[CountedDocuments], int | None]:
+    """What further points of a class come to, except for the game against what is certified.
 
     least: the wealth that certifies a threshold.
+
+    Returns:
+        The state after them, what the thresholds in force admit, and the first document by which all thresholds are
+        certified.
     """
     stakes, end = np.append(GAMBLERS, 0.0)[: state.wealth.shape[1]], None
+    in_force: list[CountedDocuments] = []
     for block in in_blocks(points, state.wealth.size):
         admitted, right = document_counts(block, of.scores)
         shown, of_right = (admitted, right) if block.weight is None else document_weights(block, of.scores)
@@ -204,12 +214,14 @@ def _advance_class(
         before = counts[:-1]
         rows = np.flatnonzero((before > 0) & (admitted[np.arange(len(before)), before - 1] > 0))
         place = before[rows] - 1
-        in_force = CountedDocuments(
-            admitted[rows, place],
-            right[rows, place],
-            weight[rows, place],
-            (weight - right_weight)[rows, place],
-            of.largest[place],
+        in_force.append(
+            CountedDocuments(
+                admitted[rows, place],
+                right[rows, place],
+                weight[rows, place],
+                (weight - right_weight)[rows, place],
+                of.largest[place],
+            )
         )
         state = ClassState(
             wealth,
@@ -217,9 +229,9 @@ def _advance_class(
             state.admitted + admitted.sum(axis=0),
             state.right + right.sum(axis=0),
             state.capped + np.count_nonzero(admitted > of.largest, axis=0),
-            go_on(state.against, in_force, alpha=chain.alpha, needed=len(chain.tested) / LEVEL),
+            state.against,
         )
-    return state, end
+    return state, in_force, end
 
 
 def certified_counts(chain: StandingChain, state: State) -> tuple[int, ...]:

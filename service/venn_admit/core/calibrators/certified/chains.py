@@ -307,15 +307,14 @@ def _by_class(
     """The nested policies that admit most while every class passes by ever fewer standard errors, (P, C)."""
     options = forecast.options(grid)
     admitted = np.maximum(options.admitted, 0.0)
+    excess = options.total_loss - alpha * admitted
     columns = [(ClassKind.TRUE, number) for number in range(len(never))]
     found: list[FloatArray] = []
     for standard_errors in np.linspace(8.0, 0.0, 33).tolist():
         allowed = np.ones(admitted.shape, dtype=np.bool_)
         allowed[never, 1:] = False
         if ClassKind.PREDICTED in kinds:
-            allowed &= options.total_loss - alpha * admitted <= TOLERANCE - forecast.reserve(
-                standard_errors, ClassKind.PREDICTED, admitted
-            )
+            allowed &= excess <= TOLERANCE - forecast.reserve(standard_errors, ClassKind.PREDICTED, admitted)
         allowed[:, 0] = True
         reserve = np.zeros(len(never)) if ClassKind.TRUE in kinds else None
         shares = None
