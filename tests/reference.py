@@ -5,6 +5,7 @@ equal bits on both sides.
 """
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass, fields
 from fractions import Fraction
 
@@ -41,12 +42,11 @@ def bin_number(q: int, edges: tuple[int, ...]) -> int:
 
 def band(points: CalibrationPoints, q: int, d: float, edges: tuple[int, ...], omega: float) -> list[int]:
     """Section 3: rows of the points in B(x_t)."""
+    own, counts = bin_number(q, edges), points.match_count.tolist()
     return [
         j
-        for j in range(len(points.label))
-        if bin_number(int(points.match_count[j]), edges) == bin_number(q, edges)
-        and points.distance[j] >= d - omega
-        and points.distance[j] <= d + omega
+        for j, distance in enumerate(points.distance.tolist())
+        if d - omega <= distance <= d + omega and bin_number(counts[j], edges) == own
     ]
 
 
@@ -63,8 +63,11 @@ def admit_set(
     rows = band(mc, q, d, settings.q_bins, omega)
     class_count = len(class_score)
     members, band_size, threshold = {predicted}, [], []
+    scores_of = defaultdict[int, list[float]](list)
+    for j in rows:
+        scores_of[int(mc.label[j])].append(float(mc.score[j]))
     for c in range(class_count):
-        scores = sorted(float(mc.score[j]) for j in rows if mc.label[j] == c)
+        scores = sorted(scores_of[c])
         rank = math.ceil((len(scores) + 1) * (1 - Fraction(settings.alpha)))
         enough = rank <= len(scores)
         if not enough or class_score[c] <= scores[rank - 1]:
@@ -131,10 +134,11 @@ class Bag:
     def labels_of_category(self) -> list[int]:
         """Those of the points of the category, the last one's own among them."""
         last = len(self.scores) - 1
+        own = self.members(last)
         return [
             int(self.points.label[one])
             for one in self.band(last)
-            if self.points.predicted[one] == self.points.predicted[last] and self.members(one) == self.members(last)
+            if self.points.predicted[one] == self.points.predicted[last] and self.members(one) == own
         ]
 
 

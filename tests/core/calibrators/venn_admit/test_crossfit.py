@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from decimal import Decimal
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -60,19 +61,22 @@ def slow_lower(
     """Section 10 with the functions of the reference, a point at a time."""
     score = 1 - softmax(view.logits)
 
-    def set_of(row: int, scored: int) -> frozenset[int]:
-        """The set of a point as vp, if another fold is scored; that of a scored one itself."""
-        rows = np.flatnonzero((fold != scored) & (fold != fold[row]))
+    @cache
+    def without(scored: int, own: int) -> tuple[CalibrationPoints, CalibratorSettings, float]:
+        """The points of the other folds, as mc."""
+        rows = np.flatnonzero((fold != scored) & (fold != own))
         part = reordered(points, rows)
         scaled = replace(settings, kappa=-(-kappa * len(rows) // len(fold)))
+        return part, scaled, reference.radius(part, settings.delta)
+
+    def set_of(row: int, scored: int) -> frozenset[int]:
+        """The set of a point as vp, if another fold is scored; that of a scored one itself."""
         return reference.admit_set(
             score[row],
             int(points.predicted[row]),
             int(points.match_count[row]),
             float(points.distance[row]),
-            part,
-            scaled,
-            reference.radius(part, settings.delta),
+            *without(scored, int(fold[row])),
         ).members
 
     found = np.full(len(fold), np.nan)
@@ -82,7 +86,8 @@ def slow_lower(
         omega = reference.radius(playing, settings.delta)
         sets = np.array([[c in members for c in range(C)] for members in (set_of(int(j), scored) for j in others)])
         for row in np.flatnonzero(fold == scored).tolist():
-            own = np.array([c in set_of(row, scored) for c in range(C)])
+            members = set_of(row, scored)
+            own = np.array([c in members for c in range(C)])
             if own.sum() != 1:
                 continue
             predicted, q, d = int(points.predicted[row]), int(points.match_count[row]), float(points.distance[row])
