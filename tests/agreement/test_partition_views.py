@@ -128,7 +128,7 @@ def test_partitions_of_cells(classifier: tuple[Bench, str]) -> None:
 
 
 def test_a_policy_admits_in_sql_what_it_admits(copy_of: CopyOf, filled: Filled) -> None:
-    bench = copy_of(filled(reviews_of(6000)))
+    bench = copy_of(filled(reviews_of(4000)))
     asked: dict[str, Any] = {"score": "network", "certify": ("predicted", "true"), "confidence": Decimal("0.9")}
     bench.calibrate_abers("reviews", **asked)
     bench.calibrate_abers("reviews", **asked, alpha=Decimal("0.001"))
@@ -221,7 +221,7 @@ def test_the_coarse_table(classifier: tuple[Bench, str], method: str) -> None:
 
 
 def test_the_coarse_table_is_that_of_evaluate(copy_of: CopyOf, filled: Filled) -> None:
-    bench = copy_of(filled(reviews_of(6000)))
+    bench = copy_of(filled(reviews_of(4000)))
     bench.score("reviews", EXAMPLES / "test.npz", weighted=False)
     request = request_evaluation_of_decisions(bench.workspace(), "reviews", calibration_id=1)
     if request.job_id is not None:

@@ -32,7 +32,7 @@ WHERE
 
 @pytest.fixture
 def bench(copy_of: CopyOf, filled: Filled) -> Bench:
-    return copy_of(filled(reviews_of(6000)))
+    return copy_of(filled(reviews_of(4000)))
 
 
 def report_of_decisions(bench: Bench) -> DatasetReport:

@@ -60,7 +60,7 @@ def give_labels(bench: Bench, rows: range) -> None:
 @pytest.fixture(scope="module")
 def bench(server_url: str, filled: Filled, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """Calibration 1 is by bands of each q, 2 by a few bins, 3 to 5 by Venn-Abers: 4 certified, 5 admitting nothing."""
-    with fresh_bench(server_url, filled(reviews_of(6000)), tmp_path_factory.mktemp("offered")) as made:
+    with fresh_bench(server_url, filled(reviews_of(4000)), tmp_path_factory.mktemp("offered")) as made:
         made.score(NAME, traffic(made, slice(0, SCORED)), weighted=None)
         give_labels(made, range(100))
         made.calibrate(NAME, kappa=100, q_bins=(0, 1, 6, 16, 25), delta=2.0)
@@ -398,7 +398,7 @@ def test_each_query_gives_the_figures_of_its_table(bench: Bench, report: Calibra
 
 
 def test_labels_that_bands_lack(copy_of: CopyOf, filled: Filled) -> None:
-    own = copy_of(filled(reviews_of(3000)))
+    own = copy_of(filled(reviews_of(4000)))
     own.score(NAME, traffic(own, slice(0, SCORED)), weighted=None)
     found = flow(own.workspace(), NAME, calibration_id=None)
     *bins, _ = table_of(found, "band_budget").rows
