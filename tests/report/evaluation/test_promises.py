@@ -31,6 +31,7 @@ def certified_report(kinds: Sequence[ClassKind]) -> DatasetReport:
     return build_dataset_report("test", ("negative", "positive"), points, 25, ALPHA)
 
 
+@pytest.mark.usefixtures("blank_charts")
 @pytest.mark.parametrize(
     ("kinds", "promise"),
     [
