@@ -110,15 +110,10 @@ def test_a_small_budget_is_kept_and_changes_no_bit(case: str) -> None:
     compute = CASES[case]()
     peak, found = peak_beside_result(compute, SMALL)
     assert peak <= SMALL + TILES
-    _, whole = peak_beside_result(compute, DEFAULT_MEMORY_BUDGET)
+    peak_of_whole, whole = peak_beside_result(compute, 64 * DEFAULT_MEMORY_BUDGET)
     assert [array.tobytes() for array in found] == [array.tobytes() for array in whole]
-
-
-@pytest.mark.parametrize("case", ["sets", "local thresholds", "category weights", "localizer logits"])
-def test_a_large_budget_is_used(case: str) -> None:
-    """Else the test above could not fail."""
-    peak, _ = peak_beside_result(CASES[case](), 64 * DEFAULT_MEMORY_BUDGET)
-    assert peak > SMALL + TILES
+    if case != "neighbours":
+        assert peak_of_whole > SMALL + TILES, "what a small budget holds back"
 
 
 def test_an_approximation_takes_tiles_alone() -> None:

@@ -94,24 +94,26 @@ def test_the_same_seed_gives_the_same_bits(reviews: Path, tuned: tuple[Path, Tun
     assert content(tmp_path / "again") == content(out)
 
 
-@pytest.mark.parametrize("stops", [1, 5, 10])
 def test_an_interrupted_training_goes_on(
-    stops: int, reviews: Path, tuned: tuple[Path, Tuned], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    reviews: Path, tuned: tuple[Path, Tuned], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Interrupted at its first step, within the first round, and within the second, one after the other."""
     out, found = tuned
-    steps = 0
+    left = 0
     states = tuning._states
 
     def failing(*args: object) -> torch.Tensor:
-        nonlocal steps
-        steps += 1
-        if steps == stops:
+        nonlocal left
+        left -= 1
+        if not left:
             raise KeyboardInterrupt
         return states(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(tuning, "_states", failing)
-    with pytest.raises(KeyboardInterrupt):
-        run(reviews, tmp_path / "stopped")
+    for step in (1, 5, 10):
+        left = step
+        with pytest.raises(KeyboardInterrupt):
+            run(reviews, tmp_path / "stopped")
     assert run(reviews, tmp_path / "stopped") == found
     assert content(tmp_path / "stopped") == content(out)
     assert not (tmp_path / "stopped" / "unfinished").exists()
