@@ -217,7 +217,7 @@ class _Localizer(TrainableModel):
 
     def forward(self, rows: IntArray) -> torch.Tensor:
         distances = torch.from_numpy(self.distances[rows])  # (b, n_vp), a copy
-        weights: torch.Tensor = _Weights.apply(distances, -self.log_eta.exp())
+        weights: torch.Tensor = _Weights.apply(distances, -self.log_eta.exp())  # type: ignore[no-untyped-call]
         return weights @ self.support_logits  # (b, C)
 
     def values(self) -> FloatArray:

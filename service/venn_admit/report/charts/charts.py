@@ -139,7 +139,8 @@ def to_svg(figure: Figure, prefix: str, label: str) -> str:
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
         figure.set_facecolor("white")
         # `savefig` would draw twice, once for the layout, which drawing sees to itself.
-        FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None, "Creator": None})
+        canvas: Any = FigureCanvasSVG(figure)
+        canvas.print_svg(text, metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
