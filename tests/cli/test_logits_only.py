@@ -134,6 +134,7 @@ def test_exports(made: Program, tmp_path: Path) -> None:
     assert json.loads(parameters.read_text()).keys() == {"alpha", "thresholds", "q_bins", *ADDED_TO_ABERS}
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_report(own: Program, bare_files: Path, tmp_path: Path) -> None:
     """Text, JSON and the page say what there is, and leave out what comes of vectors."""
     assert own("score", NAME, bare_files / "scored.npz", "--out", tmp_path / "scores.parquet").code == 0

@@ -114,6 +114,7 @@ def test_labels_arrive(calibrated: venn_admit.Classifier) -> None:
     assert "Inside predicted classes" in str(watched)
 
 
+@pytest.mark.usefixtures("blank_charts")
 def test_it_is_reported_on(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
     calibrated.score(**bare(samples.scored()))
     found = calibrated.report()
