@@ -19,7 +19,7 @@ from venn_admit.core.types import BoolArray, FloatArray, IntArray
 BLOCK_VALUES = 1 << 20
 """About how many factors are computed at a time."""
 FEW_VALUES = 512
-"""Up to so many, sums go on faster by an axis than by three, though factors are copied for that."""
+"""Up to this number of values, sums go on faster along one axis than along three, though factors are copied for it."""
 STAKES: FloatArray = np.array([0.8 / 2**halvings for halvings in range(9)])
 """(S,) float64 in (0, 1): the parts that gamblers stake. A stake that is wrong by a factor of the square root of two
 grows at least five sixths as fast as the best one; the mean over nine costs log 9, about as much as one more error.
