@@ -1,9 +1,10 @@
 """Labels of drawn points advance a certificate that stands, each by the probability with which its point was drawn."""
 
 from collections.abc import Sequence
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from tests.flows.decisions.test_venn_abers import RELIABILITY
 from tests.flows.logits import ALPHA, CLASSES, NAME, calibrated, exemplars, make, with_vectors
 from tests.flows.recalibration import Computing
 from tests.running import Arrays, Bench
+from tests.templates import CopyOf, Fill, Filled
 from venn_admit.cli.advice import command
 from venn_admit.core.audits import drawn as drawn_at
 from venn_admit.core.types import KnnParameters
@@ -48,15 +50,17 @@ LATER = exemplars("later", 1000, seed=6)
 TRUTH = dict(zip(LATER["id"].tolist(), LATER["y"].tolist(), strict=True))
 
 
-def audited(bench: Bench, name: str = NAME, *, alone: bool = False, rejected: float = 1.0) -> None:
-    """A chain that certifies something, and points that are decided on while audits are drawn.
-
-    alone: whether no point is part of a document.
-    """
+def certifying(bench: Bench, name: str = NAME) -> None:
+    """A chain that certifies something."""
     begin(bench, name)
     give(bench, 0, 400, name)
     advance(bench, name)
-    draw(bench, name, rejected=rejected, columns=("id", "f") if alone else ("id", "doc", "f"))
+
+
+@cache
+def audited(alone: bool, rejected: float) -> Fill:
+    """What has points decided on while audits are drawn; alone: whether no point is part of a document."""
+    return partial(draw, rejected=rejected, columns=("id", "f") if alone else ("id", "doc", "f"))
 
 
 def draw(bench: Bench, name: str = NAME, *, rejected: float, columns: Sequence[str]) -> None:
@@ -95,10 +99,23 @@ def rows_of(ids: set[str]) -> Arrays:
     return {one: LATER[one][rows] for one in ("id", "f", "y")}
 
 
+class Audited(Protocol):
+    """A chain that certifies something, and points as `audited` leaves them, for the test alone."""
+
+    def __call__(self, *, alone: bool = False, rejected: float = 1.0) -> Bench: ...
+
+
 @pytest.fixture
-def reviewed(bench: Bench) -> Bench:
-    audited(bench)
-    return bench
+def with_audits(copy_of: CopyOf, filled: Filled) -> Audited:
+    def copied(*, alone: bool = False, rejected: float = 1.0) -> Bench:
+        return copy_of(filled(audited(alone, rejected), filled(certifying)))
+
+    return copied
+
+
+@pytest.fixture
+def reviewed(with_audits: Audited) -> Bench:
+    return with_audits()
 
 
 def test_labels_of_drawn_points_count_by_their_probability_and_others_stay_selected(reviewed: Bench) -> None:
@@ -162,8 +179,10 @@ def test_the_drawn_points_of_a_document_are_labelled_together(reviewed: Bench) -
     assert review(reviewed, [], **{first.replace("-", "_"): (TRUTH[first] + 1) % CLASSES}).corrected == 1
 
 
-def test_drawn_points_that_the_smallest_rate_would_have_drawn_calibrate_if_they_stand_alone(bench: Bench) -> None:
-    audited(bench, alone=True)
+def test_drawn_points_that_the_smallest_rate_would_have_drawn_calibrate_if_they_stand_alone(
+    with_audits: Audited,
+) -> None:
+    bench = with_audits(alone=True)
     sampled = set(np.array(list(TRUTH))[drawn_at(KEY, [one.encode() for one in TRUTH], np.full(len(TRUTH), RATE))])
     points = drawn(bench)
     assert sampled < set(points), "and rejected points beside them"
@@ -237,10 +256,10 @@ def test_a_chain_that_begins_after_audits_takes_what_calibrates_as_a_sample_at_o
 
 @pytest.mark.parametrize("rejected", [1.0, 0.5])
 def test_random_labels_of_points_that_were_not_drawn_count_if_any_point_might_have_been_left(
-    bench: Bench, rejected: float
+    with_audits: Audited, rejected: float
 ) -> None:
     """And weigh the smallest probability of that, divided by their own."""
-    audited(bench, alone=True, rejected=rejected)
+    bench = with_audits(alone=True, rejected=rejected)
     rows = bench.rows("SELECT external_id, probability, is_drawn FROM report.audit_draw_v1 ORDER BY external_id")
     left = {row.external_id: row.probability for row in rows if not row.is_drawn}
     path = bench.folder / "random.csv"
@@ -258,9 +277,9 @@ def test_random_labels_of_points_that_were_not_drawn_count_if_any_point_might_ha
     assert replay(bench.workspace(), decision).differing == ()
 
 
-def test_a_label_counts_in_each_generation_that_drew_the_point(bench: Bench) -> None:
+def test_a_label_counts_in_each_generation_that_drew_the_point(with_audits: Audited) -> None:
     """Or else those that the one before rejects would be missing in the next one, which are where errors are."""
-    audited(bench, alone=True)
+    bench = with_audits(alone=True)
     create_generation(bench.engine, NAME)
     other = f"{NAME}@2"
     bench.ingest(other, bench.write("held-out.npz", exemplars("held-out", 800, seed=1)), "held-out")
@@ -292,13 +311,13 @@ def test_a_label_counts_in_each_generation_that_drew_the_point(bench: Bench) -> 
 
 @pytest.mark.parametrize("rejected", [1.0, 0.5])
 def test_each_generation_draws_by_itself_so_that_what_comes_again_weighs_as_any_other_point(
-    bench: Bench, rejected: float
+    with_audits: Audited, rejected: float
 ) -> None:
     """What was drawn before has labels, which the next policy may follow from, and some of it calibrates.
 
     The same draws would take none of the rest that is admitted, and too many of those that are rejected.
     """
-    audited(bench, alone=True, rejected=rejected)
+    bench = with_audits(alone=True, rejected=rejected)
     of_first = drawn(bench)
     review(bench, list(of_first))
     create_generation(bench.engine, NAME)
@@ -325,21 +344,8 @@ def test_each_generation_draws_by_itself_so_that_what_comes_again_weighs_as_any_
 COPIES = 60
 
 
-@pytest.mark.parametrize(("first", "then"), list(product(["drawn", "left"], repeat=2)))
-def test_copies_are_drawn_apart_and_the_first_that_is_labelled_counts_for_the_chain(
-    bench: Bench, first: str, then: str
-) -> None:
-    """In whichever advance another one comes, also once its label was taken back; a monitor counts each."""
-
-    def give(key: str, number: object, *, retract: bool = False) -> int:
-        """How many points count for the chain once a point has a random label, or no longer."""
-        path = bench.folder / "labels.csv"
-        path.write_text(f"external_id,label\n{key},{number}\n")
-        label(bench.engine, NAME, LabelFile(path), selection="random", retract=retract)
-        served = recalibrate(bench.workspace(), NAME, shell=Computing(bench))
-        assert all(step is None or step.error is None for _, step in served)
-        return certificate(bench).points
-
+def score_copies(bench: Bench) -> None:
+    """A chain, and copies of one point that were decided on while audits are drawn."""
     bench.create(NAME, dimension=2, class_count=CLASSES, neighbour_count=3)
     for split, number, seed in (("train", 40, 5), ("mc", 400, 1), ("vp", 400, 2)):
         bench.ingest(NAME, with_vectors(bench, exemplars(split, number, seed), seed=seed), split)
@@ -350,6 +356,24 @@ def test_copies_are_drawn_apart_and_the_first_that_is_labelled_counts_for_the_ch
     one["id"] = np.array([f"copy-{row}" for row in range(COPIES)])
     one["r"] = np.ones((COPIES, 2), dtype=np.float32)
     bench.score(NAME, bench.write("copies.npz", one), weighted=None)
+
+
+@pytest.mark.parametrize(("first", "then"), list(product(["drawn", "left"], repeat=2)))
+def test_copies_are_drawn_apart_and_the_first_that_is_labelled_counts_for_the_chain(
+    copy_of: CopyOf, filled: Filled, first: str, then: str
+) -> None:
+    """In whichever advance another one comes, also once its label was taken back; a monitor counts each."""
+    bench = copy_of(filled(score_copies))
+
+    def give(key: str, number: object, *, retract: bool = False) -> int:
+        """How many points count for the chain once a point has a random label, or no longer."""
+        path = bench.folder / "labels.csv"
+        path.write_text(f"external_id,label\n{key},{number}\n")
+        label(bench.engine, NAME, LabelFile(path), selection="random", retract=retract)
+        served = recalibrate(bench.workspace(), NAME, shell=Computing(bench))
+        assert all(step is None or step.error is None for _, step in served)
+        return certificate(bench).points
+
     copies = {
         row.external_id: "drawn" if row.is_drawn else "left"
         for row in bench.rows("SELECT external_id, is_drawn FROM report.audit_draw_v1 ORDER BY created_at, external_id")
@@ -389,10 +413,12 @@ def test_reviewed_points_that_were_decided_on_before_a_fit_count_after_it(bench:
 
 
 @pytest.mark.parametrize("parts", [4])
-def test_by_parts_reviews_are_what_they_are_at_once_to_the_last_bit(bench: Bench, parts: int) -> None:
+def test_by_parts_reviews_are_what_they_are_at_once_to_the_last_bit(reviewed: Bench, parts: int) -> None:
     """With labels that are corrected after they counted, and random ones in between."""
+    bench = reviewed
+    certifying(bench, ONCE)
+    draw(bench, ONCE, rejected=1.0, columns=("id", "doc", "f"))
     for name in (NAME, ONCE):
-        audited(bench, name)
         points = drawn(bench, name)
         documents = sorted({document for _, document in points.values()})
         for part in range(parts):

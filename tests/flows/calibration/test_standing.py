@@ -58,6 +58,10 @@ def begin(bench: Bench, name: str = NAME) -> None:
     bench.score(name, bench.write("new.npz", unlabelled), weighted=None)
 
 
+def begin_once_more(bench: Bench) -> None:
+    begin(bench, ONCE)
+
+
 def begin_with_vectors(bench: Bench, name: str) -> None:
     """Held-out data with vectors, and a chain."""
     bench.create(name, dimension=2, class_count=CLASSES, neighbour_count=3)
@@ -136,6 +140,12 @@ def begun(copy_of: CopyOf, begun_template: str) -> Bench:
     return copy_of(begun_template)
 
 
+@pytest.fixture
+def begun_twice(copy_of: CopyOf, filled: Filled, begun_template: str) -> Bench:
+    """Two classifiers alike, `NAME` and `ONCE`."""
+    return copy_of(filled(begin_once_more, begun_template))
+
+
 def test_it_begins_with_the_labels_that_a_certificate_made_once_tests(begun: Bench) -> None:
     began, evidence = certificate(begun), count(begun, "standing_evidence")
     made = calibrated(begun, certify="predicted", score="network").made
@@ -172,11 +182,10 @@ def test_only_positions_that_something_goes_back_to_are_kept(begun: Bench) -> No
 
 
 @pytest.mark.parametrize("parts", [2, 6])
-def test_by_parts_it_is_what_it_is_at_once_to_the_last_bit(bench: Bench, parts: int) -> None:
+def test_by_parts_it_is_what_it_is_at_once_to_the_last_bit(begun_twice: Bench, parts: int) -> None:
     """With labels that are corrected, or taken back and given again, before and after they counted."""
-    size = 1200 // parts
+    bench, size = begun_twice, 1200 // parts
     for name in (NAME, ONCE):
-        begin(bench, name)
         for part in range(parts):
             give(bench, part * size, part * size + size, name)
             wrong = (LABELS[f"new-{part}"] + 1) % CLASSES
@@ -188,10 +197,10 @@ def test_by_parts_it_is_what_it_is_at_once_to_the_last_bit(bench: Bench, parts: 
     assert everything(bench) == everything(bench, ONCE)
 
 
-def test_a_document_whose_first_label_was_taken_back_does_not_count_by_later_ones(bench: Bench) -> None:
+def test_a_document_whose_first_label_was_taken_back_does_not_count_by_later_ones(begun_twice: Bench) -> None:
     """Whether its first label had counted or not."""
+    bench = begun_twice
     for name in (NAME, ONCE):
-        begin(bench, name)
         give(bench, 0, 1, name)
         give(bench, 2, 100, name)
         if name == NAME:
@@ -308,17 +317,17 @@ def test_a_correction_of_a_label_at_the_start_is_bet_on_again(begun: Bench) -> N
     assert all(of.wealth.shape[1] == 8 for of in found)
 
 
-def test_two_at_once_count_each_label_once(begun: Bench) -> None:
-    give(begun, 0, 600)
+def test_two_at_once_count_each_label_once(begun_twice: Bench) -> None:
+    bench, before = begun_twice, count(begun_twice, "standing_evidence")
+    start = certificate(bench).points
+    give(bench, 0, 600)
     with ThreadPoolExecutor(4) as threads:
-        for done in [threads.submit(advance, begun) for _ in range(4)]:
+        for done in [threads.submit(advance, bench) for _ in range(4)]:
             done.result()
-    assert certificate(begun).points == count(begun, "standing_evidence")
-    make_once = everything(begun)
-    begin(begun, ONCE)
-    give(begun, 0, 600, ONCE)
-    advance(begun, ONCE)
-    assert everything(begun, ONCE) == make_once
+    assert certificate(bench).points - start == count(bench, "standing_evidence") - before == 600
+    give(bench, 0, 600, ONCE)
+    advance(bench, ONCE)
+    assert everything(bench) == everything(bench, ONCE)
 
 
 def test_a_crash_leaves_it_as_it_was(begun: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
