@@ -73,8 +73,22 @@ def edge(copy_of: CopyOf, scored: str) -> Bench:
     return copy_of(scored)
 
 
-def test_every_decision_of_the_edge_cases(edge: Bench) -> None:
-    assert_replayed(edge, decision_ids(edge, "true", 320))
+ALIKE = """
+SELECT id
+FROM (
+    SELECT id, row_number() OVER (
+        PARTITION BY weighted, reason, predicted, match_count ORDER BY md5(id::text)
+    ) AS place FROM decision
+) AS placed
+WHERE place <= 2
+"""
+
+
+def test_every_kind_of_decision_of_the_edge_cases(edge: Bench) -> None:
+    """Two of each reason, class and q, with and without weights."""
+    ids = [row.id for row in edge.rows(ALIKE)]
+    assert len(ids) > 60
+    assert_replayed(edge, ids)
 
 
 def test_what_it_shows(edge: Bench) -> None:

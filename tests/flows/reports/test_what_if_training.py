@@ -12,7 +12,7 @@ from sqlalchemy import text
 from tests.cli.program import versions
 from tests.flows.decisions.test_venn_abers import RELIABILITY
 from tests.running import EXAMPLES, Bench, Golden, workspace
-from tests.templates import CopyOf, Fill, Filled, reviews_of
+from tests.templates import CopyOf, Fill, Filled
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, changed_rows
 from venn_admit.core.types import Approximation, CalibrationPoints
 from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError, OutdatedError
@@ -158,10 +158,10 @@ def decided(data: str, method: str) -> Fill:
 
 
 @pytest.fixture
-def case(request: pytest.FixtureRequest, copy_of: CopyOf, filled: Filled) -> Case:
+def case(request: pytest.FixtureRequest, copy_of: CopyOf, filled: Filled, few_reviews_template: str) -> Case:
     """Small data with ties, or the bundled data, calibrated by either method and decided on with every option."""
     data, method = request.param.split()
-    template = filled(decided(data, method), filled(reviews_of(6000)) if data == "reviews" else None)
+    template = filled(decided(data, method), few_reviews_template if data == "reviews" else None)
     return MADE[data](copy_of(template), method)
 
 
