@@ -418,6 +418,7 @@ def test_points_of_documents_count_only_if_they_were_drawn(scored: Bench) -> Non
     assert assert_as_from_scratch(scored).documents == len(drawn)
 
 
+@without_vectors
 @pytest.mark.parametrize("was_drawn", [True, False])
 @pytest.mark.parametrize("by_another", [False, True])
 def test_points_that_another_decision_drew_weigh_by_their_probability(
