@@ -80,7 +80,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "venn-abers": {"score": "network", "q_bins": (0, 1, 4)},
     "certified": {
         "score": "network",
-        "alpha": Decimal("0.2"),
+        "alpha": Decimal("0.25"),
         "certify": ("predicted", "true"),
         "confidence": Decimal("0.8"),
     },
@@ -119,7 +119,7 @@ class Life(RuleBasedStateMachine):
         self.ingest("train", self.points(seed, 12))
         self.ingest("held-out", self.points(seed + 1, 60))
         self.bench.adopt(self.name, PARAMETERS, ETA_LOC)
-        self.calibrate()
+        calibrated(self.bench, self.name, self.method)  # from scratch itself
 
     def points(self, seed: int, n: int) -> Arrays:
         """Two classes that overlap, on a grid of quarters; three points a document."""
@@ -224,11 +224,12 @@ class Life(RuleBasedStateMachine):
         stored = stored_exemplars(self.bench, self.name)
         vectors = {row.id: np.array(row.r) for row in stored}
         training = [row.id for row in stored if row.split == "train"]
+        ids, support = np.array(training), np.array([vectors[one] for one in training])
         for row in self.bench.rows(LISTS, name=self.name):
-            distances = {one: float(np.sqrt(((vectors[row.id] - vectors[one]) ** 2).sum())) for one in training}
-            nearest = sorted(training, key=lambda one: (distances[one], one))[:K]
-            assert row.neighbour_ids == nearest
-            assert row.distances == [distances[one] for one in nearest]
+            distances = np.sqrt(((vectors[row.id] - support) ** 2).sum(axis=1))  # exact on the grid
+            nearest = np.lexsort((ids, distances))[:K]
+            assert row.neighbour_ids == ids[nearest].tolist()
+            assert row.distances == distances[nearest].tolist()
 
     def forget(self, name: str) -> None:
         """Let the next calibration from scratch have the name."""
@@ -265,8 +266,9 @@ def test_a_snapshot_is_a_calibration_from_scratch(life: type[Life]) -> None:
     run_state_machine_as_test(
         life,
         settings=settings(
-            max_examples=8,
-            stateful_step_count=15,
+            # Few lives that are long: a snapshot is made from all that happened before, and beginnings take long.
+            max_examples=4,
+            stateful_step_count=18,
             deadline=None,
             derandomize=True,
             phases=[Phase.generate],
