@@ -12,6 +12,7 @@ from tests.flows.decisions.test_venn_abers import RELIABILITY
 from tests.running import EXAMPLES, Bench
 from venn_admit.cli.advice import command
 from venn_admit.core.calibrators.settings import CalibratorSettings, ScoreKind, VennAbersSettings
+from venn_admit.core.comparison import divisions
 from venn_admit.errors import InvalidInputError, NotReadyError, OutdatedError
 from venn_admit.flows.calibration.compare import compare_on_stored, request_mc
 from venn_admit.flows.reports.report import report
@@ -40,6 +41,13 @@ def url(bench: Bench) -> str:
     return bench.engine.url.render_as_string(hide_password=False)
 
 
+@pytest.fixture
+def few_divisions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what hangs on no number of divisions, each of which is computed as the first."""
+    monkeypatch.setattr(divisions, "DIVISIONS", 2)
+
+
+@pytest.mark.usefixtures("few_divisions")
 def test_vp_bears_on_nothing_and_nothing_is_stored(few_reviews: Bench) -> None:
     before = versions(url(few_reviews))
     found = compared(few_reviews)
@@ -91,6 +99,7 @@ def test_vp_is_not_approximated_before_the_first_calibration(bench: Bench) -> No
     assert bench.value(IN_SPLIT, split="vp") > 0
 
 
+@pytest.mark.usefixtures("few_divisions")
 def test_what_is_foretold_is_found(reviews: Bench) -> None:
     """The shares of test data under a setting, beside those of mc by cross-fitting.
 
