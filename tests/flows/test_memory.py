@@ -18,7 +18,9 @@ from tests.running import Bench
 from venn_admit import flows
 from venn_admit.core.approximation.training import train
 from venn_admit.core.budget import BLOCK_SHARE, DEFAULT_MEMORY_BUDGET
+from venn_admit.core.calibrators.certified import chains
 from venn_admit.core.calibrators.settings import CalibratorSettings, make_settings
+from venn_admit.core.comparison import methods
 from venn_admit.core.types import KnnParameters
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.calibrate import calibrate_on_stored
@@ -39,7 +41,7 @@ from venn_admit.store.work import jobs, leases
 SMALL = 16 << 20
 """The least that the settings take."""
 
-CLASSES, DIMENSION, HELD_OUT, SCORED = 100, 8, 8_000, 800
+CLASSES, DIMENSION, HELD_OUT, SCORED, EVALUATED = 100, 8, 8_000, 800, 300
 
 _Result = TypeVar("_Result")
 
@@ -121,10 +123,20 @@ def test_a_chunk_of_scores(wide: Bench) -> None:
     assert fields(found) == fields(whole)
 
 
-def test_an_evaluation(wide: Bench) -> None:
-    path = wide.write("evaluate.npz", made(SCORED, 4))
+@pytest.fixture
+def few_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Certified rivals try few thresholds, since how many there are says nothing of what points take."""
+    monkeypatch.setattr(chains, "GRID_SIZE", 5)
+    monkeypatch.setattr(chains, "LARGEST_PRICED", 1)
+
+
+@pytest.mark.usefixtures("few_policies")
+def test_an_evaluation(wide: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The points that LocalConf corrected weighs are a sample, which is the same however many are held out."""
+    monkeypatch.setattr(methods, "MOST_WEIGHED", 2**12)
+    path = wide.write("evaluate.npz", made(EVALUATED, 4))
     request = request_evaluation_of_source(
-        wide.workspace(chunk_rows=SCORED), "wide", FileSource(path), calibration_id=None
+        wide.workspace(chunk_rows=EVALUATED), "wide", FileSource(path), calibration_id=None
     )
     assert request.job_id is not None
     wide.run(request.job_id)
@@ -134,14 +146,14 @@ def test_an_evaluation(wide: Bench) -> None:
 
     # For held-out points both logits, the network's also in one array and in the order of the ids, and four softmaxes
     # that rivals are calibrated on; of evaluated ones the logits, the decisions, and the sets of eleven methods.
-    data = HELD_OUT * (12 + 2 * 4 + 4 * 8) * CLASSES + SCORED * (12 + 33 + 11) * CLASSES
+    data = HELD_OUT * (12 + 2 * 4 + 4 * 8) * CLASSES + EVALUATED * (12 + 33 + 11) * CLASSES
     small, found = peak(lambda: run(SMALL))
     large, whole = peak(lambda: run(DEFAULT_MEMORY_BUDGET))
     assert small <= SMALL + data < large
     assert repr(report_payload(found)) == repr(report_payload(whole))
 
 
-SHORT, LONG, LONG_HELD_OUT = 2, 256, 15_000
+SHORT, LONG, LONG_HELD_OUT = 2, 512, 10_000
 
 # Three tiles of the localizer, and two blocks of the budget.
 LONGER = 3 * (8 << 10) * (LONG - SHORT) + 2 * SMALL // BLOCK_SHARE
@@ -192,12 +204,10 @@ def test_a_fit_holds_no_vectors(long: Bench, monkeypatch: pytest.MonkeyPatch) ->
     assert longer - short <= LONGER < 4 * LONG * LONG_HELD_OUT
 
 
+@pytest.mark.usefixtures("few_policies")
 def test_an_evaluation_holds_no_vectors(long: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Venn-Abers, whose rival by bands needs those of vp in an order of its own.
-
-    The vectors that LocalConf corrected weighs are a sample, which is the same however many are held out.
-    """
-    monkeypatch.setattr("venn_admit.core.comparison.methods.MOST_WEIGHED", 2**11)
+    """Venn-Abers, whose rival by bands needs those of vp in an order of its own; LocalConf corrected as above."""
+    monkeypatch.setattr(methods, "MOST_WEIGHED", 2**10)
 
     def run(dimension: int) -> int:
         name = str(dimension)
