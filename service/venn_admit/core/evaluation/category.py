@@ -5,7 +5,6 @@ Sources: Schmaltz & Rasooly (2022), Algorithms 3 and 4; docs/PROCEDURE.md, secti
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import isinf
 from typing import Any, TypeAlias
 
@@ -62,7 +61,7 @@ def category_shares(
     size, right = sum(counts), counts[decided["predicted"]]
     lower, upper = _by_counts(counts, upweight) if upweight is not None else bounds or ((), ())
     return CategoryShares(
-        lower=tuple(lower), upper=tuple(upper), right=right / size if size else None, interval=_interval(right, size)
+        lower=tuple(lower), upper=tuple(upper), right=right / size if size else None, interval=share_interval(right, size)
     )
 
 
@@ -72,5 +71,3 @@ def _by_counts(counts: Sequence[int], upweight: float) -> Bounds:
     total = sum(counts) + upweight
     return [count / total for count in counts], [(count + upweight) / total for count in counts]
 
-
-_interval = lru_cache(maxsize=1024)(share_interval)  # the categories of a snapshot are few

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import ceil
 from statistics import NormalDist
@@ -208,6 +209,7 @@ def document_interval(
     )
 
 
+@lru_cache(maxsize=1 << 14)  # most classes of a report have few points, and each interval is shown more than once
 def share_interval(correct: int, count: int) -> tuple[float, float]:
     """Return the 95 % Wilson interval of one share.
 
