@@ -113,7 +113,7 @@ LAWS = {
     "three classes, documents": Law(THREE, HALVES, size=6, documents=150, dependence=0.5),
     "three classes, both kinds": Law(THREE, HALVES, BOTH),
     "three classes, both kinds, documents": Law(THREE, HALVES, BOTH, size=4, documents=150, dependence=0.3),
-    "a true class": Law(THREE, CYCLE, TRUE, mean=AT_THE_END, documents=2000),
+    "a true class": Law(THREE, CYCLE, TRUE, mean=AT_THE_END, documents=3000),
     "a true class, documents": Law(THREE, CYCLE, TRUE, mean=AT_THE_END, size=6, documents=500, dependence=0.5),
     "a rare error that costs 16": Law(SKEWED, RARE),
     "a rare error that costs 16, documents": Law(SKEWED, RARE, size=6, documents=150, dependence=0.5),

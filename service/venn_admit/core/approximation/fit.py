@@ -5,7 +5,6 @@ predictor; docs/PROCEDURE.md, sections 1 and 5.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -184,27 +183,6 @@ def localizer_rows(row_keys: Sequence[str], support_count: int, *, seed: int) ->
     return np.array([row for _, _, row in ordered[:limit]], dtype=np.int64)
 
 
-class _Weights(torch.autograd.Function):
-    """softmax(distances / divisor) by row, and its derivative by the divisor.
-
-    The sums are those of autograd, which would write five further arrays of this size for each batch.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, distances: torch.Tensor, divisor: torch.Tensor) -> torch.Tensor:
-        scaled = distances.div_(divisor)
-        weights = softmax(scaled, dim=1)
-        ctx.save_for_backward(scaled, weights, divisor)
-        return weights
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[None, torch.Tensor]:
-        (gradient,) = gradients
-        scaled, weights, divisor = ctx.saved_tensors
-        of_scaled = torch._softmax_backward_data(gradient, weights, 1, weights.dtype)
-        return None, -of_scaled.mul_(scaled.div_(divisor)).sum()
-
-
 class _Localizer(TrainableModel):
     """The localizer's logits (b, C) of a batch of input rows (b,). Its `values` are eta_loc alone."""
 
@@ -216,8 +194,7 @@ class _Localizer(TrainableModel):
         self.log_eta = torch.nn.Parameter(torch.tensor(eta_loc, dtype=torch.float64).log())
 
     def forward(self, rows: IntArray) -> torch.Tensor:
-        distances = torch.from_numpy(self.distances[rows])  # (b, n_vp), a copy
-        weights: torch.Tensor = _Weights.apply(distances, -self.log_eta.exp())  # type: ignore[no-untyped-call]
+        weights = softmax(torch.from_numpy(self.distances[rows]) / -self.log_eta.exp(), dim=1)  # (b, n_vp)
         return weights @ self.support_logits  # (b, C)
 
     def values(self) -> FloatArray:

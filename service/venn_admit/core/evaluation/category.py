@@ -61,7 +61,10 @@ def category_shares(
     size, right = sum(counts), counts[decided["predicted"]]
     lower, upper = _by_counts(counts, upweight) if upweight is not None else bounds or ((), ())
     return CategoryShares(
-        lower=tuple(lower), upper=tuple(upper), right=right / size if size else None, interval=share_interval(right, size)
+        lower=tuple(lower),
+        upper=tuple(upper),
+        right=right / size if size else None,
+        interval=share_interval(right, size),
     )
 
 
@@ -70,4 +73,3 @@ def _by_counts(counts: Sequence[int], upweight: float) -> Bounds:
         return (0.0,) * len(counts), (1.0,) * len(counts)
     total = sum(counts) + upweight
     return [count / total for count in counts], [(count + upweight) / total for count in counts]
-
