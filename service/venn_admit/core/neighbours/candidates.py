@@ -16,7 +16,7 @@ from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
 # Read as integers, bounds keep their order, except that negative ones, before all others, have it reversed.
 _INTEGERS = {torch.bfloat16: torch.int16, torch.float32: torch.int32}
-_SUPPORT_ROWS, _QUERY_ROWS, _GROUP_ROWS = 8192, 256, 32
+_SUPPORT_ROWS, _QUERY_ROWS, _GROUP_ROWS = 8192, 512, 32
 # Candidates kept beyond K: enough for the gap behind the K-th distance to exceed the error of the bounds.
 EXTRA_CANDIDATES = 16
 # Smaller blocks would cost more in calls than they save in memory.
@@ -50,7 +50,9 @@ class ListSizes:
         """
         quarter, width = memory_budget // 4, index.selecting.width
         item = index.selecting.precision.itemsize
-        rows = min(len(index.vectors), _SUPPORT_ROWS, max(_LEAST_ROWS, quarter // (item * width)))
+        rows = min(_SUPPORT_ROWS, max(_LEAST_ROWS, quarter // (item * width)))
+        block_count = -(-len(index.vectors) // rows)
+        rows = -(-len(index.vectors) // block_count)  # the last block is about as full as the others
         # If possible, the first block has at least `kept` groups; otherwise all its rows are listed.
         group_rows = max(1, min(_GROUP_ROWS, rows // (4 * kept)))
         support_rows = -(-rows // group_rows) * group_rows
