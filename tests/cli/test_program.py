@@ -118,6 +118,7 @@ def test_help_of_every_verb(verb: tuple[str, ...]) -> None:
     outcome = Program({})(*verb, "--help")
     assert (outcome.code, outcome.stderr) == (0, "")
     assert f"Usage: venn-admit {' '.join(verb)} " in outcome.stdout
+    assert "│" not in outcome.stdout, "a frame leaves a third of the line to what an option does"
 
 
 @pytest.mark.parametrize("verb", [("decide",), ("db", "status")], ids=" ".join)

@@ -52,10 +52,6 @@ class _Helped:
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]  # type: ignore[misc] # as above
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        _import_formatter()
-        super().format_help(ctx, formatter)  # type: ignore[misc] # as above
-
 
 def _import_formatter() -> None:
     """Import what formats help without two modules that only Markdown and tracebacks need: a fifth of its time."""
@@ -80,6 +76,7 @@ class _Group(_Helped, TyperGroup):
         return list(self.commands)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
+        _import_formatter()
         verbs = self.commands
         self.commands = verbs.described()  # type: ignore[attr-defined] # they are `_Verbs`
         try:
@@ -116,7 +113,8 @@ class _Verbs(UserDict[str, Any]):
 
 
 def _built(name: str, where: str, panel: str | None) -> Any:
-    made = typer.Typer(add_completion=False)
+    # In a terminal of 80 columns Rich's table leaves a third of a line to what an option does.
+    made = typer.Typer(add_completion=False, rich_markup_mode=None)
     made.command(name, cls=_Command, rich_help_panel=panel)(_function(where))
     return typer.main.get_command(made)
 
