@@ -1,4 +1,4 @@
-"""Tables of what is stored in a narrow terminal: no time and no header is broken, and rows can be told apart."""
+"""Tables of what is stored in a narrow terminal: no number, header or word is broken, and rows can be told apart."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from venn_admit.cli.tables.catalogue_tables import calibrations_tables, classifiers_table, generations_table
-from venn_admit.cli.tables.rows import cell
+from venn_admit.cli.tables.rows import cell, jobs_table
 from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.calibrators.settings import MethodSettings, make_settings, make_venn_abers_settings
 from venn_admit.core.split_names import Split
@@ -104,7 +104,7 @@ class TestNarrow:
         assert settings[2].split() == ["setting", "state", "calibration", "retired", "settings"]
         assert made[2].split() == ["calibration", "setting", "made", "why", "mc", "vp", "state"]
         assert sum(cell(NOW) in line for line in settings) == 1
-        assert sum(cell(NOW) in line for line in made) == 5
+        assert sum((cell(NOW) if width == 120 else f"{NOW.astimezone():%Y-%m-%d}") in line for line in made) == 5
         starts = [place for place, line in enumerate(settings) if line[1:2].isdecimal()]
         told = [
             " ".join(" ".join(line[settings[2].index("settings") :] for line in settings[start:end]).split())
@@ -125,6 +125,27 @@ class TestNarrow:
         words = " ".join(lines).split()
         assert {"certify", "predicted,", "certified", "network,", "pointwise"} <= set(words)
         assert "sentiment-demo" in words
+
+    def test_jobs(self, width: int) -> None:
+        jobs: list[Any] = [
+            SimpleNamespace(
+                job=job,
+                classifier="sentiment-demo",
+                kind=kind,
+                state="running",
+                rows_done=16_000,
+                rows=16_000,
+                created_at=NOW,
+                seconds=7500.0,
+                removed_at=None,
+                error=None,
+            )
+            for job, kind in ((4711, "approximate"), (4712, "score"))
+        ]
+        lines = drawn(jobs_table(jobs), width)
+        for job in jobs:
+            told = next(line for line in lines if line.split()[:1] == [str(job.job)]).split()
+            assert told[1:6] == ["sentiment-demo", job.kind, "running", "16,000", "16,000"]
 
     def test_generations(self, width: int) -> None:
         lines = drawn(generations_table(classifiers()), width)

@@ -1,5 +1,7 @@
-"""The terminal tables, as a terminal of 100 columns shows them."""
+"""The terminal tables, as a terminal of 100 columns shows them, and some in narrower ones."""
 
+import re
+from collections import Counter
 from collections.abc import Callable
 from io import StringIO
 
@@ -27,9 +29,9 @@ OF_SIZES = f"{COVERED}, per set size"
 GREEN = "\x1b[32m"
 
 
-def shown(report: DatasetReport, *, colour: bool = False) -> str:
+def shown(report: DatasetReport, *, width: int = WIDTH, colour: bool = False) -> str:
     output = StringIO()
-    Console(file=output, width=WIDTH, force_terminal=colour, color_system="standard" if colour else None).print(
+    Console(file=output, width=width, force_terminal=colour, color_system="standard" if colour else None).print(
         report_tables(report, details=True)
     )
     return output.getvalue()
@@ -63,6 +65,16 @@ def judged_text(tally: Tally, report: DatasetReport) -> str:
 def in_order(line: str, parts: list[str]) -> bool:
     places = line.split()
     return places[-len(" ".join(parts).split()) :] == " ".join(parts).split()
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_narrow_terminal_gets_more_parts_and_every_figure(compared: DatasetReport, width: int) -> None:
+    narrow = shown(compared, width=width)
+    assert max(map(cell_len, narrow.splitlines())) <= width
+    assert narrow.count("…") == shown(compared).count("…")
+    figures = [re.findall(r"(?:[✓✗?] )?\.\d{3}", text) for text in (narrow, shown(compared))]
+    assert Counter(figures[0]) == Counter(figures[1])
+    assert narrow.count("\n ──") > shown(compared).count("\n ──")
 
 
 def test_without_details_the_verdict_and_the_methods_that_matter_are_shown(compared: DatasetReport) -> None:

@@ -1,23 +1,18 @@
 """Stored rows as people see them: tables, with local times; jobs and their chunks."""
 
-import sys
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from rich import box
-from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.measure import Measurement
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from venn_admit.cli.output import shown
 from venn_admit.flows.jobs.listing import ChunkRow, JobRow
+from venn_admit.report.fitted import Fitted, widths
 from venn_admit.report.wording import counted
-
-_LONG_WORD = 20  # which is a name, and may be broken before others
 
 
 def cell(value: Any) -> str:
@@ -65,7 +60,7 @@ def table(
 ) -> RenderableType:
     """Return a table of values as `cell` shows them; none of them is read as markup.
 
-    If it is too wide, headers and texts are broken between words; times and numbers stay whole.
+    If it is too wide, headers and texts are broken, as `Fitted` says.
 
     Args:
         rows: None stands for a gap.
@@ -85,13 +80,14 @@ def table(
         values = [row[place] for row in kept]
         number = column in right or any(isinstance(value, int) and not isinstance(value, bool) for value in values)
         laid_out.add_column(column, overflow="fold", justify="right" if number else "left")
-        sizes.append(_sizes(column, values))
+        of_words = column not in right and any(isinstance(value, str) and not value.isdecimal() for value in values)
+        sizes.append(widths(column, list(map(cell, values)), words=of_words))
     for row in rows:
         if row is None:
             laid_out.add_section()
         else:
             laid_out.add_row(*(Text(cell(value)) for value in row))
-    return _Fitted(laid_out, sizes)
+    return Fitted(laid_out, sizes)
 
 
 def facts(title: str, values: Iterable[tuple[str, Any]]) -> RenderableType:
@@ -100,43 +96,6 @@ def facts(title: str, values: Iterable[tuple[str, Any]]) -> RenderableType:
     for name, value in values:
         laid_out.add_row(Text(cell(name)), Text(cell(value)))
     return laid_out
-
-
-def _sizes(column: str, values: Sequence[Any]) -> tuple[int, int, int]:
-    """The width that a column takes by itself, the least with whole words, and the least with broken ones."""
-    texts = [cell(value) for value in values if isinstance(value, str) and not value.isdecimal()]
-    whole = [*column.split(), *(cell(value) for value in values if not isinstance(value, str) or value.isdecimal())]
-    least = max(map(cell_len, whole), default=0)
-    words = [min(cell_len(word), _LONG_WORD) for text in texts for word in text.split()]
-    return max(map(cell_len, [column, *whole, *texts])), max([least, *words]), least
-
-
-@dataclass(frozen=True)
-class _Fitted:
-    """A table whose widest columns give way until it fits, first between words, then within them.
-
-    rich would make all columns narrower in proportion, so that headers and times break.
-    """
-
-    table: Table
-    sizes: Sequence[tuple[int, int, int]]
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        widths = [size[0] for size in self.sizes]
-        for column, width in zip(self.table.columns, widths, strict=True):
-            column.width = width
-        natural = Measurement.get(console, options.update(max_width=sys.maxsize), self.table).maximum
-        excess = natural - options.max_width
-        for step in (1, 2):
-            while excess > 0:
-                giving = [place for place, size in enumerate(self.sizes) if widths[place] > size[step]]
-                if not giving:
-                    break
-                widths[max(giving, key=widths.__getitem__)] -= 1
-                excess -= 1
-        for column, width in zip(self.table.columns, widths, strict=True):
-            column.width = width
-        yield self.table
 
 
 def headline(summary: JobRow) -> str:
@@ -160,9 +119,9 @@ def times(summary: JobRow) -> str:
 
 def jobs_table(jobs: Sequence[JobRow]) -> RenderableType:
     """Return a table, with columns of errors and of removals if there are any; `jobs show` says which chunks failed."""
-    columns = ["job", "classifier", "kind", "state", "rows done", "rows", "asked for", "finished", "took"]
+    columns = ["job", "classifier", "kind", "state", "rows done", "rows", "asked for", "took"]
     further = [name for name in ("removed_at", "error") if any(getattr(job, name) for job in jobs)]
-    shown = ("classifier", "kind", "state", "rows_done", "rows", "created_at", "finished_at")
+    shown = ("classifier", "kind", "state", "rows_done", "rows", "created_at")
     rows = [
         [
             str(job.job),
@@ -172,7 +131,8 @@ def jobs_table(jobs: Sequence[JobRow]) -> RenderableType:
         ]
         for job in jobs
     ]
-    return table([*columns, *({"removed_at": "removed"}.get(name, name) for name in further)], rows)
+    heads = [*columns, *({"removed_at": "removed"}.get(name, name) for name in further)]
+    return table(heads, rows, right=["took"])
 
 
 def chunks_table(chunks: Sequence[ChunkRow], names: tuple[str, ...]) -> RenderableType:

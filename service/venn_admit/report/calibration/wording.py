@@ -21,6 +21,7 @@ from venn_admit.report.calibration.report import Agreement, CalibrationReport
 from venn_admit.report.calibration.sections import Picture, Section, TextTable, listed
 from venn_admit.report.calibration.traffic_wording import traffic_section
 from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.fitted import Fitted, widths
 from venn_admit.report.wording import (
     copies_apart_text,
     copies_text,
@@ -32,8 +33,6 @@ from venn_admit.report.wording import (
 )
 from venn_admit_client.records import CertificateLook, looks_text
 
-LEAST_WORDS = 8
-"""Characters of a line of a column that holds words, at least."""
 SHOWN_LOOKS = 20
 """How many of the newest certificates that looked at the labels are listed."""
 
@@ -230,17 +229,15 @@ def drawn_section(section: Section) -> RenderableType:
     )
 
 
-def _table(table: TextTable) -> Table:
+def _table(table: TextTable) -> Fitted:
     drawn = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
-    first, *others = table.columns
-    drawn.add_column(Text(first), no_wrap=True)
-    for number, head in enumerate(others, start=1):
-        if number in table.words:
-            drawn.add_column(Text(head), overflow="fold", min_width=LEAST_WORDS)
-        else:
-            drawn.add_column(Text(head), justify="right", no_wrap=True)
+    sizes = []
+    for number, (head, *texts) in enumerate(zip(table.columns, *table.rows, strict=True)):
+        of_words = number == 0 or number in table.words
+        drawn.add_column(Text(head), overflow="fold", justify="left" if of_words else "right")
+        sizes.append(widths(head, texts, words=of_words))
     for number, row in enumerate(table.rows, start=1):
         if table.last_is_total and number == len(table.rows):
             drawn.add_section()
         drawn.add_row(*map(Text, row))
-    return drawn
+    return Fitted(drawn, sizes)

@@ -1,11 +1,12 @@
-"""An evaluation for a terminal of 100 columns or more: the verdict, then the tables."""
+"""An evaluation for a terminal: the verdict, then the tables, in as many parts as its width asks for."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -39,7 +40,7 @@ from venn_admit.report.evaluation.wording import (
 )
 
 SCREEN = 100
-"""Columns of a terminal that every table fits into; what is wider goes on in a further table."""
+"""Columns that a table takes at most, however wide the terminal is; what is wider goes on in a further table."""
 STYLES = {Verdict.MET: "green", Verdict.MISSED: "bold red", Verdict.CANNOT_TELL: ""}
 NAME_WIDTH = 13
 """Columns of a class name."""
@@ -61,49 +62,58 @@ def sets_view(reports: Sequence[DatasetReport], *, details: bool = False) -> Ren
     return Group(*(report_tables(report, details=details) for report in reports), table_view(sets_table(reports)))
 
 
-def table_view(table: EvaluationTable) -> RenderableType:
-    """A table under its title, in as many parts as the screen takes, and its notes.
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A table under its title, in as few parts as the terminal takes.
 
     Words stand outside the table, so that they wrap at the terminal and not at a narrow table.
     """
-    lines: list[RenderableType] = []
-    titles: set[str] = set()
-    for columns, drawn in _parts(table):
-        groups = _groups(table, columns)
-        title = f"{table.title}, {groups[0].words}" if len(groups) == 1 else table.title
-        lines += [Text(f"{title}, continued" if title in titles else title, style="bold"), drawn]
-        titles.add(title)
+
+    table: EvaluationTable
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        table, titles = self.table, set[str]()
+        for columns, drawn in _parts(table, min(options.max_width, SCREEN)):
+            groups = _groups(table, columns)
+            title = f"{table.title}, {groups[0].words}" if len(groups) == 1 else table.title
+            yield Text(f"{title}, continued" if title in titles else title, style="bold")
+            yield drawn
+            titles.add(title)
+
+
+def table_view(table: EvaluationTable) -> RenderableType:
+    """Return a table under its title, and its notes."""
     notes = (Text("".join(map(note_text, note)), style="dim") for note in table.notes)
-    return Padding(Group(*lines, *notes), (0, 0, 1, 0))
+    return Padding(Group(_Parts(table), *notes), (0, 0, 1, 0))
 
 
-def _parts(table: EvaluationTable) -> list[tuple[list[int], Table]]:
+def _parts(table: EvaluationTable, screen: int) -> list[tuple[list[int], Table]]:
     """The table in as few parts as possible, each with the numbers of its columns.
 
     Figures of a cell stand side by side, unless there are fewer parts with them stacked.
     """
     separator, parts = min(
-        ((separator, _divided(table, separator)) for separator in (" ", "\n")), key=lambda way: len(way[1])
+        ((separator, _divided(table, separator, screen)) for separator in (" ", "\n")), key=lambda way: len(way[1])
     )
     return [(part, _drawn(table, part, separator)) for part in parts]
 
 
-def _divided(table: EvaluationTable, separator: str) -> list[list[int]]:
+def _divided(table: EvaluationTable, separator: str, screen: int) -> list[list[int]]:
     """Numbers of columns that fit side by side; a group stays together, unless it is too wide alone."""
     numbers = count()
     groups = [[next(numbers) for _ in columns] for _, columns in table.grouped_columns()]
     parts: list[list[int]] = [[]]
     for group in groups:
-        for run in [group] if _fits(table, group, separator) else [[number] for number in group]:
+        for run in [group] if _width(table, group, separator) <= screen else [[number] for number in group]:
             longer = [*parts[-1], *run]
-            parts[-1:] = [longer] if _fits(table, longer, separator) else [parts[-1], run]
-    return parts
+            parts[-1:] = [longer] if _width(table, longer, separator) <= screen else [parts[-1], run]
+    return [part for part in parts if part]
 
 
-def _fits(table: EvaluationTable, columns: list[int], separator: str) -> bool:
-    """Whether some columns are no wider than the screen: each takes two spaces more than its longest line."""
+def _width(table: EvaluationTable, columns: list[int], separator: str) -> int:
+    """How wide some columns are beside the names: each takes two spaces more than its longest line."""
     names = zip(table.name_columns, *(_names(row, is_first=True) for row in table.rows), strict=True)
-    return sum(2 + _widest(lines) for lines in (*names, *_columns(table, columns, separator))) <= SCREEN
+    return sum(2 + _widest(lines) for lines in (*names, *_columns(table, columns, separator)))
 
 
 def _widest(texts: Iterable[str]) -> int:
