@@ -138,6 +138,9 @@ def test_beat_and_a_worker_keep_a_calibration_current(url: str, engine: Engine, 
     assert list(home.glob("beat-schedule*"))
     said = [json.loads(line) for line in (home / "log").read_text().splitlines() if line.startswith("{")]
     assert {line["level"] for line in said} <= {"info"}
+    lines = [entry["event"] for entry in [*said, *worker.entries()]]
+    assert [line for line in lines if "Sending" in line or line.endswith((" received", ": 0"))] == []
+    assert any(line.startswith(f"Task {broker.RECALIBRATE}[") and line.endswith(": 1") for line in lines)
 
 
 def test_the_task_removes_what_is_older_than_the_setting_says(

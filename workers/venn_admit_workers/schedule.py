@@ -5,6 +5,7 @@ which costs a few statements if nothing is due, and so are monitors, if no label
 minute at a time.
 """
 
+import logging
 from typing import Any
 
 import structlog
@@ -62,6 +63,17 @@ def add_schedule(app: Celery) -> None:
         "monitor": _every(MONITOR_SECONDS, broker.MONITOR),
         "prune": _every(PRUNE_SECONDS, broker.PRUNE),
     }
+
+    for name in ("celery.beat", "celery.worker.strategy", "celery.app.trace"):
+        logging.getLogger(name).addFilter(_is_of_note)
+
+
+def _is_of_note(record: logging.LogRecord) -> bool:
+    """Return whether a line tells something: what beat sends every few seconds does if it did something, or failed."""
+    told = record.args if isinstance(record.args, dict) else {}
+    names = {str(value) for value in told.values() or record.args or ()}
+    of_schedule = not names.isdisjoint((broker.SWEEP, broker.RECALIBRATE, broker.MONITOR, broker.PRUNE))
+    return record.levelno > logging.INFO or not of_schedule or told.get("return_value", "0") != "0"
 
 
 def _every(seconds: float, task: str) -> dict[str, Any]:
