@@ -89,7 +89,7 @@ class DistanceBounds:
 
     Let t and q be the vectors of an exemplar and a query, scaled and centred; t' and q' their rounded values; e_t >= |t
     - t'| and e_q >= |q - q'|, norms of the actual differences; E the usual error, x_t = max(0, e_t - E); gamma = n u /
-    (1 - n u) with n = D + 16 and u = 2**-23, which bounds the relative error of a sum of D + 7 products. The sum of the
+    (1 - n u) with n >= D + 16, u = 2**-23, which bounds the relative error of a sum of D + 7 products. The sum of the
     terms' magnitudes is below 1.05 (|t'|^2 + |q'|^2), and the norms, taken in float32, are off by less than gamma / 2.
     So the product
 
