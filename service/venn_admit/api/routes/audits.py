@@ -14,13 +14,13 @@ from venn_admit_client.members import as_json
 routes = Routes("audits", OF_CLASSIFIER)
 
 
-@routes.answer("GET", "/audits", Scope.READ, AuditsAnswer, 404)
+@routes.answer("GET", "/audits", Scope.READ, AuditsAnswer)
 def get_audits(request: Request, classifier: ClassifierName) -> dict[str, Any]:
     """Show the rule, and how many points were drawn so far."""
     return finite(as_json(show_audits(runtime_of(request).engine, classifier)))
 
 
-@routes.answer("PUT", "/audits", Scope.ADMIN, AuditsAnswer, 404, 409, 413, name="state_audits")
+@routes.answer("PUT", "/audits", Scope.ADMIN, AuditsAnswer, 409, name="state_audits")
 def put_audits(request: Request, classifier: ClassifierName, given: AuditRuleToState) -> dict[str, Any]:
     """State the rule by which points are drawn that are first decided on from now on; others keep their draw."""
     done = set_audits(

@@ -55,7 +55,7 @@ _UNCHANGED: dict[int | str, dict[str, Any]] = {
 }
 
 
-@routes.answer("GET", "/calibrations", Scope.READ, Calibrations, 404, name="list_calibrations")
+@routes.answer("GET", "/calibrations", Scope.READ, Calibrations, name="list_calibrations")
 def get_calibrations(
     request: Request, classifier: ClassifierName, limit: Limit = FIRST_PAGE, cursor: Cursor = None
 ) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def get_calibrations(
     return finite({**payload, "calibrations": rows, "next_cursor": follows})
 
 
-@routes.answer("GET", "/calibration", Scope.READ, ShownCalibration, 404, 409, responses=_UNCHANGED)
+@routes.answer("GET", "/calibration", Scope.READ, ShownCalibration, 409, responses=_UNCHANGED)
 def get_current_calibration(
     request: Request, response: Response, classifier: ClassifierName, if_none_match: KnownTag = None
 ) -> Any:
@@ -74,7 +74,7 @@ def get_current_calibration(
     return _shown(request, response, classifier, None, if_none_match)
 
 
-@routes.answer("PUT", "/calibration", Scope.WRITE, PutInUseAnswer, 404, 409, 413, name="use_calibration")
+@routes.answer("PUT", "/calibration", Scope.WRITE, PutInUseAnswer, 409, name="use_calibration")
 def put_current_calibration(request: Request, classifier: ClassifierName, given: CalibrationToUse) -> dict[str, Any]:
     """Put a stored calibration in use, whatever it admits. Its setting is kept current from now on."""
 
@@ -92,7 +92,7 @@ def put_current_calibration(request: Request, classifier: ClassifierName, given:
     return answer(done)
 
 
-@routes.answer("GET", "/calibrations/{calibration}", Scope.READ, ShownCalibration, 404, responses=_UNCHANGED)
+@routes.answer("GET", "/calibrations/{calibration}", Scope.READ, ShownCalibration, responses=_UNCHANGED)
 def get_calibration(
     request: Request,
     response: Response,
@@ -119,13 +119,13 @@ def _shown(request: Request, response: Response, classifier: str, number: int | 
     return finite({**as_json(row._mapping), "asked": setting_json(setting)})
 
 
-@routes.answer("GET", "/policy", Scope.READ, PolicyAnswer, 404, 409)
+@routes.answer("GET", "/policy", Scope.READ, PolicyAnswer, 409)
 def get_policy(request: Request, classifier: ClassifierName, calibration: CalibrationNumber = None) -> dict[str, Any]:
     """Show the policy of a calibration, certified or on average, and all that was tested."""
     return finite(show_policy(runtime_of(request).engine, classifier, calibration))
 
 
-@routes.answer("POST", "/calibrations", Scope.WRITE, CalibratedAnswer, 404, 409, 413, name="calibrate", status_code=201)
+@routes.answer("POST", "/calibrations", Scope.WRITE, CalibratedAnswer, 409, name="calibrate", status_code=201)
 def post_calibration(
     request: Request, response: Response, classifier: ClassifierName, given: NewCalibration
 ) -> dict[str, Any]:

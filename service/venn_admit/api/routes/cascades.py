@@ -20,10 +20,10 @@ from venn_admit.api.models.cascades import (
     StageRequest,
     SubmittedCertificate,
 )
+from venn_admit.api.models.common import Name
 from venn_admit.api.routes.jobs import send_submitted
 from venn_admit.api.routes.parts import Routes, finite, runtime_of
 from venn_admit.api.waiting import require_worker
-from venn_admit.core.names import NAME_LENGTH_LIMIT, PRINTABLE
 from venn_admit.flows.cascades import manage, serve
 from venn_admit.flows.cascades.certify import CertificateRequest, cascade_settings_for, request_certificate
 from venn_admit.http.guards.idempotency import keeping
@@ -36,16 +36,7 @@ from venn_admit_client.records import CascadeReport
 routes = Routes("cascades", "/cascades")
 answer = partial(routes.answer, every_classifier=True)
 
-CascadeName = Annotated[
-    str,
-    Path(
-        min_length=1,
-        max_length=NAME_LENGTH_LIMIT,
-        pattern=PRINTABLE,
-        description="The cascade's name.",
-        examples=["reviews"],
-    ),
-]
+CascadeName = Annotated[Name, Path(description="The cascade's name.", examples=["reviews"])]
 
 
 @answer("GET", "", Scope.READ, CascadesAnswer, name="list_cascades")
@@ -54,7 +45,7 @@ def get_cascades(request: Request) -> dict[str, Any]:
     return finite({"cascades": [as_json(one) for one in manage.every(runtime_of(request).engine)]})
 
 
-@answer("POST", "", Scope.ADMIN, CascadeAnswer, 404, 409, 413, name="create_cascade", status_code=201)
+@answer("POST", "", Scope.ADMIN, CascadeAnswer, 404, 409, name="create_cascade", status_code=201)
 def post_cascade(request: Request, response: Response, given: NewCascade) -> dict[str, Any]:
     """Create a cascade."""
     created = manage.create(
@@ -67,28 +58,20 @@ def post_cascade(request: Request, response: Response, given: NewCascade) -> dic
     return _payload(created)
 
 
-@answer("GET", "/{cascade}", Scope.READ, CascadeAnswer, 404)
+@answer("GET", "/{cascade}", Scope.READ, CascadeAnswer)
 def get_cascade(request: Request, cascade: CascadeName) -> dict[str, Any]:
     """Show what each stage serves of the labelled data, how much of it is right, and what that costs."""
     return _payload(manage.show(runtime_of(request).engine, cascade))
 
 
-@answer("DELETE", "/{cascade}", Scope.ADMIN, CascadeAnswer, 404)
+@answer("DELETE", "/{cascade}", Scope.ADMIN, CascadeAnswer)
 def delete_cascade(request: Request, cascade: CascadeName) -> dict[str, Any]:
     """Delete a cascade with its certificates, and answer what it was; its classifiers stay."""
     return _payload(manage.delete(runtime_of(request).engine, cascade, on_stored=keeping(request, _payload)))
 
 
 @answer(
-    "POST",
-    "/{cascade}/calibrations",
-    Scope.WRITE,
-    SubmittedCertificate,
-    404,
-    409,
-    413,
-    name="calibrate_cascade",
-    status_code=202,
+    "POST", "/{cascade}/calibrations", Scope.WRITE, SubmittedCertificate, 409, name="calibrate_cascade", status_code=202
 )
 def post_calibration(
     request: Request, response: Response, cascade: CascadeName, given: CascadeSettings
@@ -126,24 +109,13 @@ def _job_headers(submitted: CertificateRequest) -> dict[str, str]:
     return {"Location": job_path(submitted.classifier, submitted.job_id)}
 
 
-@answer("POST", "/{cascade}/served", Scope.READ, ServedAnswer, 404, 409, 413, name="served_by_cascade", stores=False)
+@answer("POST", "/{cascade}/served", Scope.READ, ServedAnswer, 409, name="served_by_cascade", stores=False)
 def post_served(request: Request, cascade: CascadeName, given: ScoredStages) -> dict[str, Any]:
     """Say what a cascade serves of points that its first stages have scored in jobs, and which stage is next."""
     return finite(as_json(serve.served(runtime_of(request).engine, cascade, given.jobs)))
 
 
-@answer(
-    "POST",
-    "/{cascade}/decide",
-    Scope.SCORE,
-    StageAnswer,
-    404,
-    409,
-    413,
-    name="decide_by_stage",
-    stores=False,
-    decides=True,
-)
+@answer("POST", "/{cascade}/decide", Scope.SCORE, StageAnswer, 409, name="decide_by_stage", stores=False, decides=True)
 def post_decide(request: Request, cascade: CascadeName, given: StageRequest) -> dict[str, Any]:
     """Ask a stage about a point that all before have rejected: it is served, or the answer names the next stage."""
     runtime = runtime_of(request)

@@ -63,7 +63,6 @@ def get_classifiers(request: Request, limit: Limit = FIRST_PAGE, cursor: Cursor 
     Scope.ADMIN,
     CreatedClassifier,
     409,
-    413,
     name="create_classifier",
     status_code=201,
     every_classifier=True,
@@ -90,20 +89,20 @@ def headers_of(created: Classifier) -> dict[str, str]:
     return {"Location": classifier_path(created.name)}
 
 
-@routes.answer("GET", "/classifiers/{classifier}", Scope.READ, ClassifierAnswer, 404)
+@routes.answer("GET", "/classifiers/{classifier}", Scope.READ, ClassifierAnswer)
 def get_classifier(request: Request, classifier: ClassifierName) -> dict[str, Any]:
     """Show a classifier: its data, settings, newest jobs and last decisions."""
     return finite(classifier_json(show(runtime_of(request).engine, classifier)))
 
 
-@generations.answer("GET", "/generations", Scope.READ, Generations, 404, name="list_generations")
+@generations.answer("GET", "/generations", Scope.READ, Generations, name="list_generations")
 def get_generations(request: Request, classifier: ClassifierName) -> dict[str, Any]:
     """List the generations of a classifier, in the order of their numbers."""
     return finite(generations_json(list_generations(runtime_of(request).engine, classifier)))
 
 
 @generations.answer(
-    "POST", "/generations", Scope.ADMIN, CreatedClassifier, 404, 409, 413, name="create_generation", status_code=201
+    "POST", "/generations", Scope.ADMIN, CreatedClassifier, 409, name="create_generation", status_code=201
 )
 def post_generation(
     request: Request, response: Response, classifier: ClassifierName, given: NewGeneration
@@ -124,7 +123,7 @@ def post_generation(
     return created_json(made)
 
 
-@generations.answer("PUT", "/generations/current", Scope.ADMIN, SwitchAnswer, 404, 409, 413, name="switch_generation")
+@generations.answer("PUT", "/generations/current", Scope.ADMIN, SwitchAnswer, 409, name="switch_generation")
 def put_current_generation(request: Request, classifier: ClassifierName, given: CurrentGeneration) -> dict[str, Any]:
     """Have the classifier's name stand for another generation from now on; switching back works the same way.
 
@@ -142,7 +141,7 @@ def _switched(switched: Switch) -> dict[str, Any]:
     return finite(switch_json(switched))
 
 
-@generations.answer("PUT", "/extractor", Scope.ADMIN, CreatedClassifier, 404, 409, 413, name="state_extractor")
+@generations.answer("PUT", "/extractor", Scope.ADMIN, CreatedClassifier, 409, name="state_extractor")
 def put_extractor(request: Request, classifier: ClassifierName, given: StatedExtractor) -> dict[str, Any]:
     """State which extractor the vectors come from, or correct that while no exemplars are stored."""
     stated = state_extractor(

@@ -8,7 +8,7 @@ from fastapi import Path, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from venn_admit.api.incoming import given_points
-from venn_admit.api.models.common import LARGEST_KEY
+from venn_admit.api.models.common import LARGEST_KEY, StoredId
 from venn_admit.api.models.decisions import (
     DecidedPointsAnswer,
     DecideRequest,
@@ -29,7 +29,6 @@ from venn_admit.api.routes.parts import (
 )
 from venn_admit.api.together import MOST_POINTS, Together
 from venn_admit.core.evidence import UNBOUNDED
-from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.flows.decisions.listing import find_decision, list_decisions, show_decision
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import AskedPoints, PointDecision
@@ -53,9 +52,7 @@ DecisionNumber = Annotated[int, Path(ge=1, le=LARGEST_KEY, description="Number o
     "/decide",
     Scope.SCORE,
     DecidedPointsAnswer,
-    404,
     409,
-    413,
     name="decide",
     stores=False,
     decides=True,
@@ -103,7 +100,7 @@ def _one_decided(decided: PointDecision) -> dict[str, Any]:
     return found | finite({name: found[name] for name in _MAYBE_INFINITE & found.keys()})
 
 
-@routes.answer("GET", "/decisions", Scope.READ, DecisionsAnswer, 404, name="list_decisions")
+@routes.answer("GET", "/decisions", Scope.READ, DecisionsAnswer, name="list_decisions")
 def get_decisions(
     request: Request,
     classifier: ClassifierName,
@@ -111,14 +108,7 @@ def get_decisions(
     cursor: Cursor = None,
     calibration: CalibrationNumber = None,
     external_id: Annotated[
-        str | None,
-        Query(
-            min_length=1,
-            max_length=ID_LENGTH_LIMIT,
-            pattern=STORABLE,
-            description="Only decisions on this exemplar.",
-            examples=["review-1"],
-        ),
+        StoredId | None, Query(description="Only decisions on this exemplar.", examples=["review-1"])
     ] = None,
     admitted: Annotated[
         bool | None, Query(description="Admitted ones alone, or rejected ones alone.", examples=[True])
@@ -132,7 +122,7 @@ def get_decisions(
     return finite({"decisions": listed, "next_cursor": follows})
 
 
-@routes.answer("GET", "/decisions/{decision}", Scope.READ, ShownDecisionAnswer, 404, response_model_exclude_unset=True)
+@routes.answer("GET", "/decisions/{decision}", Scope.READ, ShownDecisionAnswer, response_model_exclude_unset=True)
 def get_decision(request: Request, classifier: ClassifierName, decision: DecisionNumber) -> dict[str, Any]:
     """Show a stored decision with its evidence and the nearest training exemplars."""
     return finite(shown_decision_json(show_decision(runtime_of(request).engine, classifier, decision)))
@@ -143,7 +133,6 @@ def get_decision(request: Request, classifier: ClassifierName, decision: Decisio
     "/decisions/{decision}/replay",
     Scope.READ,
     ReplayedAnswer,
-    404,
     409,
     name="replay_decision",
     stores=False,

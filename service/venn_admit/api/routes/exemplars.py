@@ -7,7 +7,7 @@ from starlette.concurrency import run_in_threadpool
 
 from venn_admit.api.incoming import exemplar_source, label_source
 from venn_admit.api.models.exemplars import HowToRecord, HowToStore, IngestedAnswer, Labelled, NewExemplars, NewLabels
-from venn_admit.api.routes.parts import OF_CLASSIFIER, OF_FILES, ClassifierName, Routes, runtime_of
+from venn_admit.api.routes.parts import OF_CLASSIFIER, ClassifierName, Routes, runtime_of
 from venn_admit.files.label_sources import LabelSource
 from venn_admit.files.sources import ExemplarSource
 from venn_admit.flows.data.catalogue import find
@@ -21,7 +21,7 @@ from venn_admit_client.members import as_json
 routes = Routes("exemplars and labels", OF_CLASSIFIER)
 
 
-@routes.answer("POST", "/exemplars", Scope.WRITE, IngestedAnswer, 404, 409, 413, name="store_exemplars")
+@routes.answer("POST", "/exemplars", Scope.WRITE, IngestedAnswer, 409, name="store_exemplars")
 def post_exemplars(request: Request, classifier: ClassifierName, given: NewExemplars) -> dict[str, Any]:
     """Store labelled exemplars: all of them, or none if one is refused. Sending them again is a no-op."""
     runtime = runtime_of(request)
@@ -46,7 +46,7 @@ def _stored(request: Request, address: str, source: ExemplarSource, how: HowToSt
     "/exemplars/file",
     Scope.WRITE,
     IngestedAnswer,
-    *OF_FILES,
+    409,
     name="store_exemplar_file",
     openapi_extra=body_of(EXEMPLAR_FILES),
 )
@@ -63,7 +63,7 @@ async def post_exemplar_file(
         return await run_in_threadpool(_stored, request, found.address, file, how)
 
 
-@routes.answer("POST", "/labels", Scope.WRITE, Labelled, 404, 409, 413, name="record_labels")
+@routes.answer("POST", "/labels", Scope.WRITE, Labelled, 409, name="record_labels")
 def post_labels(request: Request, classifier: ClassifierName, given: NewLabels) -> dict[str, Any]:
     """Record labels of stored exemplars; the next recalibration uses them."""
     return _recorded(request, classifier, label_source(given, runtime_of(request).memory_budget), given)
@@ -83,13 +83,7 @@ def _recorded(request: Request, address: str, source: LabelSource, how: HowToRec
 
 
 @routes.answer(
-    "POST",
-    "/labels/file",
-    Scope.WRITE,
-    Labelled,
-    *OF_FILES,
-    name="record_label_file",
-    openapi_extra=body_of(LABEL_FILES),
+    "POST", "/labels/file", Scope.WRITE, Labelled, 409, name="record_label_file", openapi_extra=body_of(LABEL_FILES)
 )
 async def post_label_file(
     request: Request, classifier: ClassifierName, how: Annotated[HowToRecord, Query()]

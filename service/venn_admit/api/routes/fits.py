@@ -32,7 +32,7 @@ from venn_admit_client.members import as_json
 routes = Routes("fits", OF_CLASSIFIER)
 
 
-@routes.answer("POST", "/fit", Scope.WRITE, SubmittedFit, 404, 409, name="fit", status_code=202)
+@routes.answer("POST", "/fit", Scope.WRITE, SubmittedFit, 409, name="fit", status_code=202)
 def post_fit(request: Request, response: Response, classifier: ClassifierName) -> dict[str, Any]:
     """Have workers fit the KNN approximation, the localizer and the reliability score on split knn.
 
@@ -57,7 +57,7 @@ def _submitted(fit: FitRequest) -> dict[str, Any]:
     return {"job": fit.job_id, "rows": fit.rows}
 
 
-@routes.answer("GET", "/jobs/{job}/fit", Scope.READ, FittedAnswer, 404, 409)
+@routes.answer("GET", "/jobs/{job}/fit", Scope.READ, FittedAnswer, 409)
 def get_fit(request: Request, classifier: ClassifierName, job: JobNumber) -> dict[str, Any]:
     """Show what a job that is done has fitted."""
     engine = runtime_of(request).engine
@@ -65,7 +65,7 @@ def get_fit(request: Request, classifier: ClassifierName, job: JobNumber) -> dic
     return finite(as_json(show_fit(engine, job)))
 
 
-@routes.answer("GET", "/parameters", Scope.READ, ParametersAnswer, 404, 409, response_model_exclude_unset=True)
+@routes.answer("GET", "/parameters", Scope.READ, ParametersAnswer, 409, response_model_exclude_unset=True)
 def get_parameters(
     request: Request, classifier: ClassifierName, calibration: CalibrationNumber = None
 ) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def get_parameters(
     return finite(show_parameters(runtime_of(request).engine, classifier, calibration))
 
 
-@routes.answer("POST", "/parameters", Scope.WRITE, AdoptedParameters, 404, 413, name="use_parameters", status_code=201)
+@routes.answer("POST", "/parameters", Scope.WRITE, AdoptedParameters, name="use_parameters", status_code=201)
 def post_parameters(request: Request, classifier: ClassifierName, given: NewParameters) -> dict[str, Any]:
     """Use parameters that were fitted elsewhere, instead of fitting."""
     found = given_parameters("body", given.model_dump())
@@ -93,7 +93,7 @@ def _adopted(adopted: Adopted) -> dict[str, Any]:
 
 
 @routes.answer(
-    "POST", "/recalibrate", Scope.WRITE, Recalibrations, 404, 409, name="recalibrate", response_model_exclude_unset=True
+    "POST", "/recalibrate", Scope.WRITE, Recalibrations, 409, name="recalibrate", response_model_exclude_unset=True
 )
 def post_recalibrate(request: Request, classifier: ClassifierName) -> dict[str, Any]:
     """Recalibrate now, under every setting that is not retired, if labels or data have arrived.

@@ -15,7 +15,6 @@ from venn_admit.api.models.operation import Jobs, ShownJobAnswer, SubmittedJob
 from venn_admit.api.routes.parts import (
     FIRST_PAGE,
     OF_CLASSIFIER,
-    OF_FILES,
     ClassifierName,
     Cursor,
     Limit,
@@ -47,7 +46,7 @@ routes = Routes("jobs", OF_CLASSIFIER)
 JobNumber = Annotated[int, Path(ge=1, le=LARGEST_KEY, description="Number of a job.", examples=[12])]
 
 
-@routes.answer("GET", "/jobs", Scope.READ, Jobs, 404, name="list_jobs")
+@routes.answer("GET", "/jobs", Scope.READ, Jobs, name="list_jobs")
 def get_jobs(
     request: Request, classifier: ClassifierName, limit: Limit = FIRST_PAGE, cursor: Cursor = None
 ) -> dict[str, Any]:
@@ -57,14 +56,14 @@ def get_jobs(
     return finite({"jobs": rows_json(rows), "next_cursor": follows})
 
 
-@routes.answer("GET", "/jobs/{job}", Scope.READ, ShownJobAnswer, 404)
+@routes.answer("GET", "/jobs/{job}", Scope.READ, ShownJobAnswer)
 def get_job(request: Request, classifier: ClassifierName, job: JobNumber) -> dict[str, Any]:
     """Show one job: its progress, and its chunks by state and one by one."""
     found = show_job(runtime_of(request).engine, job, with_chunks=True, name=classifier)
     return finite(job_json(found))
 
 
-@routes.answer("DELETE", "/jobs/{job}", Scope.ADMIN, ShownJobAnswer, 404, 409)
+@routes.answer("DELETE", "/jobs/{job}", Scope.ADMIN, ShownJobAnswer, 409)
 def delete_job(request: Request, classifier: ClassifierName, job: JobNumber) -> dict[str, Any]:
     """Remove a job that is over: its rows, its chunks, and the decisions that no other job asks for.
 
@@ -93,8 +92,6 @@ _EVENT = {
     "/jobs/{job}/events",
     Scope.READ,
     None,
-    404,
-    429,
     responses={
         200: {"description": "The events.", "content": {MEDIA_TYPE: {"schema": _EVENT}}},
         204: {"description": "The job is over, and its end was sent before."},
@@ -132,7 +129,7 @@ _BINARY = {"schema": {"type": "string", "format": "binary"}}
     "/jobs",
     Scope.SCORE,
     SubmittedJob,
-    *OF_FILES,
+    409,
     name="score_file",
     status_code=202,
     openapi_extra=body_of(EXEMPLAR_FILES),
@@ -186,7 +183,6 @@ def _submitted(submitted: ScoreRequest) -> dict[str, Any]:
     "/jobs/{job}/scores",
     Scope.READ,
     None,
-    404,
     406,
     409,
     responses={200: {"description": "The decisions.", "content": {PARQUET: _BINARY, ARROW_STREAM: _BINARY}}},
@@ -214,7 +210,7 @@ def get_scores(
     return StreamingResponse(_blocks(file), media_type=kind, headers={"Content-Length": str(size)})
 
 
-@routes.answer("POST", "/jobs/{job}/cancel", Scope.WRITE, ShownJobAnswer, 404, 409, name="cancel_job")
+@routes.answer("POST", "/jobs/{job}/cancel", Scope.WRITE, ShownJobAnswer, 409, name="cancel_job")
 def post_cancel(request: Request, classifier: ClassifierName, job: JobNumber) -> dict[str, Any]:
     """End a running job: what is done stays, and chunks that are being computed do not count."""
     engine = runtime_of(request).engine

@@ -16,7 +16,7 @@ from venn_admit.store.access.keys import Scope
 routes = Routes("reports and monitors", OF_CLASSIFIER)
 
 
-@routes.answer("GET", "/report", Scope.READ, Report, 404, 409)
+@routes.answer("GET", "/report", Scope.READ, Report, 409)
 def get_report(request: Request, classifier: ClassifierName, calibration: CalibrationNumber = None) -> dict[str, Any]:
     """Show the state of a calibration: what it can admit, drift, discrepancies, and which labels it lacks."""
     runtime = runtime_of(request)
@@ -24,7 +24,7 @@ def get_report(request: Request, classifier: ClassifierName, calibration: Calibr
     return finite(calibration_payload(found, request_for))
 
 
-@routes.answer("GET", "/monitor", Scope.READ, Monitor, 404, 409)
+@routes.answer("GET", "/monitor", Scope.READ, Monitor, 409)
 def get_monitor(request: Request, classifier: ClassifierName) -> dict[str, Any]:
     """Show whether the promise still holds, by random labels of decided points; look as often as you like.
 
@@ -33,7 +33,7 @@ def get_monitor(request: Request, classifier: ClassifierName) -> dict[str, Any]:
     return finite(monitor_payload(update_monitor(runtime_of(request).engine, classifier)))
 
 
-@routes.answer("GET", "/alarms", Scope.READ, Alarms, 404, 409, name="list_alarms")
+@routes.answer("GET", "/alarms", Scope.READ, Alarms, 409, name="list_alarms")
 def get_alarms(request: Request, classifier: ClassifierName) -> dict[str, Any]:
     """List the alarms and notices that stand, after the monitor was brought up to date."""
     payload = monitor_payload(update_monitor(runtime_of(request).engine, classifier))

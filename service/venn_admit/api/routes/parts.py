@@ -6,8 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.types import DecoratedCallable
 
-from venn_admit.api.models.common import LARGEST_KEY, ProblemAnswer
-from venn_admit.core.names import NAME_LENGTH_LIMIT, PRINTABLE
+from venn_admit.api.models.common import LARGEST_KEY, Name, ProblemAnswer
 from venn_admit.files.output.exports import finite_json
 from venn_admit.http.guards.guard import GuardedRoute, needs
 from venn_admit.http.paging import DEFAULT_PAGE, LARGEST_PAGE
@@ -15,16 +14,7 @@ from venn_admit.http.problems import MEDIA_TYPE
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope
 
-ClassifierName = Annotated[
-    str,
-    Path(
-        min_length=1,
-        max_length=NAME_LENGTH_LIMIT,
-        pattern=PRINTABLE,
-        description="The classifier's name.",
-        examples=["reviews"],
-    ),
-]
+ClassifierName = Annotated[Name, Path(description="The classifier's name.", examples=["reviews"])]
 Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="The most rows of the page.", examples=[100])]
 Cursor = Annotated[
     str | None,
@@ -40,7 +30,6 @@ CalibrationNumber = Annotated[
     Query(ge=1, le=LARGEST_KEY, description="Number of a calibration; left out: the current one.", examples=[7]),
 ]
 OF_CLASSIFIER = "/classifiers/{classifier}"
-OF_FILES = (404, 408, 409, 413, 415, 429)  # the problems of a route that takes a file
 FIRST_PAGE = DEFAULT_PAGE
 
 _DESCRIPTIONS = {
@@ -104,13 +93,15 @@ class Routes(APIRouter):
             path: Their path below that which all begin with.
             scope: As in `needs`, as are `every_classifier`, `stores`, `decides` and `remembers`.
             model: What the answer is; None: it is not JSON.
-            statuses: Those of the problems that may arise here, beside those of every route.
+            statuses: Those of the problems that may arise here, beside those of every route, of every body, and of
+                every path with a name or number in it.
             responses: What else the document says of answers, by their status.
             more: What else FastAPI takes.
         """
         more |= {"response_class": Response} if model is None else {"response_model": model}
         guard = needs(scope, every_classifier=every_classifier, stores=stores, decides=decides, remembers=remembers)
-        documented = {**(responses or {}), **problems(*statuses)}
+        named = (404,) if "{" in self.prefix + path else ()
+        documented = {**(responses or {}), **problems(*named, *statuses)}
         return self.api_route(path, methods=[method], dependencies=[guard], responses=documented, **more)
 
 

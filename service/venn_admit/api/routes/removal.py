@@ -18,7 +18,7 @@ from venn_admit_client.members import as_json
 routes = Routes("removal", OF_CLASSIFIER)
 
 
-@routes.answer("POST", "/exemplars/forget", Scope.ADMIN, ForgottenExemplars, 404, 409, 413, name="forget_exemplars")
+@routes.answer("POST", "/exemplars/forget", Scope.ADMIN, ForgottenExemplars, 409, name="forget_exemplars")
 def post_forget(request: Request, classifier: ClassifierName, given: ExemplarsToForget) -> dict[str, Any]:
     """Remove all that is stored of exemplars, in every generation, for good; sending it again changes nothing.
 
@@ -40,7 +40,7 @@ def post_forget(request: Request, classifier: ClassifierName, given: ExemplarsTo
     return as_json(done)
 
 
-@routes.answer("DELETE", "", Scope.ADMIN, DeletedClassifier, 404, 409)
+@routes.answer("DELETE", "", Scope.ADMIN, DeletedClassifier, 409)
 def delete_classifier(
     request: Request,
     classifier: ClassifierName,

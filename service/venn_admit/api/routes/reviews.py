@@ -41,13 +41,13 @@ def _payload(found: Claims | Reviewed) -> dict[str, Any]:
     return finite(as_json(found))
 
 
-@routes.answer("GET", "", Scope.READ, ReviewQueueAnswer, 404, name="show_review_queue")
+@routes.answer("GET", "", Scope.READ, ReviewQueueAnswer, name="show_review_queue")
 def get_queue(request: Request, classifier: ClassifierName) -> dict[str, Any]:
     """Show how many points wait for reviewers, who holds some, and about how many they disagree."""
     return as_json(claims.queue(runtime_of(request).engine, classifier))
 
 
-@routes.answer("GET", "/claims", Scope.READ, ClaimsAnswer, 404, name="show_claims")
+@routes.answer("GET", "/claims", Scope.READ, ClaimsAnswer, name="show_claims")
 def get_claims(
     request: Request,
     classifier: ClassifierName,
@@ -59,7 +59,7 @@ def get_claims(
     return _payload(claims.holding(runtime_of(request).engine, classifier, _name(request, reviewer)))
 
 
-@routes.answer("POST", "/claims", Scope.WRITE, ClaimsAnswer, 404, 409, name="claim_points")
+@routes.answer("POST", "/claims", Scope.WRITE, ClaimsAnswer, 409, name="claim_points")
 def post_claims(request: Request, classifier: ClassifierName, given: ClaimRequest) -> dict[str, Any]:
     """Claim points of the queue, which nobody else gets until a label comes, they are released, or the lease ends.
 
@@ -77,7 +77,7 @@ def post_claims(request: Request, classifier: ClassifierName, given: ClaimReques
     return _payload(found)
 
 
-@routes.answer("POST", "/renewals", Scope.WRITE, RenewedClaims, 404, name="renew_claims")
+@routes.answer("POST", "/renewals", Scope.WRITE, RenewedClaims, name="renew_claims")
 def post_renewals(request: Request, classifier: ClassifierName, given: RenewalRequest) -> dict[str, Any]:
     """Extend claims that still hold."""
     renewed = claims.renew(
@@ -90,14 +90,14 @@ def post_renewals(request: Request, classifier: ClassifierName, given: RenewalRe
     return {"renewed": renewed}
 
 
-@routes.answer("POST", "/releases", Scope.WRITE, ReleasedClaims, 404, name="release_claims")
+@routes.answer("POST", "/releases", Scope.WRITE, ReleasedClaims, name="release_claims")
 def post_releases(request: Request, classifier: ClassifierName, given: PointsOfReviewer) -> dict[str, Any]:
     """Give claims back, so that others get the points."""
     name = _name(request, given.reviewer)
     return {"released": claims.release(runtime_of(request).engine, classifier, name, given.external_ids)}
 
 
-@routes.answer("POST", "/labels", Scope.WRITE, ReviewedAnswer, 404, 409, 413, name="record_review_labels")
+@routes.answer("POST", "/labels", Scope.WRITE, ReviewedAnswer, 409, name="record_review_labels")
 def post_labels(request: Request, classifier: ClassifierName, given: ReviewLabels) -> dict[str, Any]:
     """Record the labels of a reviewer, and say what was predicted; the claims on the points end.
 
@@ -119,7 +119,7 @@ def post_labels(request: Request, classifier: ClassifierName, given: ReviewLabel
     return _payload(done)
 
 
-@routes.answer("GET", "/disagreements", Scope.READ, Disagreements, 404, name="list_disagreements")
+@routes.answer("GET", "/disagreements", Scope.READ, Disagreements, name="list_disagreements")
 def get_disagreements(request: Request, classifier: ClassifierName) -> dict[str, Any]:
     """List points of which the newest labels of two reviewers differ, and no label has resolved it since."""
     return {"disagreements": [as_json(one) for one in disagreements(runtime_of(request).engine, classifier)]}

@@ -34,14 +34,14 @@ _TAG: dict[int | str, dict[str, Any]] = {
 }
 
 
-@routes.answer("GET", "/settings", Scope.READ, SettingsAnswer, 404, responses=_TAG)
+@routes.answer("GET", "/settings", Scope.READ, SettingsAnswer, responses=_TAG)
 def get_settings(request: Request, response: Response, classifier: ClassifierName) -> dict[str, Any]:
     """Show what can be changed of a classifier; a change must name the ETag in If-Match."""
     return _answer(response, show_settings(runtime_of(request).engine, classifier), _headers)
 
 
 @routes.answer(
-    "PATCH", "/settings", Scope.ADMIN, SettingsAnswer, 404, 409, 412, 413, 428, name="rename_classifier", responses=_TAG
+    "PATCH", "/settings", Scope.ADMIN, SettingsAnswer, 409, 412, 428, name="rename_classifier", responses=_TAG
 )
 def patch_settings(
     request: Request, response: Response, classifier: ClassifierName, given: NewName, if_match: SeenTag = None
@@ -58,16 +58,7 @@ def patch_settings(
 
 
 @routes.answer(
-    "DELETE",
-    "/settings/{setting}",
-    Scope.WRITE,
-    SettingsAnswer,
-    404,
-    409,
-    412,
-    428,
-    name="retire_setting",
-    responses=_TAG,
+    "DELETE", "/settings/{setting}", Scope.WRITE, SettingsAnswer, 409, 412, 428, name="retire_setting", responses=_TAG
 )
 def delete_setting(
     request: Request,
