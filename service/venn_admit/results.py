@@ -259,7 +259,7 @@ def _by_abers(done: "Calibrated") -> dict[str, Any]:
     assert isinstance(made, MadeByAbers), "there are two methods"
     choice, certificate = made.choice, made.certificate
     return {
-        "chosen_score": str(choice.kind),
+        "chosen_score": str(choice.score),
         "network_share": choice.network_share,
         "reliability_share": choice.reliability_share,
         "standard_error": choice.standard_error,

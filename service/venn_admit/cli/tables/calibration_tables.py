@@ -75,7 +75,7 @@ def print_cells(done: Calibrated, made: MadeByAbers, as_json: bool) -> None:
     choice, asked, certificate = made.choice, done.method_settings, made.certificate
     points = f"{done.mc_count:,} mc" + (f", {done.vp_count:,} vp" if asked.has_policy else "")
     lines = [
-        f"{standing_text(done)}: method venn-abers, alpha {asked.alpha}, score {choice.kind}; "
+        f"{standing_text(done)}: method venn-abers, alpha {asked.alpha}, score {choice.score}; "
         f"points: {points}; {counted(done.changed.opened, 'row')} written."
     ]
     if done.classifier.knn is None:

@@ -170,7 +170,7 @@ def _of_snapshot(connection: Connection, classifier: Classifier, snapshot: Snaps
     part = calibrations.read_points(connection, snapshot.calibration, Split.VP if undivided else split)
     wanted, label = part.exemplar_ids, part.points.label
     if undivided:
-        chosen = exemplars.are_in_split(connection, wanted, split)
+        chosen = np.isin(wanted, exemplars.in_split(connection, wanted, split))
         wanted, label = wanted[chosen], label[chosen]
     if classifier.knn is None:
         return wanted, label, None

@@ -119,7 +119,7 @@ def _views_of(connection: Connection, following: Following, split: Split) -> Vie
     asked, instead = following.asked, following.instead
     calibration, parameters_id = asked.calibration, asked.parameters.id
     total = calibration.vp_count if split == Split.VP else calibration.mc_count
-    touched = what_if.in_split(connection, instead.exemplar_ids, split)
+    touched = exemplars.in_split(connection, instead.exemplar_ids, split)
     ids, before = approximations.read_approximations(connection, asked.classifier, touched, parameters_id)
     found = view_changes(before, instead.replaced(ids, before))
     return ViewChanges(total, found.touched, found.predicted, found.match_count, found.distance)

@@ -53,7 +53,7 @@ def describe(connection: Connection, given: CalibrationToDescribe) -> Described:
     part = CellsPart(
         settings=settings,
         neighbour_count=neighbour_count,
-        score=choice.kind,
+        score=choice.score,
         network_share=choice.network_share,
         reliability_share=choice.reliability_share,
         steps=index.steps,
@@ -163,7 +163,7 @@ def compare(connection: Connection, calibration: Calibration, made: MadeByAbers)
     policy = _policy(connection, calibration, made)
     return SnapshotEffects(
         facts=(
-            SnapshotFact("score", str(venn_abers.score_of(connection, calibration.id)), str(made.choice.kind)),
+            SnapshotFact("score", str(venn_abers.score_of(connection, calibration.id)), str(made.choice.score)),
             SnapshotFact("steps", len(stored.cell), len(made.steps.cell)),
             *policy.facts,
         ),

@@ -101,22 +101,22 @@ def make(
         asked = settings.certification
         evidence = PolicySplits(connection, knn, mc, vp, () if asked is None else attributes_of(asked.kinds))
     choice = _choice(connection, mc, settings) if evidence is None else evidence.choice(settings)
-    points = mc.scored(choice.kind)
+    points = mc.scored(choice.score)
     index = VennAbersIndex(
         points, points.predicted == mc.label, class_count=classifier.class_count, q_bins=settings.q_bins
     )
     rows = mc.rows(points, settings.q_bins)
     if evidence is None:
         return MadeByAbers(rows, index.steps, choice)
-    rows = join_rows([rows, evidence.vp.rows(evidence.vp.scored(choice.kind), settings.q_bins)])
+    rows = join_rows([rows, evidence.vp.rows(evidence.vp.scored(choice.score), settings.q_bins)])
     if settings.standing:
         begun = begin_chain(
-            connection, classifier, parameters, evidence.splits, evidence.exemplar_ids, choice.kind, settings
+            connection, classifier, parameters, evidence.splits, evidence.exemplar_ids, choice.score, settings
         )
         return MadeByAbers(rows, index.steps, choice, begun.certificate, standing=begun)
     if settings.family:
         settings = _within_family(connection, classifier, settings)
-    return MadeByAbers(rows, index.steps, choice, *evidence.promised(choice.kind, settings))
+    return MadeByAbers(rows, index.steps, choice, *evidence.promised(choice.score, settings))
 
 
 def _within_family(connection: Connection, classifier: Classifier, settings: VennAbersSettings) -> VennAbersSettings:

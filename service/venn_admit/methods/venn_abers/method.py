@@ -142,7 +142,7 @@ class VennAbers:
         context = AbersContext(
             calibration,
             parameters,
-            made.choice.kind,
+            made.choice.score,
             made.policy,
             made.certified,
             classifier.class_count,

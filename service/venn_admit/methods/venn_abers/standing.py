@@ -70,7 +70,7 @@ def begin_chain(
     assert settings.certification is not None, "a certificate of predicted classes is asked for"
     begun, cells = chains.begun(connection, classifier), splits.cells(kind)
     proposing = np.ones_like(splits.proposing) if begun.is_begun else splits.proposing
-    labels = chains.labels_at_start(connection, classifier)
+    labels = chains.labels(connection, classifier)
     order = np.argsort(exemplar_ids)
     places = order[np.minimum(np.searchsorted(exemplar_ids, labels.exemplar_ids, sorter=order), len(order) - 1)]
     known = exemplar_ids[places] == labels.exemplar_ids
@@ -147,7 +147,7 @@ def advance_chain(
     points can have no score any more that the thresholds are on.
     """
     before = chains.position(connection, chain)
-    labels = chains.new_labels(connection, classifier, chain, after=before.event)
+    labels = chains.labels(connection, classifier, chain, after=before.event)
     event, taken, points = before.event, labels.take(np.zeros(len(labels.label), dtype=np.bool_)), _NO_POINTS
     if not has_ended:
         event, taken, points = _scored(connection, classifier, chain, labels)

@@ -77,16 +77,7 @@ def find(connection: Connection, key_id: int) -> StoredKey | None:
     row = execute(connection, "keys.key_by_id", key_id=key_id).one_or_none()
     if row is None:
         return None
-    return StoredKey(
-        id=row.id,
-        name=row.name,
-        digest=bytes(row.digest),
-        scope=Scope(row.scope),
-        classifier=row.classifier,
-        is_expired=row.is_expired,
-        is_revoked=row.revoked_at is not None,
-        is_use_due=row.is_use_due,
-    )
+    return StoredKey(**{**row._mapping, "digest": bytes(row.digest), "scope": Scope(row.scope)})
 
 
 def every(connection: Connection) -> Sequence[Row[Any]]:

@@ -1,7 +1,7 @@
 """Calibrators, their numbered snapshots, and the row-versioned points that a snapshot consists of."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -218,13 +218,7 @@ def open_again(connection: Connection, calibration: Calibration, class_count: in
 
 def add_band_radius(connection: Connection, calibration_id: int, radius: BandRadius) -> None:
     """Store the radius of the bands of a new snapshot, whose method has bands."""
-    execute(
-        connection,
-        "calibrations.add_band_radius",
-        calibration_id=calibration_id,
-        s_hat=radius.s_hat,
-        omega=radius.omega,
-    )
+    execute(connection, "calibrations.add_band_radius", calibration_id=calibration_id, **asdict(radius))
 
 
 def delete_old(connection: Connection, calibrator_id: int, keep: int) -> None:
@@ -250,21 +244,6 @@ def _delete(connection: Connection, calibrator_id: int, locked: Iterable[int]) -
     if old and execute(connection, "calibrations.delete_calibrations", calibration_ids=old).rowcount:
         delete_unheld(connection, calibrator_id)
         execute(connection, "steps.delete_unheld_steps", calibrator_id=calibrator_id)
-
-
-def _calibration(row: Row[Any]) -> Calibration:
-    return Calibration(
-        id=row.id,
-        calibrator_id=row.calibrator_id,
-        classifier_id=row.classifier_id,
-        number=row.number,
-        revision=row.revision,
-        knn_parameters_id=row.knn_parameters_id,
-        method_settings=settings_of(row.settings),
-        band_radius=None if row.omega is None else BandRadius(s_hat=row.s_hat, omega=row.omega),
-        mc_count=row.mc_count,
-        vp_count=row.vp_count,
-    )
 
 
 def latest_id(connection: Connection, classifier: Classifier) -> int | None:
@@ -355,8 +334,13 @@ def _unknown(classifier: Classifier, calibration_id: int) -> NotFoundError:
 
 
 def _read(connection: Connection, calibration_id: int) -> Calibration | None:
-    row = execute(connection, "calibrations.calibration_by_id", calibration_id=calibration_id).one_or_none()
-    return None if row is None else _calibration(row)
+    row = execute(connection, "calibrations.calibration_by_id", calibration_id=calibration_id).mappings().one_or_none()
+    if row is None:
+        return None
+    columns = dict(row)
+    settings, s_hat, omega = (columns.pop(name) for name in ("settings", "s_hat", "omega"))
+    radius = None if omega is None else BandRadius(s_hat=s_hat, omega=omega)
+    return Calibration(**columns, method_settings=settings_of(settings), band_radius=radius)
 
 
 def read_points(connection: Connection, calibration: Calibration, split: Split) -> SnapshotPoints:

@@ -180,22 +180,17 @@ def are_same(connection: Connection, calibration_id: int, other_id: int) -> bool
     return bool(execute(connection, "chains.are_same", ids=[calibration_id, other_id]).scalar_one())
 
 
-def labels_at_start(connection: Connection, classifier: Classifier) -> CountingLabels:
-    """Return all labels that calibrate, which are a sample at one rate, in an order that hangs on no time."""
-    return _labels(connection, classifier, None, after=0)
-
-
-def new_labels(connection: Connection, classifier: Classifier, chain: StoredChain, *, after: int) -> CountingLabels:
+def labels(
+    connection: Connection, classifier: Classifier, chain: StoredChain | None = None, *, after: int = 0
+) -> CountingLabels:
     """Return the labels after an event that were random or drawn, by documents, each of which counts once.
+
+    Without a chain, these are all labels that calibrate, a sample at one rate, in an order that hangs on no time.
 
     A document counts by the labels that came together with its first one, and equal documents, like parts of one
     document, count when the first of them does. A hash says which of those that came together counts first, because
     rows of a file are often sorted by what their labels say.
     """
-    return _labels(connection, classifier, chain, after=after)
-
-
-def _labels(connection: Connection, classifier: Classifier, chain: StoredChain | None, *, after: int) -> CountingLabels:
     parameters = {"classifier_id": classifier.id, "event": after}
     newest: int = execute(connection, "chains.newest_event", **parameters).scalar_one()
     rows = execute(connection, "chains.new_labels", at_start=chain is None, **parameters).all()
@@ -240,10 +235,8 @@ def waiting_points(
     if row is None or row.score != ScoreKind.RELIABILITY or row.knn_parameters_id != knn_parameters_id:
         return np.empty(0, dtype=np.int64)
     chain = _chain(row)
-    labels = new_labels(connection, classifier, chain, after=position(connection, chain).event)
-    return approximations.without_approximation(
-        connection, classifier, [Split.SCORED], knn_parameters_id, labels.exemplar_ids
-    )
+    waiting = labels(connection, classifier, chain, after=position(connection, chain).event).exemplar_ids
+    return approximations.without_approximation(connection, classifier, [Split.SCORED], knn_parameters_id, waiting)
 
 
 def pending(connection: Connection, classifier: Classifier, chain: StoredChain, *, has_ended: bool) -> PointChanges:
@@ -252,10 +245,10 @@ def pending(connection: Connection, classifier: Classifier, chain: StoredChain, 
     has_ended: whether new ones can have no score any more that the thresholds are on.
     """
     event = position(connection, chain).event
-    labels = execute(connection, "chains.changed_labels", chain_id=chain.id, event=event).scalars("label").all()
-    left = labels.count(None)
-    arrived = 0 if has_ended else len(new_labels(connection, classifier, chain, after=event).exemplar_ids)
-    return PointChanges(arrived=arrived, changed=len(labels) - left, left=left)
+    changed = execute(connection, "chains.changed_labels", chain_id=chain.id, event=event).scalars("label").all()
+    left = changed.count(None)
+    arrived = 0 if has_ended else len(labels(connection, classifier, chain, after=event).exemplar_ids)
+    return PointChanges(arrived=arrived, changed=len(changed) - left, left=left)
 
 
 def _transactions(rows: Sequence[Row[Any]]) -> Iterable[list[Row[Any]]]:
@@ -323,8 +316,8 @@ def correct(connection: Connection, chain: StoredChain, *, after: int) -> int | 
     rows = execute(connection, "chains.changed_labels", chain_id=chain.id, event=after).all()
     if not rows:
         return None
-    ids, labels = [row.exemplar_id for row in rows], [row.label for row in rows]
-    execute(connection, "chains.change_labels", chain_id=chain.id, exemplar_ids=ids, labels=labels)
+    changed = {"exemplar_ids": [row.exemplar_id for row in rows], "labels": [row.label for row in rows]}
+    execute(connection, "chains.change_labels", chain_id=chain.id, **changed)
     return int(rows[0].document)
 
 

@@ -1,7 +1,7 @@
 """What a calibration by Venn-Abers stores beside its points: a certificate, the choice of its score, and steps."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import ROUND_CEILING, Decimal
 from hashlib import blake2b
 
@@ -136,12 +136,12 @@ def policy_of(connection: Connection, calibration_id: int) -> Policy | None:
 
 @dataclass(frozen=True, slots=True)
 class StoredChoice:
-    """The kind of score; if it was not asked for, the share of mc that each admits by cross-fitting.
+    """The score; if it was not asked for, the share of mc that each admits by cross-fitting.
 
     standard_error: of the difference between the shares, over documents; None with fewer than two documents too.
     """
 
-    kind: ScoreKind
+    score: ScoreKind
     network_share: float | None
     reliability_share: float | None
     standard_error: float | None
@@ -150,29 +150,18 @@ class StoredChoice:
 
 def add_choice(connection: Connection, calibration_id: int, choice: StoredChoice) -> None:
     """Store the choice of a new snapshot."""
-    execute(
-        connection,
-        "steps.add_score_choice",
-        calibration_id=calibration_id,
-        score=choice.kind,
-        network_share=choice.network_share,
-        reliability_share=choice.reliability_share,
-        standard_error=choice.standard_error,
-        documents=choice.documents,
-    )
+    execute(connection, "steps.add_score_choice", calibration_id=calibration_id, **asdict(choice))
 
 
 def choice_of(connection: Connection, calibration_id: int) -> StoredChoice:
     """Return the score of a snapshot of Venn-Abers, and why it was chosen."""
     row = execute(connection, "steps.score_choice", calibration_id=calibration_id).one()
-    return StoredChoice(
-        ScoreKind(row.score), row.network_share, row.reliability_share, row.standard_error, row.documents
-    )
+    return StoredChoice(**{**row._mapping, "score": ScoreKind(row.score)})
 
 
 def score_of(connection: Connection, calibration_id: int) -> ScoreKind:
     """Return the score of a snapshot of Venn-Abers."""
-    return choice_of(connection, calibration_id).kind
+    return choice_of(connection, calibration_id).score
 
 
 def calibrator_of(connection: Connection, calibration_id: int) -> int:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from venn_admit.core.types import Approximation, BoolArray, Float32Array, FloatArray, IntArray
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.binary_copy import BOOL, FLOAT8, INT4, Array, FixedColumn, read_columns
+from venn_admit.store.database.ids import execute_ids
 from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars.approximations import view_columns, view_of_decisions
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -62,8 +63,7 @@ def labelled(connection: Connection, calibration: Calibration, exemplar_ids: Int
 
 def decided(connection: Connection, calibration: Calibration) -> IntArray:
     """Return the labelled exemplars that a calibration has decided on, in order of ingestion, (n,) int64."""
-    ids = execute(connection, "evaluations.decided", calibration_id=calibration.id).scalars().all()
-    return np.array(ids, dtype=np.int64)
+    return execute_ids(connection, "evaluations.decided", calibration_id=calibration.id)
 
 
 def evaluated_rows(

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
@@ -131,7 +131,7 @@ def start(
     plan = plan_by(connection, classifier, calibration, snapshot, number)
     after_decision = deadlines.newest_decision(connection) if afresh else 0
     execute(connection, "monitors.end_earlier_alarms", **of_calibrator)
-    row = execute(
+    execute(
         connection,
         "monitors.start_monitor",
         **of_calibrator,
@@ -140,20 +140,10 @@ def start(
         plan=json.dumps(plan_document(plan)),
         label_deadline=label_deadline,
         after_decision=after_decision,
-    ).one()
-    return StoredMonitor(
-        id=row.id,
-        calibrator_id=calibration.calibrator_id,
-        knn_parameters_id=calibration.knn_parameters_id,
-        calibration_number=number,
-        after_event=event,
-        after_decision=after_decision,
-        settled_event=event,
-        seen=Seen(event),
-        plan=plan,
-        created_at=row.created_at,
-        deadline=None if label_deadline is None else LabelDeadline(label_deadline, after_decision),
     )
+    started = newest(connection, calibration)
+    assert started is not None, "it was started for these parameters"
+    return started
 
 
 def with_groups(
@@ -242,18 +232,12 @@ def replace_readings(connection: Connection, monitor: StoredMonitor, readings: S
             [
                 {
                     "monitor_id": monitor.id,
-                    "lamp": reading.about.lamp,
-                    "number": reading.about.number,
-                    "documents": reading.documents,
-                    "points": reading.points,
-                    "correct": reading.right,
-                    "lower_bound": reading.lower_bound,
-                    "e_value": reading.e_value,
-                    "most": reading.most,
-                    "needed": reading.needed,
-                    "lit_at": reading.lit_at,
+                    "lamp": one.about.lamp,
+                    "number": one.about.number,
+                    "correct": one.right,
+                    **asdict(one),
                 }
-                for reading in readings
+                for one in readings
             ],
         )
 

@@ -16,6 +16,7 @@ from sqlalchemy.exc import OperationalError
 
 from venn_admit.core.types import IntArray
 from venn_admit.store.database.engine import unlimited
+from venn_admit.store.database.ids import execute_ids
 from venn_admit.store.database.statements import execute
 
 _TABLES = ("decision", "admit_evidence", "abers_evidence", "job_row", "job_chunk")
@@ -169,7 +170,7 @@ def delete_part(connection: Connection, job: Unfinished, *, after: int = -1, mos
     exemplar_ids = np.array([row.exemplar_id for row in rows], dtype=np.int64)
     decisions = 0
     if job.kind == "score" and len(exemplar_ids):
-        unneeded = execute(
+        unneeded = execute_ids(
             connection,
             "removals.unneeded",
             job_id=job.id,
@@ -178,8 +179,7 @@ def delete_part(connection: Connection, job: Unfinished, *, after: int = -1, mos
             weighted=job.weighted,
             require_full_match=job.require_full_match,
         )
-        ids = np.array(unneeded.scalars().all(), dtype=np.int64)
-        decisions = remove(connection, job.classifier_id, ids, job.removed_because)
+        decisions = remove(connection, job.classifier_id, unneeded, job.removed_because)
     is_last = len(rows) < most
     if is_last:
         execute(connection, "removals.empty", job_id=job.id)

@@ -23,10 +23,6 @@ from venn_admit.store.exemplars import labels, support
 from venn_admit.store.exemplars.approximations import view_columns, view_of_decisions
 from venn_admit.store.exemplars.classifiers import Classifier
 
-HISTORY = 6
-"""The number of calibrations that a report looks back on."""
-COUNTABLE = 50_000
-"""With more calibration points than these, what an older snapshot would admit of them is left out: it takes seconds."""
 DAYS = 30
 """The number of days that a report looks back on."""
 SAMPLED = 400
@@ -149,14 +145,9 @@ def days(connection: Connection, classifier: Classifier, until: datetime) -> tup
     return tuple(found.values()) if decisions or labels else ()
 
 
-def history(connection: Connection, calibration: Calibration) -> tuple[SnapshotChange, ...]:
+def history(connection: Connection, classifier: Classifier, calibration: Calibration) -> tuple[SnapshotChange, ...]:
     """Return what the newest snapshots of the classifier changed, up to this one, the newest first."""
-    parameters = {
-        "classifier_id": calibration.classifier_id,
-        "calibration_id": calibration.id,
-        "most": HISTORY,
-        "countable": COUNTABLE,
-    }
+    parameters = {"classifier": classifier.name, "calibration": calibration.id}
     return tuple(
         SnapshotChange(
             calibration=row.calibration,
@@ -175,7 +166,7 @@ def history(connection: Connection, calibration: Calibration) -> tuple[SnapshotC
             other_settings=tuple(row.other_settings),
             admitted=row.admitted,
         )
-        for row in execute(connection, "reports.history", **parameters)
+        for row in execute(connection, "table_queries.history", **parameters)
     )
 
 

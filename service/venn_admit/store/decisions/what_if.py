@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from venn_admit.core.budget import block_rows
-from venn_admit.core.split_names import Split
 from venn_admit.core.types import Approximation, BoolArray, IntArray
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.binary_copy import BOOL, INT4, INT8, FixedColumn, read_columns
@@ -34,12 +33,6 @@ def resting_on(connection: Connection, calibration: Calibration, neighbour_ids: 
     """Return the points with any of these neighbours that are held out or that a snapshot decided on; ascending ids."""
     parameters = {"neighbour_ids": neighbour_ids, "calibration_id": calibration.id}
     return execute_ids(connection, "what_if.resting_on", **parameters)
-
-
-def in_split(connection: Connection, exemplar_ids: IntArray, split: Split) -> IntArray:
-    """Return those of some exemplars that are in a split; ascending ids."""
-    parameters = {"exemplar_ids": exemplar_ids, "split": split}
-    return execute_ids(connection, "what_if.in_split", **parameters)
 
 
 def newest_decisions(

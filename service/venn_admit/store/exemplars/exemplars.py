@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row
 
 from venn_admit.core.copies import united
 from venn_admit.core.split_names import Split
-from venn_admit.core.types import BoolArray, Float32Array, IntArray
+from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.store.database.binary_copy import (
     INT4,
     INT8,
@@ -96,10 +96,9 @@ def split_classes(connection: Connection, classifier: Classifier, split: Split) 
     return sorted(execute(connection, "exemplars.split_classes", **parameters).scalars())
 
 
-def are_in_split(connection: Connection, exemplar_ids: IntArray, split: Split) -> BoolArray:
-    """Return which of some exemplars are in a split, (n,) bool."""
-    found = execute(connection, "exemplars.in_split", exemplar_ids=exemplar_ids, split=split)
-    return np.isin(exemplar_ids, np.array(found.scalars().all(), dtype=np.int64))
+def in_split(connection: Connection, exemplar_ids: IntArray, split: Split) -> IntArray:
+    """Return those of some exemplars that are in a split; ascending ids."""
+    return execute_ids(connection, "exemplars.in_split", exemplar_ids=exemplar_ids, split=split)
 
 
 def split_keys(connection: Connection, classifier: Classifier, split: Split) -> ExemplarKeys:

@@ -131,7 +131,7 @@ def running_jobs(connection: Connection, generations: Sequence[Classifier], kind
 
 def training_now(connection: Connection, exemplar_ids: IntArray) -> IntArray:
     """Return those of some exemplars that train."""
-    return _column(connection, "forgotten.training_now", exemplar_ids)
+    return execute_ids(connection, "forgotten.training_now", exemplar_ids=exemplar_ids)
 
 
 def lists_of_training(connection: Connection, classifier: Classifier, external_ids: Sequence[str]) -> dict[str, int]:
@@ -143,7 +143,7 @@ def lists_of_training(connection: Connection, classifier: Classifier, external_i
 
 def lists_naming(connection: Connection, exemplar_ids: IntArray) -> IntArray:
     """Return the other points whose neighbour lists name one of some exemplars."""
-    return _column(connection, "forgotten.lists_naming", exemplar_ids)
+    return execute_ids(connection, "forgotten.lists_naming", exemplar_ids=exemplar_ids)
 
 
 def add_trainings(connection: Connection, exemplar_ids: IntArray, next_version: int) -> None:
@@ -234,7 +234,3 @@ def used_revisions(connection: Connection, revisions: Collection[str]) -> frozen
 
 def _ids(generations: Sequence[Classifier]) -> list[int]:
     return [one.id for one in generations]
-
-
-def _column(connection: Connection, name: str, exemplar_ids: IntArray) -> IntArray:
-    return execute_ids(connection, name, exemplar_ids=exemplar_ids)

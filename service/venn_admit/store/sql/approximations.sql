@@ -148,10 +148,7 @@ SELECT
 FROM unnest(:exemplar_ids ::bigint[]) AS given (id)
 CROSS JOIN
     LATERAL (
-        SELECT
-            one.id,
-            one.label,
-            one.split
+        SELECT one.*
         FROM exemplar AS one
         WHERE one.id = given.id
         ORDER BY one.id
@@ -159,11 +156,7 @@ CROSS JOIN
     ) AS exemplar
 CROSS JOIN
     LATERAL (
-        SELECT
-            one.predicted,
-            one.match_count,
-            one.distance,
-            one.logits
+        SELECT one.*
         FROM approximation AS one
         WHERE
             one.knn_parameters_id = :knn_parameters_id

@@ -17,11 +17,7 @@ SELECT
 FROM classifier
 CROSS JOIN
     LATERAL (
-        SELECT
-            job.classifier_id,
-            job.id,
-            job.row_count,
-            job.created_at
+        SELECT job.*
         FROM job
         WHERE
             job.classifier_id = classifier.id
@@ -144,14 +140,7 @@ CROSS JOIN
     ) AS exemplar
 CROSS JOIN
     LATERAL (
-        SELECT
-            decision.id,
-            decision.predicted,
-            decision.lower,
-            decision.decision,
-            decision.reason,
-            decision.calibration_id,
-            decision.created_at
+        SELECT decision.*
         FROM decision
         WHERE
             decision.calibration_id = job.calibration_id

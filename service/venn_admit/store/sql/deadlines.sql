@@ -82,11 +82,7 @@ named AS (
     INNER JOIN calibration ON ranged.calibration_id = calibration.id
     CROSS JOIN
         LATERAL (
-            SELECT
-                exemplar.classifier_id,
-                exemplar.document_id,
-                exemplar.external_id,
-                exemplar.label
+            SELECT exemplar.*
             FROM exemplar
             WHERE exemplar.id = ranged.exemplar_id
             ORDER BY exemplar.id

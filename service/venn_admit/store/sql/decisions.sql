@@ -73,18 +73,7 @@ CROSS JOIN
     ) AS exemplar
 CROSS JOIN
     LATERAL (
-        SELECT
-            decision.id,
-            decision.predicted,
-            decision.logits,
-            decision.match_count,
-            decision.distance,
-            decision.upweight,
-            decision.lower,
-            decision.upper,
-            decision.decision,
-            decision.reason,
-            decision.calibration_id
+        SELECT decision.*
         FROM decision
         WHERE
             decision.calibration_id = wanted.calibration_id
@@ -135,10 +124,7 @@ CROSS JOIN
     ) AS exemplar
 CROSS JOIN
     LATERAL (
-        SELECT
-            decision.predicted,
-            decision.decision,
-            decision.reason
+        SELECT decision.*
         FROM decision
         WHERE
             decision.calibration_id = job.calibration_id
@@ -243,18 +229,7 @@ SELECT
 FROM newest
 CROSS JOIN
     LATERAL (
-        SELECT
-            decision.id,
-            decision.exemplar_id,
-            decision.calibration_id,
-            decision.weighted,
-            decision.require_full_match,
-            decision.predicted,
-            decision.lower,
-            decision.upper,
-            decision.decision,
-            decision.reason,
-            decision.created_at
+        SELECT decision.*
         FROM decision
         WHERE
             (decision.decision IS NOT NULL, decision.calibration_id, decision.id)

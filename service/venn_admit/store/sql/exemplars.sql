@@ -74,7 +74,8 @@ SELECT id
 FROM exemplar
 WHERE
     id = any(:exemplar_ids ::bigint[])
-    AND split = :split;
+    AND split = :split
+ORDER BY id;
 
 -- name: support_ids
 -- The training exemplars of a support version after an id in order of ingestion, packed into one value; null if there

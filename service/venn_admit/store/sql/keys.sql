@@ -12,11 +12,8 @@ SELECT
     api_key.digest,
     api_key.scope,
     classifier.name AS classifier,
-    api_key.created_at,
-    api_key.expires_at,
-    api_key.revoked_at,
-    api_key.last_used_at,
     coalesce(api_key.expires_at <= now(), FALSE) AS is_expired,
+    api_key.revoked_at IS NOT NULL AS is_revoked,
     api_key.last_used_at IS NULL OR api_key.last_used_at < now() - interval '1 minute' AS is_use_due
 FROM api_key
 LEFT JOIN classifier ON api_key.classifier_id = classifier.id

@@ -217,23 +217,14 @@ SELECT
     event.source,
     event.created_at
 FROM (
-    SELECT
-        newest.id,
-        newest.exemplar_id,
-        newest.selection,
-        newest.source,
-        newest.created_at
+    SELECT newest.*
     FROM label_event AS newest
     ORDER BY newest.id DESC
     LIMIT :looked_at
 ) AS event
 CROSS JOIN
     LATERAL (
-        SELECT
-            exemplar.classifier_id,
-            exemplar.external_id,
-            exemplar.label,
-            exemplar.split
+        SELECT exemplar.*
         FROM exemplar
         WHERE exemplar.id = event.exemplar_id
         ORDER BY exemplar.id

@@ -130,8 +130,7 @@ VALUES (
     :label_deadline,
     :after_decision,
     :after_decision
-)
-RETURNING id, created_at;
+);
 
 -- name: replace_plan
 -- Replace the plan of a monitor by one that is fixed by the same data and watches more.
@@ -150,11 +149,7 @@ WITH touched AS (
     FROM label_event AS event
     CROSS JOIN
         LATERAL (
-            SELECT
-                exemplar.id,
-                exemplar.classifier_id,
-                exemplar.document_id,
-                exemplar.external_id
+            SELECT exemplar.*
             FROM exemplar
             WHERE exemplar.id = event.exemplar_id
             ORDER BY exemplar.id
@@ -217,10 +212,7 @@ WITH named AS (
     FROM label_event AS event
     CROSS JOIN
         LATERAL (
-            SELECT
-                exemplar.classifier_id,
-                exemplar.document_id,
-                exemplar.external_id
+            SELECT exemplar.*
             FROM exemplar
             WHERE exemplar.id = event.exemplar_id
             ORDER BY exemplar.id
@@ -669,12 +661,7 @@ FROM (
 INNER JOIN classifier ON used.classifier_id = classifier.id
 LEFT JOIN
     LATERAL (
-        SELECT
-            monitor.id,
-            monitor.settled_event,
-            monitor.label_deadline,
-            monitor.passed_decision,
-            monitor.chain_event
+        SELECT monitor.*
         FROM monitor
         WHERE monitor.calibrator_id = used.id
         ORDER BY monitor.id DESC

@@ -175,10 +175,7 @@ LEFT JOIN
         FROM job_row AS other
         CROSS JOIN
             LATERAL (
-                SELECT
-                    job.calibration_id,
-                    job.weighted,
-                    job.require_full_match
+                SELECT job.*
                 FROM job
                 WHERE job.id = other.job_id
                 ORDER BY job.id

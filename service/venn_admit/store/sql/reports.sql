@@ -124,41 +124,6 @@ SELECT quartiles
 FROM snapshot_quartiles
 WHERE calibration_id = :calibration_id;
 
--- name: history
--- What the newest snapshots of a classifier changed, up to a given one, and what share of its points each would admit.
-SELECT
-    change.calibration,
-    change.created_at,
-    change.reason,
-    change.method,
-    change.state,
-    change.mc_count,
-    change.vp_count,
-    change.previous,
-    change.arrived,
-    change.relabelled,
-    change.gone,
-    change.moved,
-    change.other_parameters,
-    change.other_training,
-    change.other_settings,
-    judged.admitted
-FROM snapshot_change_v1 AS change
-LEFT JOIN
-    LATERAL (
-        SELECT avg(point.is_admitted::integer)::double precision AS admitted
-        FROM judged_point_v1 AS point
-        WHERE
-            point.calibration = change.calibration
-            AND point.split = CASE change.method WHEN 'venn-admit' THEN 'vp' ELSE 'mc' END
-    ) AS judged
-    ON change.mc_count + change.vp_count <= :countable
-WHERE
-    change.classifier_id = :classifier_id
-    AND change.calibration <= :calibration_id
-ORDER BY change.calibration DESC
-LIMIT :most;
-
 -- name: snapshot_changes
 -- How the splits that a snapshot is made of, as they are now, differ from those of the snapshot. A point that moved
 -- between them counts as changed, unless they are undivided.
@@ -225,12 +190,7 @@ WITH request AS (
         newest.row_count,
         sum(newest.row_count) OVER (ORDER BY newest.id DESC) - newest.row_count AS rows_after
     FROM (
-        SELECT
-            job.id,
-            job.calibration_id,
-            job.weighted,
-            job.require_full_match,
-            job.row_count
+        SELECT job.*
         FROM job
         WHERE
             job.classifier_id = :classifier_id
@@ -318,14 +278,7 @@ FROM wanted
 INNER JOIN calibration ON wanted.calibration_id = calibration.id
 CROSS JOIN
     LATERAL (
-        SELECT
-            decision.logits,
-            decision.predicted,
-            decision.match_count,
-            decision.distance,
-            decision.reason,
-            decision.support_version,
-            decision.created_at
+        SELECT decision.*
         FROM decision
         WHERE
             decision.calibration_id = wanted.calibration_id
@@ -453,10 +406,7 @@ SELECT
     (event.created_at AT TIME ZONE 'UTC')::date AS day,
     count(*) AS labels
 FROM (
-    SELECT
-        label_event.exemplar_id,
-        label_event.label,
-        label_event.created_at
+    SELECT label_event.*
     FROM label_event
     ORDER BY label_event.id DESC
     LIMIT :most

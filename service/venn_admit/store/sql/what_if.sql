@@ -39,14 +39,7 @@ SELECT
 FROM unnest(:decision_ids ::bigint[]) WITH ORDINALITY AS wanted (id, position)
 CROSS JOIN
     LATERAL (
-        SELECT
-            decision.exemplar_id,
-            decision.weighted,
-            decision.require_full_match,
-            decision.decision,
-            decision.match_count,
-            decision.distance,
-            decision.logits
+        SELECT decision.*
         FROM decision
         WHERE decision.id = wanted.id
         -- There is one. The limit keeps this from becoming a join, and ordering a single row costs nothing.
@@ -54,11 +47,3 @@ CROSS JOIN
         LIMIT 1
     ) AS stored
 ORDER BY wanted.position;
-
--- name: in_split
--- The given exemplars that are in a split.
-SELECT exemplar.id
-FROM unnest(:exemplar_ids ::bigint[]) AS wanted (exemplar_id)
-INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
-WHERE exemplar.split = :split
-ORDER BY exemplar.id;
