@@ -49,7 +49,6 @@ class AuditRates:
 
         Args:
             predicted: (n,) int64, the network's predictions.
-            admitted: (n,) bool.
         """
         return np.where(admitted, np.array(self.admitted)[predicted], self.rejected)
 
@@ -65,7 +64,6 @@ class AuditRates:
         of a point, drawn or not, is the same for all points of the class, and no stake needs another bound.
 
         Args:
-            predicted: (n,) int64.
             never_admitted: (C,) bool, the predicted classes of which the policy in force admits nothing.
         """
         found: FloatArray = np.minimum(np.where(never_admitted, 1.0, np.array(self.admitted)), self.rejected)[predicted]

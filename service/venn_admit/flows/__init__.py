@@ -12,8 +12,11 @@ Args:
     calibration_id: The snapshot; None: the current one.
     calibrator_id: The setting.
     check: Is given the settings as they are when nobody else can change them.
+    dry_run: Whether to say only what would change, and to change nothing.
     name: The name of the classifier, or of a generation of it.
     on_rows: Is told the number of rows of each transaction.
     on_stored: Is called with what the use case returns, in the transaction that stores or changes it.
+    reason: Why, as it is kept with the snapshot.
+    requester: Whose job it is; None: somebody whose jobs are not limited.
     shell: Shows what is done, and sees jobs through.
 """

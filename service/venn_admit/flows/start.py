@@ -115,8 +115,6 @@ def start(
     Raises:
         InvalidInputError: An option or a file is invalid.
         ConflictError: There is another classifier of this name.
-        NotReadyError: There are too few labels.
-        JobError: A job failed.
     """
     check_name(name)
     check_alpha(alpha)

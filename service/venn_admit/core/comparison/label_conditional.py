@@ -18,11 +18,6 @@ from venn_admit.core.types import BoolArray, FloatArray, IntArray
 def class_thresholds(logits: FloatArray, labels: IntArray, alpha: Decimal) -> FloatArray:
     """Return the threshold of each class, by the labelled points that are of it.
 
-    Args:
-        logits: (n, C) float64, finite.
-        labels: (n,) int64 in [0, C).
-        alpha: In (0, 1).
-
     Returns:
         (C,) float64; inf for a class of which there are too few points to exclude it.
 
@@ -40,7 +35,6 @@ def classes_within(logits: FloatArray, thresholds: FloatArray) -> BoolArray:
     """Return the sets { c : 1 - pi^c <= threshold of c }, (n, C) bool; the prediction need not be in its set.
 
     Args:
-        logits: (n, C) float64, finite.
         thresholds: (C,) float64; may be inf.
 
     Examples:

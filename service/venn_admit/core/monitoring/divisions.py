@@ -40,7 +40,6 @@ def redivided_shares(
 
     Args:
         view: n points of `mc` and `vp`.
-        label: (n,) int64.
         keys: n, of documents.
         mc_share: The expected share of `mc`, in (0, 1).
 

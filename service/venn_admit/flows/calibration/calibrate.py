@@ -225,9 +225,7 @@ def calibrate(
 
     Args:
         settings: They fit the classifier, as those of `settings_for` do.
-        reason: Why it is made, as it is kept with the snapshot.
         even_if_nearly_nothing_is_usable: Whether a setting that leaves nearly nothing to admit is stored all the same.
-        dry_run: Whether to store no snapshot, and only to return what it would be.
     """
     job_id = None if classifier.knn is None else request_approximations(workspace, classifier.address)
     try:
@@ -284,8 +282,6 @@ def calibrate_on_stored(
     far less than the one in use, it may be stored and not put in use.
 
     Args:
-        reason: Why the snapshot is made; it is stored.
-        dry_run: As in `calibrate`.
         on_stored: Is called with the snapshot in the transaction that stores it, which is REPEATABLE READ.
     """
     with transaction(workspace.engine) as guard:

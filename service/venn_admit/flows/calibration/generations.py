@@ -101,7 +101,6 @@ def switch(
 
     Args:
         address: The generation, such as `reviews@2`.
-        dry_run: Whether to return what would change, and change nothing.
 
     Raises:
         InvalidInputError: The name of the classifier is given, which says no generation.

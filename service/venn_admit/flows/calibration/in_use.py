@@ -171,9 +171,6 @@ def use(
     """Put a stored calibration in use, whatever it admits; its setting is kept current from now on.
 
     It waits until a calibration under the same setting that is under way is over. Using the one in use changes nothing.
-
-    Args:
-        reason: Why, for the history.
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)

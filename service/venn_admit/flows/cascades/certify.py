@@ -80,16 +80,8 @@ def request_certificate(
 
     The job is one of the first stage's classifier, and its rows are what that one holds out.
 
-    Args:
-        name: Its name.
-        settings: What is asked for.
-        requester: As in `submit_job`.
-        on_stored: Is called with the job in the transaction that records it.
-
     Raises:
-        NotFoundError: There is no such cascade.
         InvalidInputError: A calibration has no score that can be certified.
-        NotReadyError: A classifier is not calibrated.
         OutdatedError: Data changed at a stage and its approximations did not follow yet.
         TooManyJobsError: The requester has as many unfinished jobs as it may have.
     """
@@ -114,11 +106,6 @@ def _submit(submission: Submission, request: CascadeRequest) -> CertificateReque
 
 def certify(workspace: Workspace, name: str, settings: CascadeCertification, *, shell: Shell) -> CascadeReport:
     """Certify a cascade as `request_certificate` does, and return how it stands then.
-
-    Args:
-        name: Its name.
-        settings: What is asked for.
-        shell: Sees the job through.
 
     Raises:
         JobError: The job failed: too few points are held out at all stages, or one has different labels at two.

@@ -31,13 +31,10 @@ def create(
     """Store a cascade.
 
     Args:
-        name: Its name.
         stages: The name of each stage's classifier, or `person` for the last, and the cost of a point that reaches it.
-        on_stored: Is called with the cascade in the transaction that stores it.
 
     Raises:
         InvalidInputError: The name, the stages or a cost are invalid.
-        NotFoundError: There is no such classifier.
         ConflictError: The name is taken, or the stages have other classes.
     """
     check_part_of_paths(name)

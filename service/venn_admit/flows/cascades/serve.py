@@ -97,17 +97,13 @@ def score(
     """Have stages score their points, and return what the cascade serves of them, and the jobs of all stages.
 
     Args:
-        name: The name of the cascade.
         sources: The exemplars of the stages that follow; a source may hold those alone that reach its stage.
         earlier_jobs: The jobs of the first stages, if these have scored already.
-        shell: Sees the jobs through.
 
     Raises:
-        NotFoundError: There is no such cascade, or no such job.
         NotReadyError: It has no certificate, or an earlier job is not done.
         InvalidInputError: There are more sources than stages, or as in `served`.
         OutdatedError: A classifier has another score than when the cascade was certified.
-        JobError: A job failed.
     """
     with consistent_view(workspace.engine) as connection:
         found = certified(connection, name)
@@ -153,12 +149,9 @@ def served(engine: Engine, name: str, job_ids: Sequence[int]) -> Served:
     A point of a later job counts if all stages before reject it.
 
     Args:
-        engine: Connected to the database.
-        name: The name of the cascade.
         job_ids: Jobs that have scored, one for each of the first stages.
 
     Raises:
-        NotFoundError: There is no such cascade, or no such job.
         NotReadyError: The cascade has no certificate, or a job is not done.
         OutdatedError: A job scored by another score than the one that was certified.
         InvalidInputError: A job is not of the classifier of its stage, a point occurs twice in it, or the stage before
@@ -242,15 +235,12 @@ def decide(
     """Return what a stage says of a point; nothing is stored.
 
     Args:
-        engine: Connected to the database.
         scorer: Decides by the calibration in use of the stage's classifier, whose score is the certified one.
-        name: The name of the cascade.
         place: The place of the stage, from 1, which all stages before have rejected the point at.
         point: As the classifier of the stage has it.
         stated: As in `PointScorer.score_each`.
 
     Raises:
-        NotFoundError: There is no such cascade.
         NotReadyError: It has no certificate.
         InvalidInputError: There is no such stage, it is a person, or the point is invalid.
         OutdatedError: The classifier has another score than when the cascade was certified.

@@ -96,7 +96,6 @@ def audit(workspace: Workspace, name: str, *, sample: int, ef_searches: Sequence
 
     Args:
         sample: How many points to search for, if there are as many beside the training exemplars.
-        ef_searches: How many candidates the searches keep.
 
     Raises:
         NotReadyError: There is no calibration, no point or no HNSW index.

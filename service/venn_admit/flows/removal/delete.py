@@ -41,7 +41,6 @@ def delete(
 
     Args:
         name: The classifier's name, for all its generations; or NAME@NUMBER, for that one.
-        dry_run: Whether to count only what would be deleted.
         on_rows: Called with the number of exemplars, or of rows that refer to none, of each transaction.
         on_stored: Is called with what was deleted in the last transaction.
 

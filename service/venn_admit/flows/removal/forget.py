@@ -83,10 +83,8 @@ def forget(
     `docs/how-to/delete-data.md`.
 
     Args:
-        external_ids: Ids of exemplars.
         document_ids: Ids of documents, all of whose exemplars are meant.
         missing_ok: Whether ids that nothing is stored under are left out rather than refused.
-        dry_run: Whether to count only what would be removed.
         wait: Whether to wait for jobs of the classifier that score or fit. While they end, new ones are held back, but
             none for long: if jobs that take long overlap without a pause, it waits on.
         on_stored: Is called with what was removed in a transaction that begins once all of it is gone.

@@ -84,10 +84,6 @@ def other_training(
 ) -> OtherTraining:
     """Return the changes that are asked for, checked.
 
-    Args:
-        relabel: Class names or numbers, by the ids of training exemplars.
-        leave_out: Ids of training exemplars.
-
     Raises:
         InvalidInputError: Nothing or too much is asked for, an exemplar does not train, or there is no such class.
         NotReadyError: There is no calibration yet, or it is out of date.

@@ -28,7 +28,6 @@ def what_if_shares(workspace: Workspace, name: str, shares: Sequence[tuple[Decim
     Raises:
         InvalidInputError: Shares are none, or the calibration has no certificate that was made once, of the share
             right, for all groups together, of documents of one point.
-        NotReadyError: There is no calibration yet, or points of it were forgotten.
     """
     if not 0 < len(shares) <= MOST_VALUES:
         raise InvalidInputError(f"class_shares: expected 1 to {MOST_VALUES} values to try, got {len(shares)}")

@@ -41,8 +41,6 @@ def claim(
     No two reviewers hold a point at a time. A claim ends with a label, when it is given back, and with its lease.
 
     Args:
-        count: At most how many points are wanted.
-        lease_seconds: How long the claims hold unless they are renewed.
         again: Whether points that one other reviewer has labelled are wanted, for a second opinion.
 
     Raises:
@@ -93,9 +91,6 @@ def renew(
     lease_seconds: float = LEASE_SECONDS,
 ) -> int:
     """Extend claims that still hold; return how many do. Others may have taken those that do not.
-
-    Args:
-        lease_seconds: How long they hold from now on.
 
     Raises:
         InvalidInputError: The name of the reviewer or the lease is out of range.

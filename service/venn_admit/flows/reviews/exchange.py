@@ -34,12 +34,6 @@ def export_points(
 ) -> Claims:
     """Claim points and write all that the reviewer holds to a file, for people or a tool to label.
 
-    Args:
-        path: The file.
-        wanted: Its format.
-        count: As in `claim`.
-        lease_seconds: As in `claim`.
-
     Raises:
         InvalidInputError: As in `claim`, or the file cannot be written.
     """
@@ -61,8 +55,6 @@ def import_labels(
     """Record the labels of a file, those of a point in the order in which they were given; again, it is a no-op.
 
     Args:
-        path: The file.
-        wanted: Its format.
         reviewer: Who gave the labels of which the file does not say that.
 
     Raises:

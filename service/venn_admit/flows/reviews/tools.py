@@ -27,8 +27,6 @@ def push(
 
     Args:
         tool: Where they go.
-        count: As in `claim`.
-        lease_seconds: As in `claim`.
 
     Raises:
         InvalidInputError: As in `claim`, or the tool refuses; what it took stays there.

@@ -1,4 +1,8 @@
-"""What the proposing points foretell of policies: what they admit, what it costs, and how likely they pass."""
+"""What the proposing points foretell of policies: what they admit, what it costs, and how likely they pass.
+
+Args:
+    shares: (P, C) float64, the thresholds on g.
+"""
 
 import math
 from collections.abc import Sequence
@@ -55,11 +59,7 @@ class Forecast:
             return np.minimum(alpha / self._per_error, max(alpha, 0.5))
 
     def counts(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the admitted points of each predicted class and the wrong ones among them, (P, C) each.
-
-        Args:
-            shares: (P, C) float64, the thresholds on g.
-        """
+        """Return the admitted points of each predicted class and the wrong ones among them, (P, C) each."""
         return self._ranked.counts(shares)
 
     def within(self, coverage: Coverage) -> "Forecast":
@@ -82,11 +82,7 @@ class Forecast:
         return numbers
 
     def of_columns(self, shares: FloatArray, columns: Sequence[Column]) -> tuple[FloatArray, FloatArray]:
-        """Return the admitted points of the classes asked for and what they cost, (P, h) each.
-
-        Args:
-            shares: (P, C) float64, the thresholds on g.
-        """
+        """Return the admitted points of the classes asked for and what they cost, (P, h) each."""
         admitted, wrong = self.counts(shares)
         kinds = {
             ClassKind.PREDICTED: (admitted, wrong * self._per_error),
@@ -101,11 +97,7 @@ class Forecast:
         return np.stack([one for one, _ in found], axis=1), np.stack([other for _, other in found], axis=1)
 
     def chances(self, shares: FloatArray, columns: Sequence[Column], level: float) -> FloatArray:
-        """Return the chance of each class asked for to pass at a level, (P, h), foretold with one more error.
-
-        Args:
-            shares: (P, C) float64, the thresholds on g.
-        """
+        """Return the chance of each class asked for to pass at a level, (P, h), foretold with one more error."""
         admitted, loss = self.of_columns(shares, columns)
         mean = (np.array([self._error(column)[0] for column in columns]) + loss) / (1 + admitted)
         ranges = self._losses.ranges(columns, self._of)
@@ -125,9 +117,6 @@ class Forecast:
         """Return the policy that takes the fewest documents for all classes to be likely to pass, and those of each.
 
         If there is none, both are None.
-
-        Args:
-            shares: (P, C) float64, the thresholds on g.
         """
         found = self.needed(shares, columns, level)
         most = {place: max(known) for place, row in enumerate(found) if (known := _all_known(row))}
@@ -135,11 +124,7 @@ class Forecast:
         return best, [None] * len(columns) if best is None else found[best]
 
     def needed(self, shares: FloatArray, columns: Sequence[Column], level: float) -> list[list[int | None]]:
-        """Return, for each policy, the documents with which each class is likely to pass; None if no number would do.
-
-        Args:
-            shares: (P, C) float64, the thresholds on g.
-        """
+        """Return, for each policy, the documents with which each class is likely to pass; None if no number does."""
         admitted, loss = self.of_columns(shares, columns)
         found = []
         for at_step in zip(admitted, loss / np.maximum(admitted, 1.0), strict=True):
@@ -152,9 +137,6 @@ class Forecast:
 
         Wealth grows fastest with it if right and wrong points are as foretold (Kelly 1956). It is 0 or less if that
         many errors are foretold.
-
-        Args:
-            shares: (P, C) float64, the thresholds on g.
         """
         admitted, wrong = (of[:, number] for of in self.counts(shares))
         most = self._ranked.most[number][admitted.astype(np.int64)]
@@ -163,11 +145,7 @@ class Forecast:
         return stakes
 
     def options(self, shares: FloatArray) -> Options:
-        """Return what there is to choose from for each predicted class: never, or one of its thresholds on g.
-
-        Args:
-            shares: (P, C) float64, the thresholds on g.
-        """
+        """Return what there is to choose from for each predicted class: never, or one of its thresholds on g."""
         admitted, wrong = self.counts(shares)
         first = np.zeros((self.class_count, 1))
         return Options(

@@ -104,10 +104,6 @@ def departures(traffic: IntArray, confusion: IntArray, declared: ClassShares) ->
 def confusion_counts(predicted: IntArray, label: IntArray, class_count: int) -> IntArray:
     """Return how many points are of each predicted and true class.
 
-    Args:
-        predicted: (n,) int64 in [0, C).
-        label: (n,) int64 in [0, C).
-
     Returns:
         (C, C) int64, by predicted and by true class.
     """

@@ -138,9 +138,6 @@ class VennAbersIndex:
     def cell(self, points: CellPoints) -> IntArray:
         """Return the number of each point's cell: that of its bin times C, plus the predicted class.
 
-        Args:
-            points: m points.
-
         Returns:
             (m,) int64 in [0, bins * C).
         """
@@ -159,7 +156,6 @@ class VennAbersIndex:
         Plain bounds are exact, correctly rounded. Weighted ones are within a few units in the last place.
 
         Args:
-            points: The m points.
             upweight: (m,) float64, w > 0 of each point, which is 1 / psi' as `upweights` gives it; None for plain
                 bounds. As w grows without limit, p0 falls to 0 and p1 rises to 1, the bounds for w = inf.
         """
@@ -169,11 +165,7 @@ class VennAbersIndex:
         return self._step_places.bounds(cell, points.score)[0]
 
     def evidence(self, points: CellPoints) -> CellEvidence:
-        """Return what the plain bounds of m points rest on.
-
-        Args:
-            points: The m points.
-        """
+        """Return what the plain bounds of m points rest on."""
         cell, steps = self.cell(points), self.steps
         row, found = self._step_places.places.last_not_above(cell, points.score)
         # A row at either end, so that every row has neighbours; the cell of both is none. The first is what holds in a
@@ -209,11 +201,7 @@ class VennAbersIndex:
         return order
 
     def windows(self, points: CellPoints) -> tuple[IntArray, IntArray]:
-        """Return the window [low, high) of `order` that holds the cell of each of m points; (m,) int64 each.
-
-        Args:
-            points: The m points.
-        """
+        """Return the window [low, high) of `order` that holds the cell of each of m points; (m,) int64 each."""
         cell = self.cell(points)
         after = np.cumsum(self.cell_size)
         return after[cell] - self.cell_size[cell], after[cell]

@@ -92,12 +92,7 @@ class AdmitIndex:
     def smallest_class_count(
         self, match_count: IntArray, distance: FloatArray, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
     ) -> IntArray:
-        """Return the fewest points that any class has in the band of each of m points, as `sets` finds it; (m,) int64.
-
-        Args:
-            match_count: (m,) int64, q.
-            distance: (m,) float64, d.
-        """
+        """Return the fewest points that any class has in the band of each of m points, as `sets` finds it; (m,)."""
         fewest, classes = np.empty(len(distance), dtype=np.int64), np.arange(self._class_count)
         step = block_rows(memory_budget, TEMPORARY_BYTES * self._class_count)
         for start in range(0, len(distance), step):
