@@ -45,5 +45,4 @@ class Reviewer(ReviewerInterface):
 
     def _post(self, route: str, **body: Any) -> dict[str, Any]:
         sent = {"reviewer": self.name, **body}
-        answer: dict[str, Any] = self._transport.post("classifiers", self._classifier, "review", route, body=sent)
-        return answer
+        return self._transport.post("classifiers", self._classifier, "review", route, body=sent)

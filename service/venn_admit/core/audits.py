@@ -66,8 +66,7 @@ class AuditRates:
         Args:
             never_admitted: (C,) bool, the predicted classes of which the policy in force admits nothing.
         """
-        found: FloatArray = np.minimum(np.where(never_admitted, 1.0, np.array(self.admitted)), self.rejected)[predicted]
-        return found
+        return np.minimum(np.where(never_admitted, 1.0, np.array(self.admitted)), self.rejected)[predicted]
 
 
 def drawn(key: bytes, contents: Sequence[bytes], probabilities: FloatArray) -> BoolArray:
@@ -84,5 +83,4 @@ def drawn(key: bytes, contents: Sequence[bytes], probabilities: FloatArray) -> B
     """
     digests = b"".join(blake2b(one, key=key, digest_size=8, person=b"audit").digest() for one in contents)
     uniform = (np.frombuffer(digests, dtype="<u8") >> np.uint64(11)) * _UNIT
-    chosen: BoolArray = uniform < probabilities
-    return chosen
+    return uniform < probabilities

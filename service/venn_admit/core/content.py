@@ -51,5 +51,4 @@ def bytes_of_rows(rows: npt.NDArray[Any]) -> list[bytes]:
     """
     if not len(rows):
         return []
-    found: list[bytes] = rows.view(f"V{rows.nbytes // len(rows)}").ravel().tolist()
-    return found
+    return rows.view(f"V{rows.nbytes // len(rows)}").ravel().tolist()

@@ -56,8 +56,7 @@ def logs(probabilities: npt.NDArray[np.floating[Any]]) -> FloatArray:
         >>> logs(np.array([1.0, 0.5, 0.0])).round(2).tolist()
         [0.0, -0.69, -87.34]
     """
-    taken: FloatArray = np.log(np.maximum(probabilities.astype(np.float64), FLOOR))
-    return taken
+    return np.log(np.maximum(probabilities.astype(np.float64), FLOOR))
 
 
 def _sum_to_one(values: npt.NDArray[np.floating[Any]], rounded: float) -> BoolArray:

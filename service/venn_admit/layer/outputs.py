@@ -194,8 +194,7 @@ def _applications(model: MemoryModel, states: npt.NDArray[np.floating], tokens: 
             raise no_symbols("tokens")
         known, vectors = model.symbol_inputs
         inputs = np.concatenate([inputs, vectors[symbol_numbers(known, tokens)]], axis=1)  # (T, H + k)
-    applications: FloatArray = inputs @ model.exact[0] + model.filter_bias
-    return applications
+    return inputs @ model.exact[0] + model.filter_bias
 
 
 def _decompose(model: MemoryModel, applications: FloatArray) -> _Parts:

@@ -93,7 +93,4 @@ def _given(one: Declared) -> Any:
 
 
 def _with(model: type[ModelType], members: dict[str, Any]) -> type[ModelType]:
-    made: type[ModelType] = create_model(
-        model.__name__, __base__=model, __doc__=model.__doc__, __module__=model.__module__, **members
-    )
-    return made
+    return create_model(model.__name__, __base__=model, __doc__=model.__doc__, __module__=model.__module__, **members)

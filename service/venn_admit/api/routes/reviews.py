@@ -33,8 +33,7 @@ routes = Routes("reviewers", f"{OF_CLASSIFIER}/review")
 
 
 def _name(request: Request, given: str | None) -> str:
-    found: str = request.state.caller.name if given is None else given
-    return found
+    return request.state.caller.name if given is None else given
 
 
 def _payload(found: Claims | Reviewed) -> dict[str, Any]:

@@ -21,14 +21,12 @@ _RESOLUTION = 1e-12  # of objective and parameters, below which rounding decides
 def sigmoid(value: FloatArray) -> FloatArray:
     """Return 1 / (1 + exp(-x)) without overflow, (n,) float64 in [0, 1]."""
     small = np.exp(-np.abs(value))
-    found: FloatArray = np.where(value >= 0, 1.0, small) / (1.0 + small)
-    return found
+    return np.where(value >= 0, 1.0, small) / (1.0 + small)
 
 
 def row_order(columns: FloatArray, outcome: BoolArray) -> IntArray:
     """Return an order of n rows that depends on their content alone; rows alike may change places; (n,) int64."""
-    order: IntArray = np.lexsort((*columns[::-1], outcome))
-    return order
+    return np.lexsort((*columns[::-1], outcome))
 
 
 def enough_points(outcome: BoolArray) -> bool:

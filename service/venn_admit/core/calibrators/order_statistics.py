@@ -112,8 +112,7 @@ class OrderStatistics:
             found += np.where(is_one, 0, (high - low) - (zeros_high - zeros_low))
             low = np.where(is_one, low - zeros_low + zeros_total, zeros_low)
             high = np.where(is_one, high - zeros_high + zeros_total, zeros_high)
-        counted: IntArray = np.where(none, 0, np.where(every, found, found + (high - low)))
-        return counted
+        return np.where(none, 0, np.where(every, found, found + (high - low)))
 
     def _check_windows(self, low: IntArray, high: IntArray, rank: IntArray) -> None:
         if not low.shape == high.shape == rank.shape or low.ndim != 1:

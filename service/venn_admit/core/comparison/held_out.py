@@ -134,8 +134,7 @@ class ScoredSplits:
     def by_softmax(self, alpha: Decimal) -> BoolArray:
         """Which points the network's softmax at 1 - alpha admits, with a temperature that the proposing points fit."""
         temperature = fit_temperature(self.logits[self.proposing], self.label[self.proposing])
-        admitted: BoolArray = scaled_confidence(self.logits, temperature) >= float(1 - alpha)
-        return admitted
+        return scaled_confidence(self.logits, temperature) >= float(1 - alpha)
 
     def _crossfitted(self, kind: ScoreKind, knn: HeldOutPoints) -> CellPoints:
         return crossfitted_points(

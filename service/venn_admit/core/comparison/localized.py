@@ -177,8 +177,7 @@ def _weight_at(distances: FloatArray, eta_loc: float) -> FloatArray:
     """Return exp(-dist / eta_loc), in place."""
     with np.errstate(over="ignore"):
         np.divide(distances, -eta_loc, out=distances)
-    weights: FloatArray = np.exp(distances, out=distances)
-    return weights
+    return np.exp(distances, out=distances)
 
 
 def _check(support: Float32Array, score: FloatArray, alpha: Decimal, eta_loc: float) -> None:

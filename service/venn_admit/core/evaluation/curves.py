@@ -208,14 +208,12 @@ class RiskCurve:
     @property
     def coverage(self) -> FloatArray:
         """(m,) float64, the share of all points at or above each threshold."""
-        coverage: FloatArray = self.curve.count / self.curve.total
-        return coverage
+        return self.curve.count / self.curve.total
 
     @property
     def risk(self) -> FloatArray:
         """(m,) float64, the share wrong among them."""
-        risk: FloatArray = (self.curve.count - self.curve.correct) / self.curve.count
-        return risk
+        return (self.curve.count - self.curve.correct) / self.curve.count
 
 
 def risk_curve(name: str, confidence: FloatArray, right: BoolArray) -> RiskCurve:

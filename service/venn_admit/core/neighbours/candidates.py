@@ -178,8 +178,7 @@ class _Lists:
         )
 
     def _as_float(self, integers: IntArray) -> FloatArray:
-        floats: FloatArray = torch.from_numpy(integers).view(self.precision).to(torch.float64).numpy()
-        return floats
+        return torch.from_numpy(integers).view(self.precision).to(torch.float64).numpy()
 
 
 def _sums_before(counts: IntArray, owners: IntArray) -> IntArray:

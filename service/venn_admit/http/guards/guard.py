@@ -104,8 +104,7 @@ def _caller(request: Request) -> Caller:
 
 def remembered_key(request: Request) -> int | None:
     """Return the number of the key of a request if it was looked up for an earlier one alone; None for any other."""
-    key_id: int | None = request.state.caller.key_id if request.state.is_remembered else None
-    return key_id
+    return request.state.caller.key_id if request.state.is_remembered else None
 
 
 async def look_up_again(request: Request) -> None:

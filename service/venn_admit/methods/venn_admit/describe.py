@@ -153,8 +153,7 @@ def _divisions(
     view = found.take(positions(ids, joined))
 
     def of_snapshot(name: str) -> npt.NDArray[Any]:
-        both: npt.NDArray[Any] = np.concatenate([getattr(part.points, name) for part in (mc, vp)])
-        return both
+        return np.concatenate([getattr(part.points, name) for part in (mc, vp)])
 
     if not all(np.array_equal(getattr(view, name), of_snapshot(name)) for name in ("match_count", "distance")):
         return ()

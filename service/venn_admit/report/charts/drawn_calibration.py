@@ -123,8 +123,7 @@ def _shown(states: Sequence[CellState], class_count: int) -> list[int]:
 
 def _logit(score: FloatArray) -> FloatArray:
     within = np.clip(score, CLOSEST, 1 - CLOSEST)
-    place: FloatArray = np.log(within) - np.log1p(-within)
-    return place
+    return np.log(within) - np.log1p(-within)
 
 
 def _draw_bounds(

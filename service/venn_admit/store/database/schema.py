@@ -39,8 +39,7 @@ def current_revision(engine: Engine) -> str | None:
     with wrap_driver_errors(engine), engine.connect() as connection:
         if not execute(connection, "server.is_migrated").scalar_one():
             return None
-        revision: str | None = execute(connection, "server.revision").scalar_one_or_none()
-        return revision
+        return execute(connection, "server.revision").scalar_one_or_none()
 
 
 def upgrade_engine(engine: Engine) -> None:

@@ -31,10 +31,7 @@ class LabelDeadline:
 
 def of_classifier(connection: Connection, classifier_id: int) -> timedelta | None:
     """Return the label deadline of the newest monitor of a classifier; None if there is none."""
-    found: timedelta | None = execute(
-        connection, "deadlines.newest_of_classifier", classifier_id=classifier_id
-    ).scalar_one_or_none()
-    return found
+    return execute(connection, "deadlines.newest_of_classifier", classifier_id=classifier_id).scalar_one_or_none()
 
 
 def newest_decision(connection: Connection) -> int:

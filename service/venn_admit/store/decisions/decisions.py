@@ -230,6 +230,5 @@ def _is_null(field: Field, values: NDArray[Any]) -> NDArray[np.bool_]:
         is_nan: NDArray[np.bool_] = np.isnan(values)
         return is_nan
     if field.kind is Kind.CLASS:
-        is_missing: NDArray[np.bool_] = values < 0
-        return is_missing
+        return values < 0
     return np.zeros(len(values), dtype=np.bool_)

@@ -18,8 +18,7 @@ def put(connection: Connection, queue: str, message: dict[str, Any]) -> None:
 
 def take(connection: Connection, queue: str) -> dict[str, Any] | None:
     """Return the oldest message, which is removed from the queue on commit; None if there is none."""
-    message: dict[str, Any] | None = execute(connection, "messages.take", queue=queue).scalar_one_or_none()
-    return message
+    return execute(connection, "messages.take", queue=queue).scalar_one_or_none()
 
 
 def count(connection: Connection, queue: str) -> int:

@@ -110,8 +110,7 @@ def due(
 def requested_at(connection: Connection, classifier: Classifier, settings: MethodSettings) -> datetime | None:
     """Return when recalibration under these settings was last requested; None if it was not."""
     parameters = {"classifier_id": classifier.id, "settings_digest": settings_digest(settings)}
-    found: datetime | None = execute(connection, "recalibrations.requested_at", **parameters).scalar_one_or_none()
-    return found
+    return execute(connection, "recalibrations.requested_at", **parameters).scalar_one_or_none()
 
 
 def await_job(connection: Connection, calibrator_id: int, job_id: int | None) -> None:

@@ -47,8 +47,7 @@ def least_probabilities(count: IntArray, trials: IntArray, level: float) -> Floa
             if (np.abs(excess) <= NEARLY).all():
                 break
         bound[some] = np.exp(log_p)
-    found: FloatArray = bound[place.reshape(-1)]
-    return found
+    return bound[place.reshape(-1)]
 
 
 def intervals(count: IntArray, trials: IntArray, level: float) -> tuple[FloatArray, FloatArray]:
@@ -95,5 +94,4 @@ def _log_upper_tails(
 
 
 def _away_from_zero(values: FloatArray) -> FloatArray:
-    found: FloatArray = np.where(np.abs(values) < LEAST_TERM, LEAST_TERM, values)
-    return found
+    return np.where(np.abs(values) < LEAST_TERM, LEAST_TERM, values)

@@ -290,8 +290,7 @@ def _worth_taking(forecast: Forecast, shares: FloatArray, columns: Sequence[Colu
     best = forecast.chances(shares, columns, level).max(axis=0)
     order = np.argsort(-best, kind="stable")
     worth = np.cumprod(best[order]) * np.cumsum(forecast.of_columns(shares[-1:], columns)[0][0][order])
-    taken: IntArray = order[: np.argmax(worth) + 1] if worth.max(initial=0.0) > 0 else order[:0]
-    return taken
+    return order[: np.argmax(worth) + 1] if worth.max(initial=0.0) > 0 else order[:0]
 
 
 def _with_needed(

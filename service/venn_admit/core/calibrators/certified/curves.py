@@ -41,8 +41,7 @@ class ShareCurves:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             inner = (np.log(shares) - np.log1p(-shares) - self.intercept) / self.slope
         scores = np.where(np.isinf(shares), np.inf, sigmoid(np.where(np.isnan(inner), 0.0, inner)))
-        found: FloatArray = np.where(shares == 0, 0.0, scores)
-        return found
+        return np.where(shares == 0, 0.0, scores)
 
 
 def fit_curves(points: CertificatePoints, class_count: int) -> ShareCurves:
@@ -91,5 +90,4 @@ def logit(probability: FloatArray) -> FloatArray:
         probability: (...,) float64 in [0, 1].
     """
     clipped = np.clip(probability, _LEAST, 1 - _LEAST)
-    found: FloatArray = np.log(clipped) - np.log(1 - clipped)
-    return found
+    return np.log(clipped) - np.log(1 - clipped)

@@ -168,8 +168,7 @@ class Forecast:
         variance = of_kind.variance.reshape(shape) * admitted / self._documents
         deviation = np.sqrt(variance * of_kind.factor.reshape(shape))
         bound = np.broadcast_to((of_kind.excess * of_kind.most).reshape(shape), admitted.shape)
-        reserve: FloatArray = self._evidence.reserve(standard_errors, deviation, bound) * self._documents
-        return reserve
+        return self._evidence.reserve(standard_errors, deviation, bound) * self._documents
 
     def _group_counts(self, column: Column, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The admitted points of a group and what they cost, (P,) each; it is as much more as it has more than g says.

@@ -85,8 +85,7 @@ def document_excess(admitted: IntArray, loss: FloatArray, most: IntArray, alpha:
         >>> document_excess(np.array([[2], [10]]), np.array([[0.0], [10.0]]), np.array([2]), 0.1).tolist()
         [[-0.2], [1.8]]
     """
-    excess: FloatArray = (loss - alpha * admitted) * np.minimum(1.0, most / np.maximum(admitted, 1))
-    return excess
+    return (loss - alpha * admitted) * np.minimum(1.0, most / np.maximum(admitted, 1))
 
 
 def document_variance(excess: FloatArray, admitted: IntArray, ranges: LossRanges, alpha: float) -> FloatArray:
@@ -272,8 +271,7 @@ def _spread(counted: FloatArray, known: FloatArray, bound: FloatArray, step: int
     passed = step * np.arange(len(total))[:, np.newaxis]
     seen = len(known) + passed
     variance = np.maximum(squares / seen - np.square(total / seen), np.square(bound) * 1e-12) * VARIANCE_FACTOR
-    spread: FloatArray = np.sqrt(variance * (count - passed))
-    return spread
+    return np.sqrt(variance * (count - passed))
 
 
 def _batch_sums(values: FloatArray, step: int) -> FloatArray:

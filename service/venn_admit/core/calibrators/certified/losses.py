@@ -31,8 +31,7 @@ class Losses:
 
     def of(self, label: IntArray, predicted: IntArray, kind: Kind) -> FloatArray:
         """Return the loss of each of n points that count in a kind of classes, (n,) float64."""
-        found: FloatArray = self.matrix_of(kind)[label, predicted]
-        return found
+        return self.matrix_of(kind)[label, predicted]
 
     def ranges(self, columns: Sequence[tuple[Kind, int]], points: CertificatePoints) -> "LossRanges":
         """Return what an admitted point of each of h classes can cost, by points with the groups that there are."""
@@ -82,8 +81,7 @@ def entries(matrix: FloatArray, column: tuple[Kind, int], points: CertificatePoi
         if not kind.by_predicted:
             return matrix.ravel()
         predicted //= len(points.group(kind.attribute).values)
-    found: FloatArray = matrix[number] if kind is ClassKind.TRUE else matrix[:, predicted]
-    return found
+    return matrix[number] if kind is ClassKind.TRUE else matrix[:, predicted]
 
 
 def losses_of(loss: LossMatrix | None, class_count: int) -> Losses:

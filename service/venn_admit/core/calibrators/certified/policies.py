@@ -106,8 +106,7 @@ def admitted_groups(policy: Policy, kinds: Sequence[Kind]) -> list[PromisedClass
 def are_covered(predicted: IntArray, policy: Policy, attributes: Attributes) -> BoolArray:
     """Return which points are of a class that is never admitted, or of groups that are, (n,) bool."""
     never = np.array([one is None for one in policy.thresholds])[predicted]
-    covered: BoolArray = never | np.isfinite(least_values(predicted, policy, attributes))
-    return covered
+    return never | np.isfinite(least_values(predicted, policy, attributes))
 
 
 def admit(value: FloatArray, predicted: IntArray, policy: Policy, attributes: Attributes | None = None) -> BoolArray:
@@ -130,5 +129,4 @@ def admit(value: FloatArray, predicted: IntArray, policy: Policy, attributes: At
             f"expected values and predictions of the same points in [0, {len(policy.thresholds)}), got {len(value)} "
             f"and {len(predicted)}; pass what the policy was certified for"
         )
-    admitted: BoolArray = value >= least_values(predicted, policy, attributes or {})
-    return admitted
+    return value >= least_values(predicted, policy, attributes or {})

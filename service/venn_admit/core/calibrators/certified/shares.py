@@ -57,8 +57,7 @@ def costs_under_shares(
     pairs = len(loss) * (len(loss) - 1)
     least = least_probabilities(of_class.ravel(), (of_class + of_class.T).ravel(), level / pairs).reshape(loss.shape)
     ratio = np.divide.outer(declared.most, declared.least) * (1 - least) / least
-    found: FloatArray = np.where(np.eye(len(loss), dtype=np.bool_), loss, alpha + ratio * (loss - alpha))
-    return found
+    return np.where(np.eye(len(loss), dtype=np.bool_), loss, alpha + ratio * (loss - alpha))
 
 
 @dataclass(frozen=True, slots=True)

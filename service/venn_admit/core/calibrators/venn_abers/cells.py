@@ -197,8 +197,7 @@ class VennAbersIndex:
 
         Rows that agree in cell, score and outcome keep the order in which they are given.
         """
-        order: IntArray = np.lexsort((self._mc_right, self._mc_score, self._mc_cell))
-        return order
+        return np.lexsort((self._mc_right, self._mc_score, self._mc_cell))
 
     def windows(self, points: CellPoints) -> tuple[IntArray, IntArray]:
         """Return the window [low, high) of `order` that holds the cell of each of m points; (m,) int64 each."""

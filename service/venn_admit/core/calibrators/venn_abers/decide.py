@@ -28,8 +28,7 @@ def reaches_threshold(lower: FloatArray, predicted: IntArray, thresholds: Sequen
     check_lengths(lower=lower, predicted=predicted)
     check_classes(len(thresholds), {"predicted": predicted})
     least = np.array([np.inf if threshold is None else float(threshold) for threshold in thresholds])
-    found: BoolArray = lower >= least[predicted]
-    return found
+    return lower >= least[predicted]
 
 
 def select(

@@ -93,5 +93,4 @@ def _of_class(probabilities: FloatArray, classes: IntArray) -> FloatArray:
 
 def _logit(probability: FloatArray) -> FloatArray:
     clipped = np.clip(probability, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
-    logit: FloatArray = np.log(clipped) - np.log(1 - clipped)
-    return logit
+    return np.log(clipped) - np.log(1 - clipped)

@@ -138,13 +138,11 @@ def _plain_bounds(groups: ScoreGroups, start: IntArray) -> tuple[FloatArray, Flo
 
 
 def _lower_quotient(hits: IntArray, total: IntArray) -> FloatArray:
-    found: FloatArray = hits / (total + 1)
-    return found
+    return hits / (total + 1)
 
 
 def _negative_upper_quotient(misses: IntArray, total: IntArray) -> FloatArray:
-    found: FloatArray = (misses - total - 1) / (total + 1)
-    return found
+    return (misses - total - 1) / (total + 1)
 
 
 def _least_later_lines(
@@ -203,8 +201,7 @@ def _touching_lines(points: CumulativePoints, minorant: Minorant, groups: IntArr
         """Whether (N_j + 1, R_j) lies above the line through a segment."""
         height = hits * minorant.width.take(segment)
         height -= moved * minorant.rise.take(segment)
-        found: BoolArray = height > minorant.offset.take(segment)
-        return found
+        return height > minorant.offset.take(segment)
 
     touched = minorant.vertex[first_where_not(minorant.cell_vertex[cell], block_first, above)]
     return hits - points.hits[touched], total - points.total[touched]

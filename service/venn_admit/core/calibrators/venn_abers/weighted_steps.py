@@ -116,8 +116,7 @@ def _stopping_weights(
     rise = points.hits[following] - points.hits
 
     def flatter(segment: IntArray) -> BoolArray:
-        found: BoolArray = minorant.rise[segment] * width < rise * minorant.width[segment]
-        return found
+        return minorant.rise[segment] * width < rise * minorant.width[segment]
 
     touched = minorant.vertex[first_where_not(cell_first, block_first, flatter)]
     height = (points.hits - points.hits[touched]) * width - (points.total - points.total[touched]) * rise

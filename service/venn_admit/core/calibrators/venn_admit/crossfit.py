@@ -190,8 +190,7 @@ class AdmitParts:
             reference_size: The number of points that they were made from.
         """
         part = -(-kappa * reference_size // len(self.points.label))
-        found: BoolArray = sets.singleton & (sets.smallest >= part)
-        return found
+        return sets.singleton & (sets.smallest >= part)
 
     def lower(
         self, rows: IntArray, singleton: BoolArray, others: IntArray, singleton_of_others: BoolArray, omega: float

@@ -174,8 +174,7 @@ def labelled_points(
 
 
 def _uniform(keys: Sequence[str], *, seed: int, purpose: str) -> FloatArray:
-    uniform: FloatArray = (hash_keys(keys, seed=seed, purpose=purpose) >> np.uint64(11)) / _TWO_TO_53
-    return uniform
+    return (hash_keys(keys, seed=seed, purpose=purpose) >> np.uint64(11)) / _TWO_TO_53
 
 
 def _match_group(match_count: IntArray | None, neighbour_count: int | None, count: int) -> IntArray:
@@ -239,8 +238,7 @@ def tally(points: LabelledPoints, group: IntArray, largest: IntArray, weight: Fl
 
 def drawn(points: LabelledPoints) -> IntArray:
     """Return the row of the point that was drawn of each document, (documents,) int64."""
-    rows: IntArray = np.searchsorted(points.document, np.arange(points.document_count))
-    return rows
+    return np.searchsorted(points.document, np.arange(points.document_count))
 
 
 def counts_of_documents(document: IntArray, group: IntArray, groups: int) -> tuple[IntArray, IntArray]:

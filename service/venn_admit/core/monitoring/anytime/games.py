@@ -76,8 +76,7 @@ def rank_factors(hit: BoolArray, uniform: FloatArray, hits_before: IntArray, bef
     p_value = p_value / (before + 1)
     aim = (hits_before + 1) / (before + 2)
     gain = (p_value <= aim) / aim - 1.0
-    factors: FloatArray = 1.0 + gain[:, None] * STAKES
-    return factors
+    return 1.0 + gain[:, None] * STAKES
 
 
 def play(wealth: FloatArray, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -156,8 +155,7 @@ def still_to_start(counted: IntArray) -> FloatArray:
     It falls by a square root, so that a start after n documents has about n ** -1.5: good times cost the logarithm of
     their length. A square root is rounded alike by every processor.
     """
-    weight: FloatArray = (1 - FIRST_START) * np.sqrt(EARLY_STARTS / (EARLY_STARTS + counted))
-    return weight
+    return (1 - FIRST_START) * np.sqrt(EARLY_STARTS / (EARLY_STARTS + counted))
 
 
 def play_from_starts(wealth: FloatArray, joining: FloatArray, factors: FloatArray) -> FloatArray:

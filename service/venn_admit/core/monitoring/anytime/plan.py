@@ -117,8 +117,7 @@ class MonitorPlan:
     @property
     def tested(self) -> BoolArray:
         """(P,) bool, the partitions with enough documents of the calibration data to be tested."""
-        enough: BoolArray = self.documents >= MINIMUM_DOCUMENTS
-        return enough
+        return self.documents >= MINIMUM_DOCUMENTS
 
     def games(self, lamp: Lamp) -> int:
         """How many games share the level of a lamp, at least 1.

@@ -206,5 +206,4 @@ def _since_admitted(state: MonitorState, block: LabelledPoints, number: int) -> 
         return np.ones(block.document_count, dtype=np.bool_)
     admitted = block.document[block.admitted & (block.partition == number)]
     first = admitted[0] if len(admitted) else block.document_count
-    after: BoolArray = np.arange(block.document_count) > first
-    return after
+    return np.arange(block.document_count) > first
