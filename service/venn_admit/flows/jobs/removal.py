@@ -8,8 +8,9 @@ too.
 import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, Row
 
 from venn_admit.errors import Code, JobError
 from venn_admit.flows.jobs.listing import require_job
@@ -18,7 +19,7 @@ from venn_admit.store.access import audit
 from venn_admit.store.access.audit import Event, Origin
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.decisions import removal
-from venn_admit.store.decisions.removal import Old, Part, Unfinished, Why, keep_requests_out
+from venn_admit.store.decisions.removal import Part, Why, keep_requests_out
 from venn_admit.store.work import jobs
 
 # Rows of a transaction, which takes less than a second, and keeps requests for the classifier waiting meanwhile.
@@ -42,7 +43,7 @@ class Removed:
     longest_seconds: float = 0.0
 
 
-def old_jobs(engine: Engine, kept_for: timedelta) -> tuple[datetime, Old]:
+def old_jobs(engine: Engine, kept_for: timedelta) -> tuple[datetime, Row[Any]]:
     """Return when a job must have ended to be removed now, and how many jobs and rows of jobs these are."""
     with connect(engine) as connection:
         limit = removal.age_limit(connection, kept_for)
@@ -195,7 +196,7 @@ class _Tally:
         if job is not None:
             self._empty(job)
 
-    def _empty(self, job: Unfinished) -> None:
+    def _empty(self, job: Row[Any]) -> None:
         after = -1
         while not self.is_over:
             part = self._delete_part(job, after)
@@ -206,7 +207,7 @@ class _Tally:
             if part.is_last:
                 return
 
-    def _delete_part(self, job: Unfinished, after: int) -> Part | None:
+    def _delete_part(self, job: Row[Any], after: int) -> Part | None:
         """Delete some rows; None if others kept it waiting for too long."""
         with transaction(self._engine) as connection:
             if not keep_requests_out(connection, job.classifier_id, wait=self._wait()):

@@ -11,9 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, Row
 
 from venn_admit.core.types import IntArray
 from venn_admit.errors import NotReadyError
@@ -25,7 +26,6 @@ from venn_admit.store.calibrations import calibrators
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import approximations, classifiers, forgotten, support
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.exemplars.forgotten import AskedFor
 from venn_admit.store.work import recalibrations
 
 REASON = "forgotten exemplars"
@@ -57,7 +57,7 @@ class Total:
         self.transactions, self.removed = self.transactions + 1, self.exemplars
 
 
-def remove_from(submission: Submission, generation: Classifier, hits: Sequence[AskedFor], total: Total) -> None:
+def remove_from(submission: Submission, generation: Classifier, hits: Sequence[Row[Any]], total: Total) -> None:
     """Remove exemplars, within a transaction that holds the locks of ingestion, calibrators and classifier.
 
     Each snapshot that is current and loses points is followed by one without them, unless data are out of date or too

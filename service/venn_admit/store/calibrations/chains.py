@@ -96,23 +96,14 @@ class CountingLabels:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """Which chains there are. newest: the largest number of all generations. is_begun: whether this one has any."""
-
-    newest: int
-    is_begun: bool
-
-
 def lock(connection: Connection, classifier: Classifier) -> None:
     """Wait until nobody else begins a chain or adds to a family of it; held to the end of the transaction."""
     execute(connection, "chains.lock", first_id=classifier.first_id)
 
 
-def begun(connection: Connection, classifier: Classifier) -> Begun:
-    """Return which chains there are of a classifier."""
-    parameters = {"classifier_id": classifier.id, "first_id": classifier.first_id}
-    return Begun(**execute(connection, "chains.begun", **parameters).one()._mapping)
+def begun(connection: Connection, classifier: Classifier) -> Row[Any]:
+    """Return the largest number of a chain of all generations of a classifier, and whether this one has any."""
+    return execute(connection, "chains.begun", classifier_id=classifier.id, first_id=classifier.first_id).one()
 
 
 def add(connection: Connection, calibrator_id: int, chain: StoredChain) -> StoredChain:

@@ -163,28 +163,13 @@ def delete(connection: Connection, name: str) -> None:
     execute(connection, "cascades.delete_cascade", name=name)
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """How many of some points of a classifier a later stage has.
+def reached(connection: Connection, classifier: Classifier, exemplar_ids: Sequence[int]) -> Sequence[Row[Any]]:
+    """Return how many of some points of a classifier reached each stage that follows it in cascades, and of others.
 
-    stage: its name. reached: of these. beside: how many other points were looked at that have no label. beside_reached:
-    of those.
-    """
-
-    stage: str
-    reached: int
-    beside: int
-    beside_reached: int
-
-
-def reached(connection: Connection, classifier: Classifier, exemplar_ids: Sequence[int]) -> list[Reached]:
-    """Return which part of some points of a classifier reached the stages that follow it in cascades, if any do.
-
-    Beside them, the newest up to the last of them are looked at: later ones may not have reached a stage yet.
+    These are the newest beside them, up to the last of them: later ones may not have reached a stage yet.
     """
     parameters = {"classifier_id": classifier.id, "exemplar_ids": list(exemplar_ids), "last_id": max(exemplar_ids)}
-    rows = execute(connection, "cascades.reached", **parameters, most=MOST_BESIDE)
-    return [Reached(row.name, row.reached, row.beside, row.beside_reached) for row in rows]
+    return execute(connection, "cascades.reached", **parameters, most=MOST_BESIDE).all()
 
 
 def passes_by(connection: Connection, first: Classifier, later: Classifier, *, last_id: int) -> bool:

@@ -8,10 +8,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from psycopg.errors import LockNotAvailable
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, Row
 from sqlalchemy.exc import OperationalError
 
 from venn_admit.core.types import IntArray
@@ -27,14 +28,6 @@ class Why(StrEnum):
 
     AGE = "age"
     REQUEST = "request"
-
-
-@dataclass(frozen=True, slots=True)
-class Removal:
-    """When a decision was removed, and why."""
-
-    removed_at: datetime
-    reason: Why
 
 
 def keep_requests_out(connection: Connection, classifier_id: int, *, wait: timedelta | None) -> bool:
@@ -74,31 +67,9 @@ def remove(connection: Connection, classifier_id: int, decision_ids: IntArray, r
     return execute(connection, "removals.remove", **parameters).scalar_one_or_none() or 0
 
 
-def removal(connection: Connection, decision_id: int) -> Removal | None:
+def removal(connection: Connection, decision_id: int) -> Row[Any] | None:
     """Return when a decision was removed and why; None if it was not."""
-    row = execute(connection, "removals.removal", decision_id=decision_id).one_or_none()
-    return None if row is None else Removal(row.removed_at, Why(row.reason))
-
-
-@dataclass(frozen=True, slots=True)
-class Old:
-    """The jobs that are old enough to be removed, and the rows that they asked for."""
-
-    jobs: int
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class Unfinished:
-    """A removed job of which rows or chunks are left; what comes after its kind is for `score` only."""
-
-    id: int
-    classifier_id: int
-    kind: str
-    calibration_id: int | None
-    weighted: bool | None
-    require_full_match: bool | None
-    removed_because: Why
+    return execute(connection, "removals.removal", decision_id=decision_id).one_or_none()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +91,9 @@ def age_limit(connection: Connection, kept_for: timedelta) -> datetime:
     return limit
 
 
-def old(connection: Connection, ended_before: datetime) -> Old:
-    """Count the jobs that ended before a time."""
-    row = execute(connection, "removals.old", ended_before=ended_before).one()
-    return Old(row.jobs, int(row.rows))
+def old(connection: Connection, ended_before: datetime) -> Row[Any]:
+    """Count the jobs that ended before a time, and the rows that they asked for."""
+    return execute(connection, "removals.old", ended_before=ended_before).one()
 
 
 def mark_next(connection: Connection, ended_before: datetime, *, blocked: Collection[int]) -> int | None:
@@ -150,16 +120,15 @@ def mark(connection: Connection, job_id: int, reason: Why) -> bool:
 
 def unfinished(
     connection: Connection, *, after: int = 0, job_id: int | None = None, blocked: Collection[int] = ()
-) -> Unfinished | None:
+) -> Row[Any] | None:
     """Return the first removed job after a given one, or a given one, if rows or chunks of it are left.
 
     blocked: classifiers whose jobs are left out.
     """
-    row = execute(connection, "removals.unfinished", after=after, job_id=job_id, blocked=list(blocked)).one_or_none()
-    return None if row is None else Unfinished(**{**row._mapping, "removed_because": Why(row.removed_because)})
+    return execute(connection, "removals.unfinished", after=after, job_id=job_id, blocked=list(blocked)).one_or_none()
 
 
-def delete_part(connection: Connection, job: Unfinished, *, after: int = -1, most: int) -> Part:
+def delete_part(connection: Connection, job: Row[Any], *, after: int = -1, most: int) -> Part:
     """Delete at most `most` rows of a removed job, and of their decisions those that nobody needs.
 
     after: the last row of the part before. The caller keeps requests out, by `keep_requests_out`.

@@ -47,15 +47,6 @@ INSTEAD = "(forgotten)"
 
 
 @dataclass(frozen=True, slots=True)
-class AskedFor:
-    """A stored exemplar that is asked for, by its id or by its document."""
-
-    id: int
-    external_id: str
-    document_id: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class LostPoints:
     """How many points of a snapshot were forgotten, in each split."""
 
@@ -108,14 +99,14 @@ def add_tombstones(connection: Connection, digests: Iterable[bytes]) -> None:
 
 def asked_for(
     connection: Connection, classifier: Classifier, external_ids: Sequence[str], document_ids: Sequence[str]
-) -> list[AskedFor]:
-    """Return the exemplars of a generation with one of these ids, or of one of these documents, in order of ids."""
+) -> Sequence[Row[Any]]:
+    """Return a generation's exemplars with one of these ids, or of one of these documents, in order of keys."""
     parameters = {
         "classifier_id": classifier.id,
         "external_ids": list(external_ids),
         "document_ids": list(document_ids),
     }
-    return [AskedFor(**row._mapping) for row in execute(connection, "forgotten.asked_for", **parameters)]
+    return execute(connection, "forgotten.asked_for", **parameters).all()
 
 
 def lock(connection: Connection, generations: Sequence[Classifier]) -> None:

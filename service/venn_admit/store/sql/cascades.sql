@@ -108,7 +108,7 @@ looked_at AS (
 )
 
 SELECT
-    stage.name,
+    stage.name AS stage,
     count(*) FILTER (WHERE looked_at.is_given AND at_stage.external_id IS NOT NULL) AS reached,
     count(*) FILTER (WHERE NOT looked_at.is_given) AS beside,
     count(*) FILTER (WHERE NOT looked_at.is_given AND at_stage.external_id IS NOT NULL) AS beside_reached
