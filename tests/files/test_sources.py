@@ -76,6 +76,19 @@ class TestExemplars:
         for source in (ArrowSource("table", table), ArrowSource("stream", stream), array_source(sample())):
             assert rows_of(batches(source)) == expected
 
+    def test_texts_may_be_views_as_those_of_polars_are(self) -> None:
+        columns = sample()
+        names = pa.array(np.array(["", *CLASS_NAMES])[columns["label"] + 1].tolist(), pa.string_view())
+        ids = pa.array(columns["external_id"].tolist(), pa.string_view())
+        tags = pa.array([["a", "b"], *[None] * (ROWS - 1)], pa.large_list(pa.string_view()))
+        encoded = pa.DictionaryArray.from_arrays(pa.array(range(ROWS), pa.uint32()), names)
+        given = {name: list(columns[name]) for name in ("vector", "logits")} | {"external_id": ids, "tags": tags}
+        for labels in (names, encoded):
+            (batch,) = batches(ArrowSource("table", pa.table({**given, "label": labels})))
+            assert batch.external_ids == ids.to_pylist()
+            np.testing.assert_array_equal(batch.labels, columns["label"])
+            assert batch.attributes[0] == {"tags": ["a", "b"]}
+
     def test_ids_from_the_content_are_those_of_a_file(self, path: Path) -> None:
         columns = {name: sample()[name] for name in ("vector", "logits")}
         write_parquet(path, columns)

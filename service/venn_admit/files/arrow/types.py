@@ -45,10 +45,15 @@ def is_label(kind: pa.DataType) -> bool:
 def to_list(column: pa.Array) -> list[Any]:
     """Return the values as Python objects; times are cut to whole microseconds."""
     if _is(column.type, "dictionary"):
-        column = column.dictionary_decode()
+        column = pa.DictionaryArray.from_arrays(column.indices, _without_views(column.dictionary)).dictionary_decode()
     kind = _in_microseconds(column.type)
     values: list[Any] = (column if kind == column.type else column.cast(kind, safe=False)).to_pylist()
     return values
+
+
+def _without_views(values: pa.Array) -> pa.Array:
+    """Return values with texts as Arrow can compute with them: it only holds those that are views, as polars has."""
+    return values.cast(pa.large_string()) if _is(values.type, "string_view") else values
 
 
 def _in_microseconds(kind: pa.DataType) -> pa.DataType:
@@ -158,5 +163,6 @@ def object_bytes(array: pa.Array) -> int:
 
 def _text_bytes(texts: pa.Array) -> pa.Array:
     """The bytes of each text besides itself as an object; JSON makes an object for each bracket and comma, twice."""
+    texts = _without_views(texts)
     marks = pc.multiply(pc.count_substring_regex(texts, r"[\[{,]").cast(pa.int64()), 2 * OBJECT_BYTES)
     return pc.add(pc.multiply(pc.binary_length(texts).cast(pa.int64()), TEXT_FACTOR), marks)
