@@ -2,6 +2,7 @@
 
 import json
 import logging
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,7 +24,6 @@ from tests.files.samples import Columns, write_parquet
 from tests.holding import hold_training
 from tests.package.conftest import filled
 from venn_admit.core.calibrators.promises import Promised
-from venn_admit.files.output.exports import finite_json
 from venn_admit.logger import log
 
 SETTINGS: dict[str, Any] = {"method": "venn-admit", "alpha": "0.2", "kappa": 10, "q_bins": (0, 1)}
@@ -233,7 +233,7 @@ def test_evaluations_and_reports(calibrated: venn_admit.Classifier, tmp_path: Pa
     evaluation = calibrated.evaluate(**arrays(samples.scored()), source="fresh colours")
     figures = evaluation.to_dict()
     assert "fresh colours" in str(evaluation)
-    assert json.loads(json.dumps(figures)) is not None
+    assert json.loads(json.dumps(figures, allow_nan=False)) == figures
     page = evaluation.write(tmp_path / "evaluation")
     assert page.read_text().startswith("<!doctype html>")
     assert (tmp_path / "evaluation" / "evaluation.json").is_file()
@@ -242,7 +242,8 @@ def test_evaluations_and_reports(calibrated: venn_admit.Classifier, tmp_path: Pa
 
     report = calibrated.report()
     assert "What to do next" in str(report)
-    assert report.to_dict()
+    assert json.loads(json.dumps(report.to_dict(), allow_nan=False)) == report.to_dict()
+    assert pickle.loads(pickle.dumps(report)) == report
     assert report.write(tmp_path / "report").is_file()
 
 
@@ -301,7 +302,7 @@ def test_by_venn_abers_it_decides_on_the_network(calibrated: venn_admit.Classifi
     assert "method venn-abers, alpha 0.2" in str(report)
     assert "What to do next" in str(report)
     page = report.write(tmp_path / "report")
-    assert json.loads(page.with_name("report.json").read_text()) == finite_json(report.to_dict())
+    assert json.loads(page.with_name("report.json").read_text()) == report.to_dict()
     assert "<svg" in page.read_text()
     evaluation = calibrated.evaluate(**arrays(samples.scored()), source="fresh colours")
     assert evaluation.to_dict()["own_method"] == "Venn-Abers network"

@@ -13,7 +13,7 @@ from venn_admit.core.calibrators.arguments import arguments_for, json_settings
 from venn_admit.core.calibrators.settings import MethodSettings
 from venn_admit.core.evaluation.measures import Admission
 from venn_admit.core.evaluation.tallies import Tally
-from venn_admit.interface.reports import text_of
+from venn_admit.interface.reports import figures_of, text_of
 from venn_admit.report.evaluation.terminal import table_view
 from venn_admit.report.evaluation.wording import share_text
 from venn_admit.report.what_if.compared import ComparedSettings, compared_table, default_text, setting_name
@@ -147,7 +147,7 @@ class SettingsWhatIf:
         """Return every figure, as `venn-admit what-if --json` prints it."""
         from venn_admit.report.what_if.settings import settings_payload
 
-        return settings_payload(self._found)
+        return figures_of(settings_payload(self._found))
 
     def write(self, folder: str | Path) -> Path:
         """Write a picture, and the figures as JSON, into a folder; return the path of the picture.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, RenderableType
 
+from venn_admit.files.output.exports import finite_json
 from venn_admit.interface.advice import call
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.evaluation.dataset import DatasetReport
@@ -31,6 +32,12 @@ def text_of(tables: RenderableType) -> str:
     return captured.get()
 
 
+def figures_of(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return figures as JSON has them: arrays are lists, NaN and infinities text."""
+    figures: dict[str, Any] = finite_json(payload)
+    return figures
+
+
 class Evaluation:
     """What each method admits of labelled data, and how often it is right. As text, it is a report in tables."""
 
@@ -49,7 +56,7 @@ class Evaluation:
         """Return every figure, as `venn-admit evaluate --json` prints it."""
         from venn_admit.report.evaluation.payload import report_payload
 
-        return report_payload(self._found)
+        return figures_of(report_payload(self._found))
 
     def write(self, folder: str | Path) -> Path:
         """Write a page with charts, and the figures as JSON, into a folder; return the path of the page.
@@ -84,7 +91,7 @@ class Evaluations:
         """Return every figure, as `venn-admit evaluate --json` prints it for several files."""
         from venn_admit.report.evaluation.sets import sets_payload
 
-        return sets_payload(self._found)
+        return figures_of(sets_payload(self._found))
 
     def write(self, folder: str | Path) -> Path:
         """Write a page with charts, and the figures as JSON, into a folder; return the path of the page.
@@ -131,7 +138,7 @@ def report_of(found: CalibrationReport) -> Report:
     """Return a report on a calibration."""
     from venn_admit.report.calibration.payload import calibration_payload
 
-    document = calibration_payload(found, call)
+    document = figures_of(calibration_payload(found, call))
     return from_json(Report, document, document=document, _found=found)
 
 
@@ -172,7 +179,7 @@ class TrainingWhatIf:
         """Return every figure, as `venn-admit what-if --json` prints it."""
         from venn_admit.report.what_if.training import training_payload
 
-        return training_payload(self._found)
+        return figures_of(training_payload(self._found))
 
 
 class SharesWhatIf:
@@ -192,4 +199,4 @@ class SharesWhatIf:
         """Return every figure, as `venn-admit what-if --json` prints it."""
         from venn_admit.report.what_if.shares import shares_payload
 
-        return shares_payload(self._found)
+        return figures_of(shares_payload(self._found))
