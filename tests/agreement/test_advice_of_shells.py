@@ -177,6 +177,9 @@ def test_calls_name_methods_and_their_parameters(step: Step) -> None:
     if said == NO_WAY:
         assert CALLS[step.verb] == NO_WAY
         return
+    if said.startswith("venn-admit "):  # there is no call
+        assert said == command(step)
+        return
     made = ast.parse(said, mode="eval").body
     assert isinstance(made, ast.Call)
     assert isinstance(made.func, ast.Attribute)

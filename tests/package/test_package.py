@@ -275,6 +275,20 @@ def test_flows_print_nothing(
     assert caplog.record_tuples == [("venn_admit", logging.WARNING, "message not passed on (job 1)")]
 
 
+def test_a_call_that_is_interrupted_leaves_no_job_behind(
+    calibrated: venn_admit.Classifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    columns = samples.scored()
+    with monkeypatch.context() as patched:
+        patched.setattr("venn_admit.flows.jobs.chunks.ChunkRunner.compute", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            calibrated.score(**arrays(columns, with_labels=False))
+    assert calibrated.forget([columns["external_id"][0]]).is_done
+
+
 def test_what_is_stored_can_be_exported(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
     calibrated.score(**arrays(samples.scored(), with_labels=False))
     assert calibrated.export("unlabelled", tmp_path / "unlabelled.parquet") == samples.SCORED_ROWS

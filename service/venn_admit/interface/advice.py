@@ -32,13 +32,13 @@ CALLS: Mapping[Verb, str] = {
     Verb.AUDIT_INDEX: NO_WAY,
     Verb.DROP_INDEX: NO_WAY,
     Verb.LIST_JOBS: NO_WAY,
-    Verb.CANCEL_JOB: NO_WAY,
+    Verb.CANCEL_JOB: "venn-admit jobs cancel {job}",
     Verb.LIST_KEYS: NO_WAY,
     Verb.UPGRADE_SCHEMA: "venn_admit.connect(..., migrate=True)",
     Verb.NAME_ENCODER: NO_WAY,
     Verb.ADD_ARGUMENT: "",
 }
-"""Each call, which takes further arguments by their names."""
+"""Each call, which takes further arguments by their names, or the command for which there is no call."""
 
 
 def call(step: Step) -> str:
@@ -53,7 +53,7 @@ def call(step: Step) -> str:
     named = [f"{name}={_text(value)}" for name, value in given.items() if name not in ("classifier", "job")]
     if step.verb is Verb.ADD_ARGUMENT:
         return ", ".join(named)
-    begin = begin.format(classifier=_text(given.get("classifier", Blank("name"))))
+    begin = begin.format(classifier=_text(given.get("classifier", Blank("name"))), job=given.get("job", Blank("JOB")))
     if not begin or not named:
         return begin
     return f"{begin.removesuffix(')')}{'' if begin.endswith('()') else ', '}{', '.join(named)})"

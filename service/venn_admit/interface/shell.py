@@ -4,10 +4,12 @@ import logging
 import os
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Self
 
+from venn_admit.errors import VennAdmitError
 from venn_admit.flows.jobs.chunks import compute_job
-from venn_admit.flows.jobs.control import await_job
+from venn_admit.flows.jobs.control import await_job, cancel
 from venn_admit.flows.jobs.leases import LEAST_PART_LEFT
 from venn_admit.flows.jobs.listing import live_workers
 from venn_admit.logger import in_process
@@ -70,7 +72,14 @@ class ProcessShell:
             else:
                 return
         runner = self._runtime.chunk_runner(f"{socket.gethostname()}:{os.getpid()}", log=in_process)
-        compute_job(self._runtime.engine, runner, job_id, on_progress=self._follow)
+        try:
+            compute_job(self._runtime.engine, runner, job_id, on_progress=self._follow)
+        except VennAdmitError:
+            raise
+        except BaseException:  # by Ctrl-C for example: nobody would ever finish it, and `forget` would wait for it
+            with suppress(VennAdmitError):
+                cancel(self._runtime.engine, job_id)
+            raise
 
     def _await(self, job_id: int) -> None:
         runtime = self._runtime
