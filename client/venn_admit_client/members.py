@@ -11,6 +11,23 @@ from typing import Any, TypeVar, dataclass_transform, get_args, get_origin, get_
 Record = TypeVar("Record")
 
 
+class Told:
+    """What says more as text than in its representation: a notebook shows the text."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        # IPython looks no further than the first class that has a representation of its own.
+        cls._repr_pretty_ = Told._repr_pretty_  # type: ignore[method-assign]
+
+    def _repr_pretty_(self, printer: Any, _: bool) -> None:
+        """Show the text, by the protocol of IPython."""
+        for number, line in enumerate(str(self).rstrip("\n").split("\n")):
+            if number:
+                printer.break_()
+            printer.text(line)
+
+
 def member(
     example: Any = ...,
     name: str | None = None,

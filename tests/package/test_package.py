@@ -25,6 +25,8 @@ from tests.holding import hold_training
 from tests.package.conftest import filled
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.logger import log
+from venn_admit.runtime.settings import read_settings
+from venn_admit.runtime.workspace import Runtime
 
 SETTINGS: dict[str, Any] = {"method": "venn-admit", "alpha": "0.2", "kappa": 10, "q_bins": (0, 1)}
 
@@ -233,6 +235,7 @@ def test_evaluations_and_reports(calibrated: venn_admit.Classifier, tmp_path: Pa
     evaluation = calibrated.evaluate(**arrays(samples.scored()), source="fresh colours")
     figures = evaluation.to_dict()
     assert "fresh colours" in str(evaluation)
+    assert repr(evaluation) == "<Evaluation of 'colours' by 'fresh colours'>"
     assert json.loads(json.dumps(figures, allow_nan=False)) == figures
     page = evaluation.write(tmp_path / "evaluation")
     assert page.read_text().startswith("<!doctype html>")
@@ -254,6 +257,13 @@ def test_what_is_stored_is_found_again(calibrated: venn_admit.Classifier, opened
     with pytest.raises(venn_admit.NotFoundError, match="other"):
         opened.classifier("other")
     assert repr(opened.create("other", ("a", "b"), dimension=2)) == repr(opened.classifier("other"))
+
+
+def test_a_connection_says_to_what_without_passwords() -> None:
+    address = "postgresql://somebody:hunter2@127.0.0.1:5432/calibrations"
+    runtime = Runtime.start(read_settings(database_url=address), application_name="test")
+    shown = repr(venn_admit.Connection(runtime))
+    assert shown == f"<Connection to {address.replace('hunter2', '***')}>"
 
 
 def test_nothing_is_printed(

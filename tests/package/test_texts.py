@@ -2,7 +2,11 @@
 
 from dataclasses import replace
 from decimal import Decimal
+from unittest.mock import Mock, call
 
+import pytest
+
+import venn_admit
 from tests.report.samples import many_classes
 from venn_admit import (
     Calibration,
@@ -11,8 +15,10 @@ from venn_admit import (
     Decision,
     Neighbour,
     SetAside,
+    Weaker,
 )
 from venn_admit.interface.comparison import comparison_of
+from venn_admit_client.members import Told
 
 BANDS = Calibration(
     id=7,
@@ -64,7 +70,23 @@ DECISION = Decision(
 )
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        kind
+        for kind in (getattr(venn_admit, name) for name in venn_admit.__all__)
+        if isinstance(kind, type) and not issubclass(kind, Exception) and kind.__str__ is not object.__str__
+    ],
+)
+def test_a_notebook_shows_what_has_a_text(kind: type) -> None:
+    assert vars(kind)["_repr_pretty_"] is Told._repr_pretty_
+
+
 def test_a_calibration() -> None:
+    printer = Mock()
+    BANDS._repr_pretty_(printer, False)
+    lines = str(BANDS).splitlines()
+    assert printer.method_calls == [each for line in lines for each in (call.break_(), call.text(line))][1:]
     assert str(BANDS).splitlines() == [
         "Calibration 7: venn-admit, alpha 0.1, delta 1, kappa 1,000",
         "  thresholds 0.9 to 0.95; bins of q 0,1,...,25",
@@ -100,6 +122,15 @@ def test_a_calibration_with_a_certificate() -> None:
     assert "  not certified for predicted and true classes, so that everything is rejected" in str(failed)
 
 
+def test_what_a_dry_run_says_is_not_in_use() -> None:
+    weaker = replace(BANDS, weaker=Weaker(3, 2184, 0.209, 0.798))
+    said = (
+        "  in use, as its setting was asked for: it would admit 20.9% of 2,184 calibration points and calibration 3, "
+    )
+    assert str(weaker).splitlines()[-1].startswith(said)
+    assert str(replace(weaker, id=None)).splitlines()[-1].startswith(f"  would be {said.strip()}")
+
+
 def test_a_decision() -> None:
     lines = str(DECISION).splitlines()
     assert lines[:4] == [
@@ -115,9 +146,18 @@ def test_a_decision() -> None:
     assert len(str(bare).splitlines()) == 2
 
 
+def test_tables_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", Mock(isatty=lambda: True))
+    monkeypatch.setenv("COLUMNS", "80")
+    assert max(map(len, str(comparison_of(many_classes(3000))).splitlines())) <= 80
+
+
 def test_a_comparison() -> None:
-    said = str(comparison_of(many_classes(3000, 0)))
+    compared = comparison_of(many_classes(3000, 0))
+    assert len(repr(compared)) < 1000
+    said = str(compared)
     assert max(map(len, said.splitlines())) <= 110
+    assert said == "\n".join(line.rstrip() for line in said.rstrip().split("\n")), "nothing that a terminal wraps"
     words = " ".join(said.split())
     assert "kappa 100, every q .500" in words
     assert "Nothing is admitted by Venn-ADMIT with kappa 101, every q." in words

@@ -5,7 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from itertools import groupby
 
-from venn_admit_client.members import member, record
+from venn_admit_client.members import Told, member, record
 
 from .certificates import Certificate, CertifiedClass, labels_needed_text
 
@@ -112,7 +112,7 @@ class PutInUse:
 
 
 @record
-class Withheld:
+class Withheld(Told):
     """Why a calibration is stored and not in use: it would admit less than half of what the one in use does.
 
     Attributes:
@@ -135,7 +135,7 @@ class Withheld:
 
 
 @record
-class Weaker:
+class Weaker(Told):
     """What a calibration admits that is in use because its setting was asked for: less than half of what was before.
 
     Attributes:
@@ -162,7 +162,7 @@ def _judged(points: int) -> str:
 
 
 @record
-class Calibration:
+class Calibration(Told):
     """A calibration, which decisions are made by unless it is withheld. As text, its settings and figures in lines.
 
     Attributes:
@@ -251,10 +251,11 @@ def _calibration_lines(made: Calibration) -> Iterator[str]:
         yield from _certificate_lines(certificate, on_average=made.on_average)
     if made.on_average:
         yield f"  promised on average: at most {made.alpha} wrong among the admitted of each predicted class"
+    would_be = "would be " if made.id is None else ""
     if made.withheld is not None:
-        yield f"  {'would be ' if made.id is None else ''}stored and not in use: {made.withheld}"
+        yield f"  {would_be}stored and not in use: {made.withheld}"
     if made.weaker is not None:
-        yield f"  in use, as its setting was asked for: {made.weaker}"
+        yield f"  {would_be}in use, as its setting was asked for: {made.weaker}"
 
 
 def _certificate_lines(certificate: Certificate, *, on_average: bool) -> Iterator[str]:

@@ -5,7 +5,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any
 
-from venn_admit_client.members import member, record
+from venn_admit_client.members import Told, member, record
 
 _NEAREST = 5
 
@@ -28,7 +28,7 @@ class Neighbour:
 
 
 @record
-class Decision:
+class Decision(Told):
     """The decision on one point, and why. As text, this in some lines.
 
     Attributes:

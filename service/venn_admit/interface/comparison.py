@@ -18,6 +18,7 @@ from venn_admit.report.evaluation.terminal import table_view
 from venn_admit.report.evaluation.wording import share_text
 from venn_admit.report.what_if.compared import ComparedSettings, compared_table, default_text, setting_name
 from venn_admit.report.what_if.settings import SettingsTried
+from venn_admit_client.members import Told
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class ForetoldOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Told):
     """Settings to choose from before split vp is looked at. As text, a table with the proposal.
 
     The best of many looks better on mc than it is, so judge what you choose by data that had no part in the choice.
@@ -110,10 +111,10 @@ class Comparison:
     mc_points: int
     judged_points: int
     documents: int
-    outcomes: tuple[SettingOutcome, ...]
+    outcomes: tuple[SettingOutcome, ...] = field(repr=False)
     left_out: Mapping[str, str]
     proposal: SettingOutcome | None
-    foretold: tuple[ForetoldOutcome, ...]
+    foretold: tuple[ForetoldOutcome, ...] = field(repr=False)
     proposing_points: int
     _found: ComparedSettings = field(repr=False, compare=False)
 
@@ -123,12 +124,17 @@ class Comparison:
         return text_of(Group(compared_table(self._found), *by_default, Text(_proposal(self._found))))
 
 
-class SettingsWhatIf:
+class SettingsWhatIf(Told):
     """What the setting in use would admit with one part of it varied. As text, a table."""
 
     def __init__(self, found: SettingsTried) -> None:
         """Wrap what a flow found."""
         self._found = found
+
+    def __repr__(self) -> str:
+        return (
+            f"<SettingsWhatIf of {self._found.classifier!r}: {len(self._found.tried)} values of {self._found.varied}>"
+        )
 
     def __str__(self) -> str:
         from venn_admit.report.what_if.settings import settings_table

@@ -14,6 +14,7 @@ from venn_admit.interface.cascade import Cascade
 from venn_admit.interface.classifier import Classifier
 from venn_admit.runtime.settings import read_settings
 from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.database.driver_errors import shown_name
 from venn_admit_client.given import class_names, whole_number
 from venn_admit_client.interface import ConnectionInterface
 from venn_admit_client.records import Deletion
@@ -71,6 +72,9 @@ class Connection(ConnectionInterface):
     def __init__(self, runtime: Runtime) -> None:
         """Use a runtime that is open, and close it in the end."""
         self._runtime = runtime
+
+    def __repr__(self) -> str:
+        return f"<Connection to {shown_name(self._runtime.engine)}>"
 
     def close(self) -> None:
         self._runtime.engine.dispose()

@@ -1,9 +1,11 @@
 """What evaluating, reporting, monitoring and trying other training data return: each is a report in tables."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from io import StringIO
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, RenderableType
@@ -15,7 +17,7 @@ from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.what_if.shares import SharesTried
 from venn_admit.report.what_if.training import TrainingEffects
 from venn_admit_client import answers, records
-from venn_admit_client.members import from_json, record
+from venn_admit_client.members import Told, from_json, record
 
 if TYPE_CHECKING:
     from venn_admit.report.monitoring.report import MonitorReport
@@ -25,11 +27,18 @@ _LISTED = 20
 
 
 def text_of(tables: RenderableType) -> str:
-    """Return what rich shows, as text without colours."""
-    console = Console(file=StringIO(), width=_WIDTH)
+    """Return what rich shows, as text without colours, which a terminal need not wrap."""
+    console = Console(file=StringIO(), width=_width())
     with console.capture() as captured:
         console.print(tables)
-    return captured.get()
+    return "\n".join(line.rstrip() for line in captured.get().rstrip().split("\n"))
+
+
+def _width() -> int:
+    """Return the columns that text gets: no more than the terminal has, if it is written to one."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return _WIDTH
+    return min(_WIDTH, get_terminal_size((_WIDTH, 0)).columns)
 
 
 def figures_of(payload: dict[str, Any]) -> dict[str, Any]:
@@ -38,7 +47,7 @@ def figures_of(payload: dict[str, Any]) -> dict[str, Any]:
     return figures
 
 
-class Evaluation:
+class Evaluation(Told):
     """What each method admits of labelled data, and how often it is right. As text, it is a report in tables."""
 
     def __init__(self, classifier: str, data: str, found: DatasetReport) -> None:
@@ -46,6 +55,9 @@ class Evaluation:
         self._classifier = classifier
         self._data = data
         self._found = found
+
+    def __repr__(self) -> str:
+        return f"<Evaluation of {self._classifier!r} by {self._data!r}>"
 
     def __str__(self) -> str:
         from venn_admit.report.evaluation.terminal import report_tables
@@ -69,13 +81,16 @@ class Evaluation:
         return write_evaluation(Path(folder), self._classifier, self._data, self._found)
 
 
-class Evaluations:
+class Evaluations(Told):
     """Several sets of labelled data and one calibration. As text, each is a report, and then all are side by side."""
 
     def __init__(self, classifier: str, found: Sequence[DatasetReport]) -> None:
         """Wrap what a flow found."""
         self._classifier = classifier
         self._found = tuple(found)
+
+    def __repr__(self) -> str:
+        return f"<Evaluations of {self._classifier!r} by {', '.join(map(repr, self.sets))}>"
 
     @property
     def sets(self) -> Mapping[str, Evaluation]:
@@ -105,7 +120,7 @@ class Evaluations:
 
 
 @record
-class Report(records.Report):
+class Report(Told, records.Report):
     _found: Any = field(repr=False, compare=False)
 
     def __str__(self) -> str:
@@ -125,7 +140,7 @@ class Report(records.Report):
 
 
 @record
-class Monitor(records.Monitor):
+class Monitor(Told, records.Monitor):
     _found: Any = field(repr=False, compare=False)
 
     def __str__(self) -> str:
@@ -149,12 +164,15 @@ def monitor_of(found: "MonitorReport") -> Monitor:
     return answers.monitor_of(Monitor, monitor_payload(found), _found=found)
 
 
-class TrainingWhatIf:
+class TrainingWhatIf(Told):
     """What would change if training exemplars had other labels or were left out. As text, a report in tables."""
 
     def __init__(self, found: TrainingEffects) -> None:
         """Wrap what a flow found."""
         self._found = found
+
+    def __repr__(self) -> str:
+        return f"<TrainingWhatIf of {self._found.classifier!r}: {self.flipped_count:,} decisions would differ>"
 
     def __str__(self) -> str:
         from venn_admit.report.calibration.wording import section_tables
@@ -182,12 +200,15 @@ class TrainingWhatIf:
         return figures_of(training_payload(self._found))
 
 
-class SharesWhatIf:
+class SharesWhatIf(Told):
     """What the policy in use would do in traffic with other class shares. As text, a table."""
 
     def __init__(self, found: SharesTried) -> None:
         """Wrap what a flow found."""
         self._found = found
+
+    def __repr__(self) -> str:
+        return f"<SharesWhatIf of {self._found.classifier!r}: {len(self._found.tried)} tried>"
 
     def __str__(self) -> str:
         from venn_admit.report.calibration.wording import section_tables
