@@ -1,6 +1,6 @@
 """Arrays, tensors and lists of them as NumPy has them, alike in both packages."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,16 @@ def is_tensor(values: Any) -> bool:
 
 
 def check_is_column(values: Any, name: str, refused: type[Exception]) -> None:
-    """Raise `refused` if values are a text, a mapping or a single value; name: what messages call them."""
+    """Raise `refused` if values are a text, a mapping, a single value or without an order; name: for messages."""
     is_single = not hasattr(values, "__iter__") or getattr(values, "ndim", 1) == 0
-    if is_single or isinstance(values, (str, bytes, Mapping)):
+    if is_single or isinstance(values, (str, bytes, Mapping, Set)):
         raise refused(f"{name}: expected a list or an array of values, got a {type(values).__name__}")
 
 
 def array_of(values: Any, name: str, refused: type[Exception]) -> Array:
     """Return an array; of a tensor, or of a list of tensors, their values on the CPU, bfloat16 as float32.
+
+    A column of a table whose cells are rows is taken as a list of them.
 
     Args:
         name: What messages call it.
@@ -35,6 +37,11 @@ def array_of(values: Any, name: str, refused: type[Exception]) -> Array:
         if is_tensor(values):
             values = values.detach().cpu()
             values = (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
-        return np.asarray(values)
+        array = np.asarray(values)
+        if array.dtype == object and array.ndim == 1 and not isinstance(values, (list, tuple)):
+            return array_of(array.tolist(), name, refused)
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
         raise refused(f"{name}: expected numbers, as many in each row: {error}") from error
+    if array.dtype == object and not array.ndim:
+        raise refused(f"{name}: expected numbers, in an array for example, got a {type(values).__name__}")
+    return array

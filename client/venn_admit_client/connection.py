@@ -6,7 +6,7 @@ from typing import Any
 from .cascade import Cascade
 from .classifier import Classifier
 from .errors import InvalidInputError
-from .given import class_names, whole_number
+from .given import class_names, stage_costs, whole_number
 from .interface import ConnectionInterface
 from .members import from_json
 from .records import CascadeReport, Deletion
@@ -100,7 +100,7 @@ class Connection(ConnectionInterface):
         return [Classifier(self._transport, one) for one in self._transport.pages("classifiers")]
 
     def create_cascade(self, name: str, stages: Mapping[str, float] | Sequence[str]) -> Cascade:
-        costs = stages if isinstance(stages, Mapping) else dict.fromkeys(stages, 0.0)
+        costs = stage_costs(stages, InvalidInputError)
         body = {"cascade": name, "stages": [{"classifier": one, "cost": cost} for one, cost in costs.items()]}
         return self._cascade(self._transport.post("cascades", body=body))
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Mapping
+from numbers import Real
 from operator import index
 from typing import Any, overload
 
@@ -39,6 +40,21 @@ def class_names(classes: Iterable[object], refused: type[Exception]) -> list[str
             raise refused(f"classes: expected texts as names, got {name!r}")
         names.append(name)
     return names
+
+
+def stage_costs(stages: Mapping[str, Any] | Collection[str], refused: type[Exception]) -> dict[str, float]:
+    """Return what a point costs that reaches each stage, 0 if that is not said.
+
+    refused is raised for a single text, and for a cost that is no number.
+    """
+    if isinstance(stages, str | bytes):
+        raise refused(f"stages: expected names, in a list for example, got the single text {stages[:80]!r}")
+    if not isinstance(stages, Mapping):
+        return dict.fromkeys(stages, 0.0)
+    for stage, cost in stages.items():
+        if not isinstance(cost, Real):
+            raise refused(f"cost of {stage!r}: expected a number, got {cost!r}")
+    return {stage: float(cost) for stage, cost in stages.items()}
 
 
 @overload

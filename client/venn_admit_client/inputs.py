@@ -57,6 +57,8 @@ def column(values: Any, name: str = "column") -> list[Any] | None:
     if values is None:
         return None
     check_is_column(values, name, InvalidInputError)
+    if hasattr(values, "to_pylist"):  # of Arrow
+        values = values.to_pylist()
     if is_tensor(values):
         values = values.detach().cpu()
     has_times = isinstance(values, np.ndarray) and values.dtype.kind in "mM"  # of which `tolist` may make integers

@@ -30,6 +30,8 @@ from venn_admit.interface.arguments import checked
         (lambda it: it.what_if_settings(alpha=0.1), "alpha: expected several values, in a list for example, got 0.1"),
         (lambda it: it.what_if_class_shares([["0.5", "0.5"], 1]), "shares: expected several values, .* got 1"),
         (lambda it: it.what_if_class_shares("0.5,0.5"), "shares: expected several values, .* got '0.5,0.5'"),
+        (lambda it: it.evaluate_sets(["x.npz"]), r"sets: expected a dictionary or another mapping, got \['x.npz'\]"),
+        (lambda it: it.what_if_training(relabel=["x"]), "relabel: expected a dictionary or another mapping"),
         (lambda it: it.label(["x"]), "expected labels by ids, a path, a pyarrow Table or a DataFrame, got a list"),
     ],
 )
@@ -46,6 +48,16 @@ def test_a_connection_refuses_them_too(connection: venn_admit.Connection) -> Non
         connection.create(5, ["a", "b"], dimension=1)  # type: ignore[arg-type]
     with pytest.raises(venn_admit.InvalidInputError, match="migrate: expected true or false, got 'no'"):
         venn_admit.connect(migrate="no")  # type: ignore[arg-type]
+    with pytest.raises(venn_admit.InvalidInputError, match=r"stages: expected names, .* got the single text 'small'"):
+        connection.create_cascade("both", "small")
+    with pytest.raises(venn_admit.InvalidInputError, match="cost of 'small': expected a number, got '1'"):
+        connection.create_cascade("both", {"small": "1"})  # type: ignore[dict-item]
+
+
+def test_python_itself_refuses_arguments_without_their_names(connection: venn_admit.Connection) -> None:
+    made = connection.create("made", ["a", "b"], dimension=1)
+    with pytest.raises(TypeError, match="takes from 1 to 2 positional arguments but 3 were given"):
+        made.ingest([[0.0]], [[0.0, 1.0]])  # type: ignore[call-arg, arg-type]
 
 
 def test_numbers_and_flags_of_numpy_are_such() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 from sqlalchemy import Engine, text
@@ -66,6 +67,9 @@ def test_what_stands_for_no_label(labels: Any) -> None:
         ({"vectors": [[1.0, 2.0, 3.0], [1.0], [2.0], [3.0]]}, "vectors: expected numbers, as many in each row"),
         ({"vectors": [[torch.tensor(1.0, requires_grad=True)] * 3] * 4}, "vectors: expected numbers"),
         ({"vectors": torch.tensor(VECTORS).to_sparse()}, "vectors: expected numbers"),
+        ({"vectors": (row for row in VECTORS)}, "vectors: expected numbers, in an array for example, got a generator"),
+        ({"vectors": pd.Series([*VECTORS[:3], VECTORS[0, :2]])}, "vectors: expected numbers, as many in each row"),
+        ({"ids": set("wxyz")}, "ids: expected a list or an array of values, got a set"),
         ({"vectors": VECTORS.astype(complex)}, "expected an array of floats"),
         ({"ids": ["w", "x", np.nan, "z"]}, "row 2, ids: expected a text or an integer, got nan"),
         ({"documents": ["w", "x", 1.5, "z"]}, "row 2, documents: expected a text or an integer, got 1.5"),
@@ -89,6 +93,14 @@ def test_lists_of_tensors(made: venn_admit.Classifier) -> None:
     vectors = [torch.tensor(row, requires_grad=True) for row in VECTORS]
     logits = [torch.tensor(row).bfloat16() for row in LOGITS]
     assert ingest(made, vectors=vectors, logits=logits).new == 4
+
+
+@pytest.mark.parametrize("column", [pd.Series, pa.array, lambda rows: pa.chunked_array([rows[:2], rows[2:]])], ids=str)
+def test_columns_of_tables(made: venn_admit.Classifier, column: Callable[[list[Any]], Any]) -> None:
+    given = {"vectors": list(VECTORS), "logits": list(LOGITS), "labels": list("abab"), "ids": list("wxyz")}
+    tags = {"tag": column(["n", "n", "s", "s"])}
+    assert ingest(made, **{name: column(values) for name, values in given.items()}, attributes=tags).new == 4
+    assert ingest(made, labels=[0, 1, 0, 1], attributes={"tag": ["n", "n", "s", "s"]}).already_stored == 4
 
 
 def test_dates_are_those_of_a_table(
@@ -137,6 +149,7 @@ FRAME = {"vector": list(VECTORS), "logits": list(LOGITS), "external_id": list("w
             lambda made: made.label(pd.DataFrame({"external_id": ["w", "x"], "label": ["a", 1]})),
             "the DataFrame .* column label",
         ),
+        (lambda made: made.ingest(VECTORS), "a DataFrame, .* arrays by their names, vectors and logits, got a ndarray"),
         (lambda made: made.label({"w": 10**30}), "labels: expected class numbers or class names"),
         (lambda made: made.label(pd.Series({"w": 0, "x": 1})), "expected labels by ids, a path, .*, got a Series"),
         (lambda made: made.decide([1, 2, 3], logits=np.array([1 + 1j, 2])), "logits: expected an array of floats"),
@@ -151,6 +164,19 @@ def test_what_cannot_be_read_is_no_fault_of_the_program(
     ingest(made)
     with pytest.raises(InvalidInputError, match=said):
         call(made)
+
+
+def test_labels_by_ids_are_what_labels_of_rows_are(made: venn_admit.Classifier) -> None:
+    ingest(made)
+    given = {"w": torch.tensor(1), "x": np.int64(1), "y": pd.NA, "z": None}
+    assert made.label(given, selection="selected", retract=True).retracted == 2
+    with pytest.raises(InvalidInputError, match="row 2, label: expected a label, got nothing"):
+        made.label(given, selection="selected")
+
+
+def test_a_table_without_rows(made: venn_admit.Classifier) -> None:
+    with pytest.raises(InvalidInputError, match="table: expected at least one row, got 0"):
+        made.ingest(pd.DataFrame(FRAME)[:0])
 
 
 def test_an_index_without_a_name_is_no_column(made: venn_admit.Classifier) -> None:

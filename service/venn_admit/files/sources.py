@@ -116,6 +116,8 @@ class ArrowSource:
     ) -> Iterator[ExemplarBatch]:
         classes = ClassNumbers(class_count, class_names)
         layout = Layout(self.name, dimension, class_count, classes, self.memory_budget, self.stated)
+        if self.count_rows() == 0:  # its columns may have no types
+            raise input_error(self.name, "table", "at least one row", 0)
         parts = self.data.to_batches() if isinstance(self.data, pa.Table) else self.data
         yield from exemplar_batches(layout, self.data.schema, parts)
 

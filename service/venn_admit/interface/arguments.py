@@ -1,7 +1,7 @@
 """Arguments of the Python interface: of the types that its signatures declare, before anything is done with them."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import wraps
 from types import NoneType, UnionType
@@ -35,10 +35,12 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Refuse flags, whole numbers, texts and times that are none: as a flag, the text "no" would mean yes."""
     parameters = inspect.signature(function).parameters
     declared = {name: one.annotation for name, one in parameters.items()}
+    # What comes after these is refused by Python itself.
+    by_place = [name for name, one in parameters.items() if one.kind is not one.KEYWORD_ONLY]
 
     @wraps(function)
     def called(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        for name, value in (*zip(declared, args, strict=False), *kwargs.items()):
+        for name, value in (*zip(by_place, args, strict=False), *kwargs.items()):
             _check(name, value, declared.get(name))
         return function(*args, **kwargs)
 
@@ -55,6 +57,9 @@ def _check(name: str, value: Any, declared: Any) -> None:
     if kind in _WORDS:
         if not _is_a(value, kind):
             raise InvalidInputError(f"{name}: expected {_WORDS[kind]}, got {value!r:.200}")
+    elif get_origin(kind) is Mapping:
+        if not isinstance(value, Mapping):
+            raise InvalidInputError(f"{name}: expected a dictionary or another mapping, got {value!r:.200}")
     elif get_origin(kind) in _MANY:
         (of,) = get_args(kind)
         # One text for several texts is refused, or means something, where it is read.

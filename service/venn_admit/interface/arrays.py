@@ -10,7 +10,10 @@ from venn_admit.errors import InvalidInputError
 from venn_admit_client import arrays
 from venn_admit_client.arrays import Array, is_tensor
 
-_TABLES = "a path, a pyarrow Table or RecordBatchReader, a pandas DataFrame, or what a hook returns"
+_TABLES = (
+    "a path, a pyarrow Table or RecordBatchReader, a DataFrame, or what a hook returns, or else arrays by their names, "
+    "vectors and logits"
+)
 UNREADABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
 """What pyarrow raises for values that it cannot hold."""
 
@@ -35,6 +38,8 @@ def column_of(values: Any, name: str = "column") -> Sequence[Any]:
         InvalidInputError: It is a text, a mapping or a single value.
     """
     arrays.check_is_column(values, name, InvalidInputError)
+    if hasattr(values, "to_pylist"):  # of Arrow
+        values = values.to_pylist()
     has_tensors = isinstance(values, (list, tuple)) and any(map(is_tensor, values))
     if has_tensors or is_tensor(values) or getattr(values, "ndim", 1) > 1:
         values = array_of(values, name)

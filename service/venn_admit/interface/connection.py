@@ -15,7 +15,7 @@ from venn_admit.interface.classifier import Classifier
 from venn_admit.runtime.settings import read_settings
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.database.driver_errors import shown_name
-from venn_admit_client.given import class_names, whole_number
+from venn_admit_client.given import class_names, stage_costs, whole_number
 from venn_admit_client.interface import ConnectionInterface
 from venn_admit_client.records import Deletion
 
@@ -133,7 +133,7 @@ class Connection(ConnectionInterface):
 
     @advising()
     def create_cascade(self, name: str, stages: Mapping[str, float] | Sequence[str]) -> Cascade:
-        costs = stages if isinstance(stages, Mapping) else dict.fromkeys(stages, 0.0)
+        costs = stage_costs(stages, InvalidInputError)
         return Cascade(self._runtime, manage.create(self._runtime.engine, name, list(costs.items())))
 
     @advising()

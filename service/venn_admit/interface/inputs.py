@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_sources import LabelFile, LabelSource, LabelTable
+from venn_admit.files.label_values import is_missing
 from venn_admit.files.records import Stated
 from venn_admit.files.sources import ArraySource, ArrowSource, ExemplarSource, FileSource
 from venn_admit.interface.arrays import UNREADABLE, array_of, arrow_of, attributes_of, column_of
@@ -99,7 +100,8 @@ def vector_of(values: Any, dimension: int | None, name: str = "vector") -> np.nd
 
 def _label_column(labels: Iterable[Any]) -> pa.Array:
     """Return labels as Arrow has them; class names and numbers mixed become text."""
-    plain = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    scalars = (label.item() if getattr(label, "ndim", None) == 0 else label for label in labels)
+    plain = [None if is_missing(label) else label for label in scalars]
     if any(isinstance(label, str) for label in plain):
         return pa.array([None if label is None else str(label) for label in plain], pa.string())
     try:
