@@ -1,6 +1,7 @@
 """What surrounds every answer: limits, errors, headers, health, figures and the document."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,11 +13,13 @@ from structlog.testing import capture_logs
 
 from docs.generate.openapi import http_page, openapi_text, references
 from tests.api.service import OWN, Service, check_problem
-from venn_admit.api.application import DOCUMENT, create_application
+from tests.cli.samples import NAME
+from venn_admit.api.application import DOCUMENT, ROUTERS, create_application
 from venn_admit.api.models.common import Given
 from venn_admit.errors import Code, DatabaseError
 from venn_admit.http import problems
 from venn_admit.http.bodies import MOST_NESTING
+from venn_admit.http.guards.guard import GuardedRoute, guard_of
 from venn_admit.http.headers import REQUEST_ID, SECURITY_HEADERS
 from venn_admit.http.limits import MOST_BODY_BYTES
 from venn_admit.runtime.settings import Settings
@@ -43,6 +46,24 @@ def test_every_family_has_a_status_and_a_title() -> None:
     assert families <= set(problems.STATUS)
     assert families == set(problems.TITLES)
     assert not {str(problem) for problem in Problem} & {str(code) for code in Code}
+
+
+def test_no_route_passes_over_a_parameter_that_it_does_not_know(shared: Service) -> None:
+    """A misspelled `dry_run` would have a classifier deleted."""
+    asked = [
+        (method, route.path)
+        for router in ROUTERS
+        for route in router.routes
+        if isinstance(route, GuardedRoute) and guard_of(route) is not None
+        for method in route.methods or ()
+    ]
+    assert ("DELETE", "/v1/classifiers/{classifier}") in asked
+    for method, path in asked:
+        filled = re.sub(r"\{\w+\}", "1", path.replace("{classifier}", NAME))
+        answer = shared.ask(method, filled, key=Scope.ADMIN, params={"dryrun": "true"})
+        problem = check_problem(answer, 422, "invalid-request", "query.dryrun: Extra inputs are not permitted")
+        assert [one.at for one in problem.errors or ()] == [["query", "dryrun"]], (method, path)
+    assert shared.get(OWN).status_code == 200
 
 
 @pytest.mark.parametrize("announced", [True, False])

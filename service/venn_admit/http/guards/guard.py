@@ -1,11 +1,13 @@
 """What key a route needs, which is checked before anything else of a request is read, and documented."""
 
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Depends, Request, Response, params
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from pydantic import BaseModel
 
 from venn_admit.flows.keys.keys import KEY_PREFIX, Caller, Refusal, authenticate, is_for
 from venn_admit.flows.keys.sessions import caller_of
@@ -152,6 +154,24 @@ def stores(route: APIRoute) -> bool:
     return guard is not None and guard.stores and not _READING.issuperset(route.methods or ())
 
 
+def _query_names(route: APIRoute) -> Iterator[str]:
+    """The names of the parameters that may be in the query of a request."""
+    for part in route.dependant.query_params:
+        kind = part.field_info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from kind.model_fields
+        else:
+            yield part.alias
+
+
+def _require_known(request: Request, known: frozenset[str] | None) -> None:
+    """Refuse a parameter that a route does not know: what a misspelled one asks for would not be done. None: any."""
+    unknown = set() if known is None else request.query_params.keys() - known
+    if unknown:
+        said = {"type": "extra_forbidden", "msg": "Extra inputs are not permitted"}
+        raise RequestValidationError([{**said, "loc": ("query", name[:100])} for name in sorted(unknown)])
+
+
 class GuardedRoute(APIRoute):
     """A route that checks the key before the body is read, and the body before it is parsed."""
 
@@ -161,8 +181,10 @@ class GuardedRoute(APIRoute):
         guard, named = guard_of(self), f"{'/'.join(sorted(self.methods or ()))} {self.path}"
         may_bring_unused = not (self.body_field or takes_file(self) or _READING.issuperset(self.methods or ()))
         remembers = guard is not None and guard.remembers
+        known = None if guard is None else frozenset(_query_names(self))
 
         async def checked(request: Request) -> Response:
+            _require_known(request, known)
             if may_bring_unused:
                 await skip_unused(request)
             if self.body_field is None:
