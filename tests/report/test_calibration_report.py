@@ -38,7 +38,8 @@ from venn_admit.core.split_names import Split
 from venn_admit.files.output.exports import finite_json
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.bands.part import BandsPart
-from venn_admit.report.calibration.common.coverage import key_figures, verdict
+from venn_admit.report.calibration.common.coverage import coverage_pictures, key_figures, verdict
+from venn_admit.report.calibration.common.history import days_picture
 from venn_admit.report.calibration.common.watch import Watch
 from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.calibration.report import Agreement, CalibrationReport, SnapshotFacts
@@ -247,6 +248,33 @@ def test_every_row_is_whole(width: int, which: str, request: pytest.FixtureReque
     assert "made (UTC)" in words
     assert "6, retired" in words
     assert re.search(r"^ ?any +3 .* unknown$", text, re.MULTILINE)
+
+
+def test_the_share_of_traffic_says_who_decided(two_classes: CalibrationReport) -> None:
+    own = two_classes.snapshot.id
+    for deciders, said in (
+        ((own,), "of traffic admitted"),
+        ((3,), "of traffic admitted, by another calibration"),
+        ((3, 4), "of traffic admitted, by other calibrations"),
+        ((3, own), "of traffic admitted, in part by another calibration"),
+    ):
+        report = with_traffic(two_classes, decided_by=dict.fromkeys(deciders, 10))
+        assert key_figures(report)[-1][1] == said
+
+
+def test_labels_by_day_are_those_that_were_counted(two_classes: CalibrationReport) -> None:
+    said = days_picture(two_classes.days).caption
+    assert f"{sum(day.labels for day in two_classes.days)} among the newest 20,000 labels of all classifiers." in said
+
+
+def test_a_picture_of_many_classes_says_how_many_it_shows(
+    two_classes: CalibrationReport, hostile: CalibrationReport
+) -> None:
+    words = f"{len(hostile.coverage.shown)} of 8 classes shown: those of which the worst is admitted."
+    (picture,) = coverage_pictures(hostile)
+    assert picture.caption.endswith(words)
+    (picture,) = coverage_pictures(two_classes)
+    assert "classes shown" not in picture.caption
 
 
 def test_many_classes_say_what_is_left_out(two_classes: CalibrationReport, hostile: CalibrationReport) -> None:

@@ -200,6 +200,15 @@ def test_of_many_classes_those_nearest_to_failing_are_shown() -> None:
     assert "0 of 30 predicted classes are never admitted." in said
 
 
+def test_of_many_chains_it_is_said_how_many_are_shown() -> None:
+    found = certificate(8000, class_count=30, kinds=BOTH[:1], sharpness=30.0)
+    assert f"The first {MOST_CLASSES} of 30 chains are shown." in text(found, 30)
+    assert caption(found).endswith("6 of 30 chains shown: those that admit least.")
+    few = certificate(400)
+    assert "chains are shown" not in text(few)
+    assert "chains shown" not in caption(few)
+
+
 def test_the_payload_holds_the_whole() -> None:
     found = certificate(60)
     payload = json.loads(json.dumps(certificate_payload(found, ["no", "yes"]), allow_nan=False))

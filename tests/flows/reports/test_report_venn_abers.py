@@ -188,6 +188,15 @@ def test_the_page_begins_with_what_is_certified(found: CalibrationReport) -> Non
     assert coverage_section(found).parts == coverage_section(certified(found, None)).parts
 
 
+def test_the_picture_of_cells_says_how_many_classes_it_shows(found: CalibrationReport) -> None:
+    def said(report: CalibrationReport) -> str:
+        return next(picture.caption for picture in cells(report).pictures(report) if picture.name == "cells")
+
+    many = replace(found, class_names=tuple("abcdefgh"))
+    assert said(many).endswith("6 of 8 classes shown: those of which the least is admitted.")
+    assert "classes shown" not in said(found)
+
+
 def test_a_promise_of_a_mean_loss_is_not_judged_by_the_share_right(found: CalibrationReport) -> None:
     costly = certified(found, ((Decimal(0), Decimal(1)), (Decimal(5), Decimal(0))))
     assert "the mean loss of what is admitted is at most" in verdict(costly)[1]

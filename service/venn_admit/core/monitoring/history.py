@@ -69,6 +69,10 @@ class Inventory:
     unlikely_logits: int
 
 
+COUNTED_LABELS = 20_000
+"""Labels by day are counted among this many, the newest of all classifiers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Day:
     """A day, in UTC.

@@ -31,10 +31,18 @@ OF_OTHER_TRAFFIC = " (in the calibration data, not in the class shares of traffi
 def caption(certificate: Certificate) -> str:
     """Return what stands below the picture."""
     bound = OF_POINTS if _has_limit(certificate) else ""
-    return CAPTION.format(
+    said = CAPTION.format(
         figure="lowest share right" if certificate.loss is None else "largest mean loss",
         bound=bound if certificate.class_shares is None else OF_OTHER_TRAFFIC,
     )
+    chains = len(_tested(certificate))
+    if chains > MOST_PANELS:
+        said += f" {MOST_PANELS} of {chains} chains shown: those that admit least."
+    return said
+
+
+def _tested(certificate: Certificate) -> list[Chain]:
+    return [chain for chain in certificate.chains if chain.steps]
 
 
 def _has_limit(certificate: Certificate) -> bool:
@@ -44,7 +52,7 @@ def _has_limit(certificate: Certificate) -> bool:
 
 def certificate_figure(certificate: Certificate, class_names: Sequence[str]) -> Figure:
     """Return a panel for each chain, of those that admit least if there are many. At least one has a step."""
-    chains = [chain for chain in certificate.chains if chain.steps]
+    chains = _tested(certificate)
     least = sorted(range(len(chains)), key=lambda place: _admitted(chains[place]))[:MOST_PANELS]
     shown = [chains[place] for place in sorted(least)]
     columns = min(COLUMNS, len(shown))

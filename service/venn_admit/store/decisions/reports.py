@@ -10,7 +10,14 @@ import numpy as np
 from sqlalchemy import Connection, Row
 
 from venn_admit.core.monitoring.drift import DecidedPoints, Discrepancies, discrepancies_of_documents
-from venn_admit.core.monitoring.history import Day, Inventory, LabelSelection, PointChanges, SnapshotChange
+from venn_admit.core.monitoring.history import (
+    COUNTED_LABELS,
+    Day,
+    Inventory,
+    LabelSelection,
+    PointChanges,
+    SnapshotChange,
+)
 from venn_admit.core.monitoring.traffic import RECENT
 from venn_admit.core.probabilities import sum_tolerance
 from venn_admit.core.reasons import Reason
@@ -27,8 +34,6 @@ DAYS = 30
 """The number of days that a report looks back on."""
 SAMPLED = 400
 """About this many decisions of each day are looked up: their share is accurate to a twentieth."""
-MOST_LABELS = 20_000
-"""Labels by day are counted among this many, the newest of all classifiers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +143,7 @@ def days(connection: Connection, classifier: Classifier, until: datetime) -> tup
         first + timedelta(days=number): Day(first + timedelta(days=number)) for number in range(DAYS)
     }
     decisions = execute(connection, "reports.daily_decisions", **parameters, sampled=SAMPLED).all()
-    labels = execute(connection, "reports.daily_labels", **parameters, most=MOST_LABELS).all()
+    labels = execute(connection, "reports.daily_labels", **parameters, most=COUNTED_LABELS).all()
     for row in (*decisions, *labels):
         if row.day in found:
             found[row.day] = replace(found[row.day], **row._mapping)

@@ -58,8 +58,14 @@ def section_of_tests(certificate: Certificate, class_names: Sequence[str]) -> Se
             "failure. foretold right: the least share right that those data foretell of a prediction admitted; "
             "admitted: points of the evidence; least right: the lowest share right of a class that is tested; level: "
             "what the p-value may be at most. The first and the last policies of each chain are shown.",
+            *_chains_left_out(certificate),
         ),
     )
+
+
+def _chains_left_out(certificate: Certificate) -> Iterator[str]:
+    if len(certificate.chains) > MOST_CLASSES:
+        yield f"The first {MOST_CLASSES} of {len(certificate.chains)} chains are shown."
 
 
 def certificate_payload(certificate: Certificate, class_names: Sequence[str]) -> dict[str, Any]:

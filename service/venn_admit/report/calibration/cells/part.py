@@ -200,13 +200,17 @@ class CellsPart(CellsContents):
         return {"parts": [{**asdict(found), "predicted": named(found.predicted)} for found in self.parts]}
 
     def pictures(self, report: CalibrationReport) -> tuple[Picture, ...]:
-        from venn_admit.report.charts.drawn_calibration import cells_figure
+        from venn_admit.report.charts.drawn_calibration import MOST_PANELS, cells_figure
         from venn_admit.report.charts.drawn_certificate import caption, certificate_figure
 
         names, found = self.bin_names or [], self.certificate
+        said = CAPTION.format(reached="the score reaches" if self.bounds_scores else "p0 reaches")
+        classes = len(report.class_names)
+        if classes > MOST_PANELS:
+            said += f" {MOST_PANELS} of {classes} classes shown: those of which the least is admitted."
         cells = Picture(
             "cells",
-            CAPTION.format(reached="the score reaches" if self.bounds_scores else "p0 reaches"),
+            said,
             partial(
                 cells_figure,
                 self.steps,

@@ -5,6 +5,7 @@ from typing import Any
 
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.evaluation.tallies import Tally, Verdict
+from venn_admit.core.monitoring.traffic import Traffic
 from venn_admit.core.split_names import Split
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Picture, Section, TextTable, listed, ratio_text
@@ -39,12 +40,21 @@ def coverage_pictures(report: CalibrationReport) -> list[Picture]:
 
 def _caption(report: CalibrationReport) -> str:
     target = 1 - report.snapshot.alpha
-    return (
+    said = (
         f"Share right of what plain probabilities would admit of {report.part.reference}, as the least that admits "
         f"falls, by true class and by predicted class, with 95 % intervals; the dotted line is 1 - alpha = {target}. A "
         f"mark shows what this calibration admits ({HOW_DECIDED[report.part.reference]}): a disc if the interval lies "
         "above the line, a cross if it lies below, a ring if this sample cannot tell."
     )
+    return " ".join([said, *_hidden(report)])
+
+
+def _hidden(report: CalibrationReport) -> list[str]:
+    """What is said if some classes are neither drawn nor listed."""
+    classes = len(report.class_names)
+    if classes <= MOST_CLASSES:
+        return []
+    return [f"{len(report.coverage.shown)} of {classes} classes shown: those of which the worst is admitted."]
 
 
 # Weights may reject more.
@@ -88,8 +98,16 @@ def key_figures(report: CalibrationReport) -> list[tuple[str, str]]:
     if report.traffic is not None:
         points = sum(outcome.points for outcome in report.traffic.outcomes)
         admitted = sum(outcome.admitted for outcome in report.traffic.outcomes)
-        figures.append((_percent(admitted, points), "of traffic admitted"))
+        figures.append((_percent(admitted, points), f"of traffic admitted{_by_others(report, report.traffic)}"))
     return figures
+
+
+def _by_others(report: CalibrationReport, traffic: Traffic) -> str:
+    others = traffic.decided_by.keys() - {report.snapshot.id}
+    if not others:
+        return ""
+    part = " in part" if report.snapshot.id in traffic.decided_by else ""
+    return f",{part} by {'another calibration' if len(others) == 1 else 'other calibrations'}"
 
 
 def _has_target(report: CalibrationReport) -> bool:
@@ -109,23 +127,17 @@ def _named(report: CalibrationReport, classes: list[int]) -> str:
 
 def coverage_section(report: CalibrationReport) -> Section:
     """Return what the marks of the picture say, as a table."""
-    target, found, split = 1 - report.snapshot.alpha, report.coverage, report.part.reference
+    target, split = 1 - report.snapshot.alpha, report.part.reference
     judged = (f"at least\n{target}",) if _has_target(report) else ()
     heads = ("class", f"points\nof {split}", "admitted", "right", "95 % interval", *judged)
     rows = tuple(_row(report, name, points, tally) for name, points, tally in _rows(report))
-    classes = len(report.class_names)
-    hidden = (
-        (f"{len(found.shown)} of {classes} classes shown: those of which the worst is admitted.",)
-        if classes > MOST_CLASSES
-        else ()
-    )
     return Section(
         "How much is right in each class by plain probabilities",
         (TextTable(heads, rows, last_is_total=True, query=QUERY),),
         (
             f"Promised{report.part.promised.where}: {report.promise_sentence}.",
             f"Plain probabilities; {HOW_DECIDED[split]}. right: the share of the admitted points.",
-            *hidden,
+            *_hidden(report),
         ),
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from venn_admit.core.monitoring.history import ChainHistory, Day, SnapshotChange
+from venn_admit.core.monitoring.history import COUNTED_LABELS, ChainHistory, Day, SnapshotChange
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Picture, Section, TextTable
 from venn_admit.report.evaluation.wording import share_text
@@ -113,7 +113,7 @@ def days_picture(days: Sequence[Day]) -> Picture:
         "days",
         f"The last {len(days)} days in UTC: the share of the decisions that was admitted, with the 95 % interval if a "
         f"sample was looked at; how many decisions there were, {decisions:,} in all; and how many labels arrived "
-        f"outside the training data, {labels:,} in all.",
+        f"outside the training data, {labels:,} among the newest {COUNTED_LABELS:,} labels of all classifiers.",
         draw,
     )
 
