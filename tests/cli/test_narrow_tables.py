@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 from rich.console import Console, RenderableType
 
+from venn_admit.cli import output
 from venn_admit.cli.tables.catalogue_tables import calibrations_tables, classifiers_table, generations_table
 from venn_admit.cli.tables.rows import cell, jobs_table
 from venn_admit.core.calibrators.certification import ClassKind
@@ -152,3 +153,23 @@ class TestNarrow:
         header = ["generation", "name", "extractor", "D", "train", "held-out", "scored", "calibration"]
         assert lines[1].split() == header
         assert sum("99,999   299,997  99,999" in line for line in lines) == 3
+
+
+@pytest.mark.parametrize("width", [40, 60])
+def test_what_is_too_wide_is_a_list_of_values_under_each_other(width: int) -> None:
+    """Rather than break numbers, and leave narrow columns out."""
+    lines = drawn(classifiers_table(classifiers()), width)
+    told = [tuple(line.split(maxsplit=1)) for line in lines]
+    assert told.count(("held-out", "299,997")) == 3
+    assert told.count(("classes", "2")) == 3
+    assert sum(line.startswith(("classifier ", " classifier ")) for line in lines) == 3
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_progress_bar_gives_way_before_its_figures_do(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = StringIO()
+    monkeypatch.setattr(output, "messages", Console(file=written, width=width))
+    with output.progress("Scoring ood, tweets instead of reviews, by the paper's method", 12_000_000) as advance:
+        advance(12_000_000)
+    assert "12000000/12000000 0:00:00" in written.getvalue()
+    assert "method" in written.getvalue()

@@ -86,13 +86,14 @@ def warn(text: str) -> None:
 def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Show a progress bar on standard error; yields a function that advances it by a number of rows."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.table import Column
 
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
+        TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
         BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
+        MofNCompleteColumn(table_column=Column(no_wrap=True)),  # what can be wrapped gives way first
+        TimeElapsedColumn(table_column=Column(no_wrap=True)),
     )
     with Progress(*columns, console=messages) as bar:
         task = bar.add_task(shown(what), total=total)

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from venn_admit.advice import Render
@@ -21,7 +19,7 @@ from venn_admit.report.calibration.report import Agreement, CalibrationReport
 from venn_admit.report.calibration.sections import Picture, Section, TextTable, listed
 from venn_admit.report.calibration.traffic_wording import traffic_section
 from venn_admit.report.evaluation.wording import share_text
-from venn_admit.report.fitted import Fitted, widths
+from venn_admit.report.fitted import Fitted, fitted
 from venn_admit.report.wording import (
     copies_apart_text,
     copies_text,
@@ -230,14 +228,5 @@ def drawn_section(section: Section) -> RenderableType:
 
 
 def _table(table: TextTable) -> Fitted:
-    drawn = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
-    sizes = []
-    for number, (head, *texts) in enumerate(zip(table.columns, *table.rows, strict=True)):
-        of_words = number == 0 or number in table.words
-        drawn.add_column(Text(head), overflow="fold", justify="left" if of_words else "right")
-        sizes.append(widths(head, texts, words=of_words))
-    for number, row in enumerate(table.rows, start=1):
-        if table.last_is_total and number == len(table.rows):
-            drawn.add_section()
-        drawn.add_row(*map(Text, row))
-    return Fitted(drawn, sizes)
+    rows = [list(map(Text, row)) for row in table.rows]
+    return fitted(table.columns, rows, words={0, *table.words}, last_is_total=table.last_is_total)

@@ -1,13 +1,12 @@
 """What a monitor says, for a terminal of 80 columns or more."""
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, EARLY, LEVEL, RUN_LENGTH, Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading
+from venn_admit.report.fitted import Fitted, fitted
 from venn_admit.report.monitoring.report import MonitorReport, RowName, deadline_text
 from venn_admit.report.standing import standing_text
 from venn_admit.report.wording import class_text, listed_text
@@ -193,26 +192,25 @@ def _verdict(report: MonitorReport) -> Group:
     return Group(*(Text(line, style=style) for line in verdict_lines(report)))
 
 
-def _table(report: MonitorReport, lamp: Lamp, rows: list[Reading]) -> Table:
+def _table(report: MonitorReport, lamp: Lamp, rows: list[Reading]) -> Fitted:
     by_q, of_shares = lamp in _QUESTIONS and report.neighbour_count is not None, lamp not in {Lamp.MIX, *_OF_SAMPLE}
-    drawn = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     first = {Lamp.TRUE_CLASSES: "class", Lamp.GROUPS: "group"}.get(lamp, "predicted")
-    drawn.add_column(Text(first), overflow="fold", min_width=9)
     early = {row.about.number: row for row in report.readings if row.about.lamp is EARLY.get(lamp)}
     heads = [
+        first,
         *(["q"] if by_q else []),
         *(["pairs", "labelled"] if lamp in _OF_SAMPLE else ["labels" if of_shares else "documents"]),
         *(["right", f"at least ({CONFIDENCE:.0%})"] if of_shares else []),
         "evidence",
         "needed",
         *([f"early\n({RUN_LENGTH:,})"] if early else []),
+        "lamp",
     ]
-    for head in heads:
-        drawn.add_column(Text(head), justify="right", no_wrap=True)
-    drawn.add_column(Text("lamp"), no_wrap=True)
+    cells = []
     for row in rows:
         name = report.name(row.about)
         figures = [
+            name.text,
             *([name.q or ""] if by_q else []),
             f"{row.points:,}",
             *([] if row.labelled is None else [f"{row.labelled:,}"]),
@@ -221,8 +219,8 @@ def _table(report: MonitorReport, lamp: Lamp, rows: list[Reading]) -> Table:
             f"{row.needed:,.0f}",
             *([evidence_text(early[row.about.number].most)] if early else []),
         ]
-        drawn.add_row(Text(name.text), *map(Text, figures), _lamp(report, row, early.get(row.about.number)))
-    return drawn
+        cells.append([*map(Text, figures), _lamp(report, row, early.get(row.about.number))])
+    return fitted(heads, cells, words=[0, len(heads) - 1])
 
 
 def _lamp(report: MonitorReport, row: Reading, early: Reading | None) -> Text:
