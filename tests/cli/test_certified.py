@@ -98,6 +98,7 @@ def test_a_dry_run_shows_everything_and_stores_nothing(own_calibrated: Program) 
     looked = words(own_calibrated(*TOO_MUCH, "--dry-run").stdout)
     assert "Dry run, no calibration is stored: method venn-abers" in looked
     assert "It would be stored and not put in use: it would admit 0.0% of" in looked
+    assert "written" not in looked
     assert len(own_calibrated("calibrations", NAME, "--json").result["calibrations"]) == 1
 
 

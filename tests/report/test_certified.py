@@ -1,6 +1,7 @@
 """What is shown of a certificate: certified or not, classes never admitted, many classes, and what is lacking."""
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from math import inf
 
@@ -9,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from tests.core.calibrators.certified.laws import graded_points, points_of, with_groups
+from venn_admit.core.calibrators.average.policy import AveragePolicy, ClassSelection
 from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.certify import certify
@@ -16,6 +18,7 @@ from venn_admit.core.calibrators.certified.document import from_document
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.strongest import certify_strongest
 from venn_admit.core.calibrators.class_shares import ClassShares
+from venn_admit.report.calibration.cells.average import never_text
 from venn_admit.report.calibration.cells.certified import (
     certificate_payload,
     certificate_section,
@@ -197,7 +200,23 @@ def test_of_many_classes_those_nearest_to_failing_are_shown() -> None:
     shown = [f"{kind} class {number} " in said for kind in BOTH for number in range(30)]
     assert sum(shown) == MOST_CLASSES
     assert f"{MOST_CLASSES} of 60 classes shown: those with the largest p-values." in said
-    assert "0 of 30 predicted classes are never admitted." in said
+    assert "Every predicted class is admitted from some score on." in said
+
+
+def test_one_of_many_classes_that_is_never_admitted_is_named() -> None:
+    found = certificate(8000, class_count=30, sharpness=30.0)
+    assert found.policy is not None
+    thresholds = (None, *found.policy.thresholds[1:])
+    said = text(replace(found, policy=replace(found.policy, thresholds=thresholds)), 30)
+    assert "1 of 30 predicted classes is never admitted: class 0." in said
+
+
+def test_classes_that_lack_labels_for_the_average_promise_are_counted_if_they_are_many() -> None:
+    lacking = ClassSelection(labels=3, wrong=0, batch=3, threshold=None, admitted=0, admitted_wrong=0)
+    found = AveragePolicy(Decimal("0.1"), documents=90, points=90, traffic=0, admitted=0, classes=(lacking,) * 30)
+    said = never_text(found, [f"class {number}" for number in range(30)])
+    assert "Never admitted for lack of labels: class 0 (3)" in said
+    assert "class 5 (3) and 24 others; it takes at least" in said
 
 
 def test_of_many_chains_it_is_said_how_many_are_shown() -> None:

@@ -76,7 +76,7 @@ def print_cells(done: Calibrated, made: MadeByAbers, as_json: bool) -> None:
     points = f"{done.mc_count:,} mc" + (f", {done.vp_count:,} vp" if asked.has_policy else "")
     lines = [
         f"{standing_text(done)}: method venn-abers, alpha {asked.alpha}, score {choice.score}; "
-        f"points: {points}; {counted(done.changed.opened, 'row')} written."
+        f"points: {points}{written_text(done)}."
     ]
     if done.classifier.knn is None:
         lines.append("The classifier has logits only, so the score is the network's: there is no other.")
@@ -101,6 +101,11 @@ def standing_text(done: Calibrated) -> str:
     if not done.is_stored:
         return "Dry run, no calibration is stored"
     return f"Calibration {done.calibration_id} is {'current' if done.withheld is None else 'stored and not in use'}"
+
+
+def written_text(done: Calibrated) -> str:
+    """Say how many rows were written; nothing of a dry run."""
+    return f"; {counted(done.changed.opened, 'row')} written" if done.is_stored else ""
 
 
 def far_less_lines(done: Calibrated) -> list[str]:

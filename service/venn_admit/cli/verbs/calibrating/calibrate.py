@@ -15,7 +15,6 @@ from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.calibrators.settings import DEFAULT_ALPHA
 from venn_admit.core.method_names import DEFAULT_METHOD
 from venn_admit.errors import InvalidInputError, NotReadyError
-from venn_admit.report.wording import counted
 
 if TYPE_CHECKING:
     from venn_admit.flows.calibration.calibrate import Calibrated, NearlyNothingUsable
@@ -104,7 +103,7 @@ def calibrate(
 
 def _print_bands(done: "Calibrated", made: "MadeByAdmit", as_json: bool) -> None:
     """Print what Venn-ADMIT made."""
-    from venn_admit.cli.tables.calibration_tables import far_less_lines, standing_text
+    from venn_admit.cli.tables.calibration_tables import far_less_lines, standing_text, written_text
     from venn_admit.results import calibrated_json
 
     if made.usable_count == 0:
@@ -123,8 +122,7 @@ def _print_bands(done: "Calibrated", made: "MadeByAdmit", as_json: bool) -> None
         f"{standing_text(done)}: alpha {done.settings.alpha}, kappa {done.settings.kappa}, omega "
         f"{made.radius.omega:.4g}; points: {points}.",
         f"{where}, {made.usable_count / done.vp_count:.1%} lie in bands with enough points, "
-        f"{made.singleton_count / done.vp_count:.1%} have a singleton set; "
-        f"{counted(done.changed.opened, 'row')} written.",
+        f"{made.singleton_count / done.vp_count:.1%} have a singleton set{written_text(done)}.",
         "A prediction with a singleton set is admitted if its lower probability also reaches the threshold, so fewer "
         "will be; `report` and `score` say how many.",
         *far_less_lines(done),

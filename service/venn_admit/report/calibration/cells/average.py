@@ -8,7 +8,7 @@ from venn_admit.core.calibrators.promises import Promised
 from venn_admit.report.calibration.sections import Section, TextTable, ratio_text
 from venn_admit.report.evaluation.wording import admits_from_text, share_text
 from venn_admit.report.standing import MOST_CLASSES
-from venn_admit.report.wording import counted
+from venn_admit.report.wording import counted, listed_text
 
 
 def average_section(found: AveragePolicy, class_names: Sequence[str]) -> Section:
@@ -50,12 +50,12 @@ def never_text(found: AveragePolicy, class_names: Sequence[str]) -> str:
     said = []
     if few:
         said.append(
-            f"Never admitted for lack of labels: {', '.join(few[:MOST_CLASSES])}; it takes at least "
+            f"Never admitted for lack of labels: {listed_text(few)}; it takes at least "
             f"{found.labels_needed} labels of a predicted class at alpha {found.alpha}."
         )
     if enough:
         said.append(
-            f"Never admitted, as too many are wrong at every score: {', '.join(enough[:MOST_CLASSES])}; a larger alpha "
+            f"Never admitted, as too many are wrong at every score: {listed_text(enough)}; a larger alpha "
             "or a better network would admit some, more labels may."
         )
     return " ".join(said)

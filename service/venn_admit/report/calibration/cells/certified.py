@@ -204,8 +204,10 @@ def _thresholds(certificate: Certificate, class_names: Sequence[str]) -> str:
     pairs = list(zip(class_names, policy.thresholds, strict=True))
     never = [name for name, threshold in pairs if threshold is None]
     if len(pairs) > MOST_LISTED:
-        listed = f" ({', '.join(never[:MOST_LISTED])}{', ...' if len(never) > MOST_LISTED else ''})" if never else ""
-        return f"{len(never)} of {len(pairs)} predicted classes are never admitted{listed}.{groups}"
+        if not never:
+            return f"Every predicted class is admitted from some score on.{groups}"
+        are = "is" if len(never) == 1 else "are"
+        return f"{len(never)} of {len(pairs)} predicted classes {are} never admitted: {listed_text(never)}.{groups}"
     said = ", ".join(f"{name} {'never' if value is None else f'from {score_text(value)}'}" for name, value in pairs)
     return f"Predicted classes are admitted by {'score' if policy.bounded is Bounded.SCORE else 'p0'}: {said}.{groups}"
 
