@@ -167,6 +167,12 @@ def make_app(url: str, *, queue: str, task_seconds: float) -> Celery:
     return app
 
 
+def check_address(app: Celery) -> None:
+    """Raise BrokerError unless the address is one of a broker; whether one answers there is not asked."""
+    with _reachable(app):
+        app.connection_for_read().get_transport_cls()
+
+
 def prepare(app: Celery) -> None:
     """Make sure that the broker answers, and make the queues. Raises BrokerError."""
     _in_time(app, _make_queues)

@@ -20,6 +20,7 @@ from venn_admit.flows.jobs.control import await_job
 from venn_admit.runtime.settings import get_settings
 from venn_admit.store.database.engine import connect
 from venn_admit.store.work import jobs
+from venn_admit_workers import app as workers_app
 
 
 @pytest.fixture(autouse=True)
@@ -71,6 +72,19 @@ def test_an_address_where_no_broker_is(url: str, said: str) -> None:
     with pytest.raises(BrokerError, match=said) as caught:
         broker.prepare(application(url))
     assert caught.value.exit_code == JobError.exit_code == 6
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("broker_url", ["carrier-pigeon://bob:secret@127.0.0.1", "redis://:secret@127.0.0.1:port/0"])
+def test_a_worker_does_not_start_with_an_address_of_no_broker(
+    broker_url: str, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VENN_ADMIT_DATABASE_URL", url)
+    monkeypatch.setenv("VENN_ADMIT_HOME", str(tmp_path))
+    monkeypatch.setenv("VENN_ADMIT_BROKER_URL", broker_url)
+    get_settings.cache_clear()
+    with pytest.raises(BrokerError, match=r"expected redis://.* or amqp://.*correct VENN_ADMIT_BROKER_URL") as caught:
+        workers_app.make_app(get_settings())
     assert "secret" not in str(caught.value)
 
 

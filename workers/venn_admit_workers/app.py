@@ -3,6 +3,7 @@
 from celery import Celery
 from celery.signals import setup_logging
 
+from venn_admit.broker import check_address
 from venn_admit.runtime.log import log_as_json
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
@@ -19,11 +20,13 @@ def make_app(settings: Settings) -> Celery:
 
     Raises:
         DatabaseError: The database, which names the queues, cannot be reached.
+        BrokerError: The address of the broker is none.
     """
     runtime = Runtime.start(
         settings, application_name="venn-admit-worker", idle_in_transaction_seconds=settings.chunk_seconds
     )
     app = runtime.make_celery()
+    check_address(app)  # Celery would end with a traceback
     app.life = Life(app, runtime)
     app.life.follow_signals()
     setup_logging.connect(log_as_json)  # instead of Celery's own
