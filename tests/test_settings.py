@@ -149,6 +149,9 @@ def test_home_becomes_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         ("VENN_ADMIT_MEMORY_BUDGET_MB", "1"),
         ("VENN_ADMIT_WORKER_CONCURRENCY", "0"),
         ("VENN_ADMIT_STATEMENT_TIMEOUT_SECONDS", "-1"),
+        ("VENN_ADMIT_STATEMENT_TIMEOUT_SECONDS", "2147484"),
+        ("VENN_ADMIT_LOCK_TIMEOUT_SECONDS", "2147484"),
+        ("VENN_ADMIT_CHUNK_SECONDS", "2147484"),
         ("VENN_ADMIT_LOCK_TIMEOUT_SECONDS", "soon"),
     ],
 )

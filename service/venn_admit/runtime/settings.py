@@ -26,6 +26,7 @@ _TOKEN = f"{PREFIX}REVIEW_TOKEN"
 _DAYS = r"^[1-9]\d{0,4}d\Z"
 MOST_DAYS = 99_999
 _DAYS_EXPECTED = f"a number of days from 1d to {MOST_DAYS}d, such as 90d"
+_MOST_SECONDS = (2**31 - 1) // 1000  # Postgres keeps a timeout as milliseconds in an int4
 
 
 def days(text: str) -> timedelta:
@@ -96,7 +97,7 @@ class Settings:
         30,
         ge=1,
     )
-    chunk_seconds: int = setting("Seconds after which a worker gives up on a chunk.", 3600, ge=1)
+    chunk_seconds: int = setting("Seconds after which a worker gives up on a chunk.", 3600, ge=1, le=_MOST_SECONDS)
     max_attempts: int = setting("Attempts at a chunk before it counts as failed.", 3, ge=1)
     retry_seconds: float = setting(
         "Seconds before a failed chunk is tried again; doubled for each further attempt.", 1.0, ge=0
@@ -197,8 +198,12 @@ class Settings:
         ge=1,
     )
     worker_concurrency: int | None = setting("Processes of a worker; unset: one per CPU.", None, ge=1)
-    statement_timeout_seconds: int = setting("Seconds after which Postgres cancels a statement; 0: never.", 600, ge=0)
-    lock_timeout_seconds: int = setting("Seconds after which Postgres gives up waiting for a lock; 0: never.", 60, ge=0)
+    statement_timeout_seconds: int = setting(
+        "Seconds after which Postgres cancels a statement; 0: never.", 600, ge=0, le=_MOST_SECONDS
+    )
+    lock_timeout_seconds: int = setting(
+        "Seconds after which Postgres gives up waiting for a lock; 0: never.", 60, ge=0, le=_MOST_SECONDS
+    )
     database_pool_size: int = setting(
         "Most connections to the database that each process keeps open; under load it opens up to four more, and "
         "beyond that requests wait for one.",
@@ -289,7 +294,7 @@ def accepted(setting: str) -> str:
     ('a whole number, at least 1, at most 8760', 'cpu or cuda', 'a number of days from 1d to 99999d, such as 90d')
     """
     kind, metadata = _kind(FIELDS[setting]), FIELDS[setting].metadata
-    limits = [f"{words} {metadata['limits'][name]:g}" for name, words in _LIMITS.items() if name in metadata["limits"]]
+    limits = [f"{words} {metadata['limits'][name]}" for name, words in _LIMITS.items() if name in metadata["limits"]]
     return metadata["expected"] or ", ".join([_WORDS.get(kind) or " or ".join(get_args(kind)), *limits])
 
 

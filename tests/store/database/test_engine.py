@@ -154,6 +154,13 @@ def test_a_server_that_is_away_is_named_without_the_password() -> None:
     assert "secret" not in str(caught.value)
 
 
+def test_a_misspelt_option_is_one_of_the_address() -> None:
+    engine = create_engine("postgresql://me@127.0.0.1:1/name?ssl_mode=require")
+    said = 'cannot be reached: invalid connection option "ssl_mode"; .* options in VENN_ADMIT_DATABASE_URL'
+    with pytest.raises(DatabaseError, match=said), connect(engine):
+        pass
+
+
 def test_a_database_that_does_not_exist_is_named(server_url: str) -> None:
     engine = create_engine(make_url(server_url).set(database="nowhere").render_as_string(hide_password=False))
     with pytest.raises(DatabaseError, match=r'cannot be reached.*"nowhere" does not exist'), connect(engine):

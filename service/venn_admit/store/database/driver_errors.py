@@ -13,7 +13,7 @@ from venn_admit.secrets import MASK, mask
 _UPGRADE = "upgrade the schema of the database"
 # What a reader can do about an error, by SQLSTATE or a class of them (PostgreSQL documentation, appendix A).
 _ADVICE = {
-    "08": "check that it runs, and check host, user, password and database name in VENN_ADMIT_DATABASE_URL",
+    "08": "check that it runs, and check host, user, password, database name and options in VENN_ADMIT_DATABASE_URL",
     "22": "the value does not fit its column; check the input",
     "23": "the input contradicts what is stored, or another program wrote to the tables",
     "25P03": "the session was idle for too long inside a transaction; try again",
@@ -65,7 +65,7 @@ def _database_error(engine: Engine, error: BaseException) -> DatabaseError:
     primary = getattr(getattr(error, "diag", None), "message_primary", None)
     words = _mask(primary or str(error), engine)
     said = words if primary else " / ".join(line.strip() for line in words.splitlines()[:3])
-    if not state and isinstance(error, psycopg.OperationalError):
+    if not state and (isinstance(error, psycopg.OperationalError) or said.startswith("invalid connection option")):
         state = "08"  # libpq's own errors carry no SQLSTATE
     reached = not state.startswith(_UNREACHABLE)
     happened = "refused a statement" if reached else "cannot be reached"
