@@ -15,6 +15,7 @@ from tests.report.pages.test_evaluation import Page
 from tests.running import EXAMPLES, Bench
 from tests.templates import CopyOf, Filled, fresh_bench, reviews_of
 from venn_admit.cli.advice import command
+from venn_admit.core.monitoring.traffic import RECENT
 from venn_admit.core.split_names import Split
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.data.label import label
@@ -395,6 +396,15 @@ def test_each_query_gives_the_figures_of_its_table(bench: Bench, report: Calibra
     for name, check in checks.items():
         cells = check(report, asked(bench, report.queries[name]))
         assert agree(found[name].rows, cells), (name, found[name].rows, cells)
+
+
+def test_a_query_says_which_traffic_the_page_leaves_out(report: CalibrationReport) -> None:
+    of_traffic = [query for query in report.queries.values() if "report.recent_decision_v1" in query]
+    assert of_traffic
+    for query in of_traffic:
+        said = " ".join(line.removeprefix("-- ") for line in query.splitlines() if line.startswith("-- "))
+        assert f"all but the newest {RECENT:,} rows" in said
+        assert ("before training exemplars changed" in said) == ("knn_parameters" in query)
 
 
 def test_labels_that_bands_lack(copy_of: CopyOf, filled: Filled) -> None:

@@ -306,7 +306,8 @@ ORDER BY q_from, class;
 
 -- name: quantiles
 -- Quantiles of the calibration data and of recent traffic. The page compares the distributions; it takes the scores of
--- recent traffic from this calibration, whichever decided.
+-- recent traffic from this calibration, whichever decided, and leaves out traffic that was decided on before training
+-- exemplars changed, and all but the newest 10,000 rows.
 SELECT
     'calibration data' AS of_what,
     percentile_disc(ARRAY[0.1, 0.25, 0.5, 0.75, 0.9]) WITHIN GROUP (ORDER BY q) AS q,
@@ -331,7 +332,8 @@ WHERE
     AND made.calibration = :calibration;
 
 -- name: compared_shares
--- How many points are compared. The page decides on each of them once more, as this calibration would.
+-- How many points are compared. The page decides on each of them once more, as this calibration would, and leaves out
+-- traffic that was decided on before training exemplars changed, and all but the newest 10,000 rows.
 SELECT
     (
         SELECT count(*)
@@ -348,7 +350,8 @@ WHERE
     AND made.calibration = :calibration;
 
 -- name: outcomes
--- What was decided on recent traffic, by the options of the decisions: points, and their share of those options.
+-- What was decided on recent traffic, by the options of the decisions: points, and their share of those options. The
+-- page leaves out all but the newest 10,000 rows.
 SELECT
     weighted,
     require_full_match,
@@ -406,7 +409,8 @@ GROUP BY chain, chain_name, step, admitted, level, has_passed
 ORDER BY chain, step;
 
 -- name: parts_by_q
--- Calibration data and recent traffic by q. The page says what this calibration would admit of either.
+-- Calibration data and recent traffic by q. The page says what this calibration would admit of either, and leaves out
+-- traffic that was decided on before training exemplars changed, and all but the newest 10,000 rows.
 WITH calibrated AS (
     SELECT
         width_bucket(point.q, :part_edges ::integer[]) AS part,
@@ -442,7 +446,8 @@ ORDER BY part;
 
 -- name: parts_by_d
 -- Calibration data and recent traffic by d, cut at its quartiles over mc. The page says what this calibration would
--- admit of either.
+-- admit of either, and leaves out traffic that was decided on before training exemplars changed, and all but the newest
+-- 10,000 rows.
 WITH edge AS (
     SELECT percentile_disc(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY d) AS quartiles
     FROM report.calibration_point_v1
