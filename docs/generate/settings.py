@@ -24,5 +24,6 @@ def settings_page() -> str:
 
 def _default(field: Field[Any]) -> str:
     if field.default_factory is not MISSING:  # which may look at the machine: what it says of itself holds on all
-        return plain(one_line((inspect.getdoc(field.default_factory) or "").partition("\n\n")[0]))
+        said = one_line((inspect.getdoc(field.default_factory) or "").partition("\n\n")[0])
+        return plain(said.removeprefix("Return "))
     return "unset" if field.default is None else f"`{field.default}`"

@@ -5,6 +5,7 @@ from sqlalchemy import Column, ForeignKey, Integer, MetaData, Table
 from docs.generate.diagram import diagram
 from docs.generate.errors import errors_page
 from docs.generate.markdown import plain, table
+from docs.generate.settings import settings_page
 from docs.generate.worked_example import REVIEWS, worked_example_table
 from venn_admit.errors import Code
 from venn_admit.store.database.routines import ResultColumn, view_columns
@@ -41,6 +42,11 @@ def test_the_columns_of_a_view_are_those_of_its_last_select() -> None:
 def test_text_from_the_source_shows_as_it_is() -> None:
     assert plain("a_b * c < d, `a_b*c`") == r"a\_b \* c &lt; d, `a_b*c`"
     assert table(["a"], [["1 | 2"]]).splitlines()[-1] == r"| 1 \| 2 |"
+
+
+def test_the_default_home_is_a_folder_with_a_name() -> None:
+    row = next(line for line in settings_page().splitlines() if line.startswith("| `VENN_ADMIT_HOME`"))
+    assert "| `venn-admit` in `XDG_DATA_HOME`, by default `~/.local/share`;" in row
 
 
 def test_the_diagram_has_a_line_for_each_foreign_key_and_places_what_is_referred_to_first() -> None:

@@ -11,7 +11,7 @@ _HOME_FOR_ROOT = Path("/var/lib/venn-admit")
 
 
 def default_home() -> Path:
-    """Return the default folder: the XDG data folder on every platform, except for root.
+    """Return `venn-admit` in `XDG_DATA_HOME`, by default `~/.local/share`; root may get another folder.
 
     macOS's own data folder has a space in its name, which Postgres' starter does not accept. The system user of root's
     embedded Postgres must be able to reach the folder. If it cannot pass through the home, or if the home belongs to
