@@ -45,7 +45,6 @@ def ingest(made: venn_admit.Classifier, **changed: Any) -> venn_admit.Ingestion:
         torch.tensor([0, 1, -1, 1]),
         [torch.tensor(label) for label in (0, 1, -1, 1)],
     ],
-    ids=str,
 )
 def test_what_stands_for_no_label(labels: Any) -> None:
     assert ClassNumbers(2, ("a", "b")).of_column(column_of(labels)).tolist() == [0, 1, -1, 1]
@@ -74,14 +73,13 @@ def test_what_stands_for_no_label(labels: Any) -> None:
         ({"ids": ["w", "x", np.nan, "z"]}, "row 2, ids: expected a text or an integer, got nan"),
         ({"documents": ["w", "x", 1.5, "z"]}, "row 2, documents: expected a text or an integer, got 1.5"),
     ],
-    ids=str,
 )
 def test_what_is_refused(made: venn_admit.Classifier, changed: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInputError, match=said):
         ingest(made, **changed)
 
 
-@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT], ids=str)
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
 def test_a_document_may_be_missing(made: venn_admit.Classifier, engine: Engine, missing: Any) -> None:
     ingest(made, ids=[np.int64(1), 2, 3, 4], documents=["1", missing, np.int64(1), "z"])
     with connect(engine) as reading:
@@ -95,7 +93,7 @@ def test_lists_of_tensors(made: venn_admit.Classifier) -> None:
     assert ingest(made, vectors=vectors, logits=logits).new == 4
 
 
-@pytest.mark.parametrize("column", [pd.Series, pa.array, lambda rows: pa.chunked_array([rows[:2], rows[2:]])], ids=str)
+@pytest.mark.parametrize("column", [pd.Series, pa.array, lambda rows: pa.chunked_array([rows[:2], rows[2:]])])
 def test_columns_of_tables(made: venn_admit.Classifier, column: Callable[[list[Any]], Any]) -> None:
     given = {"vectors": list(VECTORS), "logits": list(LOGITS), "labels": list("abab"), "ids": list("wxyz")}
     tags = {"tag": column(["n", "n", "s", "s"])}
@@ -125,7 +123,6 @@ def test_dates_are_those_of_a_table(
         (np.arange(4), [0, 1, 2, 3]),
         (LOGITS, LOGITS.tolist()),
     ],
-    ids=str,
 )
 def test_attributes(values: Any, stored: list[object]) -> None:
     columns = attributes_of({"one": values})
