@@ -150,9 +150,16 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Import a name when it is first used: the service, which has its records from here, sends no requests."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = _HOMES.get(name, "errors" if name.endswith("Error") else "records")
-    return getattr(import_module(f"{__name__}.{home}"), name)
+if not TYPE_CHECKING:  # which would take any name for one that is there
+
+    def __getattr__(name: str) -> Any:
+        """Import a name when it is first used: the service, which has its records from here, sends no requests."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        home = _HOMES.get(name, "errors" if name.endswith("Error") else "records")
+        return getattr(import_module(f"{__name__}.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names, which editors and prompts complete."""
+    return [*__all__, "__version__"]

@@ -170,12 +170,19 @@ _HOMES = {
 """The modules of the interface that the other names are from, which are neither errors nor records."""
 
 
-def __getattr__(name: str) -> Any:
-    """Import a name when it is first used: the command line, which is below this package, starts faster without."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in _HOMES:
-        home = f"venn_admit.interface.{_HOMES[name]}"
-    else:
-        home = "venn_admit.errors" if name.endswith("Error") else "venn_admit_client.records"
-    return getattr(import_module(home), name)
+if not TYPE_CHECKING:  # which would take any name for one that is there
+
+    def __getattr__(name: str) -> Any:
+        """Import a name when it is first used: the command line, which is below this package, starts faster without."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name in _HOMES:
+            home = f"venn_admit.interface.{_HOMES[name]}"
+        else:
+            home = "venn_admit.errors" if name.endswith("Error") else "venn_admit_client.records"
+        return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names, which editors and prompts complete."""
+    return [*__all__, "__version__"]

@@ -1,6 +1,8 @@
 """The Python interface and the client have the same records, and say the same of what both do."""
 
+import ast
 import inspect
+from types import ModuleType
 
 import pytest
 
@@ -18,6 +20,17 @@ OWN_RECORDS = {"Pushed"}
 @pytest.mark.parametrize("name", sorted(set(venn_admit.__all__) & set(records.__all__) - OWN_RECORDS))
 def test_results_are_the_same_records(name: str) -> None:
     assert issubclass(getattr(venn_admit, name), getattr(client, name))
+
+
+@pytest.mark.parametrize("package", [venn_admit, client])
+def test_names_that_are_imported_late_are_completed_and_checked(package: ModuleType) -> None:
+    assert {name for name in dir(package) if not name.startswith("_")} == set(package.__all__)
+    top, seen = ast.parse(inspect.getsource(package)).body, set[str]()
+    for block in top:
+        assert not (isinstance(block, ast.FunctionDef) and block.name == "__getattr__"), "mypy would take any name"
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+            seen |= {name.name for each in block.body if isinstance(each, ast.ImportFrom) for name in each.names}
+    assert seen == set(package.__all__)
 
 
 # Arguments that one of the shells has and the other has not.

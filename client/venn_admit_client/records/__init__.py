@@ -94,9 +94,11 @@ __all__ = [
 _MODULES = ("data", "certificates", "calibrations", "decisions", "cascades", "reports", "reviews")
 
 
-def __getattr__(name: str) -> Any:
-    """Import the modules up to the one that a name is from: records take long to make, and a command needs few."""
-    if name in __all__:
-        modules = (import_module(f"{__name__}.{module}") for module in _MODULES)
-        return next(getattr(module, name) for module in modules if hasattr(module, name))
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # which would take any name for one that is there
+
+    def __getattr__(name: str) -> Any:
+        """Import the modules up to the one that a name is from: records take long to make, and a command needs few."""
+        if name in __all__:
+            modules = (import_module(f"{__name__}.{module}") for module in _MODULES)
+            return next(getattr(module, name) for module in modules if hasattr(module, name))
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
