@@ -276,6 +276,18 @@ def test_nothing_is_printed(
     assert "chunk is done (job" in caplog.text
 
 
+def test_what_the_command_line_warns_of_is_logged(
+    calibrated: venn_admit.Classifier, caplog: pytest.LogCaptureFixture
+) -> None:
+    train = samples.take(samples.train(), slice(7))
+    calibrated.score(**arrays(train, with_labels=False))
+    labels = pd.DataFrame({"external_id": train["external_id"][:1], "label": train["label"][:1], "seen by": ["anna"]})
+    assert calibrated.label(labels, selection="selected", source="a sheet").ignored == ("seen by",)
+    rows, columns = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert rows.getMessage().startswith("some rows are exemplars that the classifier was made with: training 7 (each")
+    assert columns.getMessage() == "a sheet: these columns are ignored: seen by"
+
+
 def test_flows_print_nothing(
     capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -542,7 +554,7 @@ class TestRefusals:
 def test_every_public_name_is_there_and_none_is_imported_early() -> None:
     assert all(getattr(venn_admit, name) is not None for name in venn_admit.__all__)
     with pytest.raises(AttributeError, match="nothing"):
-        venn_admit.nothing  # noqa: B018
+        venn_admit.nothing  # type: ignore[attr-defined]  # noqa: B018
     program = "import sys, venn_admit; print(sorted(name for name in sys.modules if name.startswith('venn_admit')))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "['venn_admit']\n"

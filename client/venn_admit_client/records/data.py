@@ -86,7 +86,7 @@ class Labelling:
     corrected: int = member(0)
     retracted: int = member(0)
     unchanged: int = member(0)
-    put_to_use: int = member(0, repr=False)
+    put_to_use: int = member(0)
     calibrating: Mapping[str, int] = member({"mc": 1}, "joined")
     left: int = member(0, repr=False)
     kept_for_evaluation: int = member(0, repr=False)

@@ -37,7 +37,8 @@ from venn_admit.interface.reports import (
     report_of,
 )
 from venn_admit.interface.reviews import Reviewer
-from venn_admit.interface.shell import ProcessShell
+from venn_admit.interface.shell import ProcessShell, log
+from venn_admit.report.wording import rows_in_use_text
 from venn_admit.results import calibrated_json, decided_json, registered
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.exemplars import classifiers
@@ -101,6 +102,9 @@ class Classifier(ClassifierInterface):
     def _label(self, labels: Any, *, progress: Progress | None, source: str | None = None, **how: Any) -> Labelling:
         given = label_source(labels, name=source, memory_budget=self._runtime.memory_budget)
         done = labels_flow.label(self._runtime.engine, self._stored.address, given, **how)
+        if done.ignored:
+            columns = ", ".join(column or "a column without a name" for column in done.ignored)
+            log.warning("%s: these columns are ignored: %s", given.name, columns)
         if progress is not None:
             progress(done.rows, done.rows)
         return done
@@ -245,6 +249,8 @@ class Classifier(ClassifierInterface):
             out=out,
             **how,
         )
+        if said := rows_in_use_text(scored.counted.rows_per_split()):
+            log.warning(said)
         return read_scores(self._runtime.engine, scored.request.job_id)
 
     @advising()

@@ -1,9 +1,10 @@
 """Words that every shell uses, also for what is shown without a report."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from venn_admit.core.calibrators.certification import GroupKind, PromisedClass
+from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
 
 MOST_FULL_MATCHES = 0.5
 """If a larger share of a split has q = K, it is said what that means."""
@@ -50,6 +51,28 @@ def waiting_text(waiting: int) -> str:
     """
     they_wait = "1 training exemplar waits" if waiting == 1 else f"{waiting:,} training exemplars wait"
     return f"{they_wait} until a calibration or fit that has begun is over, for ten minutes at most."
+
+
+def rows_in_use_text(rows: Mapping[Split, int]) -> str | None:
+    """Return what is said of rows that were scored, by split, if the classifier was fitted or calibrated with some.
+
+    >>> rows_in_use_text({Split.SCORED: 7}) is None
+    True
+    """
+    training = rows.get(Split.TRAIN, 0)
+    calibrating = {split: rows[split] for split in HELD_OUT_SPLITS if rows.get(split)}
+    kinds = []
+    if training:
+        kinds.append(f"training {training:,} (each is its own nearest neighbour)")
+    if calibrating:
+        where = ", ".join(f"{split} {count:,}" for split, count in calibrating.items())
+        kinds.append(f"calibration {sum(calibrating.values()):,} ({where}; their own labels bear on the result)")
+    if not kinds:
+        return None
+    return (
+        f"some rows are exemplars that the classifier was made with: {', '.join(kinds)}. They are in the output, but "
+        "decisions on them are optimistic: judge by rows that the classifier has not seen."
+    )
 
 
 def held_out_accuracy_text(points: int, network: float, knn_points: int, knn: float | None) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from venn_admit.cli.output import warn
 from venn_admit.core.reasons import Reason
 from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
 from venn_admit.report.wording import counted
@@ -67,23 +66,6 @@ class ScoreSummary:
             ),
             *(f"  rejected, {reason}: {rows:,}" for reason, rows in _ordered(self.rejected, Reason).items()),
         ]
-
-
-def warn_of_rows_in_use(summary: ScoreSummary) -> None:
-    """Say how many rows the classifier was fitted or calibrated with; they are written like any other."""
-    training = summary.in_use[Split.TRAIN]
-    calibrating = {split: summary.in_use[split] for split in HELD_OUT_SPLITS if summary.in_use[split]}
-    kinds = []
-    if training:
-        kinds.append(f"training {training:,} (each is its own nearest neighbour)")
-    if calibrating:
-        where = ", ".join(f"{split} {rows:,}" for split, rows in calibrating.items())
-        kinds.append(f"calibration {sum(calibrating.values()):,} ({where}; their own labels bear on the result)")
-    if kinds:
-        warn(
-            f"some rows are exemplars that the classifier was made with: {', '.join(kinds)}. They are in the output, "
-            "but decisions on them are optimistic: judge by rows that the classifier has not seen."
-        )
 
 
 def _ordered(counts: Counter[Any], order: type[Reason] | type[Split]) -> dict[str, int]:

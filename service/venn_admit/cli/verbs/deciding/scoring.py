@@ -8,10 +8,10 @@ import typer
 
 from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import NOTHING_STATED, Calibration, Deciding, Json, Name, Stating, with_records
-from venn_admit.cli.output import print_result, shown
+from venn_admit.cli.output import print_result, shown, warn
 from venn_admit.cli.waiting import Showing, Waiting
 from venn_admit.errors import InvalidInputError, VennAdmitError
-from venn_admit.report.wording import counted
+from venn_admit.report.wording import counted, rows_in_use_text
 
 if TYPE_CHECKING:
     from venn_admit.cli.session import Session
@@ -34,7 +34,7 @@ def score(
     as_json: Json = False,
 ) -> None:
     """Admit or reject every row of a file."""
-    from venn_admit.cli.tables.summaries import ScoreSummary, warn_of_rows_in_use
+    from venn_admit.cli.tables.summaries import ScoreSummary
     from venn_admit.files.output.tables import check_table_output
     from venn_admit.flows.decisions.score_file import score as flow
 
@@ -52,7 +52,8 @@ def score(
             out=out,
         )
     request, summary = scored.request, ScoreSummary(scored.counted.class_names, scored.counted.counts)
-    warn_of_rows_in_use(summary)
+    if said := rows_in_use_text(summary.in_use):
+        warn(said)
     total = summary.admitted.total()
     print_result(
         as_json,
