@@ -146,6 +146,14 @@ def test_a_decision() -> None:
     assert len(str(bare).splitlines()) == 2
 
 
+def test_text_displays_nothing_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    displayed = Mock()
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("rich.jupyter.display", displayed)
+    assert str(comparison_of(many_classes(3000)))
+    assert not displayed.called
+
+
 def test_tables_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", Mock(isatty=lambda: True))
     monkeypatch.setenv("COLUMNS", "80")

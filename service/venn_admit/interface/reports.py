@@ -28,7 +28,8 @@ _LISTED = 20
 
 def text_of(tables: RenderableType) -> str:
     """Return what rich shows, as text without colours, which a terminal need not wrap."""
-    console = Console(file=StringIO(), width=_width())
+    # In a notebook, rich would display what is captured as well, as an empty output.
+    console = Console(file=StringIO(), width=_width(), force_jupyter=False)
     with console.capture() as captured:
         console.print(tables)
     return "\n".join(line.rstrip() for line in captured.get().rstrip().split("\n"))
