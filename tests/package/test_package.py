@@ -259,6 +259,13 @@ def test_what_is_stored_is_found_again(calibrated: venn_admit.Classifier, opened
     assert repr(opened.create("other", ("a", "b"), dimension=2)) == repr(opened.classifier("other"))
 
 
+def test_of_many_classifiers_a_message_names_some(connection: venn_admit.Connection) -> None:
+    for number in range(21):
+        connection.create(f"c{number:02}", ("a", "b"), logits_only=True)
+    with pytest.raises(venn_admit.NotFoundError, match=r"'other'; known: c00, c01, .*, c18, c19 and 1 more$"):
+        connection.classifier("other")
+
+
 def test_a_connection_says_to_what_without_passwords() -> None:
     address = "postgresql://somebody:hunter2@127.0.0.1:5432/calibrations"
     runtime = Runtime.start(read_settings(database_url=address), application_name="test")

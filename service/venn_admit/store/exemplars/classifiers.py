@@ -17,6 +17,8 @@ from sqlalchemy import Connection, Row
 from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError
 from venn_admit.store.database.statements import execute
 
+# The most names that a message lists.
+_MOST_NAMED = 20
 _ADDRESS = re.compile(r"(?P<shared_name>.+)@(?P<generation>[1-9][0-9]{0,8})")
 
 
@@ -222,7 +224,9 @@ def by_name(connection: Connection, name: str, *, even_if_deleting: bool = False
 
 def _unknown(connection: Connection, name: str) -> NotFoundError:
     names = execute(connection, "classifiers.classifier_names").scalars().all()
-    known = ", ".join(names) if names else "none yet; create one"
+    known = ", ".join(names[:_MOST_NAMED]) if names else "none yet; create one"
+    if len(names) > _MOST_NAMED:
+        known += f" and {len(names) - _MOST_NAMED:,} more"
     return NotFoundError(
         f"no classifier is named {name!r}; known: {known}",
         code=Code.UNKNOWN_CLASSIFIER if names else Code.NO_CLASSIFIER,
