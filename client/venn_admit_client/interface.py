@@ -32,7 +32,7 @@ from .records import (
 )
 
 Progress = Callable[[int, int], object]
-"""Is told the rows that are done, and all rows."""
+"""Is told the rows that are done, and all rows, 0 if their number is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,8 @@ class ClassifierInterface(ABC):
                 to 1.
             allow_training_rows: Whether exemplars are held out that have the vector and logits, or the document, of one
                 that trains.
-            progress: Is called with the rows that are done and all rows, as they are done.
+            progress: Is called with the rows that are done and all rows, as they are done; the latter are 0 if their
+                number is not known, as of a stream.
 
         Raises:
             InvalidInputError: A row is invalid; the message names it.

@@ -136,6 +136,15 @@ def test_one_at_a_time_is_refused_what_a_request_is(
         calibrated.decide(samples.scored()["vector"][0], **unfit)
 
 
+def test_progress_is_told_of_each_chunk(copied: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VENN_ADMIT_CHUNK_ROWS", "50")
+    told = list[int]()
+    with venn_admit.connect(copied, home=tmp_path / "home") as opened:
+        classifier = opened.classifier(samples.NAME)
+        classifier.score(**arrays(samples.scored(), with_labels=False), progress=lambda done, _: told.append(done))
+    assert told == [samples.SCORED_ROWS, 50, 100, 150, 200], "of what is stored, then of what is decided"
+
+
 def test_progress_is_told_and_fewer_neighbours_are_named(connection: venn_admit.Connection) -> None:
     classifier, told = create(connection), list[tuple[int, int]]()
 

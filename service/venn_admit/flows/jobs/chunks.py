@@ -222,6 +222,8 @@ def compute_job(
 ) -> None:
     """Compute a job's chunks until the job is over; chunks that a worker has are left to it unless they are late.
 
+    on_progress: Called as it begins, and after each chunk.
+
     Raises JobError if the job failed or was cancelled.
     """
     while True:
@@ -231,8 +233,15 @@ def compute_job(
         on_progress(progress)
         if progress.state != "running":
             break
-        claims = (runner.claim(job_id, ordinal) for ordinal in open_chunks)
-        if not sum(runner.compute(claim) for claim in claims if claim is not None):
+        computed = False
+        for ordinal in open_chunks:
+            claim = runner.claim(job_id, ordinal)
+            if claim is not None and runner.compute(claim):
+                computed = True
+                with connect(engine) as connection:
+                    progress = jobs.progress(connection, job_id)
+                on_progress(progress)
+        if not computed:
             time.sleep(POLL_SECONDS)
             with at_once(engine) as connection:
                 jobs.mark_late(connection, job_id)
