@@ -14,6 +14,7 @@ from venn_admit import (
     CertifiedClass,
     Decision,
     Neighbour,
+    Served,
     SetAside,
     Weaker,
 )
@@ -158,6 +159,13 @@ def test_tables_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", Mock(isatty=lambda: True))
     monkeypatch.setenv("COLUMNS", "80")
     assert max(map(len, str(comparison_of(many_classes(3000))).splitlines())) <= 80
+
+
+def test_what_a_cascade_serves_is_summed_up() -> None:
+    served = Served(
+        3, ids=("a",) * 9000, served=("yes",) * 9000, stage=(1,) * 9000, stages=(), cost=9.0, cost_of_last=9.0
+    )
+    assert repr(served) == "Served(certificate=3, stages=(), cost=9.0, cost_of_last=9.0)"
 
 
 def test_a_comparison() -> None:

@@ -168,9 +168,9 @@ class Served:
     """
 
     certificate: int = member(3)
-    ids: tuple[str, ...] = member(["review-1", "review-2"])
-    served: tuple[str | None, ...] = member(["positive", None])
-    stage: tuple[int | None, ...] = member([1, 2])
+    ids: tuple[str, ...] = member(["review-1", "review-2"], repr=False)
+    served: tuple[str | None, ...] = member(["positive", None], repr=False)
+    stage: tuple[int | None, ...] = member([1, 2], repr=False)
     stages: tuple[ServedStage, ...] = member(...)
     cost: float = member(1220.0)
     cost_of_last: float = member(48800.0)
