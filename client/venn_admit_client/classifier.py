@@ -165,7 +165,7 @@ class Classifier(StoredClassifier):
 
     def _score(self, rows: Rows, *, out: Path | None, progress: Progress | None, **how: Any) -> Any:
         arrow()
-        place = check_out(out)
+        place = check_out(out, rows.data)
         with exemplar_body(rows.data, self._columns(rows), rows.attributes) as (file, kind):
             job = self._transport.upload(*self._path("jobs"), file=file, kind=kind, **how, **_stated(rows))["job"]
         await_job(self._transport, self.name, job, progress)

@@ -1,6 +1,7 @@
 """Jobs that workers of the service compute: waiting for them, and their decisions."""
 
 import time
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryFile
@@ -39,13 +40,19 @@ def await_job(transport: Transport, classifier: str, job: int, progress: Progres
         wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
 
 
-def check_out(out: str | PathLike[str] | None) -> Path | None:
-    """Return where decisions are to be written. Raises InvalidInputError if that is no .parquet file of a folder."""
+def check_out(out: str | PathLike[str] | None, data: Any = None) -> Path | None:
+    """Return where decisions are to be written.
+
+    Raises InvalidInputError if that is no .parquet file of a folder, or the file that is read as data.
+    """
     if out is None:
         return None
     path = Path(out)
     if path.suffix.lower() != ".parquet" or not path.parent.is_dir():
         raise InvalidInputError(f"out: expected a name ending in .parquet in a folder that exists, got {path}")
+    with suppress(OSError):  # one of the two is missing, so they are not the same
+        if isinstance(data, (str, PathLike)) and path.samefile(data):
+            raise InvalidInputError(f"out: expected another file than {data}, which is read; choose another name")
     return path
 
 

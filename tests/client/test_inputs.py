@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -256,3 +257,11 @@ def test_numbers_of_numpy_are_numbers_of_json() -> None:
     assert list(bodies("points", [{"x": np.int64(1)}], {"neighbours": np.int64(2)}, most_rows=1)) == [
         (1, b'{"neighbours": 2, "points": [{"x": 1}]}')
     ]
+
+
+def test_an_output_never_replaces_the_file_that_is_read(classifier: Classifier, tmp_path: Path) -> None:
+    path = tmp_path / "new.parquet"
+    path.write_bytes(b"exemplars")
+    with pytest.raises(InvalidInputError, match=r"out: expected another file than .*new.parquet, which is read"):
+        classifier.score(path, out=tmp_path / "." / "new.parquet")
+    assert path.read_bytes() == b"exemplars"

@@ -72,6 +72,20 @@ def test_it_decides_as_the_command_line_does(calibrated: venn_admit.Classifier, 
     assert pq.read_table(out).equals(decisions)
 
 
+def test_an_output_is_checked_before_anything_is_scored(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "new.parquet", samples.scored())
+    before = path.read_bytes()
+    for out, problem in (
+        (path, "an output that is not an input"),
+        (tmp_path / "none" / "d.csv", "a folder that exists"),
+    ):
+        with pytest.raises(venn_admit.InvalidInputError, match=problem):
+            calibrated.score(path, out=out)
+    assert path.read_bytes() == before
+    with pytest.raises(venn_admit.NotFoundError, match="has no exemplar"):
+        calibrated.forget([samples.scored()["external_id"][0]])
+
+
 def test_settings_are_compared_as_the_command_line_does(
     calibrated: venn_admit.Classifier, copied: str, tmp_path: Path
 ) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from venn_admit.core.calibrators.declaration import parse_decimal
 from venn_admit.errors import InvalidInputError, NotReadyError
+from venn_admit.files.output.tables import check_table_output
 from venn_admit.files.sources import ExemplarSource
 from venn_admit.flows.data import label as labels_flow
 from venn_admit.flows.data.catalogue import count_waiting, find
@@ -240,6 +241,8 @@ class Classifier(ClassifierInterface):
 
         if isinstance(rows.data, HookedBatches):
             rows.data.check_order()
+        if out is not None:
+            check_table_output(out, *([Path(rows.data)] if isinstance(rows.data, (str, PathLike)) else ()))
         scored = score(
             self._runtime,
             self._stored.address,
