@@ -226,7 +226,7 @@ def hidden_classes(report: DatasetReport, shown: tuple[int, ...]) -> str:
         return ""
     return (
         f"{len(shown)} of {len(report.class_names)} classes shown: those that miss the target, then those with the "
-        f"lowest share right under {report.own}."
+        f"lowest share right under {report.own}; those of which {few_text(report)} are admitted come last."
     )
 
 
