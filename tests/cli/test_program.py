@@ -132,6 +132,21 @@ def test_help_shows_arguments_as_they_are_typed_and_no_value_of_a_flag() -> None
     assert "<bool>" not in told
 
 
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_help_is_in_the_words_of_the_command_line(verb: tuple[str, ...]) -> None:
+    """Not in those of Python: no lists, ranges of x, or brackets around names that have some."""
+    told = Program({})(*verb, "--help").stdout
+    usage = told.splitlines()[0]
+    assert not re.search(r"\[\[|\}|\]\.\.\.\]", usage), usage
+    assert not re.search(r"<list|range>|<=|[^ ]>=", told)
+    assert "2147483647" not in told
+
+
+def test_help_says_between_which_numbers_one_lies() -> None:
+    assert "[default: 8470; 0 to 65535]" in " ".join(Program({})("serve", "--help").stdout.split())
+    assert "[default: 20; at least 1]" in Program({})("jobs", "list", "--help").stdout
+
+
 def test_version() -> None:
     outcome = Program({})("--version")
     assert (outcome.code, outcome.stdout) == (0, f"venn-admit {venn_admit.__version__}\n")

@@ -91,7 +91,7 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
-        BarColumn(),
+        BarColumn(bar_width=20),  # leaves names their line
         MofNCompleteColumn(table_column=Column(no_wrap=True)),  # what can be wrapped gives way first
         TimeElapsedColumn(table_column=Column(no_wrap=True)),
     )

@@ -5,17 +5,18 @@ import sys
 import traceback
 from collections import UserDict
 from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
 from inspect import getdoc
 from io import TextIOWrapper
 from types import SimpleNamespace
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from venn_admit import __version__
-from venn_admit.cli.output import shown_lines, warn
+from venn_admit.cli.output import LARGEST_LIMIT, shown_lines, warn
 from venn_admit.cli.verbs import VERBS, VerbGroup
 from venn_admit.errors import VennAdmitError
 from venn_admit.runtime.interruption import Terminated, exit_code
@@ -47,10 +48,29 @@ class _Helped:
                 one.metavar = ""
             if getattr(one, "_runtime_param", self) is None:
                 one._runtime_param = _UNLESS_GIVEN
+            one.display_type = partial(_type_text, one)
+            one._get_number_range_help_str = partial(_range_text, one)
         return parameters
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]  # type: ignore[misc] # as above
+        arguments = [one for one in self.get_params(ctx) if one.param_type_name == "argument"]
+        pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc] # as above
+        names = [one.metavar if one.required or "[" in one.metavar[:1] else f"[{one.metavar}]" for one in arguments]
+        return [pieces[0], *names, *pieces[1 + len(names) :]]
+
+
+def _type_text(parameter: Any, _ctx: Any = None) -> str:
+    """The type of a value, of one of them if there may be several."""
+    annotation = parameter.type_descriptor.annotation
+    (one,) = get_args(annotation) or (annotation,)
+    return f"<{one.__name__.lower()}>"
+
+
+def _range_text(parameter: Any) -> str | None:
+    """The bounds of a number; what the database cannot hold is none that anybody meets."""
+    if parameter.min is None or parameter.max in {None, LARGEST_LIMIT}:
+        return None if parameter.min is None else f"at least {parameter.min}"
+    return f"{parameter.min} to {parameter.max}"
 
 
 def _import_formatter() -> None:

@@ -16,7 +16,7 @@ from venn_admit_client.members import as_json as json_of
 
 
 def create(
-    name: Name,
+    name: Annotated[str, typer.Argument(help="The name of the new classifier.")],
     classes: Annotated[
         str,
         typer.Option(
