@@ -23,9 +23,12 @@ from tests.cli.databases import CALIBRATION, copied
 from tests.cli.program import Program, check_refusal, contents, get_command, nothing_stored, wait_for
 from tests.cli.samples import NAME, SCORED_ROWS
 from tests.patience import PATIENCE_SECONDS
+from venn_admit.cli import program
+from venn_admit.cli.main import main
 from venn_admit.cli.program import app
 from venn_admit.errors import DatabaseError, InvalidInputError, NotFoundError, NotReadyError, VennAdmitError
 from venn_admit.flows.data import create as create_flow
+from venn_admit.runtime.interruption import Terminated
 from venn_admit.store.database import schema
 
 UNREACHABLE = DatabaseError.exit_code
@@ -145,6 +148,25 @@ def test_help_is_in_the_words_of_the_command_line(verb: tuple[str, ...]) -> None
 def test_help_says_between_which_numbers_one_lies() -> None:
     assert "[default: 8470; 0 to 65535]" in " ".join(Program({})("serve", "--help").stdout.split())
     assert "[default: 20; at least 1]" in Program({})("jobs", "list", "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [(KeyboardInterrupt(), 130, "interrupted\n"), (Terminated(signal.SIGTERM), 143, "terminated\n")],
+)
+def test_an_interruption_before_a_verb_begins_is_one_line(
+    raised: KeyboardInterrupt, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half of the time of a short command is for imports."""
+
+    def run(_arguments: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(program, "run", run)
+    with pytest.raises(SystemExit) as ended:
+        main(["list"])
+    assert ended.value.code == code
+    assert capsys.readouterr() == ("", said)
 
 
 def test_version() -> None:

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from typing import Any
 
 from venn_admit.runtime import interruption
@@ -22,10 +23,13 @@ def main(arguments: list[str] | None = None) -> None:
         gc.callbacks.append(_settle)
     # NumPy multiplies small tiles here: on shared cores, each further thread would mostly wait for the others.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from venn_admit.cli import program
-
     try:
+        from venn_admit.cli import program
+
         program.run(arguments)
+    except KeyboardInterrupt as error:  # as the program is imported, or before its verb begins
+        sys.stderr.write(f"{interruption.outcome_text(error)}\n")
+        sys.exit(interruption.exit_code(error))
     finally:
         interruption.ignore_further_requests()
         if arguments is None:

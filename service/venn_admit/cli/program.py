@@ -19,7 +19,7 @@ from venn_admit import __version__
 from venn_admit.cli.output import LARGEST_LIMIT, shown_lines, warn
 from venn_admit.cli.verbs import VERBS, VerbGroup
 from venn_admit.errors import VennAdmitError
-from venn_admit.runtime.interruption import Terminated, exit_code
+from venn_admit.runtime.interruption import exit_code, outcome_text
 
 
 class _UnlessGiven:
@@ -156,8 +156,7 @@ class _Program(_Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
-            said = "terminated" if isinstance(error, Terminated) else "interrupted"
-            typer.secho(said, err=True, fg=typer.colors.RED)
+            typer.secho(outcome_text(error), err=True, fg=typer.colors.RED)
             raise typer.Exit(exit_code(error)) from error
 
 

@@ -14,6 +14,11 @@ class Terminated(KeyboardInterrupt):
         self.signal_number = signal_number
 
 
+def outcome_text(interruption: KeyboardInterrupt) -> str:
+    """What is said of a program that ends so."""
+    return "terminated" if isinstance(interruption, Terminated) else "interrupted"
+
+
 def exit_code(interruption: KeyboardInterrupt) -> int:
     """The code that a shell reports for a process ended by that signal."""
     return 128 + (interruption.signal_number if isinstance(interruption, Terminated) else signal.SIGINT)
