@@ -56,7 +56,8 @@ def shells(server_url: str, template_database: str, tmp_path_factory: pytest.Tem
         assert "not certified yet" in created.stdout
         done = program("cascade", "calibrate", "reviews", "--alpha", "0.1")
         assert done.code == 0, done.stderr
-        assert "0.9 right of what is served of each predicted class" in " ".join(done.stdout.split())
+        said = " ".join(done.stdout.split())
+        assert "0.9 of what is served of each predicted class by all classifiers together is right" in said
         files = [folder / f"{name}_test.npz" for name in ("small", "large")]
         first = program("cascade", "score", "reviews", files[0], "--out", folder / "first.parquet")
         assert first.code == 0, first.stderr

@@ -46,5 +46,5 @@ def test_delete_counts_then_removes_everything(own_calibrated: Program) -> None:
     assert (would["is_done"], would["generations"]) == (False, [f"{NAME}@1"])
     done = program("delete", NAME, "--yes")
     assert done.code == 0
-    assert f"Deleted {NAME}: generations {NAME}@1" in done.stdout
+    assert f"Deleted {NAME}: generation {NAME}@1" in done.stdout
     assert program("delete", NAME, "--yes").code == 3

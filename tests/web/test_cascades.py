@@ -12,7 +12,7 @@ from tests.web.conftest import visited
 from tests.web.visitor import Visitor
 from venn_admit.flows.cascades import manage
 from venn_admit.flows.jobs.listing import list_jobs
-from venn_admit.report.cascade import promise_sentence
+from venn_admit.report.cascade import promise_sentence, shown_share
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import create_engine
 from venn_admit.store.work import jobs
@@ -47,7 +47,7 @@ def test_a_cascade_is_listed_and_shown(cascade: Visitor) -> None:
     for stage in found.stages:
         assert f"<td>{stage.reached:,}</td> <td>{stage.served:,}</td>" in shown
         for one in stage.classes:
-            assert f"{one.share:.3f} [{one.low:.3f}, {one.high:.3f}]" in shown
+            assert f"<td>{shown_share(one)}</td>" in shown
             assert f"<td>{one.threshold:.4f}</td>" in shown
     assert "Certify it again" not in shown, "a reader may not"
     assert cascade.client.get("/cascades/nobody").status_code == 404

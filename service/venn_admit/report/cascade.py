@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from venn_admit.report.evaluation.wording import interval_text, share_text
 from venn_admit.report.wording import listed_text
 from venn_admit_client.records import CascadeClass, CascadeReport, labels_needed_text
 
@@ -16,7 +17,7 @@ def cascade_rows(found: Sequence[CascadeReport]) -> list[tuple[str, ...]]:
             one.cascade,
             ", ".join(stage.classifier or "person" for stage in one.stages),
             "" if one.number is None else str(one.number) if one.is_certified else f"{one.number}, nothing certified",
-            "" if not one.points else f"{(one.served or 0) / one.points:.3f}",
+            "" if not one.points else share_text((one.served or 0) / one.points),
             "" if one.cost is None else f"{one.cost:.4g}",
             f"{one.cost_of_last:.4g}",
         )
@@ -50,11 +51,12 @@ def shown_share(one: CascadeClass) -> str:
     """Return the share right of a class, with its interval if there is one."""
     if one.share is None:
         return ""
-    return f"{one.share:.3f}" + ("" if one.low is None or one.high is None else f" [{one.low:.3f}, {one.high:.3f}]")
+    interval = "" if one.low is None or one.high is None else f" {interval_text((one.low, one.high))}"
+    return share_text(one.share) + interval
 
 
 def _share(right: int, served: int) -> str:
-    return f"{right / served:.3f}" if served else ""
+    return share_text(right / served) if served else ""
 
 
 def _threshold(one: CascadeClass) -> str:
@@ -66,17 +68,17 @@ def promise_sentence(found: CascadeReport) -> list[str]:
     if found.number is None or found.alpha is None or found.confidence is None:
         return ["It is not certified yet, and serves nothing until then."]
     kinds = " and of each ".join(f"{kind} class" for kind in found.kinds)
-    promised = f"at least {1 - found.alpha:f} right of what is served of each {kinds}"
+    promised = f"at least {1 - found.alpha:f} of what is served of each {kinds}"
     if not found.is_certified:
         lines = [
             f"Nothing is certified, so every point is left to {'a person' if _has_person(found) else 'you'}: "
-            f"{promised} could not be shown. {_needed_text(found)}"
+            f"that {promised} is right could not be shown. {_needed_text(found)}"
         ]
     else:
         lines = [
-            f"With confidence {found.confidence:f}, {promised} by all classifiers together, for data like the labelled "
-            f"ones. What a person answers is not part of the promise. Certificate {found.number}, on {found.points:,} "
-            f"points of {found.documents:,} documents."
+            f"With confidence {found.confidence:f}, {promised} by all classifiers together is right, for data like the "
+            f"labelled ones. What a person answers is not part of the promise. Certificate {found.number}, on "
+            f"{found.points:,} points of {found.documents:,} documents."
         ]
         tested = {one.label for one in found.promised if one.kind == "predicted"}
         never = [name for name in found.classes if name not in tested] if "predicted" in found.kinds else []

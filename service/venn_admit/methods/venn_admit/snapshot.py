@@ -99,8 +99,8 @@ def require_own(calibration: Calibration) -> None:
     """Raise InvalidInputError unless a calibration is by this method."""
     if calibration.method != VENN_ADMIT:
         raise InvalidInputError(
-            f"calibration {calibration.id} is by the method {calibration.method}, expected the method {VENN_ADMIT}, on "
-            "whose data all methods can be compared: name one of its calibrations, or calibrate by it"
+            f"calibration {calibration.id} is by the method {calibration.method}, expected the method {VENN_ADMIT}: "
+            "put one of its calibrations in use, or calibrate by it"
         )
 
 

@@ -6,6 +6,7 @@ from rich.text import Text
 
 from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, EARLY, LEVEL, RUN_LENGTH, Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading
+from venn_admit.report.evaluation.wording import share_text
 from venn_admit.report.fitted import Fitted, fitted
 from venn_admit.report.monitoring.report import MonitorReport, RowName, deadline_text
 from venn_admit.report.standing import standing_text
@@ -232,7 +233,7 @@ def _lamp(report: MonitorReport, row: Reading, early: Reading | None) -> Text:
 
 
 def _share(share: float | None) -> str:
-    return "" if share is None else f"{share:.3f}"
+    return "" if share is None else share_text(share)
 
 
 def evidence_text(value: float | None) -> str:

@@ -62,7 +62,10 @@ def audit(
     ] = EF_SEARCHES,
     as_json: Json = False,
 ) -> None:
-    """Compare searches by the HNSW index with exact searches, and the decisions that result."""
+    """Compare searches by the HNSW index with exact searches, and the decisions that result.
+
+    The calibration in use must be by the method venn-admit.
+    """
     from venn_admit.flows.decisions.hnsw_index import audit as flow
 
     session = open_session()
@@ -92,7 +95,7 @@ def _line(name: str, found: "HnswIndex | None") -> str:
     return (
         f"{name} has an HNSW index of {found.size / 2**20:,.1f} MiB: m = {found.m}, ef_construction = "
         f"{found.ef_construction}. `{command(Step(Verb.AUDIT_INDEX, classifier=name))}` shows what searching by it "
-        "changes."
+        "changes under a calibration by the method venn-admit."
     )
 
 

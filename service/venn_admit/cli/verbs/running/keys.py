@@ -36,7 +36,7 @@ def create_key(
     print_result(
         as_json,
         {"key": made.id, "name": name, "scope": scope, "classifier": classifier, "secret": made.text},
-        f"Key {made.id}, {name}, may {scope}. It is shown only now, so keep it in a safe place:",
+        f"Key {made.id}, {name}, has the scope {scope}. It is shown only now, so keep it in a safe place:",
         made.text,
     )
 

@@ -109,7 +109,8 @@ def delete(
     print_result(
         as_json,
         json_of(done),
-        f"{verb} {done.classifier}: generations {', '.join(done.generations)}{_rows(done.rows)}.",
+        f"{verb} {done.classifier}: generation{'s' if len(done.generations) > 1 else ''} "
+        f"{', '.join(done.generations)}{_rows(done.rows)}.",
     )
 
 
