@@ -4,6 +4,7 @@ import math
 import re
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, Engine, event, make_url, text
 
+from tests.conftest import administration
 from venn_admit.errors import ConflictError, DatabaseError, InvalidInputError
 from venn_admit.store.calibrations import calibration_points
 from venn_admit.store.database import engine as database_engine
@@ -159,6 +161,20 @@ def test_a_misspelt_option_is_one_of_the_address() -> None:
     said = 'cannot be reached: invalid connection option "ssl_mode"; .* options in VENN_ADMIT_DATABASE_URL'
     with pytest.raises(DatabaseError, match=said), connect(engine):
         pass
+
+
+def test_a_limit_of_connections_is_told(empty_database: str) -> None:
+    role = f"limited_{uuid.uuid4().hex[:12]}"
+    with administration(empty_database) as execute:
+        execute(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 0")
+    engine = create_engine(make_url(empty_database).set(username=role).render_as_string(hide_password=False))
+    said = "cannot be reached: .*too many connections.*; raise the limit of .*VENN_ADMIT_DATABASE_POOL_SIZE"
+    try:
+        with pytest.raises(DatabaseError, match=said), connect(engine):
+            pass
+    finally:
+        with administration(empty_database) as execute:
+            execute(f"DROP ROLE {role}")
 
 
 def test_a_database_that_does_not_exist_is_named(server_url: str) -> None:

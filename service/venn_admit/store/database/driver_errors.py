@@ -25,7 +25,8 @@ _ADVICE = {
     "42883": _UPGRADE,
     "53100": "free space on the server's disk",
     "53200": "give the server more memory, or set a lower VENN_ADMIT_WORKER_CONCURRENCY",
-    "53300": "raise the server's max_connections, or set a lower VENN_ADMIT_WORKER_CONCURRENCY",
+    "53300": "raise the limit of the server or of the role, or set a lower VENN_ADMIT_WORKER_CONCURRENCY or "
+    "VENN_ADMIT_DATABASE_POOL_SIZE",
     "55P03": "another process held the lock; try again, or raise VENN_ADMIT_LOCK_TIMEOUT_SECONDS",
     "57014": "try again, or raise VENN_ADMIT_STATEMENT_TIMEOUT_SECONDS",
     "57P": "the server has stopped or is starting; try again when it is up",
@@ -35,7 +36,11 @@ _ADVICE = {
 _ADVICE_ELSE = "look at the server's log"
 
 
-_UNREACHABLE = ("08", "57P")
+_UNREACHABLE = ("08", "53300", "57P")
+
+
+# What a server says that has no connection left.
+_NONE_LEFT = re.compile("too many (clients|connections)|connection slots are reserved")
 
 
 # The options of an address that a message shows; any other may be a secret, even a misspelt one.
@@ -66,7 +71,8 @@ def _database_error(engine: Engine, error: BaseException) -> DatabaseError:
     words = _mask(primary or str(error), engine)
     said = words if primary else " / ".join(line.strip() for line in words.splitlines()[:3])
     if not state and (isinstance(error, psycopg.OperationalError) or said.startswith("invalid connection option")):
-        state = "08"  # libpq's own errors carry no SQLSTATE
+        # A refused connection and libpq's own errors carry no SQLSTATE.
+        state = "53300" if _NONE_LEFT.search(said) else "08"
     reached = not state.startswith(_UNREACHABLE)
     happened = "refused a statement" if reached else "cannot be reached"
     advice = next((_ADVICE[key] for key in (state, state[:3], state[:2]) if key in _ADVICE), _ADVICE_ELSE)
