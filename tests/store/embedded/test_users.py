@@ -391,8 +391,28 @@ def test_a_start_that_fails_names_the_log_and_what_it_says(home: Path, capfd: py
 
 def test_an_initialisation_that_fails_says_why(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("venn_admit.store.embedded.server._LOCALE", "xx_XX")
-    assert "did not start: initdb: error: invalid locale" in refusal(home)
+    message = refusal(home)
+    assert "did not start: initdb: error: invalid locale" in message
+    assert "see its log" not in message, "there is none"
     assert not (home / "postgres").exists()
+
+
+def test_an_initialisation_on_a_full_disk_says_so(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = """\
+creating configuration files ... ok
+running bootstrap script ... 2026-11-29 08:30:10 UTC [5] FATAL:  could not extend file "base/1": No space left on device
+2026-11-29 08:30:10 UTC [5] HINT:  Check free disk space.
+2026-11-29 08:30:10 UTC [5] PANIC:  cannot abort transaction 1, it was already committed
+child process exited with exit code 134
+initdb: removing contents of data directory "postgres.new"
+"""
+
+    def run_out(*_: object) -> None:
+        raise subprocess.CalledProcessError(1, "initdb", said)
+
+    monkeypatch.setattr("venn_admit.store.embedded.server.run_program", run_out)
+    told = 'did not start: FATAL:  could not extend file "base/1": No space left on device / HINT:  Check free disk'
+    assert told in refusal(home)
 
 
 def mode(path: Path) -> int:

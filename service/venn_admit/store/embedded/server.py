@@ -68,10 +68,8 @@ def run_server(data: Path) -> Server:
         return _settle(data) or _start(data, log)
     except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
         said = _complaints(log, known) or _complaints_of_program(error) or str(error)
-        raise DatabaseError(
-            f"the embedded Postgres in {data} did not start: {said}; "
-            f"see its log {log} and fix what it reports, {INSTEAD}"
-        ) from error
+        advice = f"see its log {log} and fix what it reports" if log.exists() else "fix that"
+        raise DatabaseError(f"the embedded Postgres in {data} did not start: {said}; {advice}, {INSTEAD}") from error
 
 
 def _start(data: Path, log: Path) -> Server:
@@ -240,4 +238,6 @@ def _complaints(log: Path, known: int) -> str:
 def _complaints_of_program(error: Exception) -> str:
     said = error.output if isinstance(error, subprocess.CalledProcessError) else ""
     lines = (said or "").strip().splitlines()
-    return " / ".join([line for line in lines if re.match(r"\w+: (error|hint):", line)] or lines[-2:])
+    # initdb's own words, and those of the server that it runs.
+    told = [found[0] for line in lines if (found := re.search(r"^\w+: (error|hint):.*|(FATAL|HINT):.*", line))]
+    return " / ".join(told or lines[-2:])
