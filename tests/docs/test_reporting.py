@@ -62,6 +62,7 @@ def demo(server_url: str, template_database: str, tmp_path_factory: pytest.TempP
         bench.adopt(name, REVIEW_PARAMETERS, REVIEW_ETA_LOC)
         bench.calibrate(name, kappa=KAPPA)
         scores = [bench.score(name, EXAMPLES / f"{file}.npz", weighted=False) for file in FILES]
+        bench.request_score(name, EXAMPLES / "test.npz", weighted=True)  # a job that nobody computes
         bench.calibrate(name, kappa=KAPPA, q_bins=(0, 1, 6, 16, 25), delta=2.0)
         wider = bench.score(name, EXAMPLES / "test.npz", weighted=False)
         bench.calibrate_abers(name, score="network")
@@ -154,6 +155,7 @@ def admits(demo: Demo, rows: Rows) -> None:
 
 
 def drift(demo: Demo, rows: Rows) -> None:
+    assert {row.job for row in rows} == {scores.request.job_id for scores in demo.scores}
     for number, scores in enumerate(demo.scores):
         own = [row for row in rows if row.job == scores.request.job_id]
         right = scores.column("predicted") == demo.labels[number]
