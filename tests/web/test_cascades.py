@@ -77,3 +77,10 @@ def test_a_key_for_one_classifier_does_not_reach_it(cascade: Visitor) -> None:
     cascade.sign_in(key=key)
     assert "Cascades" not in cascade.open("/classifiers/small")
     assert cascade.client.get(PAGE).status_code == 403
+
+
+def test_only_what_has_a_certificate_is_certified_again(cascade: Visitor) -> None:
+    manage.create(cascade.runtime.engine, "another", STAGES)
+    cascade.sign_in(Scope.WRITE)
+    assert ">Certify it again</h2>" in cascade.open(PAGE)
+    assert ">Certify it</h2>" in cascade.open("/cascades/another")

@@ -46,6 +46,11 @@ def test_pages_follow_each_other_until_every_decision_was_seen(shared: Visitor) 
     assert len(set(seen)) == samples.SCORED_ROWS
 
 
+@pytest.mark.parametrize("path", [f"{OWN}/decisions", f"{OWN}/decisions/1"])
+def test_times_are_those_of_utc(shared: Visitor, path: str) -> None:
+    assert re.search(r'<time datetime="[^"]+">\d{4}-\d\d-\d\d \d\d:\d\d UTC</time>', shared.open(path))
+
+
 def test_filters_leave_what_is_wanted(shared: Visitor) -> None:
     admitted = shared.open(f"{OWN}/decisions?outcome=admitted")
     rejected = shared.open(f"{OWN}/decisions?outcome=rejected&calibration=1")

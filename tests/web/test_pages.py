@@ -112,7 +112,7 @@ def test_the_first_page_lists_what_the_key_is_for(shared: Visitor) -> None:
     create_classifier(engine, "<b>other", ("a", "b"), seed=0, dimension=2)
     shared.sign_in(Scope.READ)
     page = shared.open("/")
-    assert f'<a href="{OWN}">{NAME}</a>' in page
+    assert f'<a href="{OWN}"><span class="given">{NAME}</span></a>' in page
     assert "&lt;b&gt;other" in page
     assert "not calibrated yet" in page
     own = create(engine, "own", scope=Scope.READ, classifier=NAME).text

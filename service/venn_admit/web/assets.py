@@ -3,6 +3,7 @@
 import hashlib
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from math import inf
@@ -60,6 +61,7 @@ def environment() -> Environment:
     made.filters |= {
         "carried": contributions_in,
         "image": image_source,
+        "instant": datetime.fromisoformat,
         "interval": interval_text,
         "labels": labels_text,
         "minute": time_text,
@@ -82,6 +84,7 @@ def assets() -> dict[str, Asset]:
     found = (
         Asset("style.css", style.encode(), "text/css"),
         Asset("htmx.min.js", script, "text/javascript"),
+        Asset("forms.js", files(PACKAGE).joinpath("static/forms.js").read_bytes(), "text/javascript"),
         Asset("jobs.js", files(PACKAGE).joinpath("static/jobs.js").read_bytes(), "text/javascript"),
         Asset("review.js", files(PACKAGE).joinpath("static/review.js").read_bytes(), "text/javascript"),
         Asset("icon.svg", icon, "image/svg+xml"),

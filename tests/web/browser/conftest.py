@@ -30,6 +30,9 @@ CHROMIUM = "VENN_ADMIT_TEST_CHROMIUM"
 WIDE: ViewportSize = {"width": 1280, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 LOGITS_ONLY = "colours without vectors"
+LONG = "<b>long " + "w" * 80
+# Names that do not break, that hold HTML, and that are read from right to left; the longest that may be.
+LONG_CLASSES = ("x" * 200, "<script>alert(1)</script> & 'quoted'", "اسم طويل من اليمين إلى اليسار")
 DISPUTED = "scored-7"
 CASCADE, NEW_CASCADE = "colours, the quick classifier first", "colours, not certified"
 
@@ -98,6 +101,10 @@ def add_logits_only(program: Program, folder: Path) -> None:
         ("ingest", LOGITS_ONLY, held_out, "--split", "held-out"),
         ("calibrate", LOGITS_ONLY, "--method", "venn-abers", "--promise", "pointwise", "--alpha", "0.2"),
         ("score", LOGITS_ONLY, scored, "--out", folder / "bare-scores.parquet"),
+        ("create", LONG, "--classes", ",".join(LONG_CLASSES), "--logits-only"),
+        ("ingest", LONG, held_out, "--split", "held-out"),
+        ("calibrate", LONG, "--method", "venn-abers", "--promise", "pointwise", "--alpha", "0.2"),
+        ("score", LONG, scored, "--out", folder / "long-scores.parquet"),
     ):
         done = program(*words)
         assert done.code == 0, done

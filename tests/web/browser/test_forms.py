@@ -352,6 +352,26 @@ def test_a_running_job_is_shown_without_scripts(browser: Browser, site: Site) ->
     context.close()
 
 
+def test_a_form_that_is_refused_says_so(browser: Browser, site: Site) -> None:
+    """Here of a session that ended in another window, where somebody has signed in again."""
+    context = browser.new_context(viewport=WIDE)
+    seen, other = visit(context, site), visit(context, site)
+    sign_in(seen, site)
+    seen.open(f"{OWN}/labels")
+    other.open("/")
+    other.page.get_by_role("button", name="Sign out").click()
+    sign_in(other, site)
+    row = seen.page.locator("#work li").first
+    row.locator("select").select_option("blue")
+    row.get_by_role("button").click()
+    expect(
+        seen.page.get_by_text("the form is not one of this session; reload the page and send it again")
+    ).to_be_visible()
+    seen.page.go_back()
+    expect(seen.page.locator("#work li").first).to_be_visible()
+    context.close()
+
+
 def test_an_ended_session_leads_to_the_form_and_not_into_the_page(browser: Browser, site: Site) -> None:
     context = browser.new_context(viewport=WIDE)
     seen = visit(context, site)

@@ -10,11 +10,23 @@ from fastapi.routing import APIRoute
 from playwright.sync_api import Browser, ViewportSize
 
 from tests.cli.samples import NAME, SCORED_ROWS
-from tests.web.browser.conftest import CASCADE, DISPUTED, LOGITS_ONLY, NEW_CASCADE, PHONE, WIDE, Site, sign_in, visit
+from tests.web.browser.conftest import (
+    CASCADE,
+    DISPUTED,
+    LOGITS_ONLY,
+    LONG,
+    NEW_CASCADE,
+    PHONE,
+    WIDE,
+    Site,
+    Visit,
+    sign_in,
+    visit,
+)
 from venn_admit.web.site import ROUTERS
 
 SCREENSHOTS = "VENN_ADMIT_TEST_SCREENSHOTS"
-OWN, BARE = f"/classifiers/{NAME}", f"/classifiers/{quote(LOGITS_ONLY)}"
+OWN, BARE, LONG_NAMES = (f"/classifiers/{quote(name)}" for name in (NAME, LOGITS_ONLY, LONG))
 PAGES = {
     "sign-in": "/sign-in",
     "overview": "/",
@@ -47,6 +59,9 @@ PAGES = {
     "bare-replay": f"{BARE}/decisions/{SCORED_ROWS + 1}/replay",
     "bare-labels": f"{BARE}/labels",
     "bare-try": f"{BARE}/try",
+    "long-classifier": LONG_NAMES,
+    "long-decisions": f"{LONG_NAMES}/decisions",
+    "long-decision": f"{LONG_NAMES}/decisions/{SCORED_ROWS + 12}",
     "cascades": "/cascades",
     "cascade": f"/cascades/{quote(CASCADE)}",
     "new-cascade": f"/cascades/{quote(NEW_CASCADE)}",
@@ -107,3 +122,22 @@ def test_a_part_that_comes_later_leaves_the_title_of_its_page(browser: Browser, 
         seen.open(path)
         assert seen.page.title() == f"{title} - venn-admit"
     context.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["overview", "long-classifier", "long-decisions", "report"])
+def test_paper_shows_every_column_and_the_colours_of_the_map(visiting: Visit, name: str) -> None:
+    """A sheet of A4 without its margins is 703 px wide, and does not scroll."""
+    visiting.page.set_viewport_size({"width": 703, "height": 1000})
+    visiting.open(PAGES[name])
+    visiting.page.emulate_media(media="print")
+    cut = visiting.page.evaluate(
+        "[...document.querySelectorAll('table')].filter(it => it.getBoundingClientRect().right > innerWidth)"
+        ".map(it => it.textContent.slice(0, 50))"
+    )
+    assert cut == []
+    assert visiting.page.evaluate("document.documentElement.scrollWidth") <= 703
+    kept = visiting.page.locator(".legend span").evaluate_all(
+        "all => all.map(it => getComputedStyle(it).printColorAdjust)"
+    )
+    assert set(kept) == ({"exact"} if name == "report" else set())
