@@ -27,9 +27,8 @@ from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import TextTable, group_names, labels_text, ratio_text
 from venn_admit.report.calibration.wording import sections
 from venn_admit.report.evaluation.evaluated import edge_names
-from venn_admit.report.evaluation.wording import share_text
 from venn_admit.report.pages.calibration import render_calibration
-from venn_admit.report.wording import time_text
+from venn_admit.report.wording import share_text, time_text
 from venn_admit.store.database.engine import connect
 from venn_admit.store.database.schema import Group
 

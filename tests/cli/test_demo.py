@@ -12,7 +12,7 @@ from tests.cli.program import Outcome, Program, check_refusal
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES
 from venn_admit.cli.verbs.running.demo import NAME, SETS
-from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.wording import share_text
 from venn_admit.store.database.engine import create_engine
 
 pytestmark = pytest.mark.processes

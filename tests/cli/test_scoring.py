@@ -19,7 +19,7 @@ from tests.running import ADDED_TO_ADMIT, METHODS
 from venn_admit.cli.output import messages
 from venn_admit.cli.waiting import Showing
 from venn_admit.files.output.exports import SCORES_SCHEMA
-from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.wording import share_text
 from venn_admit.store.database.engine import create_engine, transaction
 
 Rows = list[dict[str, Any]]

@@ -85,6 +85,14 @@ def drawn(found: MonitorReport) -> list[str]:
     return captured.get().splitlines()
 
 
+def test_a_share_right_with_a_few_errors_among_thousands_is_not_rounded_to_all() -> None:
+    found = report(GOOD)
+    readings = tuple(row if row.right is None else replace(row, points=3000, right=2999) for row in found.readings)
+    lines = drawn(replace(found, class_names=("negative", "positive"), readings=readings))
+    assert any(" >.999 " in line for line in lines)
+    assert not any(" 1.000 " in line for line in lines)
+
+
 def test_an_average_over_calibrations_is_said_beside_its_alarms() -> None:
     found = report(BAD)
     first, second, *_ = verdict_lines(replace(found, on_average=True))[len(found.harmful) - 1 :]

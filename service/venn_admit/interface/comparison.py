@@ -15,9 +15,9 @@ from venn_admit.core.evaluation.measures import Admission
 from venn_admit.core.evaluation.tallies import Tally
 from venn_admit.interface.reports import figures_of, text_of
 from venn_admit.report.evaluation.terminal import table_view
-from venn_admit.report.evaluation.wording import share_text
 from venn_admit.report.what_if.compared import ComparedSettings, compared_table, default_text, setting_name
 from venn_admit.report.what_if.settings import SettingsTried
+from venn_admit.report.wording import share_text
 from venn_admit_client.members import Told
 
 

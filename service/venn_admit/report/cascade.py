@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from venn_admit.report.evaluation.wording import interval_text, share_text
-from venn_admit.report.wording import listed_text
+from venn_admit.report.evaluation.wording import interval_text
+from venn_admit.report.wording import listed_text, share_text
 from venn_admit_client.records import CascadeClass, CascadeReport, labels_needed_text
 
 CASCADE_COLUMNS = ("cascade", "stages", "certificate", "served", "cost a point", "last stage alone")

@@ -5,7 +5,8 @@ from typing import Any
 
 from venn_admit.core.evaluation.category import Bounds, category_shares
 from venn_admit.core.evidence import VIEW, Field, Kind, own_fields
-from venn_admit.report.evaluation.wording import interval_text, share_text
+from venn_admit.report.evaluation.wording import interval_text
+from venn_admit.report.wording import share_text
 
 
 def class_table(

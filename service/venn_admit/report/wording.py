@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from math import isnan
 
 from venn_admit.core.calibrators.certification import GroupKind, PromisedClass
 from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
@@ -21,6 +22,21 @@ def counted(count: int, noun: str) -> str:
     ('1 document', '0 documents', '1,200 token states')
     """
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def share_text(share: float) -> str:
+    """Return a share with three digits and no leading zero; it is never rounded to 0 or 1, and NaN is a dash.
+
+    >>> [share_text(share) for share in (0.9734, 1.0, 0.99996, 0.0001, 0.0, float("nan"))]
+    ['.973', '1.00', '>.999', '<.001', '.000', '-']
+    """
+    if isnan(share):
+        return "-"
+    if 0.9995 <= share <= 1:
+        return "1.00" if share == 1 else ">.999"
+    if 0 < share < 0.0005:
+        return "<.001"
+    return f"{share:.3f}".removeprefix("0")
 
 
 def listed_text(texts: Sequence[str]) -> str:

@@ -14,9 +14,9 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader
 from venn_admit.core.calibrators.arguments import setting_text
 from venn_admit.layer.contributions import contributions_in, sum_rows, without_contributions
 from venn_admit.report.calibration.sections import labels_text
-from venn_admit.report.evaluation.wording import interval_text, share_text
+from venn_admit.report.evaluation.wording import interval_text
 from venn_admit.report.pages.environment import page_environment
-from venn_admit.report.wording import time_text
+from venn_admit.report.wording import share_text, time_text
 
 PACKAGE = "venn_admit.web"
 # The pages of a classifier: the parts of the address that follow its name, and what the link says.

@@ -17,7 +17,7 @@ from venn_admit.flows.reports.report import report
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.calibration.payload import calibration_payload
-from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.wording import share_text
 from venn_admit.store.calibrations import venn_abers
 from venn_admit.store.database.engine import connect
 

@@ -42,7 +42,7 @@ from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
 from venn_admit.methods.venn_abers.held_out import require_fixed_score
 from venn_admit.report.cascade import promise_sentence
-from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.wording import share_text
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import connect, create_engine
 from venn_admit.store.exemplars import classifiers

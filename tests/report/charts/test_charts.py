@@ -25,7 +25,7 @@ from venn_admit.report.charts.charts import (
 from venn_admit.report.charts.looks import PAGE_FONTS, with_drawable_names
 from venn_admit.report.evaluation.dataset import DatasetReport, build_dataset_report
 from venn_admit.report.evaluation.glance import methods_that_matter
-from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.wording import share_text
 
 Build = Callable[[list[tuple[int, int, int]]], DatasetReport]
 

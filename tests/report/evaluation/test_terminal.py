@@ -14,13 +14,8 @@ from venn_admit.core.evaluation.tallies import Tally
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.terminal import report_tables
 from venn_admit.report.evaluation.verdicts import CANNOT_TELL_NOTE, answer, class_gap, headline
-from venn_admit.report.evaluation.wording import (
-    MARKS,
-    interval_text,
-    share_text,
-    size_strata,
-    size_tally,
-)
+from venn_admit.report.evaluation.wording import MARKS, interval_text, size_strata, size_tally
+from venn_admit.report.wording import share_text
 
 WIDTH = 100
 GLANCE, MATTERING = "All methods at a glance", "The methods that matter at a glance"

@@ -10,8 +10,9 @@ from tests.report.samples import HOSTILE_NAMES
 from venn_admit.report.charts.colours import CHART_COLOURS
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.verdicts import answer, class_gap, headline
-from venn_admit.report.evaluation.wording import interval_text, share_text
+from venn_admit.report.evaluation.wording import interval_text
 from venn_admit.report.pages.evaluation import render_page, write_report
+from venn_admit.report.wording import share_text
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 FACTS = {"classifier": "<script>alert(1)</script>", "alpha": "0.1", "omega": "0.4385"}

@@ -14,8 +14,8 @@ from venn_admit.flows.extraction.evaluate import EvaluatedLevel
 from venn_admit.flows.extraction.inspect import Inspected, NearToken
 from venn_admit.layer.contributions import Contributions, contributions_in, sum_rows, without_contributions
 from venn_admit.layer.evaluation import Detection, LevelEvaluation, Partitions, PredictionMeasures
-from venn_admit.report.evaluation.wording import interval_text, share_text
-from venn_admit.report.wording import counted
+from venn_admit.report.evaluation.wording import interval_text
+from venn_admit.report.wording import counted, share_text
 
 NAMED_IN_A_LINE = 3
 

@@ -7,7 +7,7 @@ from venn_admit.core.monitoring.traffic import Accuracy, Comparison, Traffic
 from venn_admit.core.reasons import Reason
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Finding
-from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.wording import share_text
 
 ENOUGH_REJECTED = 10
 """From this many points on, it is a finding if all of them are rejected; with fewer, it may happen by chance."""

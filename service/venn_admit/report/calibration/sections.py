@@ -6,7 +6,7 @@ from itertools import pairwise
 from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
-from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.wording import share_text
 from venn_admit_client.records import count_text
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from venn_admit.core.reasons import Reason
 from venn_admit.report.calibration.advice import accuracy_text
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Section, TextTable, listed, ratio_text
-from venn_admit.report.evaluation.wording import share_text
-from venn_admit.report.wording import counted
+from venn_admit.report.wording import counted, share_text
 
 SHOWN_CALIBRATIONS = 5
 """At most this many calibrations are named: the newest."""

@@ -18,12 +18,12 @@ from venn_admit.report.calibration.common.watch import watch_section
 from venn_admit.report.calibration.report import Agreement, CalibrationReport
 from venn_admit.report.calibration.sections import Picture, Section, TextTable, listed
 from venn_admit.report.calibration.traffic_wording import traffic_section
-from venn_admit.report.evaluation.wording import share_text
 from venn_admit.report.fitted import Fitted, fitted
 from venn_admit.report.wording import (
     copies_apart_text,
     copies_text,
     counted,
+    share_text,
     time_text,
     training_copies_text,
     unlikely_logits_text,

@@ -31,7 +31,8 @@ from venn_admit.report.charts.looks import (
     verdict_marks,
 )
 from venn_admit.report.evaluation.dataset import ClassCoverage, DatasetReport
-from venn_admit.report.evaluation.wording import few_text, match_bin_names, share_text, shorten, target_text
+from venn_admit.report.evaluation.wording import few_text, match_bin_names, shorten, target_text
+from venn_admit.report.wording import share_text
 
 CLASS_LOOKS: tuple[tuple[str, LineStyleType], ...] = (
     ("#0072B2", "-"),

@@ -43,10 +43,10 @@ from venn_admit.report.evaluation.wording import (
     few_text,
     kind_tallies,
     note_text,
-    share_text,
     shorten,
     target_text,
 )
+from venn_admit.report.wording import share_text
 
 BAR_COLOUR, OWN_COLOUR = "#bdbdbd", "#0072b2"
 RISK_LOOKS: dict[str, tuple[str, LineStyleType, str]] = {

@@ -31,11 +31,11 @@ from venn_admit.report.evaluation.wording import (
     interval_note,
     interval_text,
     kind_tallies,
-    share_text,
     shorten,
     target_text,
     verdict_on_all,
 )
+from venn_admit.report.wording import share_text
 
 NAME_WIDTH = 8
 """Columns of the name of a class, beside its share or over it."""

@@ -27,12 +27,12 @@ from venn_admit.report.evaluation.wording import (
     kind_tallies,
     parameters_text,
     sets_note,
-    share_text,
     size_name,
     size_strata,
     size_tally,
     target_text,
 )
+from venn_admit.report.wording import share_text
 
 GROUPS = {TRUE: ColumnGroup(TRUE, "per true class"), PREDICTED: ColumnGroup(PREDICTED, "per predicted class")}
 ACCURACY = "Accuracy of every prediction, none rejected"

@@ -35,9 +35,9 @@ from venn_admit.report.evaluation.wording import (
     interval_text,
     note_text,
     reservations,
-    share_text,
     shorten,
 )
+from venn_admit.report.wording import share_text
 
 SCREEN = 100
 """Columns that a table takes at most, however wide the terminal is; what is wider goes on in a further table."""

@@ -7,8 +7,8 @@ from venn_admit.core.evaluation.losses import MeanLoss
 from venn_admit.core.evaluation.tallies import Tally, Verdict
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.glance import promise_of
-from venn_admit.report.evaluation.wording import share_text, target_text, verdict_on_all
-from venn_admit.report.wording import counted
+from venn_admit.report.evaluation.wording import target_text, verdict_on_all
+from venn_admit.report.wording import counted, share_text
 
 CANNOT_TELL_NOTE = (
     "“Cannot tell” means that the 95 % interval of the share contains the target, or that there are too few points "

@@ -38,21 +38,6 @@ def admits_from_text(threshold: float | None) -> str:
     return "never" if threshold is None else score_text(threshold)
 
 
-def share_text(share: float) -> str:
-    """Return a share with three digits and no leading zero; it is never rounded to 0 or 1, and NaN is a dash.
-
-    >>> [share_text(share) for share in (0.9734, 1.0, 0.99996, 0.0001, 0.0, float("nan"))]
-    ['.973', '1.00', '>.999', '<.001', '.000', '-']
-    """
-    if isnan(share):
-        return "-"
-    if 0.9995 <= share <= 1:
-        return "1.00" if share == 1 else ">.999"
-    if 0 < share < 0.0005:
-        return "<.001"
-    return f"{share:.3f}".removeprefix("0")
-
-
 def interval_text(interval: tuple[float, float]) -> str:
     """Return the ends of an interval, rounded to three digits, without leading zeros.
 

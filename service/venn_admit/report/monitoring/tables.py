@@ -6,11 +6,10 @@ from rich.text import Text
 
 from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, EARLY, LEVEL, RUN_LENGTH, Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading
-from venn_admit.report.evaluation.wording import share_text
 from venn_admit.report.fitted import Fitted, fitted
 from venn_admit.report.monitoring.report import MonitorReport, RowName, deadline_text
 from venn_admit.report.standing import standing_text
-from venn_admit.report.wording import class_text, listed_text
+from venn_admit.report.wording import class_text, listed_text, share_text
 from venn_admit_client.records import labels_needed_text
 
 _SHARES = {

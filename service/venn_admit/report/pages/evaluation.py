@@ -29,9 +29,9 @@ from venn_admit.report.evaluation.wording import (
     interval_text,
     note_text,
     reservations,
-    share_text,
 )
 from venn_admit.report.pages.environment import page_environment
+from venn_admit.report.wording import share_text
 
 FIGURES = {
     "methods": (

@@ -20,7 +20,8 @@ from venn_admit.core.method_names import DEFAULT_METHOD
 from venn_admit.report.evaluation.glance import admission_cells, admission_columns, admission_payload, intervals_text
 from venn_admit.report.evaluation.table import Cell, Column, EvaluationTable, Note, Row
 from venn_admit.report.evaluation.terminal import table_view
-from venn_admit.report.evaluation.wording import interval_text, note_text, share_text
+from venn_admit.report.evaluation.wording import interval_text, note_text
+from venn_admit.report.wording import share_text
 
 
 @dataclass(frozen=True, slots=True)

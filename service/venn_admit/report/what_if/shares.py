@@ -9,7 +9,7 @@ import numpy as np
 from venn_admit.core.calibrators.certified.other_shares import UnderShares
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.report.calibration.sections import Section, TextTable
-from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.wording import share_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)

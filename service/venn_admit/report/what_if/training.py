@@ -6,7 +6,7 @@ from typing import Any
 
 from venn_admit.core.monitoring.what_if import Flips, SnapshotEffects, SnapshotFact, ViewChanges
 from venn_admit.report.calibration.sections import Section, TextTable
-from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.wording import share_text
 
 KEPT = "The parameters of the KNN, of the localizer and of the reliability score stay as they are fitted."
 """What is taken as given."""

@@ -19,7 +19,7 @@ from venn_admit.report.calibration.bands.wording import (
 )
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable
-from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.wording import share_text
 from venn_admit_client.records import thresholds_text
 
 CAPTION = (

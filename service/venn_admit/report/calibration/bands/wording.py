@@ -25,7 +25,8 @@ from venn_admit.report.calibration.sections import (
     ratio_text,
 )
 from venn_admit.report.evaluation.evaluated import edge_names
-from venn_admit.report.evaluation.wording import SIDE_BY_SIDE, share_text, shorten
+from venn_admit.report.evaluation.wording import SIDE_BY_SIDE, shorten
+from venn_admit.report.wording import share_text
 
 SHOWN_CLASSES = 3
 """At most this many classes have columns: those with the fewest points in mc."""

@@ -6,9 +6,9 @@ from typing import Any
 from venn_admit.core.calibrators.average.policy import AveragePolicy, to_document
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.report.calibration.sections import Section, TextTable, ratio_text
-from venn_admit.report.evaluation.wording import admits_from_text, share_text
+from venn_admit.report.evaluation.wording import admits_from_text
 from venn_admit.report.standing import MOST_CLASSES
-from venn_admit.report.wording import counted, listed_text
+from venn_admit.report.wording import counted, listed_text, share_text
 
 
 def average_section(found: AveragePolicy, class_names: Sequence[str]) -> Section:

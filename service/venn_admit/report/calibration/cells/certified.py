@@ -11,9 +11,9 @@ from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.calibrators.certified.strongest import LEAST_PART
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.report.calibration.sections import Section, TextTable, ratio_text
-from venn_admit.report.evaluation.wording import score_text, share_text
+from venn_admit.report.evaluation.wording import score_text
 from venn_admit.report.standing import MOST_CLASSES, standing_text
-from venn_admit.report.wording import MOST_LISTED, class_text, counted, listed_text
+from venn_admit.report.wording import MOST_LISTED, class_text, counted, listed_text, share_text
 from venn_admit_client.records import count_text
 
 MOST_STEPS = 4

@@ -25,7 +25,7 @@ from venn_admit.report.calibration.cells.wording import CellsContents, cells_sec
 from venn_admit.report.calibration.common.history import chains_picture
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Finding, Picture, Section
-from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.wording import share_text
 from venn_admit_client.records import thresholds_text
 
 MOST_FINDINGS = 3

@@ -17,7 +17,8 @@ from venn_admit.report.calibration.cells.certified import outcome_text, unpromis
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Section, TextTable, Unlock, group_names, labels_text, ratio_text
 from venn_admit.report.evaluation.evaluated import edge_names
-from venn_admit.report.evaluation.wording import admits_from_text, share_text, shorten
+from venn_admit.report.evaluation.wording import admits_from_text, shorten
+from venn_admit.report.wording import share_text
 
 SHOWN_CELLS = 12
 """At most this many cells have rows: those of which the least is admitted."""

@@ -10,7 +10,8 @@ from venn_admit.core.split_names import Split
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Picture, Section, TextTable, listed, ratio_text
 from venn_admit.report.evaluation.dataset import MOST_CLASSES
-from venn_admit.report.evaluation.wording import MARKS, interval_text, share_text, shorten, verdict_on_all
+from venn_admit.report.evaluation.wording import MARKS, interval_text, shorten, verdict_on_all
+from venn_admit.report.wording import share_text
 
 QUERY = "class_coverage"
 NAME_WIDTH = 20

@@ -7,7 +7,7 @@ from typing import Any
 from venn_admit.core.monitoring.history import COUNTED_LABELS, ChainHistory, Day, SnapshotChange
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Picture, Section, TextTable
-from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.wording import share_text
 
 QUERY = "history"
 SUFFIXES = {"current": "", "retired": ", retired", "withheld": ", not in use"}

@@ -7,10 +7,11 @@ from venn_admit.advice import Render, Step, Verb
 from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, RUN_LENGTH, Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading
 from venn_admit.report.calibration.sections import Section, TextTable
-from venn_admit.report.evaluation.wording import share_text, shorten
+from venn_admit.report.evaluation.wording import shorten
 from venn_admit.report.monitoring.payload import monitor_payload
 from venn_admit.report.monitoring.report import MonitorReport
 from venn_admit.report.monitoring.tables import deadline_lines, evidence_text, group_lines, verdict_lines
+from venn_admit.report.wording import share_text
 
 QUERY = "lamps"
 MOST_ROWS = 12
