@@ -1,6 +1,7 @@
 """The settings: what the environment may say, and what is refused."""
 
 import os
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.runtime.home import default_home
 from venn_admit.runtime.settings import FIELDS, days, get_settings, secret_addresses, unknown_variables, variable
 from venn_admit.secrets import mask
+from venn_admit_workers import tasks
 
 
 def refusal(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> str:
@@ -173,6 +175,13 @@ def test_an_age_is_a_number_of_days(monkeypatch: pytest.MonkeyPatch, value: str)
 def test_days_are_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VENN_ADMIT_KEEP_DECISIONS", "90d")
     assert get_settings().decisions_kept_for == days("90d") == timedelta(days=90)
+
+
+def test_the_reference_says_what_workers_read_of_what_beat_starts() -> None:
+    read = set(re.findall(r"settings\.(\w+)", Path(tasks.__file__).read_text("utf-8")))
+    names = {"keep_decisions" if name == "decisions_kept_for" else name for name in read}
+    assert names >= {"monitor_webhook", "keep_decisions"}
+    assert [name for name in sorted(names) if "workers" not in FIELDS[name].metadata["description"]] == []
 
 
 def test_a_home_of_nobody_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,10 +103,12 @@ class Settings:
         "Seconds before a failed chunk is tried again; doubled for each further attempt.", 1.0, ge=0
     )
     recalibrate_quiet_seconds: float = setting(
-        "Seconds without further labels or data after which a recalibration starts automatically.", 30.0, ge=0
+        "Seconds without further labels or data after which workers recalibrate while `venn-admit beat` runs.",
+        30.0,
+        ge=0,
     )
     recalibrate_wait_seconds: float = setting(
-        "Seconds after the first new label or data at which a recalibration starts even if more keep arriving.",
+        "Seconds after the first new label or data at which workers recalibrate even if more keep arriving.",
         300.0,
         ge=0,
     )
@@ -118,15 +120,15 @@ class Settings:
     )
     keep_decisions: str | None = setting(
         "How many days jobs are kept after they ended, with the decisions that they asked for, such as 90d; "
-        "`venn-admit beat` has older ones removed, except for decisions on exemplars that have been labelled; unset:"
-        " for ever.",
+        "workers remove older ones while `venn-admit beat` runs, except for decisions on exemplars that have been "
+        "labelled; unset: for ever.",
         None,
         pattern=_DAYS,
         expected=_DAYS_EXPECTED,
     )
     monitor_webhook: str | None = setting(
-        "https://... or http://..., to which `venn-admit beat` has each new alarm of a monitor sent, once; unset: "
-        "none is sent.",
+        "https://... or http://..., to which workers send each new alarm of a monitor, once, while `venn-admit beat` "
+        "runs; unset: none is sent.",
         None,
         pattern="^https?://",
         expected="https://host/path or http://host/path",
