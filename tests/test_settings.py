@@ -191,9 +191,10 @@ def test_a_home_of_nobody_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_bad_address_is_refused_without_showing_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    hook = refusal(monkeypatch, "VENN_ADMIT_MONITOR_WEBHOOK", "hooks.example.org/hunter2")
-    assert "VENN_ADMIT_MONITOR_WEBHOOK: expected https://host/path" in hook
-    assert "hunter2" not in hook
+    for url in ("hooks.example.org/hunter2", "https://me:hunter2@hooks.example.org"):
+        hook = refusal(monkeypatch, "VENN_ADMIT_MONITOR_WEBHOOK", url)
+        assert "VENN_ADMIT_MONITOR_WEBHOOK: expected https://host/path" in hook
+        assert "hunter2" not in hook
     get_settings.cache_clear()
     monkeypatch.delenv("VENN_ADMIT_MONITOR_WEBHOOK")
     monkeypatch.setenv("VENN_ADMIT_BROKER_URL", "hunter2")

@@ -195,6 +195,7 @@ def test_refusals(scored: Program, ingested: Program, tmp_path: Path) -> None:
             "http://host:port/",
             "file:///etc/passwd",
             "http://host/a b",
+            "http://somebody:secret@host/hook",
         ):
             check_refusal(
                 scored("monitor", NAME, "--webhook", url), 2, "expected a webhook of the form https://host/path"

@@ -130,7 +130,7 @@ class Settings:
         "https://... or http://..., to which workers send each new alarm of a monitor, once, while `venn-admit beat` "
         "runs; unset: none is sent.",
         None,
-        pattern="^https?://",
+        pattern=r"^https?://[^/?#@]+([/?#]|\Z)",
         expected="https://host/path or http://host/path",
         is_secret=True,
     )

@@ -38,6 +38,7 @@ def check_webhook(url: str) -> None:
     try:
         parts = urlsplit(url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and url.isprintable() and " " not in url
+        usable = usable and parts.username is None  # urllib would take a user for a part of the host
         _ = parts.port
     except ValueError:
         usable = False
