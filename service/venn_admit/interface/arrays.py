@@ -53,7 +53,7 @@ def column_of(values: Any, name: str = "column") -> Sequence[Any]:
 
 def _dates_of(values: Array) -> Array:
     """Return dates and times as Python has them, as text if they are finer than it has, and None for NaT."""
-    given = np.ma.filled(values, np.array("NaT", values.dtype)[()])
+    given = np.ma.filled(values, values.dtype.type("NaT", np.datetime_data(values.dtype)[0]))
     in_microseconds = given.astype("M8[us]")
     is_exact = np.isnat(given) | (in_microseconds == given)
     return np.where(is_exact, in_microseconds.astype(object), np.datetime_as_string(given))
