@@ -16,7 +16,7 @@ _PART_OF_NAME = 8  # At least as much of a word stays together, of one that has 
 
 
 def widths(head: str, texts: Sequence[str], *, words: bool) -> tuple[int, ...]:
-    """Return the widths of a column, from the one that it takes by itself to the least, as `Fitted` says.
+    """Return the widths of a column, from the one that it takes by itself to the least, as `FittedTable` says.
 
     Args:
         words: Whether the texts are words, which break first, or figures and times.
@@ -37,7 +37,7 @@ def _widest(texts: Iterable[str]) -> int:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedTable:
     """A table whose widest columns give way until it fits: texts break between words, then times do, names, and words.
 
     Numbers and what stands above them stay whole: where nothing else can give way, each row is a list of its values.
@@ -89,7 +89,7 @@ class Fitted:
 
 def fitted(
     heads: Sequence[str], rows: Sequence[Sequence[Text]], *, words: Collection[int], last_is_total: bool = False
-) -> Fitted:
+) -> FittedTable:
     """Return a table of texts.
 
     Args:
@@ -103,4 +103,4 @@ def fitted(
             drawn.add_section()
         drawn.add_row(*row)
     texts = [[row[number].plain for row in rows] for number in range(len(heads))]
-    return Fitted(drawn, [widths(head, texts[number], words=number in words) for number, head in enumerate(heads)])
+    return FittedTable(drawn, [widths(head, texts[number], words=number in words) for number, head in enumerate(heads)])

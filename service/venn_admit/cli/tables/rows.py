@@ -11,7 +11,7 @@ from rich.text import Text
 
 from venn_admit.cli.output import shown
 from venn_admit.flows.jobs.listing import ChunkRow, JobRow
-from venn_admit.report.fitted import Fitted, widths
+from venn_admit.report.fitted import FittedTable, widths
 from venn_admit.report.wording import counted
 
 
@@ -60,7 +60,7 @@ def table(
 ) -> RenderableType:
     """Return a table of values as `cell` shows them; none of them is read as markup.
 
-    If it is too wide, headers and texts are broken, as `Fitted` says.
+    If it is too wide, headers and texts are broken, as `FittedTable` says.
 
     Args:
         rows: None stands for a gap.
@@ -87,7 +87,7 @@ def table(
             laid_out.add_section()
         else:
             laid_out.add_row(*(Text(cell(value)) for value in row))
-    return Fitted(laid_out, sizes)
+    return FittedTable(laid_out, sizes)
 
 
 def facts(title: str, values: Iterable[tuple[str, Any]]) -> RenderableType:

@@ -55,7 +55,7 @@ def report(workspace: Workspace, name: str, *, calibration_id: int | None) -> Ca
             else chains.pending(connection, classifier, chain, has_ended=has_ended)
         )
         watch = read_monitor(connection, classifier, calibration)
-        history = reports.history(connection, classifier, calibration)
+        history = reports.history(connection, calibration)
         days = reports.days(connection, classifier, datetime.now(UTC))
         lost = forgotten.lost_points(connection, calibration.id)
         withheld = {

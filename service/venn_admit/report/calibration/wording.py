@@ -18,7 +18,7 @@ from venn_admit.report.calibration.common.watch import watch_section
 from venn_admit.report.calibration.report import Agreement, CalibrationReport
 from venn_admit.report.calibration.sections import Picture, Section, TextTable, listed
 from venn_admit.report.calibration.traffic_wording import traffic_section
-from venn_admit.report.fitted import Fitted, fitted
+from venn_admit.report.fitted import FittedTable, fitted
 from venn_admit.report.wording import (
     copies_apart_text,
     copies_text,
@@ -227,6 +227,6 @@ def drawn_section(section: Section) -> RenderableType:
     )
 
 
-def _table(table: TextTable) -> Fitted:
+def _table(table: TextTable) -> FittedTable:
     rows = [list(map(Text, row)) for row in table.rows]
     return fitted(table.columns, rows, words={0, *table.words}, last_is_total=table.last_is_total)

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, EARLY, LEVEL, RUN_LENGTH, Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading
-from venn_admit.report.fitted import Fitted, fitted
+from venn_admit.report.fitted import FittedTable, fitted
 from venn_admit.report.monitoring.report import MonitorReport, RowName, deadline_text
 from venn_admit.report.standing import standing_text
 from venn_admit.report.wording import class_text, listed_text, share_text
@@ -192,7 +192,7 @@ def _verdict(report: MonitorReport) -> Group:
     return Group(*(Text(line, style=style) for line in verdict_lines(report)))
 
 
-def _table(report: MonitorReport, lamp: Lamp, rows: list[Reading]) -> Fitted:
+def _table(report: MonitorReport, lamp: Lamp, rows: list[Reading]) -> FittedTable:
     by_q, of_shares = lamp in _QUESTIONS and report.neighbour_count is not None, lamp not in {Lamp.MIX, *_OF_SAMPLE}
     first = {Lamp.TRUE_CLASSES: "class", Lamp.GROUPS: "group"}.get(lamp, "predicted")
     early = {row.about.number: row for row in report.readings if row.about.lamp is EARLY.get(lamp)}

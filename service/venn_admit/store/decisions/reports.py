@@ -30,6 +30,10 @@ from venn_admit.store.exemplars import labels, support
 from venn_admit.store.exemplars.approximations import view_columns, view_of_decisions
 from venn_admit.store.exemplars.classifiers import Classifier
 
+HISTORY = 6
+"""The number of calibrations that a report looks back on."""
+COUNTABLE = 50_000
+"""With more calibration points than these, what an older snapshot would admit of them is left out: it takes seconds."""
 DAYS = 30
 """The number of days that a report looks back on."""
 SAMPLED = 400
@@ -150,9 +154,14 @@ def days(connection: Connection, classifier: Classifier, until: datetime) -> tup
     return tuple(found.values()) if decisions or labels else ()
 
 
-def history(connection: Connection, classifier: Classifier, calibration: Calibration) -> tuple[SnapshotChange, ...]:
+def history(connection: Connection, calibration: Calibration) -> tuple[SnapshotChange, ...]:
     """Return what the newest snapshots of the classifier changed, up to this one, the newest first."""
-    parameters = {"classifier": classifier.name, "calibration": calibration.id}
+    parameters = {
+        "classifier_id": calibration.classifier_id,
+        "calibration_id": calibration.id,
+        "most": HISTORY,
+        "countable": COUNTABLE,
+    }
     return tuple(
         SnapshotChange(
             calibration=row.calibration,
@@ -171,7 +180,7 @@ def history(connection: Connection, classifier: Classifier, calibration: Calibra
             other_settings=tuple(row.other_settings),
             admitted=row.admitted,
         )
-        for row in execute(connection, "table_queries.history", **parameters)
+        for row in execute(connection, "reports.history", **parameters)
     )
 
 

@@ -124,6 +124,41 @@ SELECT quartiles
 FROM snapshot_quartiles
 WHERE calibration_id = :calibration_id;
 
+-- name: history
+-- What the newest snapshots of a classifier changed, up to a given one, and what share of its points each would admit.
+SELECT
+    change.calibration,
+    change.created_at,
+    change.reason,
+    change.method,
+    change.state,
+    change.mc_count,
+    change.vp_count,
+    change.previous,
+    change.arrived,
+    change.relabelled,
+    change.gone,
+    change.moved,
+    change.other_parameters,
+    change.other_training,
+    change.other_settings,
+    judged.admitted
+FROM snapshot_change_v1 AS change
+LEFT JOIN
+    LATERAL (
+        SELECT avg(point.is_admitted::integer)::double precision AS admitted
+        FROM judged_point_v1 AS point
+        WHERE
+            point.calibration = change.calibration
+            AND point.split = CASE change.method WHEN 'venn-admit' THEN 'vp' ELSE 'mc' END
+    ) AS judged
+    ON change.mc_count + change.vp_count <= :countable
+WHERE
+    change.classifier_id = :classifier_id
+    AND change.calibration <= :calibration_id
+ORDER BY change.calibration DESC
+LIMIT :most;
+
 -- name: snapshot_changes
 -- How the splits that a snapshot is made of, as they are now, differ from those of the snapshot. A point that moved
 -- between them counts as changed, unless they are undivided.
