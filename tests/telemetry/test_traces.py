@@ -64,14 +64,17 @@ def test_a_job_is_one_trace_from_the_request_to_the_last_chunk(
         job = submit(client, file, **TRACED)
         await_job(client, job)
         assert client.get("/health/live", headers=TRACED).status_code == 200
-        refused = client.get("/v1/classifiers/missing?secret=query", headers=TRACED)
+        refused = client.get("/v1/classifiers/missing/decisions?external_id=query", headers=TRACED)
         assert refused.status_code == 404
 
         def of_job() -> list[CollectedSpan]:
             return [one for one in collector.named("run chunk") if one.attributes["venn_admit.job"] == job]
 
         wait_until(lambda: len(of_job()) == -(-samples.SCORED_ROWS // 40), "the worker has exported all chunks")
-        wait_until(lambda: collector.named("GET /v1/classifiers/{classifier}"), "the service has exported the refusal")
+        wait_until(
+            lambda: collector.named("GET /v1/classifiers/{classifier}/decisions"),
+            "the service has exported the refusal",
+        )
         children = {one.pid for one in worker.family()}
 
     (request,) = collector.named("POST /v1/classifiers/{classifier}/jobs")
@@ -86,7 +89,7 @@ def test_a_job_is_one_trace_from_the_request_to_the_last_chunk(
     assert {one.service for one in chunks} == {"venn-admit-worker"}
     assert {one.process for one in chunks} <= children - {process.pid}
     assert request.attributes["http.response.status_code"] == 202
-    (missing,) = collector.named("GET /v1/classifiers/{classifier}")
+    (missing,) = collector.named("GET /v1/classifiers/{classifier}/decisions")
     assert (missing.attributes["http.response.status_code"], missing.is_error) == (404, False)
     assert not [one for one in collector.spans if "health" in json.dumps(one.attributes)]
     exported = b"".join(collector.raw)
